@@ -1,0 +1,1 @@
+"""What flows: messages, subjects and ports. Nothing here imports a service."""

@@ -1,0 +1,87 @@
+"""The frame around everything that travels: immutable messages, events with a cause, replies that always answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+from uuid import UUID, uuid5
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+NAMESPACE = UUID("6f1d2a52-8d3c-5b61-9a4e-0c7f5e2b9d10")
+
+
+def _with_zone(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("a time needs a zone, for example 2026-02-01T10:00:00Z")
+    return moment.astimezone(UTC)
+
+
+Moment = Annotated[datetime, AfterValidator(_with_zone)]
+"""A point in time with a zone, kept in UTC."""
+
+
+class Message(BaseModel):
+    """Anything that travels. Unknown fields are ignored, so that a field can be added without a new version."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Event(Message):
+    """A fact that has happened.
+
+    The id follows from the causes and the subject alone: a repeated cause repeats the id, never makes a second fact.
+    """
+
+    event_id: UUID
+    occurred_at: Moment
+    correlation_id: str | None = None
+
+
+def derived_id(subject: str, causes: Iterable[str]) -> UUID:
+    """The id of the event that `causes`, in whatever order, bring about on `subject`."""
+    return uuid5(NAMESPACE, "\n".join([subject, *sorted(causes)]))
+
+
+ErrorCode = Literal[
+    "invalid_request",
+    "user_mismatch",
+    "not_found",
+    "refused",
+    "conflict",
+    "deadline_exceeded",
+    "overloaded",
+    "unavailable",
+    "internal",
+]
+
+
+class ErrorInfo(Message):
+    """Why a request failed, and whether the same request may succeed later."""
+
+    code: ErrorCode
+    message: str
+    retryable: bool = False
+
+
+class ErrorReply(Message):
+    """The answer to a request that failed. Somebody waits, so there is always an answer."""
+
+    ok: Literal[False] = False
+    error: ErrorInfo
+    correlation_id: str | None = None
+
+
+class Reply(Message):
+    """The answer to a request that succeeded."""
+
+    ok: Literal[True] = True
+    correlation_id: str | None = None
+
+
+class Request(Message):
+    """What every request carries: whose memory it is about."""
+
+    user_id: str = Field(min_length=1, max_length=512)
+    correlation_id: str | None = None

@@ -1,0 +1,108 @@
+"""The map of the bus: every subject, stream and consumer, written once."""
+
+from __future__ import annotations
+
+import base64
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+TURNS = "memory.v1.turns"  # .<user>, published by assistants
+RETRIEVE = "memory.v1.retrieve"  # .<user>, request
+ENTRIES = "memory.v1.entries"  # .<verb>.<user>, request
+MEMORY = "memory.v1.memory"  # .<verb>.<user>, request
+STATUS = "memory.v1.ops.status"  # request, operators: counts over all users
+
+ENTRY_PROPOSED = "memory.v1.entry.proposed"
+ENTRY_ACCEPTED = "memory.v1.entry.accepted"
+ENTRY_REPEATED = "memory.v1.entry.repeated"  # leaf
+ENTRY_REFUSED = "memory.v1.entry.refused"  # leaf
+ENTRY_ENRICHED = "memory.v1.entry.enriched"
+ENTRY_EMBEDDED = "memory.v1.entry.embedded"  # leaf
+
+DEAD = "memory.v1.dead"  # .<stage>, what a worker could not digest
+
+MSG_ID_HEADER = "Nats-Msg-Id"
+DEADLINE_HEADER = "Memory-Deadline"
+
+_PLAIN_USER = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+def user_token(user_id: str) -> str:
+    """The subject token of a user: the id itself where it is plain, else `~` and unpadded base64url."""
+    if _PLAIN_USER.fullmatch(user_id):
+        return user_id
+    return "~" + base64.urlsafe_b64encode(user_id.encode()).decode().rstrip("=")
+
+
+def user_of(token: str) -> str:
+    """The user behind a subject token.
+
+    Raises:
+        ValueError: the token is not one that `user_token` makes.
+    """
+    if not token.startswith("~"):
+        if not _PLAIN_USER.fullmatch(token):
+            raise ValueError(f"{token!r} is no user token")
+        return token
+    raw = token[1:]
+    user_id = base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4)).decode()
+    if user_token(user_id) != token:
+        raise ValueError(f"{token!r} is not the canonical token of {user_id!r}")
+    return user_id
+
+
+def turns(user_id: str) -> str:
+    """Where a turn of this user is published."""
+    return f"{TURNS}.{user_token(user_id)}"
+
+
+def retrieve(user_id: str) -> str:
+    """Where this user's memory is asked."""
+    return f"{RETRIEVE}.{user_token(user_id)}"
+
+
+def entries(verb: str, user_id: str) -> str:
+    """Where a command on one user's entries goes: create, get, list."""
+    return f"{ENTRIES}.{verb}.{user_token(user_id)}"
+
+
+def memory(verb: str, user_id: str) -> str:
+    """Where a command on one user's whole memory goes: status."""
+    return f"{MEMORY}.{verb}.{user_token(user_id)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A JetStream stream as it must be. `queue`: a message goes once its consumers acknowledged it."""
+
+    name: str
+    subjects: tuple[str, ...]
+    keeps: Literal["queue", "interest", "log"]
+    max_age_seconds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A durable pull consumer: its name is the service that reads it."""
+
+    name: str
+    stream: str
+    subject: str
+
+
+TURNS_STREAM = Stream("MEMORY_TURNS", (f"{TURNS}.*",), keeps="queue")
+EVENTS_STREAM = Stream("MEMORY_EVENTS", ("memory.v1.entry.*",), keeps="interest")
+DEAD_STREAM = Stream("MEMORY_DEAD", (f"{DEAD}.>",), keeps="log", max_age_seconds=30 * 24 * 3600)
+STREAMS = (TURNS_STREAM, EVENTS_STREAM, DEAD_STREAM)
+
+INGEST = Consumer("ingest", TURNS_STREAM.name, f"{TURNS}.*")
+DEDUPE = Consumer("dedupe", EVENTS_STREAM.name, ENTRY_PROPOSED)
+ENRICH = Consumer("enrich", EVENTS_STREAM.name, ENTRY_ACCEPTED)
+EMBED = Consumer("embed", EVENTS_STREAM.name, ENTRY_ENRICHED)
+CONSUMERS = (INGEST, DEDUPE, ENRICH, EMBED)
+
+
+def dead(stage: str) -> str:
+    """Where the messages that `stage` could not digest are kept."""
+    return f"{DEAD}.{stage}"

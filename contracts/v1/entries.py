@@ -1,0 +1,146 @@
+"""A memory, and the facts about it that the workers tell each other."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, computed_field
+
+from contracts.envelope import Event, Message, Moment
+from contracts.v1.turns import EntryType, Role
+
+Status = Literal["active", "superseded", "archived", "forgotten"]
+EmbeddingState = Literal["pending", "ready", "error", "off"]
+Subject = Literal["profile", "people", "project", "none"]
+
+
+class Scores(Message):
+    """What the last ranking gave an entry."""
+
+    relevance: float
+    recency: float
+    importance: float
+    total: float
+    computed_at: Moment | None = None
+
+
+class Entity(Message):
+    """A name found in a text: `label` is the recognizer's class, such as PERSON or DATE."""
+
+    text: str
+    label: str
+    confidence: float = Field(ge=0, le=1)
+
+
+class Entry(Message):
+    """One memory: whose it is, what was said, what is known about it, and how it may be found."""
+
+    id: str
+    user_id: str
+    space: str = "default"
+    conversation_id: str | None = None
+    session_id: str | None = None
+    turn_id: str | None = None
+    ordinal: int = 0
+    role: Role = "user"
+    speaker: str | None = None
+    persona_id: str | None = None
+
+    text: str
+    summary: str | None = None
+    type: EntryType = "other"
+    subject: Subject = "none"
+    entity_refs: tuple[str, ...] = ()
+    entity_label: str | None = None
+    fact_type: str | None = None
+    memory_key: str | None = None
+
+    themes: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    entities: tuple[Entity, ...] = ()
+    source_ids: tuple[str, ...] = ()
+    metadata_confidence: float = Field(default=0.0, ge=0, le=1)
+
+    importance: float = Field(default=0.0, ge=0, le=1)
+    pinned: bool = False
+    manually_saved: bool = False
+    repeat_count: int = 0
+    exact_hash: str = ""
+    simhash: str = ""
+    minhash_bands: tuple[str, ...] = ()
+
+    status: Status = "active"
+    superseded_by: str | None = None
+    enriched: bool = False
+    embedding_state: EmbeddingState = "pending"
+    embedding_provider: str | None = None
+    embedding_model: str | None = None
+    embedding_dimensions: int | None = None
+    embedding_error: str | None = None
+    last_scores: Scores | None = None
+
+    created_at: Moment
+    updated_at: Moment
+    expires_at: Moment | None = None
+    version: int = 1
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def level(self) -> int:
+        """Importance on the scale 0 to 3."""
+        return round(3 * self.importance)
+
+
+class EntryRef(Message):
+    """Names an entry without its text: the less text travels, the less there is to erase."""
+
+    user_id: str
+    id: str
+
+
+class RepeatRef(EntryRef):
+    """A proposal that said again what `canonical_id` already says."""
+
+    canonical_id: str
+
+
+class RefusalRef(EntryRef):
+    """A proposal that was not stored, and why."""
+
+    reason: str
+
+
+class EntryProposed(Event):
+    """ingest: these may become entries."""
+
+    entries: tuple[EntryRef, ...]
+
+
+class EntryAccepted(Event):
+    """dedupe: these are new, stored, and found by keyword from now on."""
+
+    entries: tuple[EntryRef, ...]
+
+
+class EntryRepeated(Event):
+    """dedupe: these were merged into what was known."""
+
+    entries: tuple[RepeatRef, ...]
+
+
+class EntryRefused(Event):
+    """dedupe: these were not stored."""
+
+    entries: tuple[RefusalRef, ...]
+
+
+class EntryEnriched(Event):
+    """enrich: these carry entities, tags, type and importance."""
+
+    entries: tuple[EntryRef, ...]
+
+
+class EntryEmbedded(Event):
+    """embed: these are found by meaning from now on."""
+
+    entries: tuple[EntryRef, ...]

@@ -1,0 +1,86 @@
+"""Asking the memory, and its answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from contracts.envelope import Moment, Reply, Request
+from contracts.envelope import Message as _Message
+from contracts.v1.entries import EmbeddingState, Scores
+from contracts.v1.turns import EntryType, Role
+
+
+class RetrieveRequest(Request):
+    """What matters now? Filters that are null do not filter."""
+
+    query: str
+    space: str = Field(default="default", min_length=1, max_length=256)
+    limit: int = Field(default=12, ge=1, le=200)
+    token_budget: int = Field(default=1000, ge=0, le=1_000_000)
+    types: tuple[EntryType, ...] | None = None
+    theme: str | None = None
+    tags: tuple[str, ...] | None = None
+    recency_days: float | None = Field(default=None, gt=0)
+    min_score: float | None = Field(default=None, ge=0, le=1)
+    persona_id: str | None = None
+    conversation_id: str | None = None
+    now: Moment | None = None
+    explain: bool = False
+
+
+class Signals(_Message):
+    """Which legs found the item."""
+
+    lexical: bool
+    semantic: bool
+
+
+class RetrievedItem(_Message):
+    """One memory that matters now. `explanation` carries every feature, both ranks and the RRF score, on request."""
+
+    id: str
+    text: str
+    snippet: str
+    type: EntryType
+    role: Role
+    speaker: str | None
+    space: str
+    turn_id: str | None
+    conversation_id: str | None
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    source_ids: tuple[str, ...]
+    created_at: Moment
+    pinned: bool
+    importance: float
+    embedding_state: EmbeddingState
+    scores: Scores
+    signals: Signals
+    explanation: dict[str, Any] | None = None
+
+
+class EntityCard(_Message):
+    """The best facts about one entity."""
+
+    entity: str
+    facts: tuple[str, ...]
+
+
+class RetrieveReply(Reply):
+    """The memories that matter now, and the same as a block ready to inject.
+
+    `total_count` is how many candidates were found, `token_count` what `context` weighs in cl100k_base tokens,
+    `truncated` whether the budget or the limit left candidates out, `degraded` the legs that could not answer.
+    """
+
+    items: tuple[RetrievedItem, ...]
+    entity_cards: tuple[EntityCard, ...] = ()
+    context: str
+    total_count: int
+    token_count: int
+    truncated: bool
+    degraded: tuple[str, ...] = ()
+    query_embedding_ms: float
+    retrieval_ms: float

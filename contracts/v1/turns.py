@@ -1,0 +1,66 @@
+"""A chat turn: the only thing anybody has to publish."""
+
+from __future__ import annotations
+
+from typing import Literal
+from uuid import uuid5
+
+from pydantic import Field
+
+from contracts.envelope import NAMESPACE, Message, Moment
+
+Role = Literal["user", "assistant", "system", "tool"]
+EntryType = Literal["fact", "preference", "decision", "instruction", "note", "summary", "other"]
+
+
+class Turn(Message):
+    """One thing that was said. Only `user_id`, `role` and `text` are required.
+
+    Publishing the same `turn_id` twice has the effect of publishing it once. A missing `turn_id` is derived from the
+    content, a missing `created_at` is the time at which the stream took the turn. `type` fixes what kind of memory
+    the turn becomes; without it the text decides.
+    """
+
+    user_id: str = Field(min_length=1, max_length=512)
+    role: Role
+    text: str = Field(min_length=1)
+    turn_id: str | None = Field(default=None, min_length=1, max_length=128)
+    space: str = Field(default="default", min_length=1, max_length=256)
+    conversation_id: str = Field(default="default", min_length=1, max_length=256)
+    created_at: Moment | None = None
+    manually_saved: bool = False
+    type: EntryType | None = None
+    tags: tuple[str, ...] = Field(default=(), max_length=64)
+    source_ids: tuple[str, ...] = Field(default=(), max_length=64)
+    persona_id: str | None = Field(default=None, max_length=256)
+    speaker: str | None = Field(default=None, max_length=256)
+    correlation_id: str | None = Field(default=None, max_length=256)
+
+
+class LoggedTurn(Turn):
+    """A turn as the conversation log keeps it: identified, dated, and placed in a session."""
+
+    turn_id: str
+    created_at: Moment
+    session_id: str
+
+
+class Proposal(Message):
+    """Something a turn says that may become an entry. Ordinal 0 is the turn itself."""
+
+    id: str
+    turn: LoggedTurn
+    ordinal: int = 0
+    text: str
+
+
+def derived_turn_id(turn: Turn) -> str:
+    """The id of a turn published without one: the same content at the same stated time is the same turn."""
+    at = turn.created_at.isoformat() if turn.created_at else ""
+    parts = (turn.user_id, turn.space, turn.conversation_id, turn.role, turn.speaker or "", at, turn.text)
+    return str(uuid5(NAMESPACE, "\x1f".join(parts)))
+
+
+def entry_id(user_id: str, space: str, turn_id: str, ordinal: int = 0) -> str:
+    """The id of the entry that a turn becomes; nothing but its origin goes into it."""
+    return str(uuid5(NAMESPACE, "\x1f".join(("entry", user_id, space, turn_id, str(ordinal)))))
