@@ -36,7 +36,6 @@ class Event(Message):
 
     event_id: UUID
     occurred_at: Moment
-    correlation_id: str | None = None
 
 
 def derived_id(subject: str, causes: Iterable[str]) -> UUID:

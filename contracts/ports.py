@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from contracts.v1.entries import Entity, Entry, Status
+from contracts.v1.entries import EmbeddingState, Entity, Entry, Status
 from contracts.v1.turns import EntryType, LoggedTurn, Proposal, Turn
 
 if TYPE_CHECKING:
@@ -115,6 +115,9 @@ class Refused:
 
 
 Verdict = Accepted | Merged | Refused
+
+Stuck = Literal["proposed", "accepted", "enriched"]
+"""How far something came: proposed but not settled, accepted but not enriched, enriched but not embedded."""
 
 Outcome = Literal["stored", "merged", "refused"]
 
@@ -253,8 +256,12 @@ class TextStore(Protocol):
         """The active entries around each entry in its session: distance (−reach to reach, never 0) → id."""
         ...
 
-    async def unfinished(self, *, before: datetime, limit: int) -> dict[str, list[tuple[str, str]]]:
-        """(user_id, id) of what stuck before a stage since before a moment: keys "proposed", "accepted", "enriched"."""
+    async def unfinished(self, stage: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
+        """(user_id, id) of what has been at this stage, unfinished, since before a moment; the oldest first."""
+        ...
+
+    async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:
+        """Some active entries, of whatever user, whose embedding is in this state: for making vectors anew."""
         ...
 
     async def counts(self, user_id: str | None = None) -> StageCounts:
@@ -291,6 +298,10 @@ class VectorStore(Protocol):
 
     async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
         """The points of the scope nearest to a unit vector by cosine, best first."""
+        ...
+
+    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
+        """The cosine of each of these ids with a unit vector; ids without a vector in the scope are missing."""
         ...
 
     async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:

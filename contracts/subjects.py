@@ -47,7 +47,7 @@ def user_of(token: str) -> str:
         return token
     raw = token[1:]
     user_id = base64.urlsafe_b64decode(raw + "=" * (-len(raw) % 4)).decode()
-    if user_token(user_id) != token:
+    if not user_id or user_token(user_id) != token:
         raise ValueError(f"{token!r} is not the canonical token of {user_id!r}")
     return user_id
 

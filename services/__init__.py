@@ -1,0 +1,1 @@
+"""Who acts: six workers, the gateway at the edge, and the command line."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, computed_field
 
-from contracts.envelope import Event, Message, Moment
+from contracts import subjects
+from contracts.envelope import Event, Message, Moment, derived_id
 from contracts.v1.turns import EntryType, Role
 
 Status = Literal["active", "superseded", "archived", "forgotten"]
-EmbeddingState = Literal["pending", "ready", "error", "off"]
+EmbeddingState = Literal["pending", "ready", "error"]
 Subject = Literal["profile", "people", "project", "none"]
 
 
@@ -110,37 +113,57 @@ class RefusalRef(EntryRef):
     reason: str
 
 
-class EntryProposed(Event):
+class EntryEvent(Event):
+    """Something happened to entries: one event tells it for a whole batch."""
+
+    subject: ClassVar[str]
+    entries: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[EntryRef], *, at: datetime, cause: str = "") -> Self:
+        """The event for these entries. The same entries and cause always give the same event id."""
+        refs = tuple(entries)
+        event_id = derived_id(cls.subject, (*(ref.id for ref in refs), cause))
+        return cls(event_id=event_id, occurred_at=at, entries=refs)
+
+
+class EntryProposed(EntryEvent):
     """ingest: these may become entries."""
 
+    subject: ClassVar[str] = subjects.ENTRY_PROPOSED
     entries: tuple[EntryRef, ...]
 
 
-class EntryAccepted(Event):
+class EntryAccepted(EntryEvent):
     """dedupe: these are new, stored, and found by keyword from now on."""
 
+    subject: ClassVar[str] = subjects.ENTRY_ACCEPTED
     entries: tuple[EntryRef, ...]
 
 
-class EntryRepeated(Event):
+class EntryRepeated(EntryEvent):
     """dedupe: these were merged into what was known."""
 
+    subject: ClassVar[str] = subjects.ENTRY_REPEATED
     entries: tuple[RepeatRef, ...]
 
 
-class EntryRefused(Event):
+class EntryRefused(EntryEvent):
     """dedupe: these were not stored."""
 
+    subject: ClassVar[str] = subjects.ENTRY_REFUSED
     entries: tuple[RefusalRef, ...]
 
 
-class EntryEnriched(Event):
+class EntryEnriched(EntryEvent):
     """enrich: these carry entities, tags, type and importance."""
 
+    subject: ClassVar[str] = subjects.ENTRY_ENRICHED
     entries: tuple[EntryRef, ...]
 
 
-class EntryEmbedded(Event):
+class EntryEmbedded(EntryEvent):
     """embed: these are found by meaning from now on."""
 
+    subject: ClassVar[str] = subjects.ENTRY_EMBEDDED
     entries: tuple[EntryRef, ...]

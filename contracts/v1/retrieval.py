@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from contracts.envelope import Moment, Reply, Request
 from contracts.envelope import Message as _Message
+from contracts.envelope import Moment, Reply, Request
 from contracts.v1.entries import EmbeddingState, Scores
 from contracts.v1.turns import EntryType, Role
 

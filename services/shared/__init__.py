@@ -1,0 +1,1 @@
+"""What the workers have in common: wiring, failure policy, adapters, and the pure core."""

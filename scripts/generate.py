@@ -1,0 +1,114 @@
+"""Writes what is made from the code: JSON Schemas, and the tables of the README. `--check` only says what is stale."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+from pydantic_settings import BaseSettings
+
+from contracts.flow import FLOW
+from contracts.v1.dead import DeadLetter
+from contracts.envelope import ErrorReply
+from services.curate.settings import CurateSettings
+from services.dedupe.settings import DedupeSettings
+from services.embed.settings import EmbedSettings
+from services.enrich.settings import EnrichSettings
+from services.ingest.settings import IngestSettings
+from services.retrieve.settings import RetrieveSettings
+from services.shared.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SETTINGS: tuple[type[BaseSettings], ...] = (
+    Settings,
+    IngestSettings,
+    DedupeSettings,
+    EnrichSettings,
+    EmbedSettings,
+    RetrieveSettings,
+    CurateSettings,
+)
+
+
+def models() -> list[type[BaseModel]]:
+    """Every message that travels, once."""
+    found: list[type[BaseModel]] = [ErrorReply, DeadLetter]
+    for step in FLOW:
+        found += [step.hears[1]] if step.hears else []
+        found += [*step.says, *(model for answer in step.answers for model in (answer.request, answer.reply))]
+    return list(dict.fromkeys(found))
+
+
+def schema_files() -> dict[Path, str]:
+    """The JSON Schema of every message."""
+    folder = ROOT / "contracts" / "schemas" / "v1"
+    return {
+        folder / f"{_snake(model.__name__)}.json": json.dumps(model.model_json_schema(), indent=2, sort_keys=True)
+        + "\n"
+        for model in models()
+    }
+
+
+def services_table() -> str:
+    """Who hears, says, answers and keeps what."""
+    rows = ["| service | does | hears | says | answers | keeps |", "| --- | --- | --- | --- | --- | --- |"]
+    for step in FLOW:
+        hears = f"`{step.hears[0]}`" if step.hears else ""
+        says = " ".join(f"`{event.subject}`" for event in step.says)
+        answers = " ".join(f"`{answer.subject}`" for answer in step.answers)
+        rows.append(f"| {step.service} | {step.does} | {hears} | {says} | {answers} | {step.keeps} |")
+    return "\n".join(rows)
+
+
+def settings_table() -> str:
+    """Every setting with its default."""
+    rows = ["| variable | default | meaning |", "| --- | --- | --- |"]
+    for settings in SETTINGS:
+        prefix = settings.model_config.get("env_prefix", "")
+        for name, field in settings.model_fields.items():
+            rows.append(f"| `{prefix}{name.upper()}` | {_default(field)} | {field.description} |")
+    return "\n".join(rows)
+
+
+def _default(field: Any) -> str:
+    if field.default_factory is not None:
+        return "`~/" + str(field.default_factory().relative_to(Path.home())) + "`"
+    if field.default is None or field.default is PydanticUndefined:
+        return ""
+    return f"`{field.default}`"
+
+
+def readme() -> str:
+    """The README with its generated blocks renewed."""
+    text = (ROOT / "README.md").read_text()
+    for name, table in (("services", services_table()), ("settings", settings_table())):
+        block = f"<!-- generated: {name} -->\n{table}\n<!-- end -->"
+        text = re.sub(rf"<!-- generated: {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.DOTALL)
+    return text
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def main() -> int:
+    """Write what changed, or with --check name it and fail."""
+    wanted = {**schema_files(), ROOT / "README.md": readme()}
+    stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)} is stale: run .venv/bin/python scripts/generate.py")
+        return bool(stale)
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(wanted[path])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

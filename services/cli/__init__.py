@@ -1,0 +1,28 @@
+"""The command line: `memorybus COMMAND`."""
+
+from __future__ import annotations
+
+import typer
+
+app = typer.Typer(
+    name="memorybus",
+    help="Long-term memory for chat assistants: publish turns, ask what matters now.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_show_locals=False,
+)
+
+
+def _register() -> None:
+    """The commands are imported when the program starts, not when the package is."""
+    from services.cli import ask, bench, demo, publish, reindex, status, up
+
+    for module in (up, publish, ask, status, demo, reindex):
+        app.command(epilog=module.EPILOG)(getattr(module, module.__name__.rpartition(".")[2]))
+    app.add_typer(bench.app, name="bench")
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    _register()
+    app()

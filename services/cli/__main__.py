@@ -1,0 +1,5 @@
+"""`python -m services.cli` is `memorybus`."""
+
+from services.cli import main
+
+main()

@@ -1,0 +1,213 @@
+"""`memorybus ask`: what memory answers to a question, and why."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from contracts.ports import Unavailable
+from contracts.v1.commands import EntryReply, GetRequest
+from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
+from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run
+from services.shared.client import RequestFailed, memory_client
+
+EPILOG = """Examples:\n
+  memorybus ask "which package manager?" --user me\n
+  memorybus ask "when is the dentist?" --user me --type fact --explain\n
+  memorybus ask "what about the deadline?" --user me --space work --json
+"""
+
+_EXPLAINED = 72
+
+
+class Memory(Protocol):
+    """What asking needs of a client."""
+
+    async def retrieve(self, request: RetrieveRequest) -> RetrieveReply: ...
+
+    async def get(self, request: GetRequest) -> EntryReply: ...
+
+
+def ask(
+    query: Annotated[str, typer.Argument(metavar="QUESTION", help="What you want to know.")],
+    user: UserOption,
+    space: Annotated[str, typer.Option("--space", help="Which of their spaces.")] = "default",
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=200, help="Most memories shown.")] = 8,
+    budget: Annotated[
+        int, typer.Option("--budget", min=0, max=1_000_000, help="Most tokens of the context block.")
+    ] = 1000,
+    types: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="TYPE",
+            help="Only fact, preference, decision, instruction, note, summary or other; repeat for several.",
+            show_default=False,
+        ),
+    ] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tag", metavar="TAG", help="Only what has this tag; repeat for any of several.", show_default=False
+        ),
+    ] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show every feature of the ranking.")] = False,
+    data: DataOption = None,
+    nats: NatsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the reply as it is, one JSON line.")] = False,
+) -> None:
+    """Ask what matters now: the memories, their scores, and why each was found."""
+    request = request_of(
+        user_id=user,
+        query=query,
+        space=space,
+        limit=limit,
+        token_budget=budget,
+        types=types or None,
+        tags=tags or None,
+        explain=explain,
+    )
+    run(_ask(request, data, nats, as_json=as_json))
+
+
+def request_of(**fields: Any) -> RetrieveRequest:
+    """A checked request; what is wrong with it is said on standard error."""
+    if not fields["query"].strip():
+        fail('the question is blank: try memorybus ask "which package manager?" --user me')
+    try:
+        return RetrieveRequest(**fields)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        fail(f"--{str(problem['loc'][0]).removesuffix('s').removesuffix('_id')}: {problem['msg']}")
+        raise
+
+
+async def _ask(request: RetrieveRequest, data: Path | None, nats: str | None, *, as_json: bool) -> None:
+    async with memory_client(nats_url(data, nats)) as client:
+        reply = await client.retrieve(request)
+        if as_json:
+            print(reply.model_dump_json())
+            return
+        show_reply(reply, request, await repeat_counts(client, request.user_id, reply.items), out)
+
+
+async def repeat_counts(client: Memory, user_id: str, items: tuple[RetrievedItem, ...]) -> dict[str, int]:
+    """How often each item was said again. It only decorates, so an entry that does not answer is left out."""
+
+    async def one(entry_id: str) -> int:
+        try:
+            return (await client.get(GetRequest(user_id=user_id, id=entry_id))).entry.repeat_count
+        except (RequestFailed, Unavailable):
+            return 0
+
+    counts = await asyncio.gather(*(one(item.id) for item in items))
+    return {item.id: count for item, count in zip(items, counts, strict=True) if count}
+
+
+def show_reply(reply: RetrieveReply, request: RetrieveRequest, repeats: Mapping[str, int], console: Console) -> None:
+    """A reply as a table, with what it cost and what could not answer."""
+    if reply.items:
+        console.print(memory_table(reply.items, repeats))
+    else:
+        _show_nothing(request, console)
+    for card in reply.entity_cards:
+        console.print(Text(f"{one_line(card.entity)}: ", style="bold") + Text(one_line("; ".join(card.facts))))
+    if request.explain:
+        for rank, item in enumerate(reply.items, start=1):
+            console.print(_explanation(rank, item))
+    _show_footer(reply, console)
+
+
+def memory_table(items: tuple[RetrievedItem, ...], repeats: Mapping[str, int]) -> Table:
+    """Memories, best first, each with its scores and why it was found."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("#", justify="right", style="dim")
+    table.add_column("memory", ratio=1, min_width=20, overflow="fold")
+    table.add_column("said by", overflow="fold", max_width=16)
+    table.add_column("when", no_wrap=True)
+    table.add_column("type")
+    for score in ("total", "rel", "rec", "imp"):
+        table.add_column(score, justify="right", no_wrap=True)
+    table.add_column("why", max_width=20)
+    for rank, item in enumerate(items, start=1):
+        table.add_row(*_cells(rank, item, repeats.get(item.id, 0)))
+    return table
+
+
+def _cells(rank: int, item: RetrievedItem, repeats: int) -> list[Text]:
+    scores = item.scores
+    return [
+        Text(str(rank)),
+        Text(one_line(item.snippet or item.text)),
+        Text(one_line(item.speaker or item.role)),
+        Text(moment(item.created_at)),
+        Text(item.type),
+        Text(f"{scores.total:.2f}", style="bold"),
+        *(Text(f"{value:.2f}") for value in (scores.relevance, scores.recency, scores.importance)),
+        Text(why(item, repeats), style="cyan"),
+    ]
+
+
+def why(item: RetrievedItem, repeats: int = 0) -> str:
+    """How an item was found, and what speaks for it besides."""
+    found = {(True, True): "words + meaning", (True, False): "words", (False, True): "meaning"}
+    reasons = [found.get((item.signals.lexical, item.signals.semantic), "context")]
+    if item.pinned:
+        reasons.append("pinned")
+    if repeats:
+        reasons.append(f"repeated {repeats}×")
+    return ", ".join(reasons)
+
+
+def _explanation(rank: int, item: RetrievedItem) -> Text:
+    """Every feature of an item, by name."""
+    features = sorted((item.explanation or {}).items())
+    shown = "  ".join(f"{one_line(name)}={_feature(value)}" for name, value in features)
+    return Text(f"{rank:>2}  ", style="dim") + Text(shown or "not explained")
+
+
+def _feature(value: object) -> str:
+    shown = f"{value:.4g}" if isinstance(value, float) else one_line(str(value))
+    return shown if len(shown) <= _EXPLAINED else shown[:_EXPLAINED] + "…"
+
+
+def _show_nothing(request: RetrieveRequest, console: Console) -> None:
+    filters = request.types or request.tags
+    hint = "Leave out the filters" if filters else "Try other words"
+    place = one_line(f"the space {request.space!r} of user {request.user_id!r}")
+    console.print(f"Nothing in {place} matches.", markup=False, highlight=False)
+    console.print(f"{hint}, or see with `memorybus status --user …` whether anything is stored.", highlight=False)
+
+
+def _show_footer(reply: RetrieveReply, console: Console) -> None:
+    parts = [
+        f"{len(reply.items)} of {reply.total_count:,} found",
+        f"{reply.token_count:,} tokens" + (", cut to fit" if reply.truncated else ""),
+        f"query embedding {reply.query_embedding_ms:.1f} ms",
+        f"retrieval {reply.retrieval_ms:.1f} ms",
+    ]
+    console.print(" · ".join(parts), style="dim", highlight=False)
+    for leg in reply.degraded:
+        searched = {"semantic": "meaning", "lexical": "words"}.get(leg, leg)
+        warning = f"degraded: {one_line(searched)} could not be searched, something may be missing"
+        console.print(warning, style="bold yellow", markup=False, highlight=False)
+
+
+def moment(at: datetime) -> str:
+    """A time as the clock on the wall here shows it."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def one_line(text: str) -> str:
+    """A text that cannot move the cursor, hide itself or start a new line: memory holds what strangers said."""
+    shown = (char if char.isprintable() or char == "\u200d" else " " for char in text)
+    return " ".join("".join(shown).split())

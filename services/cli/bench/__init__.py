@@ -1,0 +1,11 @@
+"""`memorybus bench`: figures that anyone can print again."""
+
+from __future__ import annotations
+
+import typer
+
+from services.cli.bench import retrieve, write
+
+app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True)
+app.command(epilog=write.EPILOG)(write.write)
+app.command(epilog=retrieve.EPILOG)(retrieve.retrieve)

@@ -1,0 +1,63 @@
+"""Runs `memorybus up` as a process of its own, the way users run it, in a temporary folder."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from contracts.ports import Unavailable
+
+_READY_PATIENCE = 180.0
+_STOP_PATIENCE = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """A running `memorybus up`."""
+
+    nats: str
+    http: str
+    pid: int
+
+
+@asynccontextmanager
+async def up_process(data: Path, options: Sequence[str] = ()) -> AsyncIterator[Up]:
+    """Start memorybus on free ports, stop it at the end.
+
+    Raises:
+        Unavailable: it did not become ready; its log is in the data folder.
+    """
+    data.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "services.cli", "up", "--json", "--data", str(data)]
+    with (data / "up.log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, "--nats-port", "0", "--http-port", "0", *options, stdout=asyncio.subprocess.PIPE, stderr=log
+        )
+    try:
+        yield await _ready(process, data)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), _STOP_PATIENCE)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+async def _ready(process: asyncio.subprocess.Process, data: Path) -> Up:
+    assert process.stdout is not None
+    try:
+        line = await asyncio.wait_for(process.stdout.readline(), _READY_PATIENCE)
+    except TimeoutError:
+        line = b""
+    if not line:
+        tail = (data / "up.log").read_text(errors="replace")[-2000:]
+        raise Unavailable(f"memorybus did not become ready; the end of its log:\n{tail}")
+    said = json.loads(line)
+    return Up(nats=said["nats"], http=said["http"], pid=process.pid)

@@ -1,0 +1,43 @@
+"""Reads turns from files: JSON Lines as on the wire, LoCoMo conversations, OpenAI message lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from contracts.v1.turns import Turn
+from services.cli.formats.jsonl import read_jsonl
+from services.cli.formats.locomo import read_locomo
+from services.cli.formats.openai import read_openai
+from services.cli.formats.source import STDIN, Format, FormatError, Source
+
+__all__ = ["STDIN", "Format", "FormatError", "Source", "count_turns", "read_turns"]
+
+_READERS: dict[Format, Callable[[Source], Iterator[Turn]]] = {
+    "jsonl": read_jsonl,
+    "locomo": read_locomo,
+    "openai": read_openai,
+}
+
+
+def read_turns(source: Source) -> Iterator[Turn]:
+    """The turns of a file, in order. JSON Lines are read as they are needed, other formats as a whole.
+
+    What carries no text is left out and counted in `source.skipped`.
+
+    Raises:
+        FormatError: the file cannot be read, or something in it is no turn.
+    """
+    source.skipped.clear()
+    try:
+        yield from _READERS[source.format](source)
+    except OSError as error:
+        raise FormatError(f"{source.name}: {error.strerror or error}") from error
+
+
+def count_turns(source: Source) -> int:
+    """How many turns the file has; every one of them is checked.
+
+    Raises:
+        FormatError: as `read_turns`.
+    """
+    return sum(1 for _ in read_turns(source))

@@ -1,0 +1,83 @@
+"""LoCoMo (Maharana et al., ACL 2024): long conversations of two people, in sessions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import BaseModel
+
+from contracts.v1.turns import Turn
+from services.cli.formats.source import WITHOUT_TEXT, FormatError, Source, checked, later, parsed
+
+_SESSION = re.compile(r"session_([0-9]{1,6})")
+_STEP = timedelta(seconds=30)
+
+
+class _Said(BaseModel):
+    """One turn; a shared picture is there as its caption."""
+
+    speaker: str
+    dia_id: str
+    text: str = ""
+    blip_caption: str | None = None
+
+    def words(self) -> str:
+        """The text, then what was shared."""
+        caption = (self.blip_caption or "").strip()
+        return " ".join(part for part in (self.text.strip(), f"[shares {caption}]" if caption else "") if part)
+
+
+class _Sample(BaseModel):
+    sample_id: str
+    conversation: dict[str, Any]
+
+
+def read_locomo(source: Source) -> Iterator[Turn]:
+    """The turns of one sample or of a list of samples."""
+    document = parsed(source.whole(), source.name)
+    samples = document if isinstance(document, list) else [document]
+    for number, data in enumerate(samples, start=1):
+        yield from _sample(source, checked(_Sample, data, f"{source.name}: sample {number}"))
+
+
+def _sample(source: Source, sample: _Sample) -> Iterator[Turn]:
+    """The sessions of a sample by number; a date of a session that is not there means nothing."""
+    sessions = sorted((int(match[1]), match[0]) for match in map(_SESSION.fullmatch, sample.conversation) if match)
+    for _, session in sessions:
+        where = f"{source.name}: {sample.sample_id} {session}"
+        turns = sample.conversation[session]
+        if not isinstance(turns, list):
+            raise FormatError(f"{where}: is no list of turns")
+        began = _time(sample.conversation.get(f"{session}_date_time"), where)
+        for index, data in enumerate(turns):
+            spot = f"{where} turn {index + 1}"
+            said = checked(_Said, data, spot)
+            if not said.words():
+                source.skipped[WITHOUT_TEXT] += 1
+                continue
+            place = {"conversation_id": f"{sample.sample_id}/{session}", "created_at": later(began, index * _STEP)}
+            yield source.turn(spot, place | _fields(source, sample.sample_id, said))
+
+
+def _fields(source: Source, sample_id: str, said: _Said) -> dict[str, Any]:
+    """Each sample is a user of its own, or with --user a space of that user. Both speakers are people."""
+    return {
+        "user_id": source.user or sample_id,
+        "space": source.space or (sample_id if source.user else "default"),
+        "turn_id": f"{sample_id}:{said.dia_id}",
+        "source_ids": (said.dia_id,),
+        "role": "user",
+        "speaker": said.speaker,
+        "text": said.words(),
+    }
+
+
+def _time(text: object, where: str) -> datetime:
+    """When a session began. The data names no zone; it is taken as UTC."""
+    try:
+        return datetime.strptime(str(text), "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    except ValueError:
+        raise FormatError(f"{where}_date_time: is not like '1:56 pm on 8 May, 2023'") from None

@@ -1,0 +1,134 @@
+"""OpenAI message lists: a list, an object with `messages`, a list of either, or JSON Lines of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid5
+
+from pydantic import BaseModel, ConfigDict
+from pydantic_core import from_json
+
+from contracts.envelope import NAMESPACE
+from contracts.v1.turns import Role, Turn
+from services.cli.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked, later, parsed
+
+_STEP = timedelta(seconds=1)
+_ROLES: dict[str, Role] = {
+    "user": "user",
+    "assistant": "assistant",
+    "system": "system",
+    "developer": "system",
+    "tool": "tool",
+    "function": "tool",
+}
+_TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
+
+
+class _Message(BaseModel):
+    """One message. Times are ISO 8601 or Unix time; a time without a zone is taken as UTC."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+    name: str | None = None
+    created_at: datetime | None = None
+    timestamp: datetime | None = None
+
+    def words(self) -> str:
+        """The text of all parts; pictures, sounds and calls have none."""
+        if not isinstance(self.content, list):
+            return (self.content or "").strip()
+        texts = (part.get("text") for part in self.content if part.get("type") in _TEXT_PARTS)
+        return "\n".join(text for text in texts if isinstance(text, str)).strip()
+
+    def at(self) -> datetime | None:
+        """When it was said, if the file knows."""
+        at = self.created_at or self.timestamp
+        return at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+
+
+class _Conversation(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    messages: list[Any]
+    conversation_id: str | None = None
+    id: str | None = None
+    user_id: str | None = None
+
+
+def read_openai(source: Source) -> Iterator[Turn]:
+    """The turns of all conversations. Without times the last message was said now, each other a second earlier."""
+    conversations = _conversations(_document(source), source.name)
+    left = sum(len(conversation.messages) for conversation in conversations)
+    now = datetime.now(UTC)
+    stem = "stdin" if source.path == STDIN else source.path.stem[:200]
+    for number, conversation in enumerate(conversations, start=1):
+        alone = len(conversations) == 1
+        given = conversation.conversation_id or conversation.id
+        conversation_id = given or (stem if alone else f"{stem}/{number}")
+        where = source.name if alone else f"{source.name}: conversation {number}"
+        yield from _turns(source, conversation, conversation_id, where, now - left * _STEP)
+        left -= len(conversation.messages)
+
+
+def _turns(
+    source: Source, conversation: _Conversation, conversation_id: str, where: str, clock: datetime
+) -> Iterator[Turn]:
+    """The messages in order; one without a time was said a second after the one before it, the first at `clock`."""
+    user_id = source.user or conversation.user_id
+    if user_id is None:
+        raise FormatError(f"{where}: does not say whose memory it is: use --user")
+    for index, data in enumerate(conversation.messages):
+        spot = f"{where}: message {index + 1}"
+        message = checked(_Message, data, spot)
+        if message.role not in _ROLES:
+            raise FormatError(f"{spot}: role: is none of {', '.join(_ROLES)}")
+        clock = message.at() or clock
+        if message.words():
+            place = {"user_id": user_id, "space": source.space or "default", "created_at": clock}
+            yield source.turn(spot, place | _fields(message, conversation_id, index))
+        else:
+            source.skipped[WITHOUT_TEXT] += 1
+        clock = later(clock, _STEP)
+
+
+def _fields(message: _Message, conversation_id: str, index: int) -> dict[str, Any]:
+    """The id follows from place and text alone: the same file published again is the same turns."""
+    parts = ("openai", conversation_id, str(index), message.role, message.words())
+    return {
+        "conversation_id": conversation_id,
+        "turn_id": str(uuid5(NAMESPACE, "\x1f".join(parts))),
+        "role": _ROLES[message.role],
+        "text": message.words(),
+        "speaker": message.name if message.role in ("user", "assistant") else None,
+    }
+
+
+def _document(source: Source) -> Any:
+    """The JSON document, or the list of the documents of a JSON Lines file."""
+    raw = source.whole()
+    first, _, rest = raw.strip().partition(b"\n")
+    if not rest or not _is_json(first):
+        return parsed(raw, source.name)
+    lines = enumerate(raw.split(b"\n"), start=1)
+    return [parsed(line, f"{source.name}:{number}") for number, line in lines if line.strip()]
+
+
+def _is_json(raw: bytes) -> bool:
+    try:
+        from_json(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def _conversations(document: Any, name: str) -> list[_Conversation]:
+    if isinstance(document, dict):
+        return [checked(_Conversation, document, name)]
+    if not isinstance(document, list):
+        raise FormatError(f"{name}: is neither a message list nor an object with messages")
+    if not document or (isinstance(document[0], dict) and "role" in document[0]):
+        return [_Conversation(messages=document)]
+    wrapped = [{"messages": item} if isinstance(item, list) else item for item in document]
+    return [checked(_Conversation, item, f"{name}: conversation {n}") for n, item in enumerate(wrapped, start=1)]

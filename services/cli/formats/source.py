@@ -1,0 +1,121 @@
+"""What all formats share: the file, its limits, and turns that are checked before they are published."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from contracts.v1.turns import Turn
+
+Format = Literal["jsonl", "locomo", "openai"]
+
+STDIN = Path("-")
+MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
+WITHOUT_TEXT = "without text"
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class FormatError(Exception):
+    """A file is not what it should be; the text says where, and what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of turns, `-` for standard input, and what its turns get where the file leaves it open.
+
+    `longest` is the most bytes of UTF-8 a text may have; `skipped` counts, by reason, what was no turn.
+    """
+
+    path: Path
+    format: Format = "jsonl"
+    user: str | None = None
+    space: str | None = None
+    longest: int = 64 * 1024
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def name(self) -> str:
+        """What errors call the file."""
+        return "standard input" if self.path == STDIN else str(self.path)
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether the file can be read again from the beginning; a pipe cannot."""
+        return self.path != STDIN and self.path.is_file()
+
+    def open(self) -> BinaryIO:
+        """The bytes of the file."""
+        if self.path != STDIN:
+            return self.path.open("rb")
+        if sys.stdin is None:
+            raise FormatError("there is no standard input: name a file")
+        return sys.stdin.buffer
+
+    def whole(self) -> bytes:
+        """The file at once, without a byte order mark."""
+        with self.open() as file:
+            raw = file.read(MAX_DOCUMENT_BYTES + 1)
+        if len(raw) > MAX_DOCUMENT_BYTES:
+            raise FormatError(f"{self.name}: has more than {MAX_DOCUMENT_BYTES:,} bytes: split it")
+        return without_mark(raw, self.name)
+
+    def turn(self, where: str, fields: dict[str, Any]) -> Turn:
+        """A checked turn; `where` is the place in the file that errors name."""
+        turn = checked(Turn, fields, where)
+        if not turn.text.strip():
+            raise FormatError(f"{where}: text: is blank")
+        size = len(turn.text.encode())
+        if size > self.longest:
+            allowed = f"{self.longest:,} are allowed, see MEMORYBUS_MAX_TEXT_BYTES"
+            raise FormatError(f"{where}: text: has {size:,} bytes, {allowed}")
+        return turn
+
+
+def parsed(raw: bytes, where: str) -> Any:
+    """The value of a JSON document in UTF-8."""
+    try:
+        return from_json(raw)
+    except ValueError as error:
+        raise FormatError(f"{where}: is not JSON: {error}") from None
+
+
+def checked(model: type[M], data: object, where: str) -> M:
+    """The data as a model."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise FormatError(f"{where}: {_first_problem(error)}") from None
+    except OverflowError:
+        raise FormatError(f"{where}: created_at is not between the years 1 and 9999 in UTC") from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    return f"{place}: {problem['msg']}" if place else problem["msg"]
+
+
+def later(moment: datetime, step: timedelta) -> datetime:
+    """The moment after a step; at the end of time there is no later one."""
+    try:
+        return moment + step
+    except OverflowError:
+        return moment
+
+
+def without_mark(raw: bytes, where: str) -> bytes:
+    """The bytes after a UTF-8 byte order mark."""
+    if raw.startswith(_UTF16):
+        raise FormatError(f"{where}: is UTF-16: save it as UTF-8")
+    return raw.removeprefix(codecs.BOM_UTF8)

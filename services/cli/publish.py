@@ -1,0 +1,128 @@
+"""`memorybus publish`: puts a file of turns on the bus, and waits until they are memory."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from services.cli.common import DataOption, NatsOption, err, fail, nats_url, out, run
+from services.cli.formats import Format, FormatError, Source, count_turns, read_turns
+from services.cli.sending import Bus, as_they_come, at_once, bars, digest, send
+from services.shared.client import memory_client
+from services.shared.settings import Settings
+
+EPILOG = """Examples:\n
+  memorybus publish chat.jsonl\n
+  memorybus publish messages.json --format openai --user me\n
+  memorybus publish locomo.json --format locomo --no-wait\n
+  tail -f turns.jsonl | memorybus publish - --user me
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one."""
+
+    turns: int
+    seconds: float
+    rate: float
+    dead_letters: int
+    digesting: float | None
+    skipped: int = 0
+    problem: str | None = None
+
+
+def publish(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File of turns; - reads standard input.")],
+    format: Annotated[Format, typer.Option("--format", "-f", help="What is in the file.")] = "jsonl",
+    user: Annotated[
+        str | None, typer.Option("--user", "-u", help="Whose memory, where the file does not say.", show_default=False)
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option("--space", help="Space, where the file does not say.", show_default=False)
+    ] = None,
+    in_flight: Annotated[int, typer.Option(min=1, max=4096, help="Turns under way at the same time.")] = 64,
+    no_wait: Annotated[
+        bool, typer.Option("--no-wait", help="End when the bus has acknowledged the last turn.")
+    ] = False,
+    data: DataOption = None,
+    nats: NatsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
+) -> None:
+    """Publish a file of turns, and wait until all of it is memory.
+
+    A file is checked before its first turn is published. Publishing the same file again has no further effect.
+    """
+    source = Source(file, format, user, space, longest=Settings().max_text_bytes)
+    result = run(_publish(source, data, nats, in_flight=in_flight, wait=not no_wait))
+    if as_json:
+        print(as_line(result))
+    else:
+        show(result, out)
+    if result.problem:
+        fail(result.problem)
+
+
+async def _publish(source: Source, data: Path | None, nats: str | None, *, in_flight: int, wait: bool) -> Published:
+    try:
+        async with memory_client(nats_url(data, nats)) as client:
+            return await publish_source(client, source, in_flight=in_flight, wait=wait, console=err)
+    except FormatError as error:
+        fail(str(error))
+        raise
+
+
+async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: bool, console: Console) -> Published:
+    """Publish the turns of a source, with bars on a terminal.
+
+    Raises:
+        FormatError: something in the source is no turn; of a file nothing was published then.
+        Unavailable: the bus did not acknowledge.
+    """
+    total = await asyncio.to_thread(count_turns, source) if source.rereadable else None
+    dead_before = (await client.backlog()).dead_letters
+    turns = read_turns(source)
+    batches = at_once(turns) if source.rereadable else as_they_come(turns)
+    with bars(console) as progress:
+        tally = await send(client, batches, total=total, in_flight=in_flight, progress=progress)
+        digesting, problem = await digest(client, progress) if wait else (None, None)
+    return Published(
+        tally.turns,
+        tally.seconds,
+        tally.rate,
+        max(0, (await client.backlog()).dead_letters - dead_before),
+        digesting,
+        skipped=source.skipped.total(),
+        problem=problem,
+    )
+
+
+def as_line(result: Published) -> str:
+    """The result as one JSON line; seconds and rate are those of the acknowledgements."""
+    return json.dumps(
+        {
+            "published": result.turns,
+            "seconds": round(result.seconds, 3),
+            "rate": round(result.rate, 1),
+            "dead_letters": result.dead_letters,
+        }
+    )
+
+
+def show(result: Published, console: Console) -> None:
+    """The result as a sentence."""
+    text = f"published {result.turns:,} turns in {result.seconds:.1f} s ({result.rate:,.0f} turns/s)"
+    if result.digesting is not None and result.problem is None:
+        text += f", digested {result.digesting:.1f} s later"
+    console.print(text, highlight=False, soft_wrap=True)
+    if result.skipped:
+        console.print(f"left out {result.skipped:,} without text", highlight=False)
+    if result.dead_letters:
+        warning = f"{result.dead_letters:,} dead letters since the start: `memorybus status` shows them"
+        console.print(warning, style="yellow", highlight=False, soft_wrap=True)

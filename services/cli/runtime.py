@@ -1,0 +1,82 @@
+"""Runs services in this process: folder, bus, adapters, stages, HTTP; in this order up, in reverse down."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from services.curate.app import build as build_curate
+from services.dedupe.app import build as build_dedupe
+from services.embed.app import build as build_embed
+from services.enrich.app import build as build_enrich
+from services.gateway.app import build as build_gateway
+from services.ingest.app import build as build_ingest
+from services.retrieve.app import build as build_retrieve
+from services.shared.app import Builder, Host
+from services.shared.http import HttpServer, listen
+from services.shared.instance import FolderLock, Instance
+from services.shared.nats_server import NatsServer
+from services.shared.settings import Settings
+
+SERVICES: dict[str, Builder] = {
+    "ingest": build_ingest,
+    "dedupe": build_dedupe,
+    "enrich": build_enrich,
+    "embed": build_embed,
+    "retrieve": build_retrieve,
+    "curate": build_curate,
+    "gateway": build_gateway,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A process that answers."""
+
+    nats: str
+    http: str
+    host: Host
+
+
+@asynccontextmanager
+async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator[Running]:
+    """Run all services, or only the named ones, until the block ends.
+
+    Raises:
+        FolderInUse, PortTaken, BusNotStarted, Unavailable, IdentityMismatch: each says what to do.
+    """
+    async with AsyncExitStack() as stack:
+        lock = _take_folder(stack, settings) if not only else None
+        listening = listen(settings.http_host, settings.http_port)
+        stack.callback(listening.close)
+        nats_url = settings.nats_url or await _start_bus(stack, settings)
+        host = Host(settings, nats_url)
+        stack.push_async_callback(host.stop)
+        await host.start([SERVICES[name] for name in only or SERVICES])
+        http = await _serve(stack, host, listening)
+        if lock is not None:
+            lock.announce(Instance(pid=lock.pid, nats=nats_url, http=http.url))
+        yield Running(nats=nats_url, http=http.url, host=host)
+
+
+def _take_folder(stack: AsyncExitStack, settings: Settings) -> FolderLock:
+    lock = FolderLock(settings.data)
+    lock.acquire()
+    stack.callback(lock.release)
+    return lock
+
+
+async def _start_bus(stack: AsyncExitStack, settings: Settings) -> str:
+    server = NatsServer(settings.data / "nats", port=settings.nats_port, sync=settings.sync)
+    stack.push_async_callback(server.stop)
+    await server.start()
+    return server.url
+
+
+async def _serve(stack: AsyncExitStack, host: Host, listening: socket.socket) -> HttpServer:
+    http = HttpServer(host.http_app(), listening)
+    stack.push_async_callback(http.stop)
+    await http.start()
+    return http

@@ -1,0 +1,116 @@
+"""`memorybus status`: what is stored, what waits, and what went wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Protocol
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from contracts.v1.commands import StatusReply
+from services.cli.common import DataOption, NatsOption, nats_url, out, run
+from services.shared.client import Backlog, memory_client
+
+EPILOG = """Examples:\n
+  memorybus status\n
+  memorybus status --user me\n
+  memorybus status --data ./memory --json
+"""
+
+
+class Counted(Protocol):
+    """What counting needs of a client."""
+
+    async def backlog(self) -> Backlog: ...
+
+    async def status(self, user_id: str | None = None) -> StatusReply: ...
+
+
+def status(
+    user: Annotated[
+        str | None,
+        typer.Option("--user", "-u", help="Count this user only; the bus is counted whole.", show_default=False),
+    ] = None,
+    data: DataOption = None,
+    nats: NatsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
+) -> None:
+    """Show what is stored, what waits at each stage, and how many dead letters there are."""
+    run(_status(user, data, nats, as_json=as_json))
+
+
+async def _status(user: str | None, data: Path | None, nats: str | None, *, as_json: bool) -> None:
+    url = nats_url(data, nats)
+    async with memory_client(url) as client:
+        counts, backlog = await counted(client, user)
+    if as_json:
+        print(as_line(counts, backlog))
+    else:
+        show_status(counts, backlog, out, url=url, user=user)
+
+
+async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backlog]:
+    """What is stored, for one user or for all, and what waits on the bus for everybody."""
+    return await client.status(user), await client.backlog()
+
+
+def as_line(counts: StatusReply, backlog: Backlog) -> str:
+    """The numbers as one JSON line."""
+    stored = counts.model_dump(include={"turns", "entries", "merged", "refused", "vectors", "pending"})
+    waiting = {"backlog": backlog.total, "backlog_by_stage": backlog.by_consumer}
+    return json.dumps({**stored, "dead_letters": backlog.dead_letters, **waiting})
+
+
+def show_status(
+    counts: StatusReply, backlog: Backlog, console: Console, *, url: str = "", user: str | None = None
+) -> None:
+    """The numbers as a table, and in words what they mean."""
+    if url:
+        console.print(f"bus {url}", style="dim", markup=False, highlight=False)
+    console.print(status_table(counts, backlog, user=user))
+    for warning in warnings(counts, backlog):
+        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
+
+
+def status_table(counts: StatusReply, backlog: Backlog, *, user: str | None = None) -> Table:
+    """Stores first, then the stages in the order of the flow."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column("what", style="bold")
+    table.add_column("count", justify="right")
+    table.add_column("meaning", style="dim")
+    for name, count, meaning in _rows(counts, user):
+        table.add_row(name, f"{count:,}", meaning)
+    for stage, waiting in backlog.by_consumer.items():
+        table.add_row(f"→ {stage}", f"{waiting:,}", "waiting or under way, all users")
+    table.add_row("dead letters", f"{backlog.dead_letters:,}", "could not be digested, all users")
+    return table
+
+
+def _rows(counts: StatusReply, user: str | None) -> list[tuple[str, int, str]]:
+    whose = "this user's" if user else "all users'"
+    return [
+        ("turns", counts.turns, f"text store: {whose} conversation log"),
+        ("entries", counts.entries, "text store: what is remembered"),
+        ("merged", counts.merged, "turns that repeat an entry"),
+        ("refused", counts.refused, "turns that were not kept"),
+        ("vectors", counts.vectors, "vector store: entries found by meaning"),
+        ("pending", counts.pending, "not finished yet"),
+    ]
+
+
+def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
+    """What somebody should look at; counts can only be compared while nothing waits."""
+    found = []
+    if backlog.dead_letters:
+        found.append("There are dead letters: each carries its reason, on the subjects memory.v1.dead.<stage>.")
+    if counts.pending or backlog.total:
+        return found
+    settled = counts.entries + counts.merged + counts.refused
+    if settled != counts.turns:
+        found.append(f"{counts.turns:,} turns, but entries + merged + refused = {settled:,}.")
+    if counts.vectors not in (0, counts.entries):
+        found.append(f"{counts.entries:,} entries, but {counts.vectors:,} vectors: try `memorybus reindex`.")
+    return found

@@ -1,0 +1,115 @@
+"""`memorybus up`: everything in one process, or one service of many."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from contracts.ports import Unavailable
+from services.cli.common import fail, out
+from services.cli.runtime import SERVICES, Running, running
+from services.shared.app import IdentityMismatch
+from services.shared.http import PortTaken
+from services.shared.instance import FolderInUse
+from services.shared.nats_server import BusNotStarted
+from services.shared.provisioning import ProvisioningError
+from services.shared.settings import Settings
+from services.shared.telemetry import configure_logging
+
+EXPECTED = (FolderInUse, PortTaken, BusNotStarted, Unavailable, IdentityMismatch, ProvisioningError)
+
+EPILOG = """Examples:\n
+  memorybus up\n
+  memorybus up --data ./memory --nats-port 0 --http-port 0 --json\n
+  memorybus up --embedder none --ner none\n
+  memorybus up --only dedupe --nats nats://127.0.0.1:4222
+"""
+
+
+def up(
+    data: Annotated[Path | None, typer.Option(help="Folder of bus and stores.", show_default=False)] = None,
+    nats: Annotated[str | None, typer.Option(help="Join this bus instead of starting one.", metavar="URL")] = None,
+    nats_port: Annotated[int | None, typer.Option(help="Port of the embedded bus; 0: any free one.")] = None,
+    http_host: Annotated[str | None, typer.Option(help="Address of the HTTP edge.")] = None,
+    http_port: Annotated[int | None, typer.Option(help="Port of the HTTP edge; 0: any free one.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Run only this service; repeat, or separate by commas.", show_default=False)
+    ] = None,
+    sync: Annotated[str | None, typer.Option(help="always: on disk before acknowledged; interval: faster.")] = None,
+    text_store: Annotated[str | None, typer.Option(help="System of record: sqlite.")] = None,
+    vector_store: Annotated[str | None, typer.Option(help="Vectors: edge, none.")] = None,
+    embedder: Annotated[str | None, typer.Option(help="minilm, http, fastembed, none.")] = None,
+    embedder_url: Annotated[str | None, typer.Option(help="Base address for --embedder http.")] = None,
+    embedder_model: Annotated[str | None, typer.Option(help="Model for --embedder http or fastembed.")] = None,
+    ner: Annotated[str | None, typer.Option(help="Names and key phrases: spacy, none.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line when ready.")] = False,
+) -> None:
+    """Start memorybus and keep it running until Ctrl-C or SIGTERM.
+
+    Every option is also a setting MEMORYBUS_<NAME>; the README lists them all.
+    """
+    settings = settings_from(
+        data=data,
+        nats_url=nats,
+        nats_port=nats_port,
+        http_host=http_host,
+        http_port=http_port,
+        sync=sync,
+        text_store=text_store,
+        vector_store=vector_store,
+        embedder=embedder,
+        embedder_url=embedder_url,
+        embedder_model=embedder_model,
+        ner=ner,
+    )
+    configure_logging(settings.log_level)
+    names = chosen_services(only or [])
+    try:
+        asyncio.run(_until_stopped(settings, names, as_json=as_json))
+    except EXPECTED as error:
+        fail(str(error))
+
+
+def settings_from(**given: Any) -> Settings:
+    """Settings from the environment, overruled by the options that were given."""
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, e['loc'])).replace('_', '-')}: {e['msg']}" for e in error.errors())
+        fail("; ".join(problems))
+
+
+def chosen_services(only: list[str]) -> list[str]:
+    """The services named by --only, empty for all."""
+    names = [name.strip() for part in only for name in part.split(",") if name.strip()]
+    for name in names:
+        if name not in SERVICES:
+            fail(f"there is no service {name!r}; there are {', '.join(SERVICES)}")
+    return names
+
+
+async def _until_stopped(settings: Settings, only: list[str], *, as_json: bool) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signum, stopped.set)
+    async with running(settings, only) as instance:
+        _announce(instance, settings, only, as_json=as_json)
+        await stopped.wait()
+
+
+def _announce(instance: Running, settings: Settings, only: list[str], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"ready": True, "nats": instance.nats, "http": instance.http}), flush=True)
+        return
+    out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}", highlight=False)
+    out.print(f"  bus   {instance.nats}\n  http  {instance.http}\n  data  {settings.data}", highlight=False)
+    out.print(
+        "Ctrl-C stops it. Next: [bold]memorybus publish FILE[/bold], [bold]memorybus ask[/bold] …", highlight=False
+    )

@@ -1,0 +1,1 @@
+"""curate: see README.md beside this file."""

@@ -1,0 +1,148 @@
+"""Commands on entries, counts, and setting stuck work going again. Stores and bus are ports."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4, uuid5
+
+from contracts.envelope import NAMESPACE
+from contracts.ports import Selection, Stuck, TextStore, TurnPublisher, VectorStore
+from contracts.v1.commands import (
+    CreateRequest,
+    EntryReply,
+    GetRequest,
+    ListReply,
+    ListRequest,
+    StatusReply,
+)
+from contracts.v1.entries import Entry, EntryEvent, EntryRef
+from contracts.v1.turns import Turn, entry_id
+from services.shared.errors import Rejected
+
+_LOOK_EVERY = 0.005
+NOTES = "notes"
+
+
+async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPublisher, longest: int) -> EntryReply:
+    """Publish the text as a turn of its own and wait until dedupe has decided: there is one way into memory.
+
+    Raises:
+        Rejected: the text is blank or too long, or was refused.
+    """
+    turn = turn_of(request, longest)
+    await publisher.publish_turn(turn)
+    entry = await _wait_for_entry(entry_id(turn.user_id, turn.space, turn.turn_id or ""), store)
+    return EntryReply(entry=entry, correlation_id=request.correlation_id)
+
+
+def turn_of(request: CreateRequest, longest: int) -> Turn:
+    """The turn that says what a create request says."""
+    size = len(request.text.encode())
+    if size > longest:
+        raise Rejected("invalid_request", f"the text has {size} bytes, {longest} are allowed")
+    if not request.text.strip():
+        raise Rejected("invalid_request", "the text is blank")
+    return Turn(
+        user_id=request.user_id,
+        role="user",
+        text=request.text,
+        space=request.space,
+        conversation_id=NOTES,
+        created_at=datetime.now(UTC),
+        manually_saved=request.manually_saved,
+        type=request.type,
+        tags=request.tags,
+        source_ids=request.source_ids,
+        persona_id=request.persona_id,
+        correlation_id=request.correlation_id,
+        turn_id=_turn_id(request),
+    )
+
+
+def _turn_id(request: CreateRequest) -> str:
+    """With a correlation id the same request sent again is the same turn; without one every request is its own."""
+    if request.correlation_id is None:
+        return str(uuid4())
+    parts = ("create", request.user_id, request.space, request.correlation_id, request.text)
+    return str(uuid5(NAMESPACE, "\x1f".join(parts)))
+
+
+async def _wait_for_entry(proposal_id: str, store: TextStore) -> Entry:
+    """Look until the proposal is settled; the caller's deadline ends the waiting."""
+    while True:
+        settled = (await store.outcomes([proposal_id])).get(proposal_id)
+        if settled is not None:
+            break
+        await asyncio.sleep(_LOOK_EVERY)
+    if settled.entry_id is None:
+        raise Rejected("refused", settled.reason or "the entry was refused")
+    return (await store.entries([settled.entry_id]))[settled.entry_id]
+
+
+async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
+    """One entry of the user.
+
+    Raises:
+        Rejected: there is none of this id; another user's entry is none.
+    """
+    entry = (await store.entries([request.id])).get(request.id)
+    if entry is None or entry.user_id != request.user_id or entry.status == "forgotten":
+        raise Rejected("not_found", f"there is no entry {request.id!r}")
+    return EntryReply(entry=entry, correlation_id=request.correlation_id)
+
+
+async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
+    """One page of the user's entries, newest first.
+
+    Raises:
+        Rejected: the cursor is not one of ours.
+    """
+    selection = Selection(
+        user_id=request.user_id,
+        space=request.space,
+        status=request.status,
+        types=request.types,
+        tags=request.tags,
+        theme=request.theme,
+        pinned=request.pinned,
+        manually_saved=request.manually_saved,
+    )
+    try:
+        page = await store.page(selection, limit=request.limit, cursor=request.cursor)
+    except ValueError as error:
+        raise Rejected("invalid_request", f"cursor: {error}") from error
+    return ListReply(
+        items=page.entries,
+        next_cursor=page.cursor,
+        total_count=page.total,
+        correlation_id=request.correlation_id,
+    )
+
+
+async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore | None) -> StatusReply:
+    """Count what is stored, for one user or for all."""
+    counts = await store.counts(user_id)
+    unembedded = counts.unembedded if vectors is not None else 0
+    return StatusReply(
+        turns=counts.turns,
+        entries=counts.entries,
+        merged=counts.merged,
+        refused=counts.refused,
+        vectors=await vectors.count(user_id) if vectors is not None else 0,
+        pending=counts.undecided + counts.unenriched + unembedded,
+    )
+
+
+_AT_ONCE = 128
+
+
+async def resume(
+    event: type[EntryEvent], stage: Stuck, *, store: TextStore, older_than: timedelta, limit: int = 10_000
+) -> list[EntryEvent]:
+    """The events that set stuck work going again: what the store shows unfinished though nothing is on the bus."""
+    now = datetime.now(UTC)
+    found = await store.unfinished(stage, before=now - older_than, limit=limit)
+    refs = [EntryRef(user_id=user_id, id=entry) for user_id, entry in found]
+    chunks = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
+    return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]

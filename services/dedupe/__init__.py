@@ -1,0 +1,1 @@
+"""dedupe: see README.md beside this file."""

@@ -1,0 +1,172 @@
+"""Decide what is new, what repeats, what is refused. No bus, no client library; the store is a port."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from contracts.ports import Accepted, Merged, Probe, Scope, Settled, TextStore, Verdict
+from contracts.v1.entries import (
+    Entry,
+    EntryAccepted,
+    EntryEvent,
+    EntryProposed,
+    EntryRef,
+    EntryRefused,
+    EntryRepeated,
+    RefusalRef,
+    RepeatRef,
+)
+from contracts.v1.turns import Proposal
+from services.shared.core.fingerprint import fingerprint
+from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
+from services.shared.core.similarity import same_statement
+from services.shared.core.text import normalize
+
+_ROUNDS = 3
+
+
+async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) -> list[EntryEvent]:
+    """Settle every proposal of the events, and tell what became of it: also of those settled by an earlier delivery."""
+    refs = {ref.id: ref for event in events for ref in event.entries}
+    settled = await store.outcomes(list(refs))
+    open_ids = [ref_id for ref_id in refs if ref_id not in settled]
+    for _ in range(_ROUNDS):  # a canonical entry may vanish between looking and merging: then judge again
+        if not open_ids:
+            break
+        for result in await _settle(open_ids, store):
+            settled[result.proposal_id] = result
+        open_ids = [ref_id for ref_id in open_ids if ref_id not in settled]
+    return tell(refs.values(), settled)
+
+
+async def _settle(ids: Sequence[str], store: TextStore) -> list[Settled]:
+    proposals = await store.undecided(ids)
+    candidates = [candidate_entry(proposal) for proposal in proposals]
+    similar = await store.similar([probe_of(entry) for entry in candidates])
+    now = datetime.now(UTC)
+    return await store.settle(judge(candidates, similar, now=now))
+
+
+def candidate_entry(proposal: Proposal) -> Entry:
+    """The entry that a proposal would become."""
+    turn, text = proposal.turn, proposal.text
+    prints = fingerprint(normalize(text))
+    kind = turn.type or detect_type(text, turn.role)
+    saved = turn.manually_saved or wants_saving(text)
+    return Entry.model_construct(
+        id=proposal.id,
+        user_id=turn.user_id,
+        space=turn.space,
+        conversation_id=turn.conversation_id,
+        session_id=turn.session_id,
+        turn_id=turn.turn_id,
+        ordinal=proposal.ordinal,
+        role=turn.role,
+        speaker=turn.speaker,
+        persona_id=turn.persona_id,
+        text=text,
+        type=kind,
+        tags=tuple(dict.fromkeys(turn.tags)),
+        source_ids=tuple(dict.fromkeys(turn.source_ids)),
+        importance=importance(text, type=kind, role=turn.role, manually_saved=saved),
+        manually_saved=saved,
+        exact_hash=prints.exact_hash,
+        simhash=prints.simhash,
+        minhash_bands=prints.minhash_bands,
+        created_at=turn.created_at,
+        updated_at=datetime.now(UTC),
+    )
+
+
+def probe_of(entry: Entry) -> Probe:
+    """What entries similar to this one are looked up by."""
+    scope = Scope(entry.user_id, entry.space, entry.persona_id)
+    return Probe(scope, entry.role, entry.speaker, entry.exact_hash, entry.minhash_bands)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The entries accepted earlier in the same batch, found by the same keys as those in the store."""
+
+    by_key: dict[tuple[object, ...], list[Entry]]
+
+    def add(self, entry: Entry) -> None:
+        for key in _keys(entry):
+            self.by_key[key].append(entry)
+
+    def similar(self, entry: Entry) -> Iterable[Entry]:
+        found = {other.id: other for key in _keys(entry) for other in self.by_key.get(key, ())}
+        return found.values()
+
+
+def _keys(entry: Entry) -> Iterable[tuple[object, ...]]:
+    voice = (entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker)
+    return [(voice, entry.exact_hash), *((voice, band) for band in entry.minhash_bands)]
+
+
+def judge(candidates: Sequence[Entry], similar: Sequence[Sequence[Entry]], *, now: datetime) -> list[Verdict]:
+    """One verdict per candidate, in order: the first of its kind is accepted, later ones are merged into it."""
+    batch = _Batch(defaultdict(list))
+    verdicts: list[Verdict] = []
+    for candidate, stored in zip(candidates, similar, strict=True):
+        canonical = find_canonical(candidate, [*stored, *batch.similar(candidate)])
+        if canonical is None:
+            batch.add(candidate)
+            verdicts.append(Accepted(candidate))
+        else:
+            verdicts.append(Merged(candidate.id, canonical.id, repeat_of(candidate, now)))
+    return verdicts
+
+
+def find_canonical(candidate: Entry, similar: Iterable[Entry]) -> Entry | None:
+    """The entry that already says the same: an exact repeat before a near one, the oldest first."""
+    ranked = sorted(similar, key=lambda e: (e.exact_hash != candidate.exact_hash, e.created_at, e.id))
+    for entry in ranked:
+        if entry.exact_hash == candidate.exact_hash or same_statement(entry.text, candidate.text):
+            return entry
+    return None
+
+
+class repeat_of:
+    """Merge a repeat into its canonical entry: one repeat more, importance boosted, metadata and intent joined."""
+
+    def __init__(self, candidate: Entry, now: datetime) -> None:
+        self.candidate = candidate
+        self.now = now
+
+    def __call__(self, entry: Entry) -> Entry:
+        repeats = entry.repeat_count + 1
+        step = repeat_boost(repeats) - repeat_boost(entry.repeat_count)
+        boosted = max(entry.importance, self.candidate.importance) + step
+        return entry.model_copy(
+            update={
+                "repeat_count": repeats,
+                "importance": min(1.0, boosted),
+                "manually_saved": entry.manually_saved or self.candidate.manually_saved,
+                "tags": tuple(dict.fromkeys((*entry.tags, *self.candidate.tags))),
+                "source_ids": tuple(dict.fromkeys((*entry.source_ids, *self.candidate.source_ids))),
+                "updated_at": self.now,
+            }
+        )
+
+
+def tell(refs: Iterable[EntryRef], settled: dict[str, Settled]) -> list[EntryEvent]:
+    """The events that follow from what became of the proposals."""
+    accepted: list[EntryRef] = []
+    repeated: list[RepeatRef] = []
+    refused: list[RefusalRef] = []
+    for ref in refs:
+        result = settled.get(ref.id)
+        if result is None:
+            continue
+        if result.outcome == "stored":
+            accepted.append(ref)
+        elif result.outcome == "merged":
+            repeated.append(RepeatRef(**dict(ref), canonical_id=result.entry_id or ""))
+        else:
+            refused.append(RefusalRef(**dict(ref), reason=result.reason or "refused"))
+    at = datetime.now(UTC)
+    return [EntryAccepted.of(accepted, at=at), EntryRepeated.of(repeated, at=at), EntryRefused.of(refused, at=at)]

@@ -1,0 +1,16 @@
+"""The knobs of dedupe."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from services.shared.settings import ServiceSettings
+
+
+class DedupeSettings(ServiceSettings):
+    """How many events are judged at once."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_DEDUPE_", extra="ignore")
+
+    max_batch: int = Field(default=8, ge=1, le=256, description="most events judged with one sync")

@@ -1,0 +1,1 @@
+"""embed: see README.md beside this file."""

@@ -1,0 +1,70 @@
+"""Texts to vectors. No bus, no client library; model and stores are ports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from contracts.ports import Embedder, EmbeddingIdentity, TextStore, VectorPoint, VectorStore
+from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef
+
+TURN = "turn"
+
+
+async def embed_entries(
+    events: Sequence[EntryEnriched],
+    *,
+    store: TextStore,
+    vectors: VectorStore | None,
+    embedder: Embedder | None,
+) -> list[EntryEmbedded]:
+    """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words."""
+    if vectors is None or embedder is None:
+        return []
+    refs = {ref.id: ref for event in events for ref in event.entries}
+    found = await store.entries(list(refs))
+    todo = [entry for entry in found.values() if needs_embedding(entry)]
+    if todo:
+        await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder)
+    done = [EntryRef(**dict(refs[entry.id])) for entry in todo]
+    return [EntryEmbedded.of(done, at=datetime.now(UTC))]
+
+
+async def embed_and_mark(
+    entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder
+) -> None:
+    """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again."""
+    matrix = await embedder.embed([entry.text for entry in entries])
+    points = [VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)]
+    await vectors.upsert(points)
+    now, identity = datetime.now(UTC), embedder.identity
+    marked = await store.modify([entry.id for entry in entries], lambda entry: embedded(entry, identity, now))
+    await _take_back({entry.id for entry in entries} - {entry.id for entry in marked}, store, vectors)
+
+
+async def _take_back(ids: set[str], store: TextStore, vectors: VectorStore) -> None:
+    """Remove the vectors of entries that went out of use while they were embedded."""
+    if ids:
+        current = await store.entries(sorted(ids))
+        await vectors.remove([i for i in sorted(ids) if i not in current or current[i].status != "active"])
+
+
+def needs_embedding(entry: Entry) -> bool:
+    """Whether it is to be found by meaning and is not yet."""
+    return entry.status == "active" and entry.embedding_state != "ready"
+
+
+def embedded(entry: Entry, identity: EmbeddingIdentity, now: datetime) -> Entry | None:
+    """The entry, marked as embedded by this model; None when it was marked, or went out of use, meanwhile."""
+    if not needs_embedding(entry):
+        return None
+    return entry.model_copy(
+        update={
+            "embedding_state": "ready",
+            "embedding_provider": identity.provider,
+            "embedding_model": identity.model,
+            "embedding_dimensions": identity.dimensions,
+            "embedding_error": None,
+            "updated_at": now,
+        }
+    )

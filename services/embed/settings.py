@@ -1,0 +1,16 @@
+"""The knobs of embed."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from services.shared.settings import ServiceSettings
+
+
+class EmbedSettings(ServiceSettings):
+    """How many events are embedded at once."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_EMBED_", extra="ignore")
+
+    max_batch: int = Field(default=4, ge=1, le=256, description="most events embedded with one sync")

@@ -1,0 +1,1 @@
+"""enrich: see README.md beside this file."""

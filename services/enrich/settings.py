@@ -1,0 +1,16 @@
+"""The knobs of enrich."""
+
+from __future__ import annotations
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from services.shared.settings import ServiceSettings
+
+
+class EnrichSettings(ServiceSettings):
+    """How many events are enriched at once."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_ENRICH_", extra="ignore")
+
+    max_batch: int = Field(default=4, ge=1, le=256, description="most events enriched with one sync")

@@ -1,0 +1,1 @@
+"""gateway: see README.md beside this file."""

@@ -1,0 +1,37 @@
+"""gateway: the edge. It talks to the bus only, never to a store.
+
+HTTP ◄──► gateway
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from faststream.asgi import AsgiResponse, get
+
+from services.gateway import asyncapi
+from services.shared.app import Host, Service
+from services.shared.health import Route
+
+
+async def build(host: Host) -> Service:
+    """Wire the pages."""
+    return Service("gateway", routes=tuple(pages()))
+
+
+def pages() -> list[Route]:
+    """The documentation of the bus, as JSON and as a page; made once."""
+    release = version("memorybus")
+    document = asyncapi.specification(release).to_specification().to_json().encode()
+    html = asyncapi.page(release).encode()
+
+    @get(include_in_schema=False)
+    async def show_document(scope: Any) -> AsgiResponse:
+        return AsgiResponse(document, 200, {"content-type": "application/json"})
+
+    @get(include_in_schema=False)
+    async def show_page(scope: Any) -> AsgiResponse:
+        return AsgiResponse(html, 200, {"content-type": "text/html; charset=utf-8"})
+
+    return [("/asyncapi", show_page), ("/asyncapi.json", show_document), ("/", show_page)]

@@ -1,0 +1,89 @@
+"""Check a turn, find its session, log it, propose what it says. No bus, no clock, no client library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import uuid5
+
+from contracts import subjects
+from contracts.envelope import NAMESPACE
+from contracts.ports import Conversation, SessionMark, TextStore
+from contracts.v1.entries import EntryProposed, EntryRef
+from contracts.v1.turns import LoggedTurn, Proposal, Turn, derived_turn_id, entry_id
+from services.shared.errors import Poison
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A message on the turns subject, as the bus keeps it."""
+
+    subject: str
+    body: bytes
+    stored_at: datetime
+
+
+def read_turn(incoming: Incoming, *, longest: int) -> Turn:
+    """The turn in a message, identified and dated.
+
+    Raises:
+        Poison: the text is too long or blank, or the user is not the one in the subject.
+        ValidationError: the body is not a turn.
+    """
+    turn = Turn.model_validate_json(incoming.body)
+    if subjects.turns(turn.user_id) != incoming.subject:
+        raise Poison("the user_id in the body is not the user in the subject")
+    size = len(turn.text.encode())
+    if size > longest:
+        raise Poison(f"the text has {size} bytes, {longest} are allowed")
+    if not turn.text.strip():
+        raise Poison("the text is blank")
+    return turn.model_copy(
+        update={
+            "turn_id": turn.turn_id or derived_turn_id(turn),
+            "created_at": turn.created_at or incoming.stored_at,
+        }
+    )
+
+
+async def log_turns(turns: Sequence[Turn], *, store: TextStore, gap: timedelta) -> list[EntryProposed]:
+    """Append turns to their conversations and propose each as an entry."""
+    marks = await store.session_marks([(_conversation(turn), _said_at(turn)) for turn in turns])
+    logged = place_in_sessions(turns, marks, gap)
+    proposals = [propose(turn) for turn in logged]
+    await store.log(logged, proposals)
+    refs = [EntryRef(user_id=p.turn.user_id, id=p.id) for p in proposals]
+    return [EntryProposed.of(refs, at=max(turn.created_at for turn in logged))]
+
+
+def propose(turn: LoggedTurn) -> Proposal:
+    """The turn itself as a proposed entry."""
+    return Proposal(id=entry_id(turn.user_id, turn.space, turn.turn_id), turn=turn, text=turn.text)
+
+
+def place_in_sessions(turns: Sequence[Turn], marks: Sequence[SessionMark | None], gap: timedelta) -> list[LoggedTurn]:
+    """Give every turn its session: that of the turn before it, unless more than `gap` lies between."""
+    latest: dict[Conversation, SessionMark] = {}
+    placed: dict[int, LoggedTurn] = {}
+    for index in sorted(range(len(turns)), key=lambda i: _said_at(turns[i])):
+        turn, at, where = turns[index], _said_at(turns[index]), _conversation(turns[index])
+        before = max(filter(None, (marks[index], latest.get(where))), key=lambda mark: mark.at, default=None)
+        session_id = before.session_id if before and at - before.at <= gap else _new_session(turn)
+        latest[where] = SessionMark(session_id, at)
+        placed[index] = LoggedTurn.model_construct(**{**dict(turn), "session_id": session_id})
+    return [placed[index] for index in range(len(turns))]
+
+
+def _new_session(turn: Turn) -> str:
+    parts = ("session", turn.user_id, turn.space, turn.conversation_id, turn.turn_id or "")
+    return str(uuid5(NAMESPACE, "\x1f".join(parts)))
+
+
+def _conversation(turn: Turn) -> Conversation:
+    return Conversation(turn.user_id, turn.space, turn.conversation_id)
+
+
+def _said_at(turn: Turn) -> datetime:
+    assert turn.created_at is not None, "read_turn dates every turn"
+    return turn.created_at

@@ -1,0 +1,24 @@
+"""The knobs of ingest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from services.shared.settings import ServiceSettings
+
+
+class IngestSettings(ServiceSettings):
+    """How turns become sessions, and how many are logged at once."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_INGEST_", extra="ignore")
+
+    session_gap_minutes: float = Field(default=30, gt=0, description="silence after which a new session begins")
+    max_batch: int = Field(default=128, ge=1, le=1000, description="most turns that are logged with one sync")
+
+    @property
+    def session_gap(self) -> timedelta:
+        """The silence after which a new session begins."""
+        return timedelta(minutes=self.session_gap_minutes)

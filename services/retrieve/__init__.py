@@ -1,0 +1,1 @@
+"""retrieve: see README.md beside this file."""

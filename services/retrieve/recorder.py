@@ -1,0 +1,48 @@
+"""Writes the scores of retrieved entries back, later and together: nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from contracts.ports import TextStore, Unavailable
+from contracts.v1.entries import Entry, Scores
+from contracts.v1.retrieval import RetrieveReply
+
+log = logging.getLogger(__name__)
+
+_PERIOD = 2.0
+_MOST_WAITING = 10_000
+
+
+class ScoreRecorder:
+    """Keeps the latest scores by entry and writes them every few seconds. Losing some in a crash costs nothing."""
+
+    def __init__(self, store: TextStore) -> None:
+        self._store = store
+        self._waiting: dict[str, Scores] = {}
+
+    def note(self, reply: RetrieveReply) -> None:
+        """Remember the scores of a reply for the next writing."""
+        if len(self._waiting) < _MOST_WAITING:
+            self._waiting.update({item.id: item.scores for item in reply.items})
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            await asyncio.sleep(_PERIOD)
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what is waiting."""
+        scores, self._waiting = self._waiting, {}
+        if not scores:
+            return
+
+        def with_scores(entry: Entry) -> Entry | None:
+            return entry.model_copy(update={"last_scores": scores[entry.id]}) if entry.status == "active" else None
+
+        try:
+            await self._store.modify(list(scores), with_scores)
+        except Unavailable as error:
+            log.warning("scores_not_written", extra={"entries": len(scores), "cause": str(error)})

@@ -1,0 +1,33 @@
+"""The knobs of retrieve: MEMORYBUS_RETRIEVE_<NAME>."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from services.shared.settings import ServiceSettings
+
+
+class RetrieveSettings(ServiceSettings):
+    """Weights of the ranking, and how many candidates each leg brings."""
+
+    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_RETRIEVE_", extra="ignore")
+
+    alpha: float = Field(default=1.0, ge=0, description="weight of relevance")
+    beta: float = Field(default=0.05, ge=0, description="weight of recency")
+    gamma: float = Field(default=0.05, ge=0, description="weight of importance")
+    tau_days: float = Field(default=7.0, gt=0, description="recency is exp(-age/tau)")
+    rrf_k: int = Field(default=60, ge=1, description="constant of reciprocal rank fusion")
+    lexical_weight: float = Field(default=1.0, ge=0, description="weight of the lexical leg in the fusion")
+    semantic_weight: float = Field(default=1.0, ge=0, description="weight of the semantic leg in the fusion")
+    relevance: Literal["blend", "cosine"] = Field(
+        default="blend", description="blend: words and meaning; cosine: meaning, words where there is no vector"
+    )
+    min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
+    mmr_lambda: float = Field(default=0.9, ge=0, le=1, description="1: best first; 0: as different as possible")
+    candidates: int = Field(default=100, ge=1, le=1000, description="entries that each leg brings")
+    leg_timeout_seconds: float = Field(default=1.0, gt=0, description="a leg that takes longer is left out")
+    max_query_chars: int = Field(default=8192, ge=1, description="longer queries are cut")
+    max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")

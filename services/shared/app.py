@@ -1,0 +1,221 @@
+"""Puts services together: opens what they need once per process, runs their stages, answers their requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from faststream.asgi import AsgiFastStream
+from faststream.nats import NatsBroker, NatsRouter
+from nats.aio.client import Client
+
+from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
+from services.shared.annotators import open_annotator
+from services.shared.bus import Bus, connect, connection_options
+from services.shared.embedders import open_embedder
+from services.shared.health import Route, health_routes
+from services.shared.provisioning import provision
+from services.shared.requests import Answering
+from services.shared.settings import Settings
+from services.shared.stores.edge import EdgeVectorStore
+from services.shared.stores.sqlite import SqliteTextStore
+from services.shared.tokens import Cl100kCounter
+from services.shared.worker import Stage, Worker
+
+log = logging.getLogger(__name__)
+
+
+class IdentityMismatch(Exception):
+    """The stored vectors were made by another model than the one chosen now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What one service brings: stages that read the bus, a router that answers requests, work in the background."""
+
+    name: str
+    stages: tuple[Stage[Any], ...] = ()
+    router: NatsRouter | None = None
+    routes: tuple[Route, ...] = ()
+    background: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+
+Builder = Callable[["Host"], Awaitable[Service]]
+
+
+class Host:
+    """One process: its connection to the bus, its adapters, and the services that run in it.
+
+    Adapters are opened when the first service asks for them and shared by all: a service never knows which engine
+    is behind a port, nor who else uses it.
+    """
+
+    def __init__(self, settings: Settings, nats_url: str) -> None:
+        self.settings = settings
+        self.broker = NatsBroker(nats_url, middlewares=[Answering], logger=None, **connection_options("memorybus"))
+        self.workers: list[Worker[Any]] = []
+        self.services: list[Service] = []
+        self.bus: Bus
+        self._nats_url = nats_url
+        self._stack = AsyncExitStack()
+        self._background: list[asyncio.Task[None]] = []
+        self._opened: dict[str, asyncio.Task[Any]] = {}
+
+    async def start(self, builders: list[Builder]) -> None:
+        """Connect, open adapters side by side, provision the bus, then start answering and reading."""
+        probe = await connect(self._nats_url, name="memorybus-probe")
+        await probe.close()
+        self.bus = Bus(await self.broker.connect())
+        self._stack.push_async_callback(self.close)
+        await provision(self.bus.js, self.settings)
+        self.services = list(await asyncio.gather(*(build(self) for build in builders)))
+        for service in self.services:
+            if service.router is not None:
+                self.broker.include_router(service.router)
+        await self.broker.start()
+        self.workers = [Worker(stage, self.bus) for service in self.services for stage in service.stages]
+        for worker in self.workers:
+            await worker.start()
+        self._background = [
+            asyncio.create_task(_keep_running(work)) for service in self.services for work in service.background
+        ]
+
+    async def stop(self) -> None:
+        """Hear no new requests, finish what is under way, give back the rest, close the adapters."""
+        await self._stop_hearing()
+        await asyncio.gather(*(worker.stop() for worker in self.workers))
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self.broker.stop()
+        await self._stack.aclose()
+
+    @property
+    def client(self) -> Client:
+        """The connection to the bus."""
+        return self.bus.client
+
+    def http_app(self) -> AsgiFastStream:
+        """What this process shows over HTTP: its health, and the pages of its services."""
+        pages = [route for service in self.services for route in service.routes]
+        return AsgiFastStream(asgi_routes=[*health_routes(self), *pages])
+
+    async def _stop_hearing(self) -> None:
+        """Unsubscribe before anything else: a request routed to a stopping process would never be answered."""
+        for subscriber in self.broker.subscribers:
+            subscription = getattr(subscriber, "subscription", None)
+            if subscription is not None:
+                await subscription.unsubscribe()
+                subscriber.subscription = None  # type: ignore[attr-defined]
+        if self.bus.client.is_connected:
+            await self.bus.client.flush()
+
+    async def text_store(self) -> TextStore:
+        """The system of record."""
+        store: TextStore = await self._once("text", self._open_text_store)
+        return store
+
+    async def vector_store(self) -> VectorStore | None:
+        """The vectors, or None when memory is searched by words only.
+
+        Raises:
+            IdentityMismatch: the stored vectors are of another model.
+        """
+        if self.settings.vector_store == "none" or self.settings.embedder == "none":
+            return None
+        store: VectorStore = await self._once("vectors", self._open_vector_store)
+        return store
+
+    async def embedder(self) -> Embedder | None:
+        """The model that makes vectors, or None."""
+        if self.settings.vector_store == "none" or self.settings.embedder == "none":
+            return None
+        embedder: Embedder = await self._once("embedder", self._open_embedder)
+        return embedder
+
+    async def annotator(self) -> Annotator:
+        """What reads names and key phrases."""
+        annotator: Annotator = await self._once("annotator", self._open_annotator)
+        return annotator
+
+    def token_counter(self) -> TokenCounter:
+        """Counts cl100k_base tokens."""
+        return Cl100kCounter()
+
+    async def _once(self, name: str, opener: Callable[[], Awaitable[Any]]) -> Any:
+        if name not in self._opened:
+            self._opened[name] = asyncio.ensure_future(opener())
+        return await asyncio.shield(self._opened[name])
+
+    async def close(self) -> None:
+        """Close the adapters that were opened."""
+        for task in reversed(self._opened.values()):
+            if task.done() and not task.cancelled() and task.exception() is None:
+                await task.result().close()
+
+    async def _open_text_store(self) -> TextStore:
+        self.settings.data.mkdir(parents=True, exist_ok=True)
+        durability: Synchronous = "full" if self.settings.sync == "always" else "normal"
+        return await SqliteTextStore.open(self.settings.sqlite_path, synchronous=durability)
+
+    async def _open_vector_store(self) -> VectorStore:
+        embedder = await self.embedder()
+        assert embedder is not None
+        await check_identity(await self.text_store(), embedder.identity)
+        return await EdgeVectorStore.open(self.settings.vectors_path, dimensions=embedder.identity.dimensions)
+
+    async def _open_embedder(self) -> Embedder:
+        embedder = await open_embedder_of(self.settings)
+        assert embedder is not None
+        return embedder
+
+    async def _open_annotator(self) -> Annotator:
+        return await open_annotator(self.settings.ner, processes=self.settings.ner_processes)
+
+
+async def open_embedder_of(settings: Settings) -> Embedder | None:
+    """The embedder that the settings choose."""
+    key = settings.embedder_api_key
+    return await open_embedder(
+        settings.embedder,
+        cache_dir=settings.cache,
+        threads=settings.embedder_threads,
+        base_url=settings.embedder_url,
+        model=settings.embedder_model,
+        api_key=key.get_secret_value() if key else None,
+    )
+
+
+async def check_identity(store: TextStore, identity: EmbeddingIdentity) -> None:
+    """Record the embedding identity on first use, and hold every later start to it.
+
+    Raises:
+        IdentityMismatch: the stored vectors are of another provider, model or dimension.
+    """
+    stored = await store.recall_identity()
+    if stored is None:
+        await store.remember_identity(identity)
+    elif stored != identity:
+        raise IdentityMismatch(
+            f"the stored vectors are of {_named(stored)}, but {_named(identity)} is chosen now; vectors of two models "
+            "cannot be compared. Make them anew with `memorybus reindex` and the same --data and --embedder, "
+            "or choose the former embedder again"
+        )
+
+
+def _named(identity: EmbeddingIdentity) -> str:
+    return f"{identity.provider} {identity.model} ({identity.dimensions} dimensions)"
+
+
+async def _keep_running(work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        try:
+            await work()
+            return
+        except Exception:
+            log.exception("background_work_failed")
+            await asyncio.sleep(5.0)

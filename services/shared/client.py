@@ -1,0 +1,146 @@
+"""A client of memorybus: publishes turns, asks, commands. What the command line, the gateway and the benchmarks use."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from nats.errors import NoRespondersError
+from nats.js.errors import NotFoundError
+from pydantic import BaseModel
+
+from contracts import subjects
+from contracts.envelope import ErrorInfo, ErrorReply, Reply
+from contracts.ports import Unavailable
+from contracts.v1.commands import (
+    CreateRequest,
+    EntryReply,
+    GetRequest,
+    ListReply,
+    ListRequest,
+    StatusReply,
+    StatusRequest,
+    UserStatusRequest,
+)
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.turns import Turn
+from services.shared.bus import Bus, connect
+
+R = TypeVar("R", bound=Reply)
+
+
+class RequestFailed(Exception):
+    """memorybus answered with an error."""
+
+    def __init__(self, info: ErrorInfo) -> None:
+        super().__init__(f"{info.code}: {info.message}")
+        self.info = info
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits on the bus, by consumer, and how many dead letters there are."""
+
+    by_consumer: dict[str, int]
+    dead_letters: int
+
+    @property
+    def total(self) -> int:
+        """All that waits."""
+        return sum(self.by_consumer.values())
+
+
+class MemoryClient:
+    """Talks to a running memorybus over NATS."""
+
+    def __init__(self, client: Client) -> None:
+        self.nats = client
+        self.bus = Bus(client)
+
+    async def publish(self, turn: Turn) -> None:
+        """Publish one turn; returns when the bus has promised not to lose it."""
+        await self.bus.publish_turn(turn)
+
+    async def publish_all(
+        self, turns: Iterable[Turn], *, in_flight: int = 64, acknowledged: Callable[[], None] = lambda: None
+    ) -> None:
+        """Publish many turns, `in_flight` of them at a time; `acknowledged` is called once for each."""
+        remaining = iter(turns)
+
+        async def lane() -> None:
+            for turn in remaining:
+                await self.publish(turn)
+                acknowledged()
+
+        async with asyncio.TaskGroup() as lanes:
+            for _ in range(in_flight):
+                lanes.create_task(lane())
+
+    async def retrieve(self, request: RetrieveRequest, *, patience: float = 2.0) -> RetrieveReply:
+        """Ask what matters now."""
+        return await self.request(subjects.retrieve(request.user_id), request, RetrieveReply, patience=patience)
+
+    async def create(self, request: CreateRequest, *, patience: float = 5.0) -> EntryReply:
+        """Remember a text."""
+        return await self.request(subjects.entries("create", request.user_id), request, EntryReply, patience=patience)
+
+    async def get(self, request: GetRequest, *, patience: float = 2.0) -> EntryReply:
+        """Show one entry."""
+        return await self.request(subjects.entries("get", request.user_id), request, EntryReply, patience=patience)
+
+    async def list(self, request: ListRequest, *, patience: float = 5.0) -> ListReply:
+        """Page through entries."""
+        return await self.request(subjects.entries("list", request.user_id), request, ListReply, patience=patience)
+
+    async def status(self, user_id: str | None = None, *, patience: float = 10.0) -> StatusReply:
+        """Count what is stored, for one user or for all."""
+        if user_id is None:
+            return await self.request(subjects.STATUS, StatusRequest(), StatusReply, patience=patience)
+        subject = subjects.memory("status", user_id)
+        return await self.request(subject, UserStatusRequest(user_id=user_id), StatusReply, patience=patience)
+
+    async def backlog(self) -> Backlog:
+        """What waits on the bus."""
+        waiting = {consumer.name: await self.bus.backlog(consumer) for consumer in subjects.CONSUMERS}
+        try:
+            dead = (await self.bus.js.stream_info(subjects.DEAD_STREAM.name)).state.messages
+        except NotFoundError:
+            dead = 0
+        return Backlog(waiting, dead)
+
+    async def request(self, subject: str, body: BaseModel, reply: type[R], *, patience: float) -> R:
+        """Send one request with a deadline.
+
+        Raises:
+            RequestFailed: memorybus answered with an error.
+            Unavailable: nobody answered.
+        """
+        headers = {subjects.DEADLINE_HEADER: str(int((time.time() + patience) * 1000))}
+        try:
+            answer = await self.nats.request(
+                subject, body.model_dump_json(exclude_none=True).encode(), timeout=patience + 0.5, headers=headers
+            )
+        except NoRespondersError as error:
+            raise Unavailable("nobody answers: is `memorybus up` running on this bus?") from error
+        except (NatsError, TimeoutError) as error:
+            raise Unavailable(f"no answer within {patience:.1f} s") from error
+        if json.loads(answer.data).get("ok") is not True:
+            raise RequestFailed(ErrorReply.model_validate_json(answer.data).error)
+        return reply.model_validate_json(answer.data)
+
+
+@asynccontextmanager
+async def memory_client(url: str, *, name: str = "memorybus-client") -> AsyncIterator[MemoryClient]:
+    """A connected client, closed at the end."""
+    client = await connect(url, name=name)
+    try:
+        yield MemoryClient(client)
+    finally:
+        await client.close()

@@ -1,0 +1,68 @@
+"""The terms of the lexical index, the same for what is stored and for what is asked."""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import lru_cache
+from itertools import chain
+
+import Stemmer
+
+from services.shared.core.text import WORD, fold, separate
+
+_STOP_WORDS = """
+    a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
+    was will with
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Lucene's classic English stop set, so that OpenSearch's `english` analyzer drops the same words."""
+
+LONGEST_TERM = 255  # as in Lucene; longer runs are split
+
+_IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_TOKEN = re.compile(
+    rf"[{WORD}]+(?:(?:(?<=[0-9])[.,:/-](?=[0-9])|[._'](?=[{WORD}]))[{WORD}]+)*"
+    rf"(?:\+\+(?![{WORD}+])|\#(?![{WORD}]))?"
+)
+_LETTER = rf"(?![{_IDEOGRAPH}])[{WORD}]"
+_PART = re.compile(rf"[{_IDEOGRAPH}]|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
+_stemmers = threading.local()
+
+
+def analyze(text: str) -> list[str]:
+    """The index terms of a text, in order, repeats included.
+
+    A term is a word in lower case without an English possessive 's, stemmed by Porter's algorithm (what Lucene's
+    `english` analyzer does); stop words are left out. A compound such as snake_case, v1.2.3, 10:30, node.js or c++
+    gives its parts and then itself, so that it is found by either. Each East Asian ideograph or kana is a term.
+    No term contains white space, a control character or a double quote, or is longer than 255 characters.
+    Safe to call from several threads.
+    """
+    tokens = _TOKEN.findall(separate(fold(text)))
+    return list(chain.from_iterable(map(_terms_of_any, tokens)))
+
+
+def _terms_of_any(token: str) -> tuple[str, ...]:
+    if len(token) <= LONGEST_TERM:
+        return _terms(token)
+    pieces = (token[i : i + LONGEST_TERM] for i in range(0, len(token), LONGEST_TERM))
+    return tuple(chain.from_iterable(map(_terms.__wrapped__, pieces)))  # hostile lengths stay out of the cache
+
+
+@lru_cache(maxsize=1 << 15)
+def _terms(token: str) -> tuple[str, ...]:
+    word = token.removesuffix("'s")
+    parts = _PART.findall(word)
+    terms = (_stem(part) for part in parts if part not in STOP_WORDS)
+    is_compound = "".join(parts) != word
+    return (*terms, word) if is_compound else tuple(terms)
+
+
+def _stem(word: str) -> str:
+    if len(word) < 3:  # as Porter's own program: "js" is no plural
+        return word
+    stemmer = getattr(_stemmers, "porter", None)
+    if stemmer is None:  # a Stemmer is not safe to share between threads
+        stemmer = _stemmers.porter = Stemmer.Stemmer("porter", 0)
+    return str(stemmer.stemWord(word))

@@ -1,0 +1,116 @@
+"""Fingerprints of a text: one for equality, and two sketches by which similar texts find each other.
+
+Everything here is the same in every process and on every machine: no `hash()`, no byte order of the host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+BANDS = 16
+ROWS = 4
+
+Hashes: TypeAlias = NDArray[np.uint64]
+"""Unsigned 64-bit integers, shape (n,)."""
+
+_GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+_30, _27, _31, _32 = (np.uint64(bits) for bits in (30, 27, 31, 32))
+_21, _42 = np.uint64(21), np.uint64(42)
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a normalized text is looked up by.
+
+    `exact_hash` is BLAKE2b-128 in 32 hex digits, `simhash` 64 bits in 16 hex digits, `minhash_bands` 16 band hashes
+    of 8 hex digits, of which two texts with Jaccard similarity s share at least one with probability 1 − (1 − s⁴)¹⁶.
+    """
+
+    exact_hash: str
+    simhash: str
+    minhash_bands: tuple[str, ...]
+
+
+def fingerprint(normalized: str) -> Fingerprint:
+    """The fingerprint of a text in its normal form (`text.normalize`)."""
+    digest = hashlib.blake2b(normalized.encode("utf-8", "surrogatepass"), digest_size=16)
+    hashes = _mixed(_trigrams(normalized))
+    return Fingerprint(digest.hexdigest(), _simhash(hashes), _minhash_bands(hashes))
+
+
+def hamming(a: str, b: str) -> int:
+    """The number of bits in which two SimHashes (hex) differ, 0 to 64."""
+    return (int(a, 16) ^ int(b, 16)).bit_count()
+
+
+def shingles(text: str) -> Hashes:
+    """The distinct character 3-grams of a text with a space at either end, sorted, each packed into 63 bits."""
+    return np.unique(_trigrams(text))
+
+
+def jaccard(a: str, b: str) -> float:
+    """The Jaccard similarity of two texts' character 3-grams, 0 to 1; exact, not an estimate."""
+    left, right = shingles(a), shingles(b)
+    shared = np.intersect1d(left, right, assume_unique=True).size
+    union = left.size + right.size - shared
+    return float(shared / union) if union else 1.0
+
+
+def _trigrams(text: str) -> Hashes:
+    points: Hashes = np.frombuffer(f" {text} ".encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
+    packed: Hashes = points[:-2] | points[1:-1] << _21 | points[2:] << _42
+    return packed
+
+
+def _mixed(values: Hashes) -> Hashes:
+    """The splitmix64 output function (Steele, Lea and Flood 2014): a bijection that spreads every bit."""
+    values = values + _GOLDEN_GAMMA
+    values = (values ^ values >> _30) * _MIX[0]
+    values = (values ^ values >> _27) * _MIX[1]
+    return values ^ values >> _31
+
+
+def _simhash(hashes: Hashes) -> str:
+    """Charikar's similarity estimation (STOC 2002): each bit by majority over all 3-grams, repeats counted."""
+    octets = hashes.astype("<u8").view(np.uint8).reshape(-1, 8)
+    ones = np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int32)
+    return np.packbits(2 * ones > len(hashes), bitorder="little").tobytes()[::-1].hex()
+
+
+def _constants(*shape: int, seed: int) -> Hashes:
+    """The first outputs of splitmix64 from a seed: constants that nobody chose."""
+    steps = np.arange(np.prod(shape), dtype=np.uint64)
+    return _mixed(steps * _GOLDEN_GAMMA + np.uint64(seed)).reshape(shape)
+
+
+_PERMUTE = (_constants(BANDS * ROWS, 1, seed=1) | np.uint64(1)).astype(np.uint32)
+_SHIFT = _constants(BANDS * ROWS, 1, seed=2).astype(np.uint32)
+_BAND_KEYS = _constants(BANDS, ROWS, seed=3)
+_BAND_OFFSETS = _constants(BANDS, seed=4)
+_CHUNK = 8192  # bounds the memory for a long text to a few megabytes
+
+
+def _minhash(hashes: Hashes) -> NDArray[np.uint32]:
+    """Broder's MinHash (1997), shape (64,): of each of 64 permutations a·x + b mod 2³², a odd, the least value."""
+    values = (hashes >> _32).astype(np.uint32)
+    least = np.full(BANDS * ROWS, 0xFFFFFFFF, dtype=np.uint32)
+    for start in range(0, len(values), _CHUNK):
+        np.minimum(least, (_PERMUTE * values[start : start + _CHUNK] + _SHIFT).min(axis=1), out=least)
+    return least
+
+
+def _minhash_bands(hashes: Hashes) -> tuple[str, ...]:
+    """Each band of four MinHashes by multilinear hashing (Lemire and Kaser 2014) with keys of its own.
+
+    The keys stand for the band's number: equal rows in different bands have different hashes.
+    """
+    rows = _minhash(hashes).reshape(BANDS, ROWS)
+    bands = (_BAND_KEYS * rows).sum(axis=1) + _BAND_OFFSETS >> _32
+    digits = bands.astype(">u4").tobytes().hex()
+    return tuple([digits[i : i + 8] for i in range(0, 8 * BANDS, 8)])

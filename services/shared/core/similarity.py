@@ -1,0 +1,164 @@
+"""Whether two texts of one speaker state the same. When in doubt they do not: a wrong merge loses a memory."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from services.shared.core import lexicon
+from services.shared.core.fingerprint import jaccard
+from services.shared.core.text import fold, normalize, separate, without_urls
+
+Agreement: TypeAlias = Literal["equal", "light_words", "typing_error"]
+Conflict: TypeAlias = Literal[
+    "question", "number", "time", "negation", "name", "pronoun", "modal", "direction", "order", "word"
+]
+
+LONG = 40  # words from which on a text may contain a typing error
+LIKE = 0.9  # Jaccard similarity of character 3-grams that such texts must have
+_QUESTION = re.compile(r"\?[?!\s]*")
+_DIGIT = re.compile("[0-9]")
+_CAPITALIZED = re.compile(r"\b[A-ZÀ-ÖØ-Þ]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How two texts differ: the reason, and the words (spelled out) that only one of them has."""
+
+    reason: Agreement | Conflict
+    only_a: tuple[str, ...] = ()
+    only_b: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether the texts state the same."""
+        return self.reason in get_args(Agreement)
+
+
+def same_statement(a: str, b: str) -> bool:
+    """Whether two raw texts of the same speaker state the same, so that the second is a repeat of the first.
+
+    Texts with equal normal forms always do. Otherwise only articles, fillers ("really", "well, …"), contractions,
+    British or American spelling and small numbers in words may differ; in texts of 40 words and more also
+    a typing error. Texts that differ in a number, date, name, negation or any other word never do. Symmetric.
+    """
+    return _judge(a, b).reason is not None
+
+
+def compare(a: str, b: str) -> Difference:
+    """Why `same_statement` decides as it does."""
+    judged = _judge(a, b)
+    return Difference(judged.reason) if judged.reason else _explained(judged, a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Why two texts state the same, None when they do not, and the words that were compared."""
+
+    reason: Agreement | None
+    words_a: Sequence[str] = ()
+    words_b: Sequence[str] = ()
+
+
+def _judge(a: str, b: str) -> _Judged:
+    normal_a, normal_b = normalize(a), normalize(b)
+    if normal_a == normal_b:
+        return _Judged("equal")
+    words_a, words_b = _statement(normal_a), _statement(normal_b)
+    if _questions(a) == _questions(b):
+        if words_a == words_b:
+            return _Judged("light_words")
+        if _differ_by_typing(words_a, words_b, a, b) and jaccard(normal_a, normal_b) >= LIKE:
+            return _Judged("typing_error")
+    return _Judged(None, words_a, words_b)
+
+
+def _questions(text: str) -> int:
+    return len(_QUESTION.findall(separate(without_urls(fold(text))))) if "?" in text or "？" in text else 0
+
+
+def _statement(normal: str) -> list[str]:
+    """The words of a normalized text, spelled out, without those that may be left out."""
+    words = lexicon.plain_words(normal.split(" "))
+    opening = 0
+    while opening < len(words) - 1 and words[opening] in lexicon.INTERJECTIONS:
+        opening += 1
+    return [word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i, opening)]
+
+
+_MAYBE_LIGHT = lexicon.ARTICLES | lexicon.INTENSIFIERS | lexicon.INTERJECTIONS | {"so", "that"}
+
+
+def _is_light(words: Sequence[str], i: int, opening: int) -> bool:
+    """Whether word `i` can go. The last word cannot: "I think so", "vitamin A", "I live in OH"."""
+    if i == len(words) - 1:
+        return False
+    word, before, after = words[i], words[i - 1] if i else "", words[i + 1]
+    if word in lexicon.ARTICLES:
+        return after not in lexicon.COUNTED_BY_ARTICLE and before not in lexicon.LETTERED
+    if word in lexicon.INTENSIFIERS:
+        return before not in lexicon.NEGATIONS and before not in lexicon.ARTICLES
+    if word == "so":
+        return i == 0 or (before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO)
+    if word == "that":
+        return before in lexicon.SAYING and after in lexicon.SUBJECTS
+    return i < opening and (word != "well" or after in lexicon.SUBJECTS)
+
+
+def _differ_by_typing(words_a: list[str], words_b: list[str], a: str, b: str) -> bool:
+    """Whether long texts differ in at most one word of forty, each by two letters that changed places."""
+    if len(words_a) != len(words_b) or len(words_a) < LONG:
+        return False
+    pairs = [pair for pair in zip(words_a, words_b, strict=True) if pair[0] != pair[1]]
+    if len(pairs) > len(words_a) // LONG:
+        return False
+    names = _names(a) | _names(b)
+    return all(_is_swap(x, y) and x not in names and y not in names for x, y in pairs)
+
+
+def _is_swap(x: str, y: str) -> bool:
+    """Whether two words of six letters or more differ only by neighbouring letters inside that changed places.
+
+    Other errors are left alone: boiled and broiled, walking and talking are one letter apart, too.
+    """
+    if len(x) != len(y) or len(x) < 6 or not (x.isalpha() and y.isalpha()):
+        return False
+    if {x, y} & (lexicon.CRITICAL | lexicon.SWAPPED_BUT_WORDS):
+        return False
+    places = [i for i, (p, q) in enumerate(zip(x, y, strict=True)) if p != q]
+    if len(places) != 2 or places[1] != places[0] + 1 or places[0] == 0:
+        return False
+    return x[places[0]] == y[places[1]] and x[places[1]] == y[places[0]]
+
+
+def _names(raw: str) -> set[str]:
+    """The words, in lower case, that a text writes with a capital, as it writes a name."""
+    return {word.casefold() for word in _CAPITALIZED.findall(raw)}
+
+
+_KINDS: tuple[tuple[Conflict, frozenset[str]], ...] = (
+    ("negation", lexicon.NEGATIONS),
+    ("number", lexicon.NUMERIC),
+    ("time", lexicon.TIMES),
+    ("pronoun", lexicon.PRONOUNS),
+    ("modal", lexicon.MODALS),
+    ("direction", lexicon.DIRECTIONS),
+)
+
+
+def _explained(judged: _Judged, a: str, b: str) -> Difference:
+    only_a = tuple(Counter(judged.words_a) - Counter(judged.words_b))
+    only_b = tuple(Counter(judged.words_b) - Counter(judged.words_a))
+    differing = {*only_a, *only_b}
+    if not differing:
+        return Difference("question" if judged.words_a == judged.words_b else "order")
+    if any(_DIGIT.search(word) for word in differing):
+        return Difference("number", only_a, only_b)
+    for reason, words in _KINDS:
+        if differing & words:
+            return Difference(reason, only_a, only_b)
+    named = not (_names(a) | _names(b)).isdisjoint(differing)
+    return Difference("name" if named else "word", only_a, only_b)

@@ -1,0 +1,132 @@
+"""What counts as the same wording: one normal form for texts that differ in case, punctuation, URLs or white space."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+
+CURRENCY = "$\xa2-\xa5\u20a0-\u20cf"
+"""Character class (inside brackets) of the common currency signs."""
+
+WORD = "0-9a-z\x80-\xa1\xa6-\u209f\u20d0-\U0010ffff"
+"""Character class (inside brackets) of what words are made of after `fold` and `separate`."""
+
+_WORD_RUN = (
+    rf"[{WORD}]+(?:(?:(?<=[0-9])[.,:/*^-](?=[0-9])|['_]+(?=[{WORD}]))[{WORD}]+)*"
+    rf"(?:\+\+(?![{WORD}+])|\#(?![{WORD}]))?"
+)
+_TOKEN = re.compile(
+    rf"{_WORD_RUN}"  # uv, don't, snake_case, v1.2.3, 10:30, c++
+    rf"|(?<![{WORD}.~+-])(?:[-+~]\.?|\.)(?=[0-9]){_WORD_RUN}"  # -5, ~5, .5
+    rf"|(?:(?<![{WORD}])-)?[{CURRENCY}]"
+    r"|!=|[+<>=%]"
+)
+
+# East Asian text goes on right after a URL, without a space.
+_URL = re.compile(r"(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+", re.I)
+_CITATION = re.compile(r"\[[1-9][0-9]{0,2}(?:[\s,;-]{1,3}[0-9]{1,3})*\]|【[^【】]*】")
+
+_APOSTROPHES = frozenset("‘’‛ʼ´′＇")
+_VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+
+
+class _CharTable(dict[int, str | int | None]):
+    """A table for `str.translate` that works out each character when it is first seen."""
+
+    def __init__(self, rule: Callable[[str], str | None]) -> None:
+        super().__init__()
+        self._rule = rule
+
+    def __missing__(self, code: int) -> str | int | None:
+        found = self._rule(chr(code))
+        if code <= 0xFFFF:  # bounds the table, whatever text comes
+            self[code] = found
+        return found
+
+
+def _spelled(char: str) -> str | None:
+    """What a character is written as before NFKC, which would make 10² into 102 and 3½ into 31⁄2."""
+    category = unicodedata.category(char)
+    if category == "Cf" or any(ord(char) in selectors for selectors in _VARIATION_SELECTORS):
+        return None
+    if char in _APOSTROPHES:
+        return "'"
+    if category == "Nd":
+        return str(unicodedata.decimal(char))
+    if category == "No":
+        return _spelled_number(char)
+    return char
+
+
+def _spelled_number(char: str) -> str:
+    plain = unicodedata.normalize("NFKC", char).replace("\u2044", "/")
+    kind = unicodedata.decomposition(char).partition(" ")[0]
+    if kind in ("<super>", "<sub>"):
+        return f"{'^' if kind == '<super>' else '_'}{plain}"
+    return f" {plain} "
+
+
+def _separated(char: str) -> str | None:
+    """Punctuation becomes a space, a symbol such as an emoji a word of its own."""
+    category = unicodedata.category(char)
+    if char == "\u2212" or (category == "Pd" and char not in "—―⸺⸻"):
+        return "-"
+    if category[0] in "PZC" and category not in ("Co", "Cn", "Cs"):
+        return " "
+    if category == "Sk":
+        return " "
+    if category[0] == "S" and not re.match(f"[{CURRENCY}]", char):
+        return f" {char} "
+    return char
+
+
+_SPELLED = _CharTable(_spelled)
+_SEPARATED = _CharTable(_separated)
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+
+
+def _translated(text: str, table: _CharTable) -> str:
+    return _BEYOND_ASCII.sub(lambda run: run[0].translate(table), text)
+
+
+def fold(text: str) -> str:
+    """The text without case and compatibility forms (NFKC and case folding), with straight apostrophes.
+
+    Numbers keep their value: 10² becomes 10^2, not 102, and ３ becomes 3. Invisible format characters go.
+    """
+    if text.isascii():
+        return text.lower()
+    plain = _translated(text, _SPELLED)
+    if plain.isascii():
+        return plain.lower()
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain).casefold())
+    return _translated(plain, _SPELLED)  # decompositions bring back apostrophes
+
+
+def separate(folded: str) -> str:
+    """Folded text in which every punctuation mark beyond ASCII is a space, and every symbol stands alone."""
+    return folded if folded.isascii() else _translated(folded, _SEPARATED)
+
+
+def without_urls(text: str) -> str:
+    """The text without URLs and citation marks such as [1], [2, 3] and 【source】."""
+    if "://" in text or "www." in text.lower():
+        text = _URL.sub(" ", text)
+    if "[" in text or "【" in text:
+        text = _CITATION.sub(" ", text)
+    return text
+
+
+def normalize(text: str) -> str:
+    """The normal form: words, numbers and symbols in lower case, each separated by one space.
+
+    Texts that differ only in case, punctuation, URLs, citation marks or white space have the same normal form. What
+    carries meaning stays: 3.50, -5, 10:30, 2026-02-01, $ and €, 5 %, a < b, C++, C#, don't, emoji. A text without any
+    of these ("?!") is its own normal form. Idempotent.
+    """
+    folded = fold(text)
+    cleaned = separate(without_urls(folded))
+    if "&" in cleaned:
+        cleaned = cleaned.replace("&", " and ")
+    return " ".join(_TOKEN.findall(cleaned)) or " ".join(folded.split())

@@ -1,0 +1,85 @@
+"""Health of a process over HTTP: alive means the bus answers and every stage runs; ready means nothing is stuck."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from faststream.asgi import AsgiResponse, get
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+
+from services.shared.worker import Worker
+
+_ROUND_TRIP = 2.0
+_NO_PROGRESS = 60.0
+
+Route = tuple[str, Any]
+
+
+class Process(Protocol):
+    """What health looks at."""
+
+    @property
+    def client(self) -> Client:
+        """The connection to the bus."""
+        ...
+
+    @property
+    def workers(self) -> Sequence[Worker[Any]]:
+        """The stages that run here."""
+        ...
+
+
+def health_routes(process: Process) -> list[Route]:
+    """`/healthz`, `/readyz` and `/metrics` of this process."""
+
+    @get(include_in_schema=False)
+    async def healthz(scope: Any) -> AsgiResponse:
+        problems = [*await bus_problems(process.client), *dead_stages(process.workers)]
+        return _verdict(problems)
+
+    @get(include_in_schema=False)
+    async def readyz(scope: Any) -> AsgiResponse:
+        problems = [*await bus_problems(process.client), *dead_stages(process.workers), *stuck_stages(process.workers)]
+        return _verdict(problems)
+
+    @get(include_in_schema=False)
+    async def metrics(scope: Any) -> AsgiResponse:
+        return AsgiResponse(generate_latest(), 200, {"content-type": CONTENT_TYPE_LATEST})
+
+    return [("/healthz", healthz), ("/readyz", readyz), ("/metrics", metrics)]
+
+
+async def bus_problems(client: Client) -> list[str]:
+    """A bounded round trip; `is_connected` alone stays true when the connection reads no more."""
+    try:
+        await client.flush(timeout=_ROUND_TRIP)  # type: ignore[arg-type]
+    except (NatsError, TimeoutError, OSError) as error:
+        return [f"bus: no round trip within {_ROUND_TRIP:.0f} s ({type(error).__name__})"]
+    return []
+
+
+def dead_stages(workers: Sequence[Worker[Any]]) -> list[str]:
+    """Stages whose loop has ended."""
+    return [f"{worker.stage.name}: not running" for worker in workers if not worker.is_running]
+
+
+def stuck_stages(workers: Sequence[Worker[Any]]) -> list[str]:
+    """Stages that wait for something, or hold a batch without finishing it."""
+    problems = []
+    for worker in workers:
+        silent = time.monotonic() - worker.progress_at
+        if worker.stuck is not None:
+            problems.append(f"{worker.stage.name}: waits for {worker.stuck}")
+        elif worker.is_busy and silent > _NO_PROGRESS:
+            problems.append(f"{worker.stage.name}: no progress for {silent:.0f} s")
+    return problems
+
+
+def _verdict(problems: list[str]) -> AsgiResponse:
+    body = json.dumps({"ok": not problems, "problems": problems}).encode()
+    return AsgiResponse(body, 503 if problems else 200, {"content-type": "application/json"})

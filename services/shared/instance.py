@@ -1,0 +1,105 @@
+"""Who owns a data folder: one process at a time, and clients find it by the folder."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import asdict, dataclass
+from io import TextIOWrapper
+from pathlib import Path
+
+_LOCK = "lock"
+_INSTANCE = "instance.json"
+
+
+class FolderInUse(Exception):
+    """Another process works in the data folder; the text says which and what to do."""
+
+
+class NotRunning(Exception):
+    """No running instance was found; the text says how to start or name one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A running memorybus: where it answers."""
+
+    pid: int
+    nats: str
+    http: str
+
+
+class FolderLock:
+    """Holds a data folder for this process. The operating system lets go of it when the process ends, however it ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: TextIOWrapper | None = None
+        self.was_clean = True
+        self.pid = os.getpid()
+
+    def acquire(self) -> None:
+        """Take the folder.
+
+        Raises:
+            FolderInUse: somebody else has it.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        file = (self._folder / _LOCK).open("a+")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.seek(0)
+            owner = file.read().strip() or "unknown"
+            file.close()
+            raise FolderInUse(
+                f"the data folder {self._folder} is in use by process {owner}: "
+                "stop it, or choose another folder with --data"
+            ) from None
+        file.truncate(0)
+        file.write(str(self.pid))
+        file.flush()
+        self._file = file
+        self.was_clean = not (self._folder / _INSTANCE).exists()
+
+    def announce(self, instance: Instance) -> None:
+        """Tell clients where this instance answers."""
+        target = self._folder / _INSTANCE
+        draft = target.with_suffix(".new")
+        draft.write_text(json.dumps(asdict(instance)))
+        draft.replace(target)
+
+    def release(self) -> None:
+        """Let go of the folder; clients find nothing there any more."""
+        if self._file is not None:
+            (self._folder / _INSTANCE).unlink(missing_ok=True)
+            self._file.close()
+            self._file = None
+
+
+def find_instance(folder: Path) -> Instance:
+    """The instance that works in a data folder.
+
+    Raises:
+        NotRunning: there is none.
+    """
+    hint = f"nothing runs in {folder}: start it with `memorybus up`, or name a bus with --nats URL"
+    try:
+        instance = Instance(**json.loads((folder / _INSTANCE).read_text()))
+    except (OSError, ValueError, TypeError):
+        raise NotRunning(hint) from None
+    if not _is_locked(folder / _LOCK):
+        raise NotRunning(hint)
+    return instance
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

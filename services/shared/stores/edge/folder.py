@@ -1,0 +1,116 @@
+"""Opens the folder of a shard: makes it, takes it over, or says why it cannot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import qdrant_edge as qdrant
+
+from contracts.ports import Unavailable
+from services.shared.stores.edge.points import INDEXES
+
+CONFIG_FILE = "edge_config.json"
+DATATYPE = qdrant.VectorStorageDatatype.Turbo16  # two bytes a number, cosines exact to about 1e-5
+
+
+class FolderInUse(Unavailable):
+    """Another process has the folder open."""
+
+
+class FolderMismatch(Exception):
+    """The folder holds vectors of other dimensions than asked for."""
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """Turn whatever the engine raises, a panic included, into `Unavailable`."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic of the engine is a BaseException
+        raise Unavailable(f"the vector store failed {doing}: {error}") from error
+
+
+def open_shard(path: Path, *, dimensions: int, names: Sequence[str]) -> qdrant.EdgeShard:
+    """The shard in `path` with these named cosine vectors; missing folders, vectors and indexes are made.
+
+    Raises:
+        FolderInUse: another process has it open.
+        FolderMismatch: its vectors have other dimensions.
+        Unavailable: it cannot be read or written.
+    """
+    with _explained(path):
+        path.mkdir(parents=True, exist_ok=True)
+        stored = _stored_dimensions(path)
+    _check_dimensions(path, stored, dict.fromkeys(names, dimensions))
+    with _explained(path):
+        shard = _load(path, stored, names, dimensions) if stored else _create(path, names, dimensions)
+        _add_missing_indexes(shard)
+        return shard
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        with engine_errors("opening its folder"):
+            yield
+    except Unavailable as error:
+        if "WouldBlock" in str(error):
+            raise FolderInUse(
+                f"the vectors in {path} are in use by another process: stop it, or choose another data folder"
+            ) from error
+        raise Unavailable(
+            f"{error}. Check that {path} can be read and written; as its vectors are derived from the text store, "
+            "it can also be moved away and made anew with `memorybus reindex`"
+        ) from error
+
+
+def _stored_dimensions(path: Path) -> dict[str, int]:
+    """The dimensions of each named vector in the folder; empty when there is no shard in it."""
+    file = path / CONFIG_FILE
+    if not file.exists():
+        return {}
+    vectors: dict[str, dict[str, Any]] = json.loads(file.read_text("utf-8"))["vectors"]
+    return {name: int(vector["size"]) for name, vector in vectors.items()}
+
+
+def _check_dimensions(path: Path, stored: dict[str, int], wanted: dict[str, int]) -> None:
+    for name, dimensions in wanted.items():
+        if stored.get(name, dimensions) != dimensions:
+            raise FolderMismatch(
+                f"the vectors in {path} have {stored[name]} dimensions, the embedder makes {dimensions}: go back to "
+                "the embedder they were made with, or make them anew with `memorybus reindex`"
+            )
+
+
+def _create(path: Path, names: Sequence[str], dimensions: int) -> qdrant.EdgeShard:
+    vector = qdrant.EdgeVectorParams(size=dimensions, distance=qdrant.Distance.Cosine, datatype=DATATYPE)
+    config = qdrant.EdgeConfig(
+        vectors={name: vector for name in names},
+        # No HNSW: building it blocks the whole process (the engine keeps the interpreter lock), 76 s for 100,000
+        # points, and an exact scan of that many takes 6 ms.
+        optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=0),
+    )
+    return qdrant.EdgeShard.create(str(path), config)
+
+
+def _load(path: Path, stored: dict[str, int], names: Sequence[str], dimensions: int) -> qdrant.EdgeShard:
+    shard = qdrant.EdgeShard.load(str(path))
+    for name in names:
+        if name not in stored:
+            shard.update(
+                qdrant.UpdateOperation.create_dense_vector(name, dimensions, qdrant.Distance.Cosine, datatype=DATATYPE)
+            )
+    return shard
+
+
+def _add_missing_indexes(shard: qdrant.EdgeShard) -> None:
+    present = shard.info().payload_schema
+    for field, schema in INDEXES.items():
+        if field not in present:
+            shard.update(qdrant.UpdateOperation.create_field_index(field, schema))

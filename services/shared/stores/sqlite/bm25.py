@@ -1,0 +1,52 @@
+"""BM25 of a turn, and of a turn with what was said around it. Pure arithmetic on arrays.
+
+Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); a neighbour at distance d adds
+its term counts times .5^|d|, which is BM25F with the neighbours as fields of falling weight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+K1 = 1.0
+B = 0.25
+REACH = 4
+"""How many turns before and after count as context."""
+
+Floats = NDArray[np.float64]
+
+
+def idf(total: int, having: int) -> float:
+    """Inverse document frequency of a term that `having` of `total` entries contain, above 0."""
+    return float(np.log1p((total - having + 0.5) / (having + 0.5)))
+
+
+def turn_score(counts: Floats, weight: float) -> Floats:
+    """What a term of idf `weight` adds to the score of turns that have it `counts` times; b = 0, as turns are short."""
+    scored: Floats = weight * (K1 + 1) * counts / (counts + K1)
+    return scored
+
+
+def context_score(counts: Floats, lengths: Floats, weights: Floats, average: float) -> Floats:
+    """The score of each turn by its decayed counts.
+
+    `counts` has the shape (terms, …), `lengths` (…) as decayed as the counts, `average` is their mean over all turns.
+    """
+    saturation = K1 * (1 - B + B * lengths / average)
+    return weighed((K1 + 1) * counts / (counts + saturation), weights)
+
+
+def weighed(values: Floats, weights: Floats) -> Floats:
+    """The sum over terms, the first axis, each times its weight. Not a matrix product: BLAS would start threads."""
+    total: Floats = np.einsum("t,t...->...", weights, values)
+    return total
+
+
+def decayed(counts: Floats) -> Floats:
+    """What is said around each turn: shape (…, n) in the order of a session to (…, n − 2·REACH), the inner turns."""
+    inner = counts.shape[-1] - 2 * REACH
+    total = np.zeros((*counts.shape[:-1], inner))
+    for distance in range(-REACH, REACH + 1):
+        total += 0.5 ** abs(distance) * counts[..., REACH + distance : REACH + distance + inner]
+    return total

@@ -1,0 +1,97 @@
+"""Small numbers for what repeats: scopes, sessions, voices; and for times.
+
+Nothing is kept between calls: another process may write to the same file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import TypeVar
+
+from contracts.ports import Scope
+
+NUMBER_BITS = 32
+NUMBER_MASK = (1 << NUMBER_BITS) - 1
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_MOST_PLACEHOLDERS = 500
+
+T = TypeVar("T")
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds since 1970, exact."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(microseconds: int) -> datetime:
+    """The time that many microseconds after 1970, in UTC."""
+    return _EPOCH + microseconds * _MICROSECOND
+
+
+def marks(values: Sequence[object]) -> str:
+    """As many placeholders as there are values, for an IN (…)."""
+    return ",".join("?" * len(values))
+
+
+def chunks(values: Iterable[T]) -> Iterator[list[T]]:
+    """The distinct values in order, in lists short enough for one statement."""
+    distinct = iter(dict.fromkeys(values))
+    while chunk := list(islice(distinct, _MOST_PLACEHOLDERS)):
+        yield chunk
+
+
+def visible_scopes(connection: sqlite3.Connection, scope: Scope) -> list[tuple[int, int]]:
+    """(id, last number given) of what a scope sees: its persona's part and that of no persona."""
+    return connection.execute(
+        "SELECT scope, numbered FROM scopes WHERE user_id = ? AND space = ? AND persona_id IN ('', ?) ORDER BY scope",
+        (scope.user_id, scope.space, scope.persona_id or ""),
+    ).fetchall()
+
+
+def scopes_of(connection: sqlite3.Connection, user_id: str, space: str | None) -> list[tuple[int, int]]:
+    """(id, last number given) of all scopes of a user, or of those in one space."""
+    return connection.execute(
+        "SELECT scope, numbered FROM scopes WHERE user_id = ? AND space = coalesce(?, space) ORDER BY scope",
+        (user_id, space),
+    ).fetchall()
+
+
+class Keys:
+    """Looks keys up, and makes those that are missing, within one write transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._known: dict[tuple[object, ...], int] = {}
+
+    def scope(self, user_id: str, space: str, persona_id: str | None) -> int:
+        """The id of exactly this user, space and persona."""
+        return self._id("scopes", ("user_id", "space", "persona_id"), (user_id, space, persona_id or ""))
+
+    def session(self, user_id: str, space: str, session_id: str | None) -> int | None:
+        """The id of a session; no session has none."""
+        if session_id is None:
+            return None
+        return self._id("sessions", ("user_id", "space", "session_id"), (user_id, space, session_id))
+
+    def voice(self, scope: int, role: str, speaker: str | None) -> int:
+        """The id of who speaks within a scope."""
+        return self._id("voices", ("scope", "role", "speaker"), (scope, role, speaker or ""))
+
+    def _id(self, table: str, columns: tuple[str, ...], key: tuple[object, ...]) -> int:
+        known = self._known.get((table, key))
+        if known is None:
+            known = self._known[table, key] = self._found_or_made(table, columns, key)
+        return known
+
+    def _found_or_made(self, table: str, columns: tuple[str, ...], key: tuple[object, ...]) -> int:
+        where = " AND ".join(f"{column} = ?" for column in columns)
+        row = self._connection.execute(f"SELECT rowid FROM {table} WHERE {where}", key).fetchone()
+        if row is not None:
+            return int(row[0])
+        insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks(key)})"
+        return int(self._connection.execute(insert, key).lastrowid or 0)

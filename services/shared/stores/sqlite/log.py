@@ -1,0 +1,140 @@
+"""The conversation log: turns as they were said, and what each proposes to remember."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+
+from contracts.ports import Conversation, SessionMark, Settled
+from contracts.v1.turns import LoggedTurn, Proposal
+from services.shared.stores.sqlite.keys import Keys, chunks, marks, microseconds, moment
+
+_TurnKey = tuple[str, str, str]
+
+_MARK = """
+SELECT session_id, created_at FROM turns
+WHERE user_id = ? AND space = ? AND conversation_id = ? AND created_at <= ?
+ORDER BY created_at DESC, turn DESC LIMIT 1"""
+
+_INSERT_TURN = """
+INSERT INTO turns (turn, user_id, space, turn_id, conversation_id, session_id, created_at, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+
+_INSERT_PROPOSAL = """
+INSERT OR IGNORE INTO proposals (id, turn, scope, ordinal, logged_at, text) VALUES (?, ?, ?, ?, ?, ?)"""
+
+
+def now() -> int:
+    """Microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+def session_marks(
+    connection: sqlite3.Connection, moments: Sequence[tuple[Conversation, datetime]]
+) -> list[SessionMark | None]:
+    """For each conversation and moment, the latest logged turn at or before it."""
+    found: list[SessionMark | None] = []
+    for talk, at in moments:
+        key = (talk.user_id, talk.space, talk.conversation_id, microseconds(at))
+        row = connection.execute(_MARK, key).fetchone()
+        found.append(SessionMark(row[0], moment(row[1])) if row else None)
+    return found
+
+
+def append(connection: sqlite3.Connection, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
+    """Append the turns that are not known yet, and the proposals that are not known yet.
+
+    Raises:
+        ValueError: a proposal's turn is neither in the log nor among `turns`.
+    """
+    keys = Keys(connection)
+    numbers = _numbers(connection, [_key(turn) for turn in (*turns, *(p.turn for p in proposals))])
+    new: dict[_TurnKey, LoggedTurn] = {}
+    for turn in turns:
+        if _key(turn) not in numbers:
+            new.setdefault(_key(turn), turn)
+    numbers |= _append_turns(connection, keys, new)
+    logged_at, rows = now(), []
+    for proposal in proposals:
+        turn = proposal.turn
+        if _key(turn) not in numbers:
+            raise ValueError(f"proposal {proposal.id!r} is of a turn that was never logged")
+        scope = keys.scope(turn.user_id, turn.space, turn.persona_id)
+        text = proposal.text if proposal.text != turn.text else None
+        rows.append((proposal.id, numbers[_key(turn)], scope, proposal.ordinal, logged_at, text))
+    connection.executemany(_INSERT_PROPOSAL, rows)
+
+
+def _key(turn: LoggedTurn) -> _TurnKey:
+    return turn.user_id, turn.space, turn.turn_id
+
+
+def _append_turns(connection: sqlite3.Connection, keys: Keys, turns: dict[_TurnKey, LoggedTurn]) -> dict[_TurnKey, int]:
+    """Insert turns, and give each its number."""
+    (last,) = connection.execute("SELECT coalesce(max(turn), 0) FROM turns").fetchone()
+    numbers = {key: number for number, key in enumerate(turns, start=last + 1)}
+    connection.executemany(_INSERT_TURN, [_row(numbers[key], turns[key]) for key in numbers])
+    scopes = Counter(keys.scope(turn.user_id, turn.space, turn.persona_id) for turn in turns.values())
+    connection.executemany(
+        "UPDATE scopes SET turns = turns + ? WHERE scope = ?", [(count, scope) for scope, count in scopes.items()]
+    )
+    return numbers
+
+
+def _row(number: int, turn: LoggedTurn) -> tuple[object, ...]:
+    said_at = microseconds(turn.created_at)
+    return number, *_key(turn), turn.conversation_id, turn.session_id, said_at, turn.model_dump_json(exclude_none=True)
+
+
+def _numbers(connection: sqlite3.Connection, keys: Sequence[_TurnKey]) -> dict[_TurnKey, int]:
+    """The numbers of the turns that are logged already."""
+    turn_ids: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for user_id, space, turn_id in keys:
+        turn_ids[user_id, space].append(turn_id)
+    found: dict[_TurnKey, int] = {}
+    for where, ids in turn_ids.items():
+        for chunk in chunks(ids):
+            rows = connection.execute(
+                f"SELECT turn_id, turn FROM turns WHERE user_id = ? AND space = ? AND turn_id IN ({marks(chunk)})",
+                (*where, *chunk),
+            )
+            found |= {(*where, turn_id): number for turn_id, number in rows}
+    return found
+
+
+def undecided(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Proposal]:
+    """Of these proposals, the ones that have no outcome yet, in the order asked."""
+    found: list[Proposal] = []
+    for chunk in chunks(ids):
+        rows = connection.execute(
+            f"""SELECT id, ordinal, text, body FROM proposals JOIN turns USING (turn)
+            WHERE outcome IS NULL AND id IN ({marks(chunk)})""",
+            chunk,
+        )
+        read = {id_: _proposal(id_, ordinal, text, body) for id_, ordinal, text, body in rows}
+        found += [read[id_] for id_ in chunk if id_ in read]
+    return found
+
+
+def _proposal(id_: str, ordinal: int, text: str | None, body: str) -> Proposal:
+    turn = LoggedTurn.model_validate_json(body)
+    return Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
+
+
+def outcomes(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Settled]:
+    """What became of these proposals, or of entries that came without one; the undecided are missing."""
+    found: dict[str, Settled] = {}
+    for chunk in chunks(ids):
+        rows = connection.execute(
+            f"""SELECT id, outcome, CASE outcome WHEN 'stored' THEN id ELSE entry_id END, reason FROM proposals
+            WHERE outcome IS NOT NULL AND id IN ({marks(chunk)})
+            UNION ALL SELECT id, 'stored', id, NULL FROM entries
+            WHERE id IN ({marks(chunk)}) AND NOT EXISTS (SELECT 1 FROM proposals WHERE proposals.id = entries.id)""",
+            (*chunk, *chunk),
+        )
+        read = {row[0]: Settled(*row) for row in rows}
+        found |= {id_: read[id_] for id_ in chunk if id_ in read}
+    return found

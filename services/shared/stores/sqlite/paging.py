@@ -1,0 +1,88 @@
+"""Paging through entries, newest first, with cursors that stay true while entries are added."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contracts.ports import Page, Selection
+from contracts.v1.entries import Entry
+from services.shared.stores.sqlite import postings
+from services.shared.stores.sqlite.keys import marks, scopes_of
+from services.shared.stores.sqlite.postings import NOWHERE, Layout
+from services.shared.stores.sqlite.terms import forbidden, required
+
+_Position = tuple[int, str]
+"""created_at and id of the last entry of a page."""
+
+_Clause = tuple[str, tuple[object, ...]]
+
+
+def page(connection: sqlite3.Connection, selection: Selection, *, limit: int, cursor: str | None) -> Page:
+    """One page of at most `limit` entries.
+
+    Raises:
+        ValueError: the cursor is not one that a page gave, or the limit is below 1.
+    """
+    if limit < 1:
+        raise ValueError(f"a page holds at least 1 entry, not {limit}")
+    after = _position(cursor) if cursor is not None else None
+    scopes = scopes_of(connection, selection.user_id, selection.space)
+    if not scopes:
+        return Page((), None, 0)
+    where, values = _selected(connection, Layout(scopes), selection)
+    (total,) = connection.execute(f"SELECT count(*) FROM entries WHERE {where}", values).fetchone()
+    if after is not None:
+        where, values = f"{where} AND (created_at, id) < (?, ?)", (*values, *after)
+    rows = connection.execute(
+        f"SELECT created_at, id, body FROM entries WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ?",
+        (*values, limit + 1),
+    ).fetchall()
+    entries = tuple(Entry.model_validate_json(body) for _, _, body in rows[:limit])
+    more = len(rows) > limit
+    return Page(entries, _cursor(rows[limit - 1][:2]) if more else None, total)
+
+
+def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> _Clause:
+    where = f"scope IN ({marks(list(layout.starts))}) AND status = ?"
+    values: tuple[object, ...] = (*layout.starts, selection.status)
+    docs = _labelled(connection, layout, selection)
+    if docs is None:
+        return where, values
+    return f"{where} AND doc IN (SELECT value FROM json_each(?))", (*values, json.dumps(docs.tolist()))
+
+
+def _labelled(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> NDArray[np.int64] | None:
+    """The documents that have the labels asked for, in any status; None when none are asked for."""
+    groups, without = required(selection), forbidden(selection)
+    if not groups and not without:
+        return None
+    found = postings.read(connection, layout, [*without, *(label for group in groups for label in group)])
+    passing = np.ones(layout.size, np.bool_)
+    for group in groups:
+        having = np.zeros(layout.size, np.bool_)
+        for label in group:
+            having[found.get(label, NOWHERE).places] = True
+        passing &= having
+    for label in without:
+        passing[found.get(label, NOWHERE).places] = False
+    return layout.docs(np.flatnonzero(passing))
+
+
+def _cursor(position: _Position) -> str:
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+
+
+def _position(cursor: str) -> _Position:
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        created_at, id_ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (ValueError, TypeError) as error:
+        raise ValueError("not a cursor of this list: use next_cursor of the page before") from error
+    if type(created_at) is not int or abs(created_at) >= 1 << 62 or not isinstance(id_, str):
+        raise ValueError("not a cursor of this list: use next_cursor of the page before")
+    return created_at, id_

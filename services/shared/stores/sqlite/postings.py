@@ -1,0 +1,157 @@
+"""The inverted index: for each term of a scope, in which entries it occurs and how often.
+
+A row holds a term's postings among `BLOCK` consecutive entries of a scope, two bytes each: the entry's place in the
+block in the upper ten bits, how often the term occurs (at most 63) in the lower six. Rows of one block lie together,
+so a batch of new entries writes few pages, and a query reads one row per term and block.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, marks
+
+_PLACE_BITS = 10
+_COUNT_BITS = 6
+BLOCK = 1 << _PLACE_BITS
+MOST = (1 << _COUNT_BITS) - 1
+"""The highest count a posting can hold. BM25 saturates long before."""
+
+_CODE = np.dtype("<u2")
+
+_Block = tuple[int, int]
+"""A scope, and which of its blocks."""
+
+_APPEND = """
+INSERT INTO postings (scope, block, term, codes) VALUES (?, ?, ?, ?)
+ON CONFLICT (scope, block, term) DO UPDATE SET codes = CAST(codes || excluded.codes AS BLOB)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Postings:
+    """Where one term occurs: `places` in the layout that was read (ascending within a block), and how often."""
+
+    places: NDArray[np.int64]
+    counts: NDArray[np.uint16]
+
+
+NOWHERE = Postings(np.empty(0, np.int64), np.empty(0, np.uint16))
+
+
+class Layout:
+    """Lays the entries of a few scopes out in one row: place 0 to `size` - 1 stand for documents."""
+
+    def __init__(self, scopes: Sequence[tuple[int, int]]) -> None:
+        """Take (scope, last number given) pairs."""
+        self.size = 0
+        self.starts: dict[int, int] = {}
+        self.blocks: dict[int, int] = {}
+        for scope, numbered in scopes:
+            self.starts[scope] = self.size
+            self.blocks[scope] = (numbered >> _PLACE_BITS) + 1
+            self.size += self.blocks[scope] << _PLACE_BITS
+
+    def places(self, docs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The places of documents, all of these scopes."""
+        found = docs & NUMBER_MASK
+        for scope, start in self.starts.items():
+            found[docs >> NUMBER_BITS == scope] += start
+        return found
+
+    def docs(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The documents at places."""
+        found = np.empty_like(places)
+        for scope, start in self.starts.items():
+            here = places >= start
+            found[here] = (places[here] - start) + (scope << NUMBER_BITS)
+        return found
+
+
+def read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -> dict[str, Postings]:
+    """The postings of each term; terms that occur nowhere are missing."""
+    starts: dict[str, list[int]] = {}
+    codes: dict[str, list[bytes]] = {}
+    for scope, start in layout.starts.items():
+        for term, block, blob in _rows(connection, scope, layout.blocks[scope], terms):
+            starts.setdefault(term, []).append(start + (block << _PLACE_BITS))
+            codes.setdefault(term, []).append(blob)
+    return {term: _unpacked(starts[term], blobs) for term, blobs in codes.items()}
+
+
+def _rows(
+    connection: sqlite3.Connection, scope: int, blocks: int, terms: Sequence[str]
+) -> Iterable[tuple[str, int, bytes]]:
+    return connection.execute(
+        f"""WITH RECURSIVE blocks (block) AS (SELECT 0 UNION ALL SELECT block + 1 FROM blocks WHERE block + 1 < ?)
+        SELECT term, block, codes FROM postings
+        WHERE scope = ? AND block IN (SELECT block FROM blocks) AND term IN ({marks(terms)})""",
+        (blocks, scope, *terms),
+    )
+
+
+def _unpacked(starts: list[int], blobs: list[bytes]) -> Postings:
+    codes = np.frombuffer(b"".join(blobs), _CODE)
+    places = (codes >> _COUNT_BITS).astype(np.int64)
+    places += np.repeat(starts, [len(blob) // _CODE.itemsize for blob in blobs])
+    return Postings(places, codes & np.uint16(MOST))
+
+
+class Changes:
+    """Collects changes to the postings of many entries, and carries them out row by row."""
+
+    def __init__(self) -> None:
+        self._added: dict[_Block, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        self._removed: dict[_Block, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, doc: int, terms: Mapping[str, int]) -> None:
+        """A document has these terms from now on, each so many times."""
+        block, place = _position(doc)
+        added = self._added[block]
+        for term, count in terms.items():
+            added[term].append(place << _COUNT_BITS | (count if count < MOST else MOST))
+
+    def remove(self, doc: int, terms: Iterable[str]) -> None:
+        """A document does not have these terms any more, or not as often; done before all that is added."""
+        block, place = _position(doc)
+        removed = self._removed[block]
+        for term in terms:
+            removed[term].append(place)
+
+    def apply(self, connection: sqlite3.Connection) -> None:
+        """Write what was collected, in the order of the table."""
+        for block in sorted(self._removed):
+            for term, places in sorted(self._removed[block].items()):
+                _remove(connection, (*block, term), places)
+        for block in sorted(self._added):
+            rows = [(*block, term, _packed(codes)) for term, codes in sorted(self._added[block].items())]
+            connection.executemany(_APPEND, rows)
+        self._removed.clear()
+        self._added.clear()
+
+
+def _packed(codes: list[int]) -> bytes:
+    return struct.pack(f"<{len(codes)}H", *codes)
+
+
+def _position(doc: int) -> tuple[_Block, int]:
+    number = doc & NUMBER_MASK
+    return (doc >> NUMBER_BITS, number >> _PLACE_BITS), number & (BLOCK - 1)
+
+
+def _remove(connection: sqlite3.Connection, key: tuple[int, int, str], places: list[int]) -> None:
+    row = connection.execute("SELECT codes FROM postings WHERE scope = ? AND block = ? AND term = ?", key).fetchone()
+    if row is None:
+        return
+    codes = np.frombuffer(row[0], _CODE)
+    kept = codes[~np.isin(codes >> _COUNT_BITS, places)].tobytes()
+    if kept:
+        connection.execute("UPDATE postings SET codes = ? WHERE scope = ? AND block = ? AND term = ?", (kept, *key))
+    else:
+        connection.execute("DELETE FROM postings WHERE scope = ? AND block = ? AND term = ?", key)

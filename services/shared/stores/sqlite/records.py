@@ -1,0 +1,213 @@
+"""Entries as rows: reading them, and changing a row together with everything that finds it.
+
+An `EntryWriter` lives as long as one write call. It collects what new and changed entries mean for the postings, the
+fingerprints and the counters, and `flush` writes all of it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from contracts.v1.entries import Entry
+from services.shared.stores.sqlite import fingerprints, postings, terms
+from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks, microseconds
+
+_INSERT = """
+INSERT INTO entries (doc, id, scope, session, created_at, status,
+                     updated_at, enriched, embedding_state, version, words, body)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+_UPDATE = """
+UPDATE entries SET updated_at = ?, enriched = ?, embedding_state = ?, version = ?, words = ?, body = ? WHERE doc = ?"""
+
+_MOVE = "UPDATE entries SET session = ?, created_at = ?, status = ? WHERE doc = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entry as it is in the file, with the words under which the index holds it."""
+
+    doc: int
+    entry: Entry
+    words: tuple[str, ...]
+
+
+def by_id(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Stored]:
+    """The entries of these ids, in the order asked; unknown ids are missing."""
+    found: dict[str, Stored] = {}
+    for chunk in chunks(ids):
+        rows = connection.execute(f"SELECT id, doc, words, body FROM entries WHERE id IN ({marks(chunk)})", chunk)
+        read = {row[0]: row[1:] for row in rows}
+        found |= {id_: _stored(*read[id_]) for id_ in chunk if id_ in read}
+    return found
+
+
+def entries(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Entry]:
+    """The entries of these ids, in the order asked; unknown ids are missing."""
+    found: dict[str, Entry] = {}
+    for chunk in chunks(ids):
+        rows = dict(connection.execute(f"SELECT id, body FROM entries WHERE id IN ({marks(chunk)})", chunk))
+        found |= {id_: Entry.model_validate_json(rows[id_]) for id_ in chunk if id_ in rows}
+    return found
+
+
+def by_doc(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, Entry]:
+    """The entries of these documents; unknown ones are missing."""
+    found: dict[int, Entry] = {}
+    for chunk in chunks(docs):
+        rows = connection.execute(f"SELECT doc, body FROM entries WHERE doc IN ({marks(chunk)})", chunk)
+        found |= {doc: Entry.model_validate_json(body) for doc, body in rows}
+    return found
+
+
+def _stored(doc: int, words: str, body: str) -> Stored:
+    return Stored(doc, Entry.model_validate_json(body), _split(words))
+
+
+def _split(words: str) -> tuple[str, ...]:
+    return tuple(words.split(" ")) if words else ()
+
+
+def _body(entry: Entry) -> str:
+    return entry.model_dump_json(exclude_none=True)  # None is what every such field is when it is missing
+
+
+def successor(old: Entry, new: Entry) -> Entry:
+    """`new` as the next version of `old`.
+
+    Raises:
+        ValueError: it has another id, or belongs to another user, space or persona.
+    """
+    if _identity(old) != _identity(new):
+        raise ValueError(f"entry {old.id!r} cannot change its id, user, space or persona")
+    return new.model_copy(update={"version": old.version + 1})
+
+
+def _identity(entry: Entry) -> tuple[str, str, str, str]:
+    return entry.id, entry.user_id, entry.space, entry.persona_id or ""
+
+
+def modify(connection: sqlite3.Connection, ids: Iterable[str], change: Callable[[Entry], Entry | None]) -> list[Entry]:
+    """Replace each known entry by `change(entry)` unless that is None; returns the ones replaced."""
+    writer = EntryWriter(connection)
+    replaced = []
+    for stored in by_id(connection, ids).values():
+        changed = change(stored.entry)
+        if changed is not None:
+            replaced.append(successor(stored.entry, changed))
+            writer.replace(stored, replaced[-1])
+    writer.flush()
+    return replaced
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What changed in a scope, to be added to its counters."""
+
+    numbered: int = 0
+    entries: int = 0
+    words: int = 0
+
+
+class EntryWriter:
+    """New and changed entries of one write call, within its transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._keys = Keys(connection)
+        self._postings = postings.Changes()
+        self._fingerprints = fingerprints.Changes()
+        self._tallies: dict[int, _Tally] = defaultdict(_Tally)
+        self._last: dict[int, int] = {}
+        self._inserts: list[tuple[object, ...]] = []
+        self._updates: list[tuple[object, ...]] = []
+        self._moves: list[tuple[object, ...]] = []
+
+    def insert(self, entry: Entry) -> None:
+        """Store an entry whose id is not known yet."""
+        scope = self._keys.scope(entry.user_id, entry.space, entry.persona_id)
+        doc = scope << NUMBER_BITS | self._next_number(scope)
+        words = terms.words_of(entry)
+        place = (self._session(entry), microseconds(entry.created_at), entry.status)
+        self._inserts.append((doc, entry.id, scope, *place, *_changing_columns(entry, words)))
+        self._postings.add(doc, terms.terms_of(entry, words))
+        self._fingerprints.add(*self._voice(doc, entry), _fingerprint(entry))
+        self._count(scope, entry, words, 1)
+
+    def replace(self, stored: Stored, entry: Entry) -> None:
+        """Put `entry`, a `successor` of the stored one, in its place."""
+        old, doc = stored.entry, stored.doc
+        words = terms.words_after(stored.words, old, entry)
+        self._updates.append((*_changing_columns(entry, words), doc))
+        if (old.session_id, old.created_at, old.status) != (entry.session_id, entry.created_at, entry.status):
+            self._moves.append((self._session(entry), microseconds(entry.created_at), entry.status, doc))
+        self._replace_terms(doc, terms.terms_of(old, stored.words), terms.terms_of(entry, words))
+        self._replace_fingerprint(doc, old, entry)
+        self._count(doc >> NUMBER_BITS, old, stored.words, -1)
+        self._count(doc >> NUMBER_BITS, entry, words, 1)
+
+    def _replace_terms(self, doc: int, old: dict[str, int], new: dict[str, int]) -> None:
+        if old == new:
+            return
+        self._postings.remove(doc, [term for term, count in old.items() if new.get(term) != count])
+        self._postings.add(doc, {term: count for term, count in new.items() if old.get(term) != count})
+
+    def _replace_fingerprint(self, doc: int, old: Entry, new: Entry) -> None:
+        if _who_says_what(old) == _who_says_what(new):
+            return
+        self._fingerprints.remove(*self._voice(doc, old), _fingerprint(old))
+        self._fingerprints.add(*self._voice(doc, new), _fingerprint(new))
+
+    def flush(self) -> None:
+        """Write everything that was collected."""
+        self._connection.executemany(_INSERT, self._inserts)
+        self._connection.executemany(_UPDATE, self._updates)
+        self._connection.executemany(_MOVE, self._moves)
+        self._postings.apply(self._connection)
+        self._fingerprints.apply(self._connection)
+        self._connection.executemany(
+            "UPDATE scopes SET numbered = numbered + ?, entries = entries + ?, words = words + ? WHERE scope = ?",
+            [(tally.numbered, tally.entries, tally.words, scope) for scope, tally in self._tallies.items()],
+        )
+
+    def _next_number(self, scope: int) -> int:
+        if scope not in self._last:
+            row = self._connection.execute("SELECT numbered FROM scopes WHERE scope = ?", (scope,)).fetchone()
+            self._last[scope] = row[0]
+        self._last[scope] += 1
+        self._tallies[scope].numbered += 1
+        return self._last[scope]
+
+    def _session(self, entry: Entry) -> int | None:
+        return self._keys.session(entry.user_id, entry.space, entry.session_id)
+
+    def _voice(self, doc: int, entry: Entry) -> tuple[int, int]:
+        return self._keys.voice(doc >> NUMBER_BITS, entry.role, entry.speaker), doc & NUMBER_MASK
+
+    def _count(self, scope: int, entry: Entry, words: tuple[str, ...], sign: int) -> None:
+        if entry.status == "active":
+            self._tallies[scope].entries += sign
+            self._tallies[scope].words += sign * len(words)
+
+
+def _fingerprint(entry: Entry) -> set[int]:
+    """The keys an entry is found by as a repeat, while it is active."""
+    return fingerprints.keys_of(entry.exact_hash, entry.minhash_bands) if entry.status == "active" else set()
+
+
+def _who_says_what(entry: Entry) -> tuple[object, ...]:
+    return entry.status, entry.role, entry.speaker, entry.exact_hash, entry.minhash_bands
+
+
+def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:
+    return (
+        microseconds(entry.updated_at),
+        entry.enriched,
+        entry.embedding_state,
+        entry.version,
+        " ".join(words),
+        _body(entry),
+    )

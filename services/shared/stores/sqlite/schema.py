@@ -1,0 +1,104 @@
+"""The tables of the text store, and how an older file is brought up to date.
+
+An entry's `doc` is its scope's id in the upper and a running number in the lower 32 bits, so what one user said lies
+together in the file. Times are microseconds since 1970.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+APPLICATION_ID = 0x6D656D62
+"""Marks a file as ours in its header ("memb")."""
+
+
+class NewerSchema(Exception):
+    """The file was written by a newer version of this program, or by another program."""
+
+
+_TABLES = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    # What only one user, space and persona share: numbering, counters, statistics of the words.
+    """CREATE TABLE scopes (
+        scope INTEGER PRIMARY KEY,
+        user_id TEXT NOT NULL, space TEXT NOT NULL, persona_id TEXT NOT NULL,
+        numbered INTEGER NOT NULL DEFAULT 0,
+        entries INTEGER NOT NULL DEFAULT 0, words INTEGER NOT NULL DEFAULT 0,
+        turns INTEGER NOT NULL DEFAULT 0, merged INTEGER NOT NULL DEFAULT 0, refused INTEGER NOT NULL DEFAULT 0,
+        UNIQUE (user_id, space, persona_id))""",
+    """CREATE TABLE sessions (
+        session INTEGER PRIMARY KEY,
+        user_id TEXT NOT NULL, space TEXT NOT NULL, session_id TEXT NOT NULL,
+        UNIQUE (user_id, space, session_id))""",
+    """CREATE TABLE voices (
+        voice INTEGER PRIMARY KEY,
+        scope INTEGER NOT NULL, role TEXT NOT NULL, speaker TEXT NOT NULL,
+        UNIQUE (scope, role, speaker))""",
+    """CREATE TABLE turns (
+        turn INTEGER PRIMARY KEY,
+        user_id TEXT NOT NULL, space TEXT NOT NULL, turn_id TEXT NOT NULL,
+        conversation_id TEXT NOT NULL, session_id TEXT NOT NULL, created_at INTEGER NOT NULL,
+        body TEXT NOT NULL,
+        UNIQUE (user_id, space, turn_id))""",
+    "CREATE INDEX turns_said ON turns (user_id, space, conversation_id, created_at)",
+    # `text` is NULL where the turn itself is proposed, `entry_id` where the entry has the proposal's id.
+    """CREATE TABLE proposals (
+        id TEXT PRIMARY KEY,
+        turn INTEGER NOT NULL, scope INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+        logged_at INTEGER NOT NULL, decided_at INTEGER,
+        outcome TEXT, entry_id TEXT, reason TEXT, text TEXT) WITHOUT ROWID""",
+    "CREATE INDEX proposals_undecided ON proposals (logged_at, scope) WHERE outcome IS NULL",
+    # `words` are the terms under which the postings hold the entry, so that it can always be taken out again.
+    """CREATE TABLE entries (
+        doc INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL, session INTEGER,
+        created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
+        status TEXT NOT NULL, enriched INTEGER NOT NULL, embedding_state TEXT NOT NULL, version INTEGER NOT NULL,
+        words TEXT NOT NULL, body TEXT NOT NULL)""",
+    "CREATE INDEX entries_said ON entries (scope, status, created_at)",
+    "CREATE INDEX entries_around ON entries (session, created_at) WHERE status = 'active' AND session IS NOT NULL",
+    """CREATE INDEX entries_unfinished ON entries (enriched, updated_at, embedding_state)
+        WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending')""",
+    """CREATE TABLE postings (
+        scope INTEGER NOT NULL, block INTEGER NOT NULL, term TEXT NOT NULL, codes BLOB NOT NULL,
+        PRIMARY KEY (scope, block, term)) WITHOUT ROWID""",
+    """CREATE TABLE fingerprints (
+        voice INTEGER NOT NULL, key INTEGER NOT NULL, number INTEGER NOT NULL,
+        PRIMARY KEY (voice, key, number)) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)
+"""Statements that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the file to the newest schema in one transaction.
+
+    Raises:
+        NewerSchema: the file is newer than this program, or not a memory at all.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        version = _checked_version(connection)
+        for statement in (s for step in MIGRATIONS[version:] for s in step):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _checked_version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID and (tables or version):
+        raise NewerSchema("the file is the database of another program: choose another data folder")
+    if version > len(MIGRATIONS):
+        raise NewerSchema(
+            f"the file has schema {version}, this version of memorybus knows {len(MIGRATIONS)}: "
+            "start the version that wrote it, or restore a backup made before the upgrade"
+        )
+    return int(version)

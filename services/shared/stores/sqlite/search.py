@@ -1,0 +1,207 @@
+"""Search by words: the turns that have them, and the turns around those, ranked by BM25 with decayed context.
+
+The postings give every matching turn a score of its own. The best become candidates; these and the turns around them
+get their exact score, from the exact term counts of all that was said around each.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contracts.ports import Filters, LexicalHit, Scope
+from services.shared.core.analysis import analyze
+from services.shared.stores.sqlite import bm25, postings, sessions
+from services.shared.stores.sqlite.keys import chunks, marks, microseconds, visible_scopes
+from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
+from services.shared.stores.sqlite.terms import LENGTH, required
+
+_FEWEST_CANDIDATES = 100
+_MOST_TERMS = 100
+"""A longer query is cut: its further words cost time and change little."""
+
+_DECIMALS = 9
+"""Scores are rounded, so that equal entries have equal scores whatever the order of the sums."""
+
+_WINDOW = 2 * bm25.REACH
+"""Turns to look at on each side of a candidate: those within REACH of a turn within REACH of it."""
+
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Matches:
+    """What the postings say about a query: which terms are where, and which places may be returned."""
+
+    layout: Layout
+    terms: list[Postings]
+    weights: bm25.Floats
+    lengths: Postings
+    turn_scores: bm25.Floats
+    active: NDArray[np.bool_]
+    allowed: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Places of turns with what the whole query gives them, in the same order."""
+
+    places: Places
+    scores: bm25.Floats
+    coverage: bm25.Floats
+
+
+def search(
+    connection: sqlite3.Connection, scope: Scope, query: str, *, limit: int, filters: Filters
+) -> list[LexicalHit]:
+    """The active entries of the scope that, or whose neighbours, share words with the query; best first.
+
+    Equal scores are ordered by time, the newest first, then by id.
+    """
+    terms = list(dict.fromkeys(analyze(query)))[:_MOST_TERMS]
+    scopes = visible_scopes(connection, scope)
+    if not terms or not scopes or limit < 1:
+        return []
+    matches = _match(connection, Layout(scopes), terms, filters)
+    candidates = _candidates(matches, max(_FEWEST_CANDIDATES, 2 * limit))
+    if not candidates.size:
+        return []
+    scored = _best(_score(matches, _windows(connection, matches.layout, candidates)), limit)
+    return _hits(connection, matches, scored)[:limit]
+
+
+def _match(connection: sqlite3.Connection, layout: Layout, terms: list[str], filters: Filters) -> _Matches:
+    groups = required(filters)
+    found = postings.read(connection, layout, [*terms, LENGTH, *(label for group in groups for label in group)])
+    lengths = found.get(LENGTH, NOWHERE)
+    active = np.zeros(layout.size, np.bool_)
+    active[lengths.places] = True
+    weights = [bm25.idf(lengths.places.size, found.get(term, NOWHERE).places.size) for term in terms]
+    turn_scores = np.zeros(layout.size)
+    for term, weight in zip(terms, weights, strict=True):
+        where = found.get(term, NOWHERE)
+        turn_scores[where.places] += bm25.turn_score(where.counts.astype(np.float64), weight)
+    allowed = active & _labelled(layout, found, groups) & _recent(connection, layout, filters)
+    of_terms = [found.get(term, NOWHERE) for term in terms]
+    return _Matches(layout, of_terms, np.array(weights), lengths, turn_scores, active, allowed)
+
+
+def _labelled(layout: Layout, found: dict[str, Postings], groups: list[list[str]]) -> NDArray[np.bool_]:
+    passing = np.ones(layout.size, np.bool_)
+    for group in groups:
+        having = np.zeros(layout.size, np.bool_)
+        for label in group:
+            having[found.get(label, NOWHERE).places] = True
+        passing &= having
+    return passing
+
+
+def _recent(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
+    if filters.since is None:
+        return np.ones(layout.size, np.bool_)
+    rows = connection.execute(
+        f"""SELECT doc FROM entries
+        WHERE scope IN ({marks(list(layout.starts))}) AND status = 'active' AND created_at >= ?""",
+        (*layout.starts, microseconds(filters.since)),
+    )
+    docs = np.fromiter((doc for (doc,) in rows), np.int64)
+    recent = np.zeros(layout.size, np.bool_)
+    recent[layout.places(docs)] = True
+    return recent
+
+
+def _candidates(matches: _Matches, count: int) -> Places:
+    """The turns that look best when the entries stored next to each other are taken for neighbours.
+
+    With filters, the best of those that pass as well; when few pass, all of them.
+    """
+    looks = bm25.decayed(np.pad(matches.turn_scores, bm25.REACH))
+    best = _top(np.where(matches.active, looks, 0.0), count)
+    if matches.allowed is matches.active:
+        return best
+    passing = np.flatnonzero(matches.allowed)
+    if passing.size > 2 * count:
+        passing = _top(np.where(matches.allowed, looks, 0.0), count)
+    return np.union1d(best, passing)
+
+
+def _top(scores: bm25.Floats, count: int) -> Places:
+    """The places of the highest scores above 0; among equal ones those stored last."""
+    places = np.flatnonzero(scores > 0)
+    if places.size <= count:
+        return places
+    scores = scores[places]
+    least = np.partition(scores, -count)[-count]
+    above = places[scores > least]
+    return np.concatenate([above, places[scores == least][above.size - count :]])
+
+
+def _windows(connection: sqlite3.Connection, layout: Layout, candidates: Places) -> Places:
+    """Shape (candidates, 2·_WINDOW + 1): the places around each candidate in its session, −1 where nothing is."""
+    docs = layout.docs(candidates).tolist()
+    rows = list(sessions.windows(connection, docs, visible=list(layout.starts), reach=_WINDOW))
+    windows = np.full((len(rows), 2 * _WINDOW + 1), -1, np.int64)
+    windows[:, _WINDOW] = layout.places(np.array([doc for doc, _, _ in rows]))
+    _fill(windows, layout, [before for _, before, _ in rows], -1)
+    _fill(windows, layout, [after for _, _, after in rows], 1)
+    return windows
+
+
+def _fill(windows: Places, layout: Layout, lists: list[str], direction: int) -> None:
+    """Write comma-separated documents, the nearest first, into the columns before (-1) or after (1) the middle."""
+    sizes = np.array([docs.count(",") + 1 if docs else 0 for docs in lists])
+    if not sizes.any():
+        return
+    docs = np.fromstring(",".join(filter(None, lists)), np.int64, sep=",")
+    firsts = np.cumsum(sizes) - sizes
+    distances = np.arange(docs.size) - np.repeat(firsts, sizes) + 1
+    windows[np.repeat(np.arange(sizes.size), sizes), _WINDOW + direction * distances] = layout.places(docs)
+
+
+def _score(matches: _Matches, windows: Places) -> _Scored:
+    """The exact score of every place that may be returned and is at most REACH from the middle of a window."""
+    counts = _counts(matches, windows)
+    around = bm25.decayed(counts)
+    lengths, around = around[-1], around[:-1]
+    average = max(1.0, float(matches.lengths.counts.mean()) * sum(0.5 ** abs(d) for d in range(-4, 5)))
+    scores = bm25.context_score(around, lengths, matches.weights, average)
+    coverage = bm25.weighed(np.sign(around), matches.weights) / matches.weights.sum()
+    places = windows[:, bm25.REACH : -bm25.REACH]
+    wanted = (places >= 0) & (scores > 0) & matches.allowed[places]
+    places, first = np.unique(places[wanted], return_index=True)
+    return _Scored(places, scores[wanted][first].round(_DECIMALS), coverage[wanted][first].round(_DECIMALS))
+
+
+def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
+    """Shape (terms + 1, *windows.shape): how often each term, and at last any, occurs at each place."""
+    known = np.unique(windows[windows >= 0])
+    slots = np.zeros(matches.layout.size + 1, np.int64)  # slot 0 is nobody; place −1 is the last of `slots`
+    slots[known] = np.arange(1, known.size + 1)
+    counts = np.zeros((len(matches.terms) + 1, known.size + 1))
+    for row, where in zip(counts, [*matches.terms, matches.lengths], strict=True):
+        row[slots[where.places]] = where.counts
+    counts[:, 0] = 0
+    return counts[:, slots[windows]]
+
+
+def _best(scored: _Scored, limit: int) -> _Scored:
+    """The highest scores, and all that equal the last of them."""
+    if scored.scores.size <= limit:
+        return scored
+    kept = scored.scores >= np.partition(scored.scores, -limit)[-limit]
+    return _Scored(scored.places[kept], scored.scores[kept], scored.coverage[kept])
+
+
+def _hits(connection: sqlite3.Connection, matches: _Matches, scored: _Scored) -> list[LexicalHit]:
+    docs = matches.layout.docs(scored.places).tolist()
+    turn_scores = matches.turn_scores[scored.places].round(_DECIMALS).tolist()
+    known: dict[int, tuple[str, int]] = {}
+    for chunk in chunks(docs):
+        rows = connection.execute(f"SELECT doc, id, created_at FROM entries WHERE doc IN ({marks(chunk)})", chunk)
+        known |= {doc: (id_, created_at) for doc, id_, created_at in rows}
+    found = zip(docs, scored.scores.tolist(), turn_scores, scored.coverage.tolist(), strict=True)
+    ranked = sorted(found, key=lambda hit: (-hit[1], -known[hit[0]][1], known[hit[0]][0]))
+    return [LexicalHit(known[doc][0], score, turn, coverage) for doc, score, turn, coverage in ranked]

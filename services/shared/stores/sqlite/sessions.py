@@ -1,0 +1,88 @@
+"""What was said around an entry: the active entries before and after it in its session."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
+
+_WINDOWS = """
+SELECT here.doc,
+    (SELECT group_concat(doc) FROM (
+        SELECT near.doc FROM entries AS near
+        WHERE near.session = here.session AND near.status = 'active' AND near.doc >> 32 IN (:part, :common)
+            AND (near.created_at, near.doc) < (here.created_at, here.doc)
+        ORDER BY near.created_at DESC, near.doc DESC LIMIT :reach)),
+    (SELECT group_concat(doc) FROM (
+        SELECT near.doc FROM entries AS near
+        WHERE near.session = here.session AND near.status = 'active' AND near.doc >> 32 IN (:part, :common)
+            AND (near.created_at, near.doc) > (here.created_at, here.doc)
+        ORDER BY near.created_at, near.doc LIMIT :reach))
+FROM json_each(:docs) AS asked CROSS JOIN entries AS here ON here.doc = asked.value"""
+assert NUMBER_BITS == 32
+
+
+def windows(
+    connection: sqlite3.Connection, docs: Sequence[int], *, visible: Sequence[int], reach: int
+) -> Iterable[tuple[int, str, str]]:
+    """(document, those before it, those after it), both comma-separated, the nearest first, at most `reach` each.
+
+    Only entries of the one or two `visible` scopes are seen. Entries of one moment are in the order stored.
+    """
+    rows = connection.execute(
+        _WINDOWS, {"docs": json.dumps(list(docs)), "part": visible[0], "common": visible[-1], "reach": reach}
+    )
+    return ((doc, before or "", after or "") for doc, before, after in rows)
+
+
+def neighbours(connection: sqlite3.Connection, ids: Sequence[str], *, reach: int) -> dict[str, dict[int, str]]:
+    """For each known id: distance in the session, −reach to reach and never 0, to the id of the entry there.
+
+    An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none.
+    """
+    ids_by_doc = _docs(connection, ids)
+    around: dict[int, dict[int, int]] = {}
+    for visible, docs in _by_visible_scopes(connection, ids_by_doc).items():
+        for doc, before, after in windows(connection, docs, visible=visible, reach=reach):
+            around[doc] = _distances(before, -1) | _distances(after, 1)
+    names = ids_by_doc | _ids(connection, {near for window in around.values() for near in window.values()})
+    return {names[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}
+
+
+def _docs(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for chunk in chunks(ids):
+        found |= dict(connection.execute(f"SELECT doc, id FROM entries WHERE id IN ({marks(chunk)})", chunk))
+    return found
+
+
+def _ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for chunk in chunks(docs):
+        found |= dict(connection.execute(f"SELECT doc, id FROM entries WHERE doc IN ({marks(chunk)})", chunk))
+    return found
+
+
+def _by_visible_scopes(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[tuple[int, int], list[int]]:
+    groups: dict[int, list[int]] = defaultdict(list)
+    for doc in docs:
+        groups[doc >> NUMBER_BITS].append(doc)
+    return {(scope, _common(connection, scope)): members for scope, members in groups.items()}
+
+
+def _common(connection: sqlite3.Connection, scope: int) -> int:
+    """The scope of the same user and space and no persona; the scope itself when there is none."""
+    row = connection.execute(
+        """SELECT common.scope FROM scopes AS own JOIN scopes AS common USING (user_id, space)
+        WHERE own.scope = ? AND common.persona_id = ''""",
+        (scope,),
+    ).fetchone()
+    return row[0] if row else scope
+
+
+def _distances(docs: str, sign: int) -> dict[int, int]:
+    near = [int(doc) for doc in docs.split(",")] if docs else []
+    return {sign * distance: doc for distance, doc in enumerate(near, start=1)}

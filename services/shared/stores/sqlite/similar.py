@@ -1,0 +1,71 @@
+"""Which active entries share a fingerprint: the candidates for being the same statement."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+
+from contracts.ports import Probe
+from contracts.v1.entries import Entry
+from services.shared.stores.sqlite import records
+from services.shared.stores.sqlite.fingerprints import keys_of
+from services.shared.stores.sqlite.keys import NUMBER_BITS
+
+_MOST_PER_KEY = 32
+"""The newest so many entries of a key are looked at: templated messages share keys by the thousand."""
+
+_HOLDERS = """
+SELECT asked.value, (
+    SELECT group_concat(number)
+    FROM (SELECT number FROM fingerprints WHERE voice = ?1 AND key = asked.value ORDER BY number DESC LIMIT ?2))
+FROM json_each(?3) AS asked
+WHERE EXISTS (SELECT 1 FROM fingerprints WHERE voice = ?1 AND key = asked.value)"""
+
+
+def similar(connection: sqlite3.Connection, probes: Sequence[Probe]) -> list[list[Entry]]:
+    """For each probe the active entries of the same voice that share its hash or a band, in the order stored."""
+    asked = [keys_of(probe.exact_hash, probe.minhash_bands) for probe in probes]
+    by_voice: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for index, where in _voices(connection, probes).items():
+        by_voice[where].append(index)
+    docs: list[set[int]] = [set() for _ in probes]
+    for (scope, voice), indexes in by_voice.items():
+        holders = _holders(connection, voice, set().union(*(asked[index] for index in indexes)))
+        for index in indexes:
+            numbers = (number for key in asked[index] & holders.keys() for number in holders[key])
+            docs[index] = {scope << NUMBER_BITS | number for number in numbers}
+    entries = records.by_doc(connection, set().union(*docs))
+    return [
+        [entries[doc] for doc in sorted(found) if _shares(probe, entries[doc])]
+        for probe, found in zip(probes, docs, strict=True)
+    ]
+
+
+def _voices(connection: sqlite3.Connection, probes: Sequence[Probe]) -> dict[int, tuple[int, int]]:
+    """(scope, voice) by the index of each probe whose voice has been heard."""
+    known: dict[tuple[str, ...], tuple[int, int] | None] = {}
+    found = {}
+    for index, probe in enumerate(probes):
+        scope = probe.scope
+        key = (scope.user_id, scope.space, scope.persona_id or "", probe.role, probe.speaker or "")
+        if key not in known:
+            known[key] = connection.execute(
+                """SELECT scope, voice FROM scopes JOIN voices USING (scope)
+                WHERE user_id = ? AND space = ? AND persona_id = ? AND role = ? AND speaker = ?""",
+                key,
+            ).fetchone()
+        if (voice := known[key]) is not None:
+            found[index] = voice
+    return found
+
+
+def _holders(connection: sqlite3.Connection, voice: int, keys: set[int]) -> dict[int, list[int]]:
+    rows = connection.execute(_HOLDERS, (voice, _MOST_PER_KEY, json.dumps(sorted(keys))))
+    return {key: [int(number) for number in numbers.split(",")] for key, numbers in rows}
+
+
+def _shares(probe: Probe, entry: Entry) -> bool:
+    same_hash = probe.exact_hash != "" and entry.exact_hash == probe.exact_hash
+    return same_hash or not set(probe.minhash_bands).isdisjoint(entry.minhash_bands)

@@ -1,0 +1,143 @@
+"""The system of record in one SQLite file: every method of the port, on the thread it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from contracts.ports import (
+    Conversation,
+    EmbeddingIdentity,
+    Filters,
+    LexicalHit,
+    Page,
+    Probe,
+    Scope,
+    Selection,
+    SessionMark,
+    Settled,
+    StageCounts,
+    Stuck,
+    Verdict,
+)
+from contracts.v1.entries import Entry
+from contracts.v1.turns import LoggedTurn, Proposal
+from services.shared.stores.sqlite import (
+    counts,
+    log,
+    meta,
+    paging,
+    records,
+    search,
+    sessions,
+    settle,
+    similar,
+)
+from services.shared.stores.sqlite.connection import Readers, Synchronous, Writer, connect, translated
+from services.shared.stores.sqlite.schema import migrate
+
+
+class SqliteTextStore:
+    """`contracts.ports.TextStore` on SQLite. Several processes may open the same file; each writes in turn."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self._writer = writer
+        self._readers = readers
+
+    @classmethod
+    async def open(cls, path: Path, *, synchronous: Synchronous = "full", readers: int = 2) -> SqliteTextStore:
+        """Open the file, which is made when it is missing, and bring it up to date.
+
+        Raises:
+            NewerSchema: the file was written by a newer version, or by another program.
+            Unavailable: the file cannot be opened or written now.
+        """
+        connection = await asyncio.to_thread(_prepared, path, synchronous)
+        return cls(Writer(connection), Readers(partial(connect, path, synchronous=synchronous), readers))
+
+    async def session_marks(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[SessionMark | None]:
+        """For each conversation and moment, the latest logged turn at or before it."""
+        return await self._readers.run(lambda db: log.session_marks(db, moments))
+
+    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
+        """Append turns and what they propose. A known turn stays as it was first."""
+        await self._writer.run(lambda db: log.append(db, turns, proposals))
+
+    async def undecided(self, ids: Sequence[str]) -> list[Proposal]:
+        """Of these proposals, the ones that have no outcome yet, in the order asked."""
+        return await self._readers.run(lambda db: log.undecided(db, ids))
+
+    async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
+        """For each probe the active entries of the same scope, role and speaker that share its hash or a band.
+
+        Of those that share one hash or band the newest 32 are looked at.
+        """
+        return await self._readers.run(lambda db: similar.similar(db, probes))
+
+    async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:
+        """Carry out verdicts, in order; one whose canonical entry is not active any more is left out."""
+        return await self._writer.run(lambda db: settle.settle(db, verdicts))
+
+    async def outcomes(self, ids: Sequence[str]) -> dict[str, Settled]:
+        """What became of these proposals; the undecided are missing."""
+        return await self._readers.run(lambda db: log.outcomes(db, ids))
+
+    async def entries(self, ids: Sequence[str]) -> dict[str, Entry]:
+        """The stored entries of these ids in any status, in the order asked; unknown ids are missing."""
+        return await self._readers.run(lambda db: records.entries(db, ids))
+
+    async def modify(self, ids: Sequence[str], change: Callable[[Entry], Entry | None]) -> list[Entry]:
+        """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced."""
+        return await self._writer.run(lambda db: records.modify(db, ids, change))
+
+    async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
+        """One page of entries, newest first. Raises ValueError for a cursor it did not make."""
+        return await self._readers.run(lambda db: paging.page(db, selection, limit=limit, cursor=cursor))
+
+    async def search(self, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:
+        """The active entries of the scope that, or whose neighbours, share words with the query; best first."""
+        return await self._readers.run(lambda db: search.search(db, scope, query, limit=limit, filters=filters))
+
+    async def neighbours(self, ids: Sequence[str], *, reach: int) -> dict[str, dict[int, str]]:
+        """The active entries around each known entry in its session: distance → id."""
+        return await self._readers.run(lambda db: sessions.neighbours(db, ids, reach=reach))
+
+    async def unfinished(self, stage: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
+        """(user_id, id) of what has been at this stage, unfinished, since before a moment; the oldest first."""
+        return await self._readers.run(lambda db: counts.unfinished(db, stage, before, limit))
+
+    async def counts(self, user_id: str | None = None) -> StageCounts:
+        """Count what is stored, for one user or for all."""
+        return await self._readers.run(lambda db: counts.counts(db, user_id))
+
+    async def recall_identity(self) -> EmbeddingIdentity | None:
+        """The identity that the stored vectors were made by."""
+        return await self._readers.run(meta.recall_identity)
+
+    async def remember_identity(self, identity: EmbeddingIdentity | None) -> None:
+        """Record the identity that vectors are made by from now on; None forgets it."""
+        await self._writer.run(lambda db: meta.remember_identity(db, identity))
+
+    async def ping(self) -> None:
+        """Read from the file and reach the writing thread, or raise `Unavailable`."""
+        await self._readers.run(lambda db: db.execute("SELECT count(*) FROM meta").fetchone())
+        await self._writer.run(lambda db: None)
+
+    async def close(self) -> None:
+        """Finish what is under way, move everything into the one file, and let go."""
+        await self._readers.close()
+        await self._writer.close()
+
+
+def _prepared(path: Path, synchronous: Synchronous) -> sqlite3.Connection:
+    connection = connect(path, synchronous=synchronous)
+    try:
+        migrate(connection)
+    except BaseException as error:
+        connection.close()
+        raise translated(error) from error
+    return connection

@@ -1,0 +1,83 @@
+"""What the index holds about an entry: its words, its length, and labels that filters ask for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from contracts.ports import Filters, Selection
+from contracts.v1.entries import Entry
+from services.shared.core.analysis import analyze
+
+_NO_WORD = "\x1f"
+"""Starts every term that is not a word: no analysed word holds a control character."""
+
+LENGTH = f"{_NO_WORD}length"
+"""Every active entry has it; its count is how many words the entry has."""
+
+_PINNED = f"{_NO_WORD}pinned"
+_SAVED = f"{_NO_WORD}saved"
+
+
+def words_of(entry: Entry) -> tuple[str, ...]:
+    """The words an active entry is found by: those of its text, and those that only its tags have, once each."""
+    return _with_tags(analyze(entry.text), entry.tags) if entry.status == "active" else ()
+
+
+def words_after(words: tuple[str, ...], old: Entry, new: Entry) -> tuple[str, ...]:
+    """The words of `new`, when those of `old` are known: most changes leave the text alone and only add tags."""
+    if (old.text, old.status) != (new.text, new.status) or not set(old.tags).issubset(new.tags):
+        return words_of(new)
+    return _with_tags(words, [tag for tag in new.tags if tag not in old.tags]) if new.status == "active" else ()
+
+
+def _with_tags(words: Sequence[str], tags: Sequence[str]) -> tuple[str, ...]:
+    more = set(analyze(" ".join(tags))).difference(words) if tags else ()
+    return (*words, *sorted(more))
+
+
+def terms_of(entry: Entry, words: Sequence[str]) -> dict[str, int]:
+    """All terms of an entry with their counts: labels always, words and length while it is active."""
+    terms = dict.fromkeys(_labels(entry), 1)
+    if entry.status == "active":
+        terms |= Counter(words)
+        terms[LENGTH] = len(words)
+    return terms
+
+
+def _labels(entry: Entry) -> list[str]:
+    labels = [_label("type", entry.type)]
+    labels += [_label("tag", tag) for tag in entry.tags]
+    labels += [_label("theme", theme) for theme in entry.themes]
+    if entry.pinned:
+        labels.append(_PINNED)
+    if entry.manually_saved:
+        labels.append(_SAVED)
+    return labels
+
+
+def _label(kind: str, value: str) -> str:
+    return f"{_NO_WORD}{kind}{_NO_WORD}{value}"
+
+
+def required(wanted: Filters | Selection) -> list[list[str]]:
+    """Labels an entry must have: one of each inner list."""
+    groups = []
+    if wanted.types is not None:
+        groups.append([_label("type", kind) for kind in wanted.types])
+    if wanted.tags is not None:
+        groups.append([_label("tag", tag) for tag in wanted.tags])
+    if wanted.theme is not None:
+        groups.append([_label("theme", wanted.theme)])
+    if isinstance(wanted, Selection):
+        groups += [[label] for label, has in _flags(wanted) if has]
+    return groups
+
+
+def forbidden(wanted: Selection) -> list[str]:
+    """Labels an entry must not have."""
+    return [label for label, has in _flags(wanted) if has is False]
+
+
+def _flags(wanted: Selection) -> list[tuple[str, bool | None]]:
+    return [(_PINNED, wanted.pinned), (_SAVED, wanted.manually_saved)]

@@ -1,0 +1,214 @@
+"""Runs one stage: read a batch, handle it, publish what followed, acknowledge; and the failure policy around it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from pydantic import BaseModel
+
+from contracts import subjects
+from contracts.ports import Unavailable
+from contracts.subjects import Consumer
+from contracts.v1.entries import EntryEvent
+from services.shared import telemetry
+from services.shared.bus import Bus
+from services.shared.failures import MAX_ATTEMPTS, attempts_of, backoff, dead_letter, is_permanent, reason_of
+from services.shared.provisioning import ACK_WAIT
+from services.shared.pull import PullConsumer
+
+log = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage(Generic[M]):
+    """What a worker does: the consumer it reads, how a message is read, and the handler.
+
+    `says` lists the events the handler may return. `read` turns one bus message into the model, raising `Poison` or a
+    validation error for one that can never be handled. `handle` takes a batch and may be called again with the same.
+    """
+
+    consumer: Consumer
+    model: type[M]
+    read: Callable[[Msg], M]
+    handle: Callable[[Sequence[M]], Awaitable[Sequence[EntryEvent]]]
+    says: tuple[type[EntryEvent], ...] = ()
+    max_batch: int = 256
+
+    @property
+    def name(self) -> str:
+        """The stage is called as its consumer."""
+        return self.consumer.name
+
+
+class Worker(Generic[M]):
+    """One running stage. `stuck` names what it waits for, `progress_at` when it last finished or had nothing to do."""
+
+    def __init__(self, stage: Stage[M], bus: Bus) -> None:
+        self.stage = stage
+        self.stuck: str | None = None
+        self.progress_at = time.monotonic()
+        self._bus = bus
+        self._pull = PullConsumer(bus.client, stage.consumer, max_batch=stage.max_batch)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the loop is alive."""
+        return bool(self._tasks) and not self._tasks[0].done()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a batch is in hand."""
+        return not self._idle.is_set()
+
+    async def start(self) -> None:
+        """Start reading."""
+        await self._pull.start()
+        self._tasks = [
+            asyncio.create_task(self._run(), name=f"{self.stage.name}-worker"),
+            asyncio.create_task(self._keep_alive(), name=f"{self.stage.name}-keep-alive"),
+        ]
+
+    async def stop(self, *, patience: float = 10.0) -> None:
+        """Finish the batch in hand within `patience` seconds, give back the rest."""
+        self._stopping = True
+        await self._pull.stop()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._idle.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if not self._bus.client.is_closed:
+            await self._settle_all(self._pull.held, lambda msg: msg.nak())
+
+    async def _run(self) -> None:
+        while not self._stopping:
+            batch = await self._pull.next_batch()
+            self._idle.clear()
+            self.progress_at = time.monotonic()
+            try:
+                await self._process(batch)
+            except Exception:
+                log.exception("stage_failed", extra={"stage": self.stage.name})
+                await asyncio.sleep(1.0)
+            finally:
+                self._pull.in_hand = []
+                self._idle.set()
+
+    async def _keep_alive(self) -> None:
+        while True:
+            await asyncio.sleep(ACK_WAIT / 3)
+            await self._settle_all(self._pull.held, lambda msg: msg.in_progress())
+
+    async def _process(self, batch: list[Msg]) -> None:
+        readable: list[tuple[Msg, M]] = []
+        for msg in batch:
+            try:
+                readable.append((msg, self.stage.read(msg)))
+            except Exception as error:
+                await self._bury(msg, error)
+        if readable:
+            await self._handle(readable)
+        self.progress_at = time.monotonic()
+
+    async def _handle(self, pairs: list[tuple[Msg, M]]) -> None:
+        messages = [msg for msg, _ in pairs]
+        try:
+            await self._effect([model for _, model in pairs])
+        except Exception as error:
+            await self._on_failure(pairs, error)
+        else:
+            await self._settle_all(messages, lambda msg: msg.ack())
+            telemetry.MESSAGES.labels(self.stage.name, "done").inc(len(messages))
+
+    async def _effect(self, models: Sequence[M]) -> None:
+        """Handle and publish; while something is unavailable wait in place, so that nothing piles up behind."""
+        attempt = 0
+        while True:
+            try:
+                started = time.perf_counter()
+                events = await self.stage.handle(models)
+                self._measure(models, time.perf_counter() - started)
+                await self._bus.publish_events(events)
+                self._free()
+                return
+            except Unavailable as error:
+                if self._stopping:
+                    raise
+                attempt += 1
+                self._wait_for(str(error))
+                await asyncio.sleep(backoff(attempt, longest=5.0))
+
+    async def _on_failure(self, pairs: list[tuple[Msg, M]], error: Exception) -> None:
+        if isinstance(error, Unavailable):
+            await self._settle_all([msg for msg, _ in pairs], lambda msg: msg.nak())
+        elif len(pairs) > 1:  # one of them is bad: handle each alone, so that its neighbours flow on
+            for pair in pairs:
+                await self._handle([pair])
+        else:
+            await self._retry_or_bury(pairs[0][0], error)
+
+    async def _retry_or_bury(self, msg: Msg, error: Exception) -> None:
+        attempts = attempts_of(msg)
+        if is_permanent(error) or attempts >= MAX_ATTEMPTS:
+            await self._bury(msg, error)
+            return
+        log.warning("will_retry", extra={"stage": self.stage.name, "attempts": attempts, "cause": repr(error)})
+        telemetry.MESSAGES.labels(self.stage.name, "retried").inc()
+        await msg.nak(delay=backoff(attempts))
+
+    async def _bury(self, msg: Msg, error: Exception) -> None:
+        letter = dead_letter(msg, self.stage.name, error)
+        message_id = f"dead:{letter.stream}:{letter.sequence}:{self.stage.name}"
+        body = letter.model_dump_json().encode()
+        subject = subjects.dead(self.stage.name)
+        await self._bus.publish(subject, body, message_id=message_id, stream=subjects.DEAD_STREAM.name)
+        await msg.term()
+        telemetry.MESSAGES.labels(self.stage.name, "dead").inc()
+        log.warning("dead_lettered", extra={"stage": self.stage.name, "reason": reason_of(error)})
+
+    async def _settle_all(self, messages: Sequence[Msg], settle: Callable[[Msg], Awaitable[None]]) -> None:
+        for msg in messages:
+            with suppress(NatsError):  # a lost acknowledgement means redelivery, which changes nothing
+                await settle(msg)
+
+    def _measure(self, models: Sequence[M], seconds: float) -> None:
+        items = sum(len(getattr(model, "entries", ())) or 1 for model in models)
+        telemetry.ITEMS.labels(self.stage.name).inc(items)
+        telemetry.STAGE_SECONDS.labels(self.stage.name).observe(seconds)
+        telemetry.ITEM_SECONDS.labels(self.stage.name).observe(seconds / items)
+
+    def _wait_for(self, what: str) -> None:
+        if self.stuck is None:
+            log.warning("stage_waits", extra={"stage": self.stage.name, "for": what})
+        self.stuck = what
+        telemetry.STUCK.labels(self.stage.name).set(1)
+
+    def _free(self) -> None:
+        if self.stuck is not None:
+            log.info("stage_continues", extra={"stage": self.stage.name})
+        self.stuck = None
+        telemetry.STUCK.labels(self.stage.name).set(0)
+
+
+def read_json(model: type[M]) -> Callable[[Msg], M]:
+    """A reader of bus messages whose body is this model as JSON."""
+
+    def read(msg: Msg) -> M:
+        return model.model_validate_json(msg.data)
+
+    return read

@@ -1,0 +1,93 @@
+"""ingest decides: what is a turn, and which session it belongs to."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from contracts import subjects
+from contracts.ports import SessionMark
+from contracts.v1.turns import Turn
+from services.ingest.handler import Incoming, place_in_sessions, read_turn
+from services.shared.errors import Poison
+
+GAP = timedelta(minutes=30)
+NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
+
+
+def incoming(body: bytes, user: str = "ann") -> Incoming:
+    return Incoming(subject=subjects.turns(user), body=body, stored_at=NOON)
+
+
+def a_turn(minutes: float, **given: Any) -> Turn:
+    fields = {"user_id": "ann", "role": "user", "text": f"at {minutes}", "turn_id": f"t{minutes}"}
+    return Turn(**{**fields, "created_at": NOON + timedelta(minutes=minutes), **given})
+
+
+def test_a_missing_id_follows_from_the_content_and_a_missing_time_is_the_streams() -> None:
+    body = b'{"user_id": "ann", "role": "user", "text": "hello there"}'
+    one, same = read_turn(incoming(body), longest=100), read_turn(incoming(body), longest=100)
+    other = read_turn(incoming(body.replace(b"hello", b"howdy")), longest=100)
+    assert one.turn_id == same.turn_id != other.turn_id
+    assert one.created_at == NOON
+
+
+@pytest.mark.parametrize(("longest", "fits"), [(5, True), (4, False)])
+def test_length_is_counted_in_bytes(longest: int, fits: bool) -> None:
+    message = incoming('{"user_id": "ann", "role": "user", "text": "żółw"}'.encode())
+    size = len("żółw".encode())
+    if fits:
+        assert read_turn(message, longest=size).text == "żółw"
+    else:
+        with pytest.raises(Poison, match=f"{size} bytes"):
+            read_turn(message, longest=longest)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_either_a_turn_or_refused_with_a_reason(body: bytes) -> None:
+    try:
+        turn = read_turn(incoming(body), longest=100)
+    except (Poison, ValidationError) as error:
+        assert str(error)
+    else:
+        assert turn.user_id == "ann"
+
+
+def sessions(turns: list[Turn], marks: list[SessionMark | None] | None = None) -> list[str]:
+    return [turn.session_id for turn in place_in_sessions(turns, marks or [None] * len(turns), GAP)]
+
+
+def test_a_session_ends_with_a_long_silence() -> None:
+    first, second, third, fourth = sessions([a_turn(0), a_turn(29), a_turn(58), a_turn(89)])
+    assert first == second == third
+    assert fourth != third
+
+
+def test_a_turn_continues_the_session_that_the_log_knows() -> None:
+    known = SessionMark("known", NOON - timedelta(minutes=10))
+    old = SessionMark("old", NOON - timedelta(minutes=31))
+    assert sessions([a_turn(0)], [known]) == ["known"]
+    assert sessions([a_turn(0)], [old]) != ["old"]
+
+
+def test_conversations_spaces_and_users_have_sessions_of_their_own() -> None:
+    turns = [
+        a_turn(0),
+        a_turn(1, conversation_id="other"),
+        a_turn(2, space="work"),
+        a_turn(3, user_id="bob"),
+    ]
+    assert len(set(sessions(turns))) == 4
+
+
+@given(st.permutations([a_turn(minutes) for minutes in (0, 10, 20, 70, 80, 200)]))
+def test_sessions_do_not_depend_on_the_order_within_a_batch(turns: list[Turn]) -> None:
+    by_id = dict(zip([turn.turn_id for turn in turns], sessions(turns), strict=True))
+    assert by_id["t0"] == by_id["t10"] == by_id["t20"]
+    assert by_id["t70"] == by_id["t80"]
+    assert len(set(by_id.values())) == 3

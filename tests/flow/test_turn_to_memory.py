@@ -1,0 +1,217 @@
+"""Turns go in on the bus, memory comes out: the public wire contract on real engines."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from contracts import subjects
+from contracts.v1.commands import CreateRequest, GetRequest, ListRequest
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.shared.client import MemoryClient, RequestFailed
+from tests.polling import digested, eventually
+
+SPANISH_TILES = "I ordered the blue Spanish tiles for the bathroom floor."
+
+
+def a_turn(text: str = SPANISH_TILES, **given: Any) -> Turn:
+    return Turn(**{"user_id": "ann", "role": "user", "text": text, **given})
+
+
+async def publish_raw(client: MemoryClient, user: str, body: bytes) -> None:
+    await client.bus.publish(
+        f"{subjects.TURNS}.{user}", body, message_id=f"raw-{hash(body)}", stream=subjects.TURNS_STREAM.name
+    )
+
+
+async def dead_letters(client: MemoryClient) -> list[dict[str, Any]]:
+    stream = subjects.DEAD_STREAM.name
+    state = (await client.bus.js.stream_info(stream)).state
+    messages = [await client.bus.js.get_msg(stream, seq) for seq in range(state.first_seq, state.last_seq + 1)]
+    return [json.loads(message.data or b"{}") for message in messages if state.messages]
+
+
+async def test_a_turn_is_found_by_its_words_and_by_its_meaning(client: MemoryClient) -> None:
+    await client.publish(a_turn(turn_id="t1", conversation_id="c1", tags=("home",), source_ids=("doc-7",)))
+    await client.publish(a_turn("The train to Ghent leaves at nine.", conversation_id="c2"))
+    await digested(client, turns=2)
+
+    by_words = await client.retrieve(RetrieveRequest(user_id="ann", query="Spanish tiles"))
+    by_meaning = await client.retrieve(RetrieveRequest(user_id="ann", query="renovating the washroom", min_score=0.0))
+
+    found = by_words.items[0]
+    assert (found.text, found.turn_id, found.conversation_id) == (SPANISH_TILES, "t1", "c1")
+    assert found.source_ids == ("doc-7",)
+    assert "home" in found.tags
+    assert found.embedding_state == "ready"
+    assert found.signals.lexical
+    assert SPANISH_TILES in by_words.context
+    assert by_words.degraded == ()
+    assert by_meaning.items[0].text == SPANISH_TILES
+    assert by_meaning.items[0].signals.semantic
+    assert not by_meaning.items[0].signals.lexical
+
+
+async def test_publishing_a_turn_twice_has_the_effect_of_publishing_it_once(client: MemoryClient) -> None:
+    turn = a_turn(turn_id="t1")
+    body = turn.model_dump_json(exclude_none=True).encode()
+    for attempt in ("first", "second"):  # different message ids, so that the bus itself lets both through
+        await client.bus.publish(subjects.turns("ann"), body, message_id=attempt, stream=subjects.TURNS_STREAM.name)
+    await client.publish(a_turn("Something else entirely.", turn_id="t2"))
+    await digested(client, turns=2)
+
+    status = await client.status()
+    assert (status.turns, status.entries, status.merged, status.vectors) == (2, 2, 0, 2)
+
+
+async def test_only_user_role_and_text_are_required(client: MemoryClient) -> None:
+    before = datetime.now(UTC)
+    await publish_raw(client, "ann", b'{"user_id": "ann", "role": "user", "text": "I am allergic to walnuts."}')
+    await digested(client, turns=1)
+
+    entry = (await client.list(ListRequest(user_id="ann"))).items[0]
+    assert entry.turn_id
+    assert before <= entry.created_at <= datetime.now(UTC)
+
+
+async def test_a_repeat_is_merged_and_counted(client: MemoryClient) -> None:
+    await client.publish(a_turn("I live in Porto.", turn_id="t1", tags=("a",), source_ids=("s1",)))
+    await digested(client, turns=1)
+    await client.publish(a_turn("i live in PORTO!", turn_id="t2", tags=("b",), source_ids=("s2",), manually_saved=True))
+    await digested(client, turns=2)
+
+    (entry,) = (await client.list(ListRequest(user_id="ann"))).items
+    status = await client.status("ann")
+    assert (entry.repeat_count, entry.manually_saved, entry.source_ids) == (1, True, ("s1", "s2"))
+    assert {"a", "b"} <= set(entry.tags)
+    assert (status.turns, status.entries, status.merged) == (2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [{"user_id": "bob"}, {"space": "work"}, {"role": "assistant"}, {"speaker": "Eve"}, {"persona_id": "coach"}],
+    ids=str,
+)
+async def test_the_same_words_of_somebody_else_are_never_merged(
+    client: MemoryClient, difference: dict[str, str]
+) -> None:
+    await client.publish(a_turn("I live in Porto.", turn_id="t1"))
+    await client.publish(a_turn("I live in Porto.", **{"turn_id": "t2", **difference}))
+    await digested(client, turns=2)
+
+    status = await client.status()
+    assert (status.entries, status.merged) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"{", "body"),
+        (b'{"user_id": "ann", "role": "user"}', "text"),
+        (b'{"user_id": "bob", "role": "user", "text": "hi there"}', "not the user in the subject"),
+        (b'{"user_id": "ann", "role": "king", "text": "hi there"}', "role"),
+        (b'{"user_id": "ann", "role": "user", "text": "   "}', "blank"),
+        (b'{"user_id": "ann", "role": "user", "text": "\xff\xfe"}', "body"),
+        (b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2026-02-01T10:00:00"}', "zone"),
+        (b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 70_000 + b'"}', "65536 are allowed"),
+    ],
+    ids=["truncated", "no text", "other user", "unknown role", "blank", "wrong encoding", "no zone", "oversize"],
+)
+async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighbours_flow_on(
+    client: MemoryClient, body: bytes, reason: str
+) -> None:
+    await client.publish(a_turn("Before the bad one.", turn_id="t1"))
+    await publish_raw(client, "ann", body)
+    await client.publish(a_turn("After the bad one.", turn_id="t2"))
+    await digested(client, turns=2)
+
+    (letter,) = await eventually(lambda: dead_letters(client), lambda letters: len(letters) == 1)
+    assert reason in letter["reason"]
+    assert letter["attempts"] == 1
+    assert letter["stage"] == "ingest"
+    assert (await client.status()).turns == 2
+
+
+async def test_create_answers_with_the_entry_and_it_can_be_shown_and_listed(client: MemoryClient) -> None:
+    created = await client.create(
+        CreateRequest(user_id="ann", text="My locker code is in the blue book.", tags=("gym",))
+    )
+    again = await client.create(CreateRequest(user_id="ann", text="my locker code is in the blue book"))
+
+    shown = await client.get(GetRequest(user_id="ann", id=created.entry.id))
+    listed = await client.list(ListRequest(user_id="ann", tags=("gym",)))
+    assert created.entry.manually_saved
+    assert again.entry.id == created.entry.id
+    assert shown.entry.text == "My locker code is in the blue book."
+    assert [entry.id for entry in listed.items] == [created.entry.id]
+    assert listed.items[0].repeat_count == 1
+
+
+async def test_an_entry_of_somebody_else_is_not_found(client: MemoryClient) -> None:
+    created = await client.create(CreateRequest(user_id="ann", text="My locker code is in the blue book."))
+    with pytest.raises(RequestFailed, match="not_found"):
+        await client.get(GetRequest(user_id="bob", id=created.entry.id))
+    assert (await client.get(GetRequest(user_id="ann", id=created.entry.id))).ok
+
+
+@pytest.mark.parametrize("user", ["plain-user_1", "ann.smith@example.org", "user with spaces", "użytkownik > *"])
+async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient, user: str) -> None:
+    await client.publish(a_turn(user_id=user))
+    await client.publish(a_turn(user_id="neighbour"))
+    await digested(client, turns=2)
+
+    reply = await client.retrieve(RetrieveRequest(user_id=user, query="Spanish tiles"))
+    assert len(reply.items) == 1
+    assert (await client.status(user)).entries == 1
+
+
+@pytest.mark.parametrize(
+    ("subject", "body", "code"),
+    [
+        (subjects.retrieve("ann"), b"{", "invalid_request"),
+        (subjects.retrieve("ann"), b"[1, 2]", "invalid_request"),
+        (subjects.retrieve("ann"), b'{"user_id": "ann"}', "invalid_request"),
+        (subjects.retrieve("ann"), b'{"user_id": "ann", "query": "x", "limit": 0}', "invalid_request"),
+        (subjects.retrieve("ann"), b'{"user_id": "bob", "query": "x"}', "user_mismatch"),
+        (subjects.entries("list", "ann"), b'{"user_id": "ann", "cursor": "nonsense"}', "invalid_request"),
+        (subjects.entries("create", "ann"), b'{"user_id": "ann", "text": "  "}', "invalid_request"),
+    ],
+)
+async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(
+    client: MemoryClient, subject: str, body: bytes, code: str
+) -> None:
+    answer = json.loads((await client.nats.request(subject, body, timeout=3)).data)
+    assert answer["ok"] is False
+    assert answer["error"]["code"] == code
+    assert answer["error"]["retryable"] is False
+    assert answer["error"]["message"]
+
+
+async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) -> None:
+    headers = {subjects.DEADLINE_HEADER: "1000"}
+    body = b'{"user_id": "ann", "query": "x"}'
+    answer = json.loads((await client.nats.request(subjects.retrieve("ann"), body, timeout=3, headers=headers)).data)
+    assert answer["error"]["code"] == "deadline_exceeded"
+    assert answer["error"]["retryable"] is True
+
+
+async def test_explain_shows_every_feature(client: MemoryClient) -> None:
+    await client.publish(a_turn())
+    await digested(client, turns=1)
+    reply = await client.retrieve(RetrieveRequest(user_id="ann", query="Spanish tiles", explain=True))
+    explanation = reply.items[0].explanation
+    assert explanation is not None
+    assert {"lexical_rank", "semantic_rank", "rrf", "bm25", "cosine"} <= set(explanation)
+    assert explanation["lexical_rank"] == 1
+
+
+async def test_a_question_about_nothing_known_gets_nothing(client: MemoryClient) -> None:
+    await client.publish(a_turn())
+    await digested(client, turns=1)
+    reply = await client.retrieve(RetrieveRequest(user_id="ann", query="quarterly revenue of the shipping company"))
+    assert reply.items == ()
+    assert reply.context == ""

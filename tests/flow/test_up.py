@@ -1,0 +1,112 @@
+"""`memorybus up` as a process: starts, stops, restarts, is killed, says what is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from contracts.v1.turns import Turn
+from services.cli.bench.process import up_process
+from services.shared.client import memory_client
+from services.shared.instance import find_instance
+from services.shared.nats_server import NatsServer
+from tests.polling import digested, eventually
+
+LIGHT = ("--embedder", "none", "--ner", "none")
+
+
+def turns(count: int, start: int = 0) -> list[Turn]:
+    return [
+        Turn(user_id=f"u{n % 3}", role="user", text=f"Number {n} is what I remember.", turn_id=f"t{n}")
+        for n in range(start, start + count)
+    ]
+
+
+async def refused_start(data: Path, options: Sequence[str]) -> tuple[int, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "services.cli", "up", "--data", str(data), *LIGHT, *options,
+        stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, env={**os.environ, "COLUMNS": "400"},
+    )  # fmt: skip
+    _, said = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode is not None
+    return process.returncode, said.decode()
+
+
+async def test_what_was_stored_is_there_after_a_clean_stop_and_a_new_start(tmp_path: Path) -> None:
+    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
+        await client.publish_all(turns(10))
+        await digested(client, turns=10)
+    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
+        status = await client.status()
+        backlog = await client.backlog()
+    assert (status.turns, status.entries, status.pending) == (10, 10, 0)
+    assert (backlog.total, backlog.dead_letters) == (0, 0)
+
+
+async def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+    acknowledged: list[str] = []
+    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
+        for turn in turns(150):
+            await client.publish(turn)
+            acknowledged.append(str(turn.turn_id))
+        os.kill(up.pid, signal.SIGKILL)
+    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
+        await client.publish_all(turns(50, start=150))
+        await digested(client, turns=200)
+        status = await client.status()
+        backlog = await eventually(client.backlog, lambda waiting: waiting.total == 0)
+    assert len(acknowledged) == 150
+    assert (status.turns, status.entries + status.merged, status.pending) == (200, 200, 0)
+    assert backlog.dead_letters == 0
+
+
+async def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
+    async with up_process(tmp_path, LIGHT) as up:
+        assert find_instance(tmp_path).nats == up.nats
+        code, said = await refused_start(tmp_path, ("--nats-port", "0", "--http-port", "0"))
+    assert code == 1
+    assert f"in use by process {up.pid}" in said
+    assert "--data" in said
+
+
+@pytest.fixture
+async def taken_port() -> AsyncIterator[int]:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        yield holder.getsockname()[1]
+
+
+@pytest.mark.parametrize("which", ["nats", "http"])
+async def test_a_taken_port_is_named_with_the_option_that_helps(tmp_path: Path, taken_port: int, which: str) -> None:
+    ports = {"nats": "0", "http": "0", which: str(taken_port)}
+    code, said = await refused_start(tmp_path, ("--nats-port", ports["nats"], "--http-port", ports["http"]))
+    assert code == 1
+    assert str(taken_port) in said
+    assert f"--{which}-port" in said
+    assert "Traceback" not in said
+
+
+async def test_one_service_alone_takes_its_part_of_the_work(tmp_path: Path) -> None:
+    bus = NatsServer(tmp_path / "bus", port=0, sync="interval")
+    await bus.start()
+    others = ("--nats", bus.url, "--only", "ingest,enrich,embed,curate")
+    try:
+        async with (
+            up_process(tmp_path / "data", (*LIGHT, *others)),
+            up_process(tmp_path / "data", (*LIGHT, "--nats", bus.url, "--only", "dedupe")),
+            memory_client(bus.url) as client,
+        ):
+            await client.publish_all(turns(20))
+            await digested(client, turns=20)
+            status = await client.status()
+    finally:
+        await bus.stop()
+    assert (status.turns, status.entries) == (20, 20)

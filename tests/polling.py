@@ -1,0 +1,28 @@
+"""Waiting for what must come true, with a deadline instead of a sleep."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from services.shared.client import MemoryClient
+
+T = TypeVar("T")
+
+
+async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool], *, within: float = 20.0) -> T:
+    """Look again and again until it is so; the last look is shown when time runs out."""
+    deadline = time.monotonic() + within
+    while True:
+        seen = await look()
+        if is_so(seen):
+            return seen
+        assert time.monotonic() < deadline, f"not so within {within} s, last seen: {seen!r}"
+        await asyncio.sleep(0.02)
+
+
+async def digested(client: MemoryClient, *, turns: int, within: float = 40.0) -> None:
+    """Wait until so many turns are logged and nothing is pending."""
+    await eventually(client.status, lambda s: s.turns >= turns and s.pending == 0, within=within)

@@ -1,0 +1,47 @@
+"""The rules of the tree, executed."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contracts.flow import FLOW
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = sorted([*ROOT.glob("contracts/**/*.py"), *ROOT.glob("services/**/*.py"), *ROOT.glob("tests/**/*.py")])
+WORKERS = [step.service for step in FLOW if step.service != "gateway"]
+
+
+def test_the_import_rules_hold() -> None:
+    run = subprocess.run(
+        [Path(sys.executable).parent / "lint-imports"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_are_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 300
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_say_what_they_are_for(path: Path) -> None:
+    source = path.read_text()
+    assert not source.strip() or ast.get_docstring(ast.parse(source))
+
+
+@pytest.mark.parametrize("service", WORKERS)
+def test_every_worker_has_the_same_files(service: str) -> None:
+    folder = ROOT / "services" / service
+    assert {"app.py", "handler.py", "settings.py", "README.md"} <= {path.name for path in folder.iterdir()}
+
+
+def test_the_top_level_is_what_the_design_names() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    top = {path.split("/")[0] for path in tracked if not path.startswith(".")}
+    allowed = {"pyproject.toml", "services", "contracts", "deploy", "tests", "k8s", "scripts", "README.md", "LICENSE"}
+    assert top <= allowed
