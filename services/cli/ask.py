@@ -128,33 +128,28 @@ def show_reply(reply: RetrieveReply, request: RetrieveRequest, repeats: Mapping[
 
 
 def memory_table(items: tuple[RetrievedItem, ...], repeats: Mapping[str, int]) -> Table:
-    """Memories, best first, each with its scores and why it was found."""
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    """Memories, best first, each with its scores, where it comes from and why it was found. Fits 80 columns."""
+    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), expand=True)
     table.add_column("#", justify="right", style="dim")
-    table.add_column("memory", ratio=1, min_width=20, overflow="fold")
-    table.add_column("said by", overflow="fold", max_width=16)
-    table.add_column("when", no_wrap=True)
-    table.add_column("type")
+    table.add_column("memory", ratio=1, overflow="fold")
     for score in ("total", "rel", "rec", "imp"):
         table.add_column(score, justify="right", no_wrap=True)
-    table.add_column("why", max_width=20)
     for rank, item in enumerate(items, start=1):
-        table.add_row(*_cells(rank, item, repeats.get(item.id, 0)))
+        table.add_row(str(rank), _described(item, repeats.get(item.id, 0)), *_scores(item))
     return table
 
 
-def _cells(rank: int, item: RetrievedItem, repeats: int) -> list[Text]:
+def _described(item: RetrievedItem, repeats: int) -> Text:
+    """The text, and under it who said it, when, what kind of memory it is, and why it was found."""
+    origin = (one_line(item.speaker or item.role), day(item.created_at), item.type)
+    reason = Text(" · ".join((*origin, "")), style="dim") + Text(why(item, repeats), style="cyan")
+    return Text(one_line(item.snippet or item.text)) + Text("\n") + reason
+
+
+def _scores(item: RetrievedItem) -> list[Text]:
     scores = item.scores
-    return [
-        Text(str(rank)),
-        Text(one_line(item.snippet or item.text)),
-        Text(one_line(item.speaker or item.role)),
-        Text(moment(item.created_at)),
-        Text(item.type),
-        Text(f"{scores.total:.2f}", style="bold"),
-        *(Text(f"{value:.2f}") for value in (scores.relevance, scores.recency, scores.importance)),
-        Text(why(item, repeats), style="cyan"),
-    ]
+    parts = (scores.relevance, scores.recency, scores.importance)
+    return [Text(f"{scores.total:.2f}", style="bold"), *(Text(f"{part:.2f}") for part in parts)]
 
 
 def why(item: RetrievedItem, repeats: int = 0) -> str:
@@ -202,9 +197,9 @@ def _show_footer(reply: RetrieveReply, console: Console) -> None:
         console.print(warning, style="bold yellow", markup=False, highlight=False)
 
 
-def moment(at: datetime) -> str:
-    """A time as the clock on the wall here shows it."""
-    return at.astimezone().strftime("%Y-%m-%d %H:%M")
+def day(at: datetime) -> str:
+    """The day of a time, as the calendar on the wall here shows it."""
+    return at.astimezone().date().isoformat()
 
 
 def one_line(text: str) -> str:

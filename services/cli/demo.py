@@ -101,7 +101,7 @@ async def _publish(client: Client, console: Console) -> bool:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
         return False
     talks = len({turn.conversation_id for turn in turns})
-    done = f"in {tally.seconds:.1f} s, digested {digesting:.1f} s later"
+    done = f"in {tally.seconds:.2f} s, digested {digesting:.2f} s later"
     console.print(f"Published {tally.turns} turns of {talks} conversations {done}.", highlight=False)
     return True
 

@@ -125,7 +125,7 @@ def _told(error: Exception, tally: Tally) -> Exception:
     """An expected failure, with what was done before it."""
     if not tally.turns or not isinstance(error, FormatError | Unavailable):
         return error
-    return type(error)(f"{error} ({tally.turns:,} turns are published; publishing them again is harmless)")
+    return type(error)(f"{error} (published before: {tally.turns:,}; publishing them again is harmless)")
 
 
 async def at_once(turns: Iterable[Turn]) -> AsyncIterator[Iterable[Turn]]:

@@ -22,7 +22,7 @@ from contracts.v1.entries import (
 from contracts.v1.turns import Proposal
 from services.shared.core.fingerprint import fingerprint
 from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
-from services.shared.core.similarity import same_statement
+from services.shared.core.similarity import same_statement, statement
 from services.shared.core.text import normalize
 
 _ROUNDS = 3
@@ -53,9 +53,10 @@ async def _settle(ids: Sequence[str], store: TextStore) -> list[Settled]:
 def candidate_entry(proposal: Proposal) -> Entry:
     """The entry that a proposal would become."""
     turn, text = proposal.turn, proposal.text
-    prints = fingerprint(normalize(text))
+    normal = normalize(text)
+    prints = fingerprint(normal, statement(normal))
     kind = turn.type or detect_type(text, turn.role)
-    saved = turn.manually_saved or wants_saving(text)
+    saved = turn.manually_saved or (turn.role == "user" and wants_saving(text))
     return Entry.model_construct(
         id=proposal.id,
         user_id=turn.user_id,

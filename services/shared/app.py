@@ -22,7 +22,7 @@ from services.shared.provisioning import provision
 from services.shared.requests import Answering
 from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore
-from services.shared.stores.sqlite import SqliteTextStore
+from services.shared.stores.sqlite import SqliteTextStore, Synchronous
 from services.shared.tokens import Cl100kCounter
 from services.shared.worker import Stage, Worker
 

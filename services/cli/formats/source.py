@@ -60,7 +60,8 @@ class Source:
             return self.path.open("rb")
         if sys.stdin is None:
             raise FormatError("there is no standard input: name a file")
-        return sys.stdin.buffer
+        # A reader of its own: a thread that waits in sys.stdin would keep the interpreter from ending.
+        return open(sys.stdin.fileno(), "rb", closefd=False)
 
     def whole(self) -> bytes:
         """The file at once, without a byte order mark."""

@@ -111,9 +111,8 @@ def snippet(text: str, limit: int) -> str:
     flat = " ".join(text.split())
     if len(flat) <= limit:
         return flat
-    head = flat[: max(limit - 1, 0)]
-    space = head.rfind(" ")
-    head = head[:space] if space > limit // 2 else head
+    space = flat.rfind(" ", 0, max(limit, 0))
+    head = flat[:space] if space > limit // 2 else flat[: max(limit - 1, 0)]
     return f"{head.rstrip()}…"[: max(limit, 0)]
 
 

@@ -68,8 +68,10 @@ LETTERED = _words(
 )
 """Words after which "a" is a name: plan A, vitamin A."""
 
-COUNTED_BY_ARTICLE = _words("few little lot bit m")
-"""Words that change their meaning with an article before them: a few, a little; and "m" of 10 a.m."""
+NOT_AFTER_ARTICLE = (
+    CRITICAL | LINKING | _words("little lot bit m and or but at of for by as about has have had do does did")
+)
+"""Words before which an article is none, as the name An, or matters: a few, the last, the US; and "m" of 10 a.m."""
 
 SWAPPED_BUT_WORDS = _words(
     "causal casual marital martial united untied unites unties silver sliver slivers silvers sacred scared barely"
@@ -100,14 +102,17 @@ _TAKES_IS = _words("it that there here what who where how when why he she")
 _BRITISH = {
     "centre": "center", "centres": "centers", "theatre": "theater", "theatres": "theaters", "metre": "meter",
     "metres": "meters", "kilometre": "kilometer", "kilometres": "kilometers", "litre": "liter", "litres": "liters",
-    "fibre": "fiber", "grey": "gray", "programme": "program", "programmes": "programs", "jewellery": "jewelry",
-    "aluminium": "aluminum",
+    "fibre": "fiber", "analyse": "analyze", "analysed": "analyzed",
+    "programme": "program", "programmes": "programs", "jewellery": "jewelry", "aluminium": "aluminum",
 }  # fmt: skip
-_LONGEST_CACHED = 64
+_LONGEST_CACHED = 64  # hostile lengths stay out of the cache
 _OUR = re.compile(
     r"^(colo|flavo|favo|hono|labo|neighbo|humo|behavio|harbo|rumo|vapo|armo|savo|endeavo|odo|glamo|splendo|vigo)u(?=r)"
 )
-_ISE = re.compile(r"(?<=[a-z]{4})is(?=(?:e|ed|es|ing|er|ers|ation|ations)$)|(?<=^analy)s(?=(?:e|ed|ing)$)")
+_ISE = re.compile(
+    r"^(organ|real|recogn|apolog|memor|priorit|custom|optim|minim|maxim|summar|categor|final|emphas|critic|special"
+    r"|standard|synchron|visual|util|normal|initial|social|author|character)is(?=(?:e|ed|es|ing|ation|ations)$)"
+)
 _DOUBLE_L = re.compile(
     r"^(travel|cancel|label|model|signal|fuel|level|counsel|marvel|quarrel|dial)l(?=(?:ed|ing|er|ers)$)"
 )
@@ -144,4 +149,4 @@ def _american(word: str) -> str:
     if not word.isascii() or not word.isalpha():
         return word
     word = _BRITISH.get(word, word)
-    return _DOUBLE_L.sub(r"\1", _ISE.sub(lambda found: found[0][:-1] + "z", _OUR.sub(r"\1", word)))
+    return _DOUBLE_L.sub(r"\1", _ISE.sub(r"\1iz", _OUR.sub(r"\1", word)))

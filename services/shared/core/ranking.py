@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,20 +14,6 @@ Matrix: TypeAlias = NDArray[np.float32]
 """Pairwise values, shape (n, n)."""
 
 _TIE = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class TriScore:
-    """What an entry is worth now: how relevant, how recent, how important, each 0 to 1."""
-
-    relevance: float
-    recency: float
-    importance: float
-
-
-def total(scores: TriScore, *, alpha: float = 1.0, beta: float = 1.0, gamma: float = 1.0) -> float:
-    """α·relevance + β·recency + γ·importance (Park et al., Generative Agents, UIST 2023)."""
-    return alpha * scores.relevance + beta * scores.recency + gamma * scores.importance
 
 
 def reciprocal_rank_fusion(

@@ -105,7 +105,7 @@ def _clauses(text: str) -> str:
     if "?" in plain:
         sentences = _SENTENCE_END.split(plain)
         plain = " ".join(s for s in sentences if not s.rstrip("\"')").endswith("?") or _REQUEST.match(s))
-    return f" ¶ {_CLAUSE_END.sub(' ¶ ', plain)} ¶ " if plain else ""
+    return f" ¶ {_CLAUSE_END.sub(' ¶ ', f'{plain} ')} ¶ " if plain else ""
 
 
 def _states_of_a_name(text: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from services.shared.core import lexicon
-from services.shared.core.fingerprint import jaccard
+from services.shared.core.fingerprint import LONG, jaccard
 from services.shared.core.text import fold, normalize, separate, without_urls
 
 Agreement: TypeAlias = Literal["equal", "light_words", "typing_error"]
@@ -17,7 +17,6 @@ Conflict: TypeAlias = Literal[
     "question", "number", "time", "negation", "name", "pronoun", "modal", "direction", "order", "word"
 ]
 
-LONG = 40  # words from which on a text may contain a typing error
 LIKE = 0.9  # Jaccard similarity of character 3-grams that such texts must have
 _QUESTION = re.compile(r"\?[?!\s]*")
 _DIGIT = re.compile("[0-9]")
@@ -67,7 +66,7 @@ def _judge(a: str, b: str) -> _Judged:
     normal_a, normal_b = normalize(a), normalize(b)
     if normal_a == normal_b:
         return _Judged("equal")
-    words_a, words_b = _statement(normal_a), _statement(normal_b)
+    words_a, words_b = statement(normal_a), statement(normal_b)
     if _questions(a) == _questions(b):
         if words_a == words_b:
             return _Judged("light_words")
@@ -80,13 +79,17 @@ def _questions(text: str) -> int:
     return len(_QUESTION.findall(separate(without_urls(fold(text))))) if "?" in text or "？" in text else 0
 
 
-def _statement(normal: str) -> list[str]:
-    """The words of a normalized text, spelled out, without those that may be left out."""
+def statement(normal: str) -> list[str]:
+    """The words of a normalized text that make its statement: spelled out, without those that may be left out."""
     words = lexicon.plain_words(normal.split(" "))
-    opening = 0
-    while opening < len(words) - 1 and words[opening] in lexicon.INTERJECTIONS:
-        opening += 1
+    opening = _opening(words)
     return [word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i, opening)]
+
+
+def _opening(words: Sequence[str]) -> int:
+    """How many interjections the text opens with before it comes to its subject."""
+    first = next((i for i, word in enumerate(words) if word not in lexicon.INTERJECTIONS), len(words))
+    return first if first < len(words) and words[first] in lexicon.SUBJECTS else 0
 
 
 _MAYBE_LIGHT = lexicon.ARTICLES | lexicon.INTENSIFIERS | lexicon.INTERJECTIONS | {"so", "that"}
@@ -98,14 +101,21 @@ def _is_light(words: Sequence[str], i: int, opening: int) -> bool:
         return False
     word, before, after = words[i], words[i - 1] if i else "", words[i + 1]
     if word in lexicon.ARTICLES:
-        return after not in lexicon.COUNTED_BY_ARTICLE and before not in lexicon.LETTERED
+        return _is_article(word, before, after)
     if word in lexicon.INTENSIFIERS:
         return before not in lexicon.NEGATIONS and before not in lexicon.ARTICLES
     if word == "so":
-        return i == 0 or (before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO)
+        return after in lexicon.SUBJECTS if i == 0 else before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO
     if word == "that":
         return before in lexicon.SAYING and after in lexicon.SUBJECTS
-    return i < opening and (word != "well" or after in lexicon.SUBJECTS)
+    return i < opening
+
+
+def _is_article(word: str, before: str, after: str) -> bool:
+    """Whether "a", "an" or "the" is an article that makes no difference: not in vitamin A, the 5, the US, An and I."""
+    if word == "an" and after[0] not in "aeiouh":
+        return False
+    return not after[0].isdigit() and after not in lexicon.NOT_AFTER_ARTICLE and before not in lexicon.LETTERED
 
 
 def _differ_by_typing(words_a: list[str], words_b: list[str], a: str, b: str) -> bool:

@@ -24,8 +24,8 @@ _TOKEN = re.compile(
 )
 
 # East Asian text goes on right after a URL, without a space.
-_URL = re.compile(r"(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+", re.I)
-_CITATION = re.compile(r"\[[1-9][0-9]{0,2}(?:[\s,;-]{1,3}[0-9]{1,3})*\]|【[^【】]*】")
+_URL = re.compile(r"(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+")
+_CITATION = re.compile(r"\[[1-9][0-9]{0,2}(?:[\s,;–-]{1,3}[0-9]{1,3})*\]|【[^【】]*】")
 
 _APOSTROPHES = frozenset("‘’‛ʼ´′＇")
 _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
@@ -109,13 +109,13 @@ def separate(folded: str) -> str:
     return folded if folded.isascii() else _translated(folded, _SEPARATED)
 
 
-def without_urls(text: str) -> str:
-    """The text without URLs and citation marks such as [1], [2, 3] and 【source】."""
-    if "://" in text or "www." in text.lower():
-        text = _URL.sub(" ", text)
-    if "[" in text or "【" in text:
-        text = _CITATION.sub(" ", text)
-    return text
+def without_urls(folded: str) -> str:
+    """Folded text without URLs and citation marks such as [1], [2, 3] and 【source】."""
+    if "://" in folded or "www." in folded:
+        folded = _URL.sub(" ", folded)
+    if "[" in folded or "【" in folded:
+        folded = _CITATION.sub(" ", folded)
+    return folded
 
 
 def normalize(text: str) -> str:

@@ -160,8 +160,9 @@ class EdgeVectorStore:
         self._unflushed = 0
 
     def _close(self) -> None:
+        if self._unflushed:
+            self._flush()
         with engine_errors("closing"):
-            self._shard.flush()
             self._shard.close()
 
 

@@ -6,6 +6,8 @@ its term counts times .5^|d|, which is BM25F with the neighbours as fields of fa
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,6 +17,7 @@ REACH = 4
 """How many turns before and after count as context."""
 
 Floats = NDArray[np.float64]
+Real = TypeVar("Real", np.float32, np.float64)
 
 
 def idf(total: int, having: int) -> float:
@@ -22,8 +25,9 @@ def idf(total: int, having: int) -> float:
     return float(np.log1p((total - having + 0.5) / (having + 0.5)))
 
 
-def turn_score(counts: Floats, weight: float) -> Floats:
-    """What a term of idf `weight` adds to the score of turns that have it `counts` times; b = 0, as turns are short."""
+def turn_scores(most: int, weight: float) -> Floats:
+    """What a term of idf `weight` adds to the score of a turn that has it 0 … `most` times; b = 0: turns are short."""
+    counts = np.arange(most + 1)
     scored: Floats = weight * (K1 + 1) * counts / (counts + K1)
     return scored
 
@@ -43,10 +47,12 @@ def weighed(values: Floats, weights: Floats) -> Floats:
     return total
 
 
-def decayed(counts: Floats) -> Floats:
+def decayed(counts: NDArray[Real]) -> NDArray[Real]:
     """What is said around each turn: shape (…, n) in the order of a session to (…, n − 2·REACH), the inner turns."""
     inner = counts.shape[-1] - 2 * REACH
-    total = np.zeros((*counts.shape[:-1], inner))
-    for distance in range(-REACH, REACH + 1):
-        total += 0.5 ** abs(distance) * counts[..., REACH + distance : REACH + distance + inner]
+    total = counts[..., REACH : REACH + inner].copy()
+    for distance in range(1, REACH + 1):
+        both = counts[..., REACH - distance :][..., :inner] + counts[..., REACH + distance :][..., :inner]
+        both *= 0.5**distance
+        total += both
     return total

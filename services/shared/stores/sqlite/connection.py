@@ -37,10 +37,15 @@ _PASSING = {
 }
 
 
+class UnusableFile(Exception):
+    """The file was written by a newer version of this program or by another program, or is damaged."""
+
+
 def connect(path: Path, *, synchronous: Synchronous) -> sqlite3.Connection:
     """A connection in autocommit mode; what is deleted is overwritten.
 
     Raises:
+        UnusableFile: it is not a database.
         Unavailable: the file cannot be opened now.
     """
     try:
@@ -65,11 +70,13 @@ def connect(path: Path, *, synchronous: Synchronous) -> sqlite3.Connection:
 
 
 def translated(error: BaseException) -> BaseException:
-    """`Unavailable` for what may pass or be put right from outside, else the error itself."""
-    if not isinstance(error, sqlite3.Error):
-        return error
-    reason = _PASSING.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
-    return Unavailable(f"{reason} ({error})") if reason else error
+    """`Unavailable` for what may pass or be put right from outside, `UnusableFile` for a broken file, or the error."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _PASSING:
+        return Unavailable(f"{_PASSING[code]} ({error})")
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return UnusableFile(f"the file is damaged or no database: restore a backup, or choose another folder ({error})")
+    return error
 
 
 class _Job(Generic[T]):
@@ -107,6 +114,7 @@ class Writer:
         self._connection = connection
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="sqlite-writer")
         self._waiting: deque[_Job[object]] = deque()
+        self._closed = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do `work` in a transaction; when this returns, it is durable.
@@ -142,9 +150,16 @@ class Writer:
 
     async def close(self) -> None:
         """Finish what waits, move the log into the file, and let go."""
-        await asyncio.to_thread(self._thread.shutdown)
+        if not self._closed:
+            self._closed = True
+            await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._thread.shutdown()
         try:
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise translated(error) from error
         finally:
             self._connection.close()
 

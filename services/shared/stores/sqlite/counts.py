@@ -8,7 +8,16 @@ from datetime import datetime
 from contracts.ports import StageCounts, Stuck
 from services.shared.stores.sqlite.keys import microseconds
 
-_MINE = "scope IN (SELECT scope FROM scopes WHERE user_id = :user)"
+_SETTLED = """
+SELECT coalesce(sum(turns), 0), coalesce(sum(entries), 0), coalesce(sum(merged), 0), coalesce(sum(refused), 0)
+FROM scopes WHERE """
+
+_UNDECIDED = "SELECT count(*) FROM proposals INDEXED BY proposals_undecided WHERE outcome IS NULL AND "
+
+_UNFINISHED = """
+SELECT coalesce(sum(enriched = 0), 0), coalesce(sum(embedding_state = 'pending'), 0)
+FROM entries INDEXED BY entries_unfinished
+WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending') AND """
 
 _STUCK = {
     "proposed": """
@@ -27,21 +36,10 @@ _STUCK = {
 
 def counts(connection: sqlite3.Connection, user_id: str | None) -> StageCounts:
     """Count what is stored, for one user or for all. Only what is unfinished is looked at one by one."""
-    mine = "TRUE" if user_id is None else _MINE
-    user = {"user": user_id}
-    turns, entries, merged, refused = connection.execute(
-        f"""SELECT coalesce(sum(turns), 0), coalesce(sum(entries), 0), coalesce(sum(merged), 0),
-        coalesce(sum(refused), 0) FROM scopes WHERE {mine}""",
-        user,
-    ).fetchone()
-    (undecided,) = connection.execute(
-        f"SELECT count(*) FROM proposals WHERE outcome IS NULL AND {mine}", user
-    ).fetchone()
-    unenriched, unembedded = connection.execute(
-        f"""SELECT coalesce(sum(enriched = 0), 0), coalesce(sum(embedding_state = 'pending'), 0) FROM entries
-        WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending') AND {mine}""",
-        user,
-    ).fetchone()
+    mine = "TRUE" if user_id is None else "scope IN (SELECT scope FROM scopes WHERE user_id = :user)"
+    (turns, entries, merged, refused), (undecided,), (unenriched, unembedded) = (
+        connection.execute(query + mine, {"user": user_id}).fetchone() for query in (_SETTLED, _UNDECIDED, _UNFINISHED)
+    )
     return StageCounts(turns, entries, merged, refused, undecided, unenriched, unembedded)
 
 

@@ -18,7 +18,7 @@ NUMBER_MASK = (1 << NUMBER_BITS) - 1
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_MOST_PLACEHOLDERS = 500
+_MOST_PLACEHOLDERS = 400
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from contracts.ports import Conversation, SessionMark, Settled
@@ -51,20 +51,21 @@ def append(connection: sqlite3.Connection, turns: Sequence[LoggedTurn], proposal
         ValueError: a proposal's turn is neither in the log nor among `turns`.
     """
     keys = Keys(connection)
-    numbers = _numbers(connection, [_key(turn) for turn in (*turns, *(p.turn for p in proposals))])
+    said, proposed = [_key(turn) for turn in turns], [_key(proposal.turn) for proposal in proposals]
+    numbers = _numbers(connection, {*said, *proposed})
     new: dict[_TurnKey, LoggedTurn] = {}
-    for turn in turns:
-        if _key(turn) not in numbers:
-            new.setdefault(_key(turn), turn)
+    for key, turn in zip(said, turns, strict=True):
+        if key not in numbers:
+            new.setdefault(key, turn)
     numbers |= _append_turns(connection, keys, new)
     logged_at, rows = now(), []
-    for proposal in proposals:
-        turn = proposal.turn
-        if _key(turn) not in numbers:
+    for key, proposal in zip(proposed, proposals, strict=True):
+        if key not in numbers:
             raise ValueError(f"proposal {proposal.id!r} is of a turn that was never logged")
+        turn = proposal.turn
         scope = keys.scope(turn.user_id, turn.space, turn.persona_id)
         text = proposal.text if proposal.text != turn.text else None
-        rows.append((proposal.id, numbers[_key(turn)], scope, proposal.ordinal, logged_at, text))
+        rows.append((proposal.id, numbers[key], scope, proposal.ordinal, logged_at, text))
     connection.executemany(_INSERT_PROPOSAL, rows)
 
 
@@ -89,7 +90,7 @@ def _row(number: int, turn: LoggedTurn) -> tuple[object, ...]:
     return number, *_key(turn), turn.conversation_id, turn.session_id, said_at, turn.model_dump_json(exclude_none=True)
 
 
-def _numbers(connection: sqlite3.Connection, keys: Sequence[_TurnKey]) -> dict[_TurnKey, int]:
+def _numbers(connection: sqlite3.Connection, keys: Iterable[_TurnKey]) -> dict[_TurnKey, int]:
     """The numbers of the turns that are logged already."""
     turn_ids: dict[tuple[str, str], list[str]] = defaultdict(list)
     for user_id, space, turn_id in keys:

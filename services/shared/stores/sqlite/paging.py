@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from contracts.ports import Page, Selection
 from contracts.v1.entries import Entry
 from services.shared.stores.sqlite import postings
-from services.shared.stores.sqlite.keys import marks, scopes_of
+from services.shared.stores.sqlite.keys import scopes_of
 from services.shared.stores.sqlite.postings import NOWHERE, Layout
 from services.shared.stores.sqlite.terms import forbidden, required
 
@@ -48,12 +48,19 @@ def page(connection: sqlite3.Connection, selection: Selection, *, limit: int, cu
 
 
 def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> _Clause:
-    where = f"scope IN ({marks(list(layout.starts))}) AND status = ?"
-    values: tuple[object, ...] = (*layout.starts, selection.status)
+    where, values = _within(list(layout.starts))
+    where, values = f"{where} AND status = ?", (*values, selection.status)
     docs = _labelled(connection, layout, selection)
     if docs is None:
         return where, values
     return f"{where} AND doc IN (SELECT value FROM json_each(?))", (*values, json.dumps(docs.tolist()))
+
+
+def _within(scopes: list[int]) -> _Clause:
+    """One scope is read in the order of an index; the entries of several are sorted."""
+    if len(scopes) == 1:
+        return "scope = ?", (scopes[0],)
+    return "scope IN (SELECT value FROM json_each(?))", (json.dumps(scopes),)
 
 
 def _labelled(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> NDArray[np.int64] | None:

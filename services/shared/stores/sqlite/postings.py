@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, marks
+from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, chunks, marks
 
 _PLACE_BITS = 10
 _COUNT_BITS = 6
@@ -79,7 +79,8 @@ def read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -
     starts: dict[str, list[int]] = {}
     codes: dict[str, list[bytes]] = {}
     for scope, start in layout.starts.items():
-        for term, block, blob in _rows(connection, scope, layout.blocks[scope], terms):
+        rows = (row for chunk in chunks(terms) for row in _rows(connection, scope, layout.blocks[scope], chunk))
+        for term, block, blob in rows:
             starts.setdefault(term, []).append(start + (block << _PLACE_BITS))
             codes.setdefault(term, []).append(blob)
     return {term: _unpacked(starts[term], blobs) for term, blobs in codes.items()}

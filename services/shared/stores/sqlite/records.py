@@ -11,14 +11,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from contracts.v1.entries import Entry
+from contracts.v1.entries import EmbeddingState, Entry
 from services.shared.stores.sqlite import fingerprints, postings, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks, microseconds
 
 _INSERT = """
-INSERT INTO entries (doc, id, scope, session, created_at, status,
+INSERT INTO entries (doc, spot, id, scope, session, created_at, status,
                      updated_at, enriched, embedding_state, version, words, body)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+VALUES (?1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _UPDATE = """
 UPDATE entries SET updated_at = ?, enriched = ?, embedding_state = ?, version = ?, words = ?, body = ? WHERE doc = ?"""
@@ -61,6 +61,16 @@ def by_doc(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, Ent
         rows = connection.execute(f"SELECT doc, body FROM entries WHERE doc IN ({marks(chunk)})", chunk)
         found |= {doc: Entry.model_validate_json(body) for doc, body in rows}
     return found
+
+
+def with_embedding(connection: sqlite3.Connection, state: EmbeddingState, *, limit: int) -> list[Entry]:
+    """Some active entries whose embedding is in this state."""
+    rows = connection.execute(
+        """SELECT body FROM entries INDEXED BY entries_embedding
+        WHERE status = 'active' AND embedding_state = ? LIMIT ?""",
+        (state, limit),
+    )
+    return [Entry.model_validate_json(body) for (body,) in rows]
 
 
 def _stored(doc: int, words: str, body: str) -> Stored:
@@ -134,7 +144,7 @@ class EntryWriter:
         place = (self._session(entry), microseconds(entry.created_at), entry.status)
         self._inserts.append((doc, entry.id, scope, *place, *_changing_columns(entry, words)))
         self._postings.add(doc, terms.terms_of(entry, words))
-        self._fingerprints.add(*self._voice(doc, entry), _fingerprint(entry))
+        self._find_as_repeat(doc, entry)
         self._count(scope, entry, words, 1)
 
     def replace(self, stored: Stored, entry: Entry) -> None:
@@ -144,22 +154,31 @@ class EntryWriter:
         self._updates.append((*_changing_columns(entry, words), doc))
         if (old.session_id, old.created_at, old.status) != (entry.session_id, entry.created_at, entry.status):
             self._moves.append((self._session(entry), microseconds(entry.created_at), entry.status, doc))
-        self._replace_terms(doc, terms.terms_of(old, stored.words), terms.terms_of(entry, words))
+        self._replace_terms(stored, entry, words)
         self._replace_fingerprint(doc, old, entry)
         self._count(doc >> NUMBER_BITS, old, stored.words, -1)
         self._count(doc >> NUMBER_BITS, entry, words, 1)
 
-    def _replace_terms(self, doc: int, old: dict[str, int], new: dict[str, int]) -> None:
-        if old == new:
-            return
-        self._postings.remove(doc, [term for term, count in old.items() if new.get(term) != count])
-        self._postings.add(doc, {term: count for term, count in new.items() if old.get(term) != count})
+    def _replace_terms(self, stored: Stored, entry: Entry, words: tuple[str, ...]) -> None:
+        if words == stored.words and entry.status == stored.entry.status:
+            old, new = dict.fromkeys(terms.labels_of(stored.entry), 1), dict.fromkeys(terms.labels_of(entry), 1)
+        else:
+            old, new = terms.terms_of(stored.entry, stored.words), terms.terms_of(entry, words)
+        if old != new:
+            self._postings.remove(stored.doc, [term for term, count in old.items() if new.get(term) != count])
+            self._postings.add(stored.doc, {term: count for term, count in new.items() if old.get(term) != count})
 
     def _replace_fingerprint(self, doc: int, old: Entry, new: Entry) -> None:
         if _who_says_what(old) == _who_says_what(new):
             return
-        self._fingerprints.remove(*self._voice(doc, old), _fingerprint(old))
-        self._fingerprints.add(*self._voice(doc, new), _fingerprint(new))
+        if old.status == "active":
+            self._fingerprints.remove(*self._voice(doc, old))
+        self._find_as_repeat(doc, new)
+
+    def _find_as_repeat(self, doc: int, entry: Entry) -> None:
+        keys = fingerprints.keys_of(entry.exact_hash, entry.minhash_bands)
+        if keys and entry.status == "active":
+            self._fingerprints.add(*self._voice(doc, entry), keys)
 
     def flush(self) -> None:
         """Write everything that was collected."""
@@ -191,11 +210,6 @@ class EntryWriter:
         if entry.status == "active":
             self._tallies[scope].entries += sign
             self._tallies[scope].words += sign * len(words)
-
-
-def _fingerprint(entry: Entry) -> set[int]:
-    """The keys an entry is found by as a repeat, while it is active."""
-    return fingerprints.keys_of(entry.exact_hash, entry.minhash_bands) if entry.status == "active" else set()
 
 
 def _who_says_what(entry: Entry) -> tuple[object, ...]:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import sqlite3
 
+from services.shared.stores.sqlite.connection import UnusableFile
+
 APPLICATION_ID = 0x6D656D62
 """Marks a file as ours in its header ("memb")."""
-
-
-class NewerSchema(Exception):
-    """The file was written by a newer version of this program, or by another program."""
 
 
 _TABLES = (
@@ -49,22 +47,25 @@ _TABLES = (
         outcome TEXT, entry_id TEXT, reason TEXT, text TEXT) WITHOUT ROWID""",
     "CREATE INDEX proposals_undecided ON proposals (logged_at, scope) WHERE outcome IS NULL",
     # `words` are the terms under which the postings hold the entry, so that it can always be taken out again.
+    # `spot` repeats `doc`: SQLite would read through all entries of one moment to find the one before a doc.
     """CREATE TABLE entries (
         doc INTEGER PRIMARY KEY,
-        id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL, session INTEGER,
+        id TEXT NOT NULL UNIQUE, scope INTEGER NOT NULL, session INTEGER, spot INTEGER NOT NULL,
         created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
         status TEXT NOT NULL, enriched INTEGER NOT NULL, embedding_state TEXT NOT NULL, version INTEGER NOT NULL,
         words TEXT NOT NULL, body TEXT NOT NULL)""",
     "CREATE INDEX entries_said ON entries (scope, status, created_at)",
-    "CREATE INDEX entries_around ON entries (session, created_at) WHERE status = 'active' AND session IS NOT NULL",
-    """CREATE INDEX entries_unfinished ON entries (enriched, updated_at, embedding_state)
+    """CREATE INDEX entries_around ON entries (session, created_at, spot)
+        WHERE status = 'active' AND session IS NOT NULL""",
+    "CREATE INDEX entries_embedding ON entries (embedding_state) WHERE status = 'active'",
+    """CREATE INDEX entries_unfinished ON entries (enriched, updated_at, embedding_state, scope)
         WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending')""",
     """CREATE TABLE postings (
         scope INTEGER NOT NULL, block INTEGER NOT NULL, term TEXT NOT NULL, codes BLOB NOT NULL,
         PRIMARY KEY (scope, block, term)) WITHOUT ROWID""",
     """CREATE TABLE fingerprints (
-        voice INTEGER NOT NULL, key INTEGER NOT NULL, number INTEGER NOT NULL,
-        PRIMARY KEY (voice, key, number)) WITHOUT ROWID""",
+        voice INTEGER NOT NULL, block INTEGER NOT NULL, places BLOB NOT NULL, keys BLOB NOT NULL,
+        PRIMARY KEY (voice, block)) WITHOUT ROWID""",
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)
@@ -75,8 +76,10 @@ def migrate(connection: sqlite3.Connection) -> None:
     """Bring the file to the newest schema in one transaction.
 
     Raises:
-        NewerSchema: the file is newer than this program, or not a memory at all.
+        UnusableFile: the file is newer than this program, or not a memory at all.
     """
+    if _checked_version(connection) == len(MIGRATIONS):
+        return
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _checked_version(connection)
@@ -95,9 +98,9 @@ def _checked_version(connection: sqlite3.Connection) -> int:
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION_ID and (tables or version):
-        raise NewerSchema("the file is the database of another program: choose another data folder")
+        raise UnusableFile("the file is the database of another program: choose another data folder")
     if version > len(MIGRATIONS):
-        raise NewerSchema(
+        raise UnusableFile(
             f"the file has schema {version}, this version of memorybus knows {len(MIGRATIONS)}: "
             "start the version that wrote it, or restore a backup made before the upgrade"
         )

@@ -83,8 +83,10 @@ def _match(connection: sqlite3.Connection, layout: Layout, terms: list[str], fil
     turn_scores = np.zeros(layout.size)
     for term, weight in zip(terms, weights, strict=True):
         where = found.get(term, NOWHERE)
-        turn_scores[where.places] += bm25.turn_score(where.counts.astype(np.float64), weight)
-    allowed = active & _labelled(layout, found, groups) & _recent(connection, layout, filters)
+        turn_scores[where.places] += bm25.turn_scores(postings.MOST, weight)[where.counts]
+    allowed = active
+    if not filters.empty:
+        allowed = active & _labelled(layout, found, groups) & _recent(connection, layout, filters)
     of_terms = [found.get(term, NOWHERE) for term in terms]
     return _Matches(layout, of_terms, np.array(weights), lengths, turn_scores, active, allowed)
 
@@ -118,30 +120,52 @@ def _candidates(matches: _Matches, count: int) -> Places:
 
     With filters, the best of those that pass as well; when few pass, all of them.
     """
-    looks = bm25.decayed(np.pad(matches.turn_scores, bm25.REACH))
-    best = _top(np.where(matches.active, looks, 0.0), count)
+    looks = bm25.decayed(np.pad(matches.turn_scores.astype(np.float32), bm25.REACH))
+    looks[~matches.active] = 0
     if matches.allowed is matches.active:
-        return best
+        return _top(looks, count)
     passing = np.flatnonzero(matches.allowed)
+    if not passing.size:
+        return passing
     if passing.size > 2 * count:
-        passing = _top(np.where(matches.allowed, looks, 0.0), count)
-    return np.union1d(best, passing)
+        passing = _top(np.where(matches.allowed, looks, np.float32(0)), count)
+    return np.union1d(_top(looks, count), passing)
 
 
-def _top(scores: bm25.Floats, count: int) -> Places:
-    """The places of the highest scores above 0; among equal ones those stored last."""
-    places = np.flatnonzero(scores > 0)
-    if places.size <= count:
-        return places
-    scores = scores[places]
+def _top(scores: NDArray[np.float32], count: int) -> Places:
+    """The places of the highest scores above 0; among equal ones those stored last. Ascending but for the equal."""
+    if count >= scores.size:
+        return np.flatnonzero(scores > 0)
     least = np.partition(scores, -count)[-count]
-    above = places[scores > least]
-    return np.concatenate([above, places[scores == least][above.size - count :]])
+    if least <= 0:
+        return np.flatnonzero(scores > 0)
+    above = np.flatnonzero(scores > least)
+    return np.concatenate([above, np.flatnonzero(scores == least)[above.size - count :]])
 
 
 def _windows(connection: sqlite3.Connection, layout: Layout, candidates: Places) -> Places:
-    """Shape (candidates, 2·_WINDOW + 1): the places around each candidate in its session, −1 where nothing is."""
-    docs = layout.docs(candidates).tolist()
+    """Windows that have every candidate at most REACH from their middle.
+
+    One window serves candidates next to each other, which candidates often are. Neighbours in the store mostly are
+    neighbours in their session; the others get windows of their own.
+    """
+    windows = _windows_at(connection, layout, _spaced(np.sort(candidates)))
+    left = np.setdiff1d(candidates, windows[:, bm25.REACH : -bm25.REACH])
+    return np.concatenate([windows, _windows_at(connection, layout, left)]) if left.size else windows
+
+
+def _spaced(places: Places) -> Places:
+    """Of ascending places some that are more than REACH apart, so that each place is at most REACH behind one."""
+    kept = [int(places[0])]
+    for place in places.tolist():
+        if place - kept[-1] > bm25.REACH:
+            kept.append(place)
+    return np.array(kept)
+
+
+def _windows_at(connection: sqlite3.Connection, layout: Layout, middles: Places) -> Places:
+    """Shape (middles, 2·_WINDOW + 1): the places around each middle in its session, −1 where nothing is."""
+    docs = layout.docs(middles).tolist()
     rows = list(sessions.windows(connection, docs, visible=list(layout.starts), reach=_WINDOW))
     windows = np.full((len(rows), 2 * _WINDOW + 1), -1, np.int64)
     windows[:, _WINDOW] = layout.places(np.array([doc for doc, _, _ in rows]))
@@ -178,8 +202,8 @@ def _score(matches: _Matches, windows: Places) -> _Scored:
 def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
     """Shape (terms + 1, *windows.shape): how often each term, and at last any, occurs at each place."""
     known = np.unique(windows[windows >= 0])
-    slots = np.zeros(matches.layout.size + 1, np.int64)  # slot 0 is nobody; place −1 is the last of `slots`
-    slots[known] = np.arange(1, known.size + 1)
+    slots = np.zeros(matches.layout.size + 1, np.int32)  # slot 0 is nobody; place −1 is the last of `slots`
+    slots[known] = np.arange(1, known.size + 1, dtype=np.int32)
     counts = np.zeros((len(matches.terms) + 1, known.size + 1))
     for row, where in zip(counts, [*matches.terms, matches.lengths], strict=True):
         row[slots[where.places]] = where.counts

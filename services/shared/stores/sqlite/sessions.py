@@ -9,18 +9,19 @@ from collections.abc import Iterable, Sequence
 
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
 
+# The + keeps SQLite from comparing as NUMERIC, for which it would not use the last column of the index.
 _WINDOWS = """
 SELECT here.doc,
-    (SELECT group_concat(doc) FROM (
-        SELECT near.doc FROM entries AS near
-        WHERE near.session = here.session AND near.status = 'active' AND near.doc >> 32 IN (:part, :common)
-            AND (near.created_at, near.doc) < (here.created_at, here.doc)
-        ORDER BY near.created_at DESC, near.doc DESC LIMIT :reach)),
-    (SELECT group_concat(doc) FROM (
-        SELECT near.doc FROM entries AS near
-        WHERE near.session = here.session AND near.status = 'active' AND near.doc >> 32 IN (:part, :common)
-            AND (near.created_at, near.doc) > (here.created_at, here.doc)
-        ORDER BY near.created_at, near.doc LIMIT :reach))
+    (SELECT group_concat(spot) FROM (
+        SELECT near.spot FROM entries AS near
+        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN (:part, :common)
+            AND (near.created_at, near.spot) < (here.created_at, +here.spot)
+        ORDER BY near.created_at DESC, near.spot DESC LIMIT :reach)),
+    (SELECT group_concat(spot) FROM (
+        SELECT near.spot FROM entries AS near
+        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN (:part, :common)
+            AND (near.created_at, near.spot) > (here.created_at, +here.spot)
+        ORDER BY near.created_at, near.spot LIMIT :reach))
 FROM json_each(:docs) AS asked CROSS JOIN entries AS here ON here.doc = asked.value"""
 assert NUMBER_BITS == 32
 
@@ -46,7 +47,7 @@ def neighbours(connection: sqlite3.Connection, ids: Sequence[str], *, reach: int
     ids_by_doc = _docs(connection, ids)
     around: dict[int, dict[int, int]] = {}
     for visible, docs in _by_visible_scopes(connection, ids_by_doc).items():
-        for doc, before, after in windows(connection, docs, visible=visible, reach=reach):
+        for doc, before, after in windows(connection, docs, visible=visible, reach=max(0, reach)):
             around[doc] = _distances(before, -1) | _distances(after, 1)
     names = ids_by_doc | _ids(connection, {near for window in around.values() for near in window.values()})
     return {names[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,18 +9,8 @@ from collections.abc import Sequence
 from contracts.ports import Probe
 from contracts.v1.entries import Entry
 from services.shared.stores.sqlite import records
-from services.shared.stores.sqlite.fingerprints import keys_of
+from services.shared.stores.sqlite.fingerprints import holders, keys_of
 from services.shared.stores.sqlite.keys import NUMBER_BITS
-
-_MOST_PER_KEY = 32
-"""The newest so many entries of a key are looked at: templated messages share keys by the thousand."""
-
-_HOLDERS = """
-SELECT asked.value, (
-    SELECT group_concat(number)
-    FROM (SELECT number FROM fingerprints WHERE voice = ?1 AND key = asked.value ORDER BY number DESC LIMIT ?2))
-FROM json_each(?3) AS asked
-WHERE EXISTS (SELECT 1 FROM fingerprints WHERE voice = ?1 AND key = asked.value)"""
 
 
 def similar(connection: sqlite3.Connection, probes: Sequence[Probe]) -> list[list[Entry]]:
@@ -32,14 +21,14 @@ def similar(connection: sqlite3.Connection, probes: Sequence[Probe]) -> list[lis
         by_voice[where].append(index)
     docs: list[set[int]] = [set() for _ in probes]
     for (scope, voice), indexes in by_voice.items():
-        holders = _holders(connection, voice, set().union(*(asked[index] for index in indexes)))
-        for index in indexes:
-            numbers = (number for key in asked[index] & holders.keys() for number in holders[key])
+        found = holders(connection, voice, set().union(*(asked[index] for index in indexes)))
+        for index in indexes if found else ():
+            numbers = (number for key in asked[index] & found.keys() for number in found[key])
             docs[index] = {scope << NUMBER_BITS | number for number in numbers}
     entries = records.by_doc(connection, set().union(*docs))
     return [
-        [entries[doc] for doc in sorted(found) if _shares(probe, entries[doc])]
-        for probe, found in zip(probes, docs, strict=True)
+        [entries[doc] for doc in sorted(near) if _shares(probe, entries[doc])]
+        for probe, near in zip(probes, docs, strict=True)
     ]
 
 
@@ -59,11 +48,6 @@ def _voices(connection: sqlite3.Connection, probes: Sequence[Probe]) -> dict[int
         if (voice := known[key]) is not None:
             found[index] = voice
     return found
-
-
-def _holders(connection: sqlite3.Connection, voice: int, keys: set[int]) -> dict[int, list[int]]:
-    rows = connection.execute(_HOLDERS, (voice, _MOST_PER_KEY, json.dumps(sorted(keys))))
-    return {key: [int(number) for number in numbers.split(",")] for key, numbers in rows}
 
 
 def _shares(probe: Probe, entry: Entry) -> bool:

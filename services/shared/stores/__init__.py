@@ -1,0 +1,1 @@
+"""Adapters of the stores: each fulfils a port of contracts.ports."""

@@ -1,0 +1,70 @@
+"""The commands as they are typed: help with examples, and expected failures in one line."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from contracts.ports import Unavailable
+from services.cli import ask, demo, publish, status
+from tests.cli.files import A_TURN, lines, written
+
+MODULES = (publish, ask, status, demo)
+NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+    """The commands on an app of their own, beside whatever runs on this machine."""
+    monkeypatch.delenv("MEMORYBUS_NATS_URL", raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    app = typer.Typer(rich_markup_mode="rich")
+    for name, module in zip(NAMES, MODULES, strict=True):
+        app.command(epilog=module.EPILOG)(getattr(module, name))
+    return app
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_shows_examples_line_by_line(app: typer.Typer, name: str) -> None:
+    result = CliRunner().invoke(app, [name, "--help"])
+    examples = [line.strip() for line in result.output.splitlines() if f"memorybus {name}" in line]
+    assert result.exit_code == 0
+    assert len(examples) >= 2
+    assert all(line.count("memorybus") == 1 for line in examples)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_an_instance_each_command_says_how_to_start_one(app: typer.Typer, name: str, tmp_path: Path) -> None:
+    arguments = {"publish": [str(written(tmp_path, lines(A_TURN)))], "ask": ["what?", "--user", "me"]}.get(name, [])
+    result = CliRunner().invoke(app, [name, *arguments, "--data", str(tmp_path / "nothing")])
+    assert result.exit_code == 1
+    assert result.output.startswith("error: nothing runs in ")
+    assert "start it with `memorybus up`" in result.output
+    assert result.output.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_bus_that_does_not_answer_is_one_line(
+    app: typer.Typer, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def refused(url: str) -> AsyncIterator[None]:
+        raise Unavailable(f"no bus answers at {url}")
+        yield
+
+    for module in MODULES:
+        monkeypatch.setattr(module, "memory_client", refused)
+    arguments = {"publish": [str(written(tmp_path, lines(A_TURN)))], "ask": ["what?", "--user", "me"]}.get(name, [])
+    result = CliRunner().invoke(app, [name, *arguments, "--nats", "nats://127.0.0.1:9"])
+    assert (result.exit_code, result.output) == (1, "error: no bus answers at nats://127.0.0.1:9\n")
+
+
+def test_a_format_that_is_not_known_is_told_with_those_that_are(app: typer.Typer) -> None:
+    result = CliRunner().invoke(app, ["publish", "x", "--format", "xml"])
+    assert result.exit_code == 2
+    assert all(known in result.output for known in ("jsonl", "locomo", "openai"))

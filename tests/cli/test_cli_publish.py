@@ -1,0 +1,93 @@
+"""`memorybus publish`: checked first, published once, and the result told to people and to scripts."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from contracts.v1.turns import Turn
+from services.cli.formats import FormatError, Source
+from services.cli.publish import Published, as_line, publish_source, show
+from tests.cli.fake_memory import FakeMemory
+from tests.cli.files import A_TURN, lines, written
+
+
+def quiet() -> Console:
+    return Console(file=StringIO(), force_terminal=False)
+
+
+def shown(result: Published) -> str:
+    console = Console(record=True, width=120, file=StringIO())
+    show(result, console)
+    return console.export_text()
+
+
+async def publish(memory: FakeMemory, source: Source, *, wait: bool = True) -> Published:
+    return await publish_source(memory, source, in_flight=4, wait=wait, console=quiet())
+
+
+async def test_a_file_is_published_and_digested(tmp_path: Path) -> None:
+    memory = FakeMemory(waiting=[{}, {"embed": 1}, {}])
+    result = await publish(memory, Source(written(tmp_path, lines(A_TURN, A_TURN | {"text": "x"}))))
+    assert [turn.text for turn in memory.turns] == [A_TURN["text"], "x"]
+    assert (result.turns, result.dead_letters, result.problem) == (2, 0, None)
+    assert result.digesting is not None
+    assert result.digesting >= 0.25
+
+
+async def test_nothing_of_a_file_with_a_bad_line_is_published(tmp_path: Path) -> None:
+    memory = FakeMemory()
+    with pytest.raises(FormatError, match=r"turns\.jsonl:3"):
+        await publish(memory, Source(written(tmp_path, lines(A_TURN, A_TURN, {}))))
+    assert memory.turns == []
+
+
+async def test_without_waiting_the_stages_do_not_matter(tmp_path: Path) -> None:
+    memory = FakeMemory(waiting=[{"embed": 99}])
+    result = await publish(memory, Source(written(tmp_path, lines(A_TURN))), wait=False)
+    assert (result.turns, result.digesting) == (1, None)
+
+
+async def test_only_new_dead_letters_are_counted(tmp_path: Path) -> None:
+    class Choking(FakeMemory):
+        async def publish_all(self, turns: object, **options: object) -> None:
+            await super().publish_all(turns, **options)  # type: ignore[arg-type]
+            self.dead_letters += 2
+
+    memory = Choking()
+    memory.dead_letters = 40
+    result = await publish(memory, Source(written(tmp_path, lines(A_TURN))))
+    assert result.dead_letters == 2
+    assert "2 dead letters since the start: `memorybus status` shows them" in shown(result)
+
+
+async def test_what_was_left_out_is_told(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": None}]
+    result = await publish(FakeMemory(), Source(written(tmp_path, messages), "openai", "me"))
+    assert (result.turns, result.skipped) == (1, 1)
+    assert "left out 1 without text" in shown(result)
+
+
+async def test_turns_go_out_as_the_file_says_them(tmp_path: Path) -> None:
+    memory = FakeMemory()
+    await publish(memory, Source(written(tmp_path, lines({"role": "user", "text": "x"})), user="me", space="work"))
+    assert memory.turns == [Turn(user_id="me", space="work", role="user", text="x")]
+
+
+async def test_an_empty_file_is_published_too(tmp_path: Path) -> None:
+    result = await publish(FakeMemory(), Source(written(tmp_path, b"\n")))
+    assert (result.turns, result.rate) == (0, 0.0)
+
+
+def test_the_summary_is_one_line() -> None:
+    result = Published(2820, 12.34, 228.5, dead_letters=0, digesting=7.61)
+    assert shown(result) == "published 2,820 turns in 12.3 s (228 turns/s), digested 7.6 s later\n"
+
+
+def test_the_line_for_scripts_has_the_four_numbers() -> None:
+    result = Published(2820, 12.34567, 228.4182, dead_letters=1, digesting=None)
+    assert json.loads(as_line(result)) == {"published": 2820, "seconds": 12.346, "rate": 228.4, "dead_letters": 1}

