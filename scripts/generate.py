@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
+from contracts.envelope import ErrorReply
 from contracts.flow import FLOW
 from contracts.v1.dead import DeadLetter
-from contracts.envelope import ErrorReply
 from services.curate.settings import CurateSettings
 from services.dedupe.settings import DedupeSettings
 from services.embed.settings import EmbedSettings

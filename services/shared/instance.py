@@ -31,7 +31,7 @@ class Instance:
 
 
 class FolderLock:
-    """Holds a data folder for this process. The operating system lets go of it when the process ends, however it ends."""
+    """Holds a data folder for this process; however the process ends, the operating system lets go of the folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -32,9 +32,8 @@ async def up_process(data: Path, options: Sequence[str] = ()) -> AsyncIterator[U
     Raises:
         Unavailable: it did not become ready; its log is in the data folder.
     """
-    data.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "services.cli", "up", "--json", "--data", str(data)]
-    with (data / "up.log").open("ab") as log:
+    with _log_of(data).open("ab") as log:
         process = await asyncio.create_subprocess_exec(
             *command, "--nats-port", "0", "--http-port", "0", *options, stdout=asyncio.subprocess.PIPE, stderr=log
         )
@@ -50,6 +49,11 @@ async def up_process(data: Path, options: Sequence[str] = ()) -> AsyncIterator[U
                 await process.wait()
 
 
+def _log_of(data: Path) -> Path:
+    data.mkdir(parents=True, exist_ok=True)
+    return data / "up.log"
+
+
 async def _ready(process: asyncio.subprocess.Process, data: Path) -> Up:
     assert process.stdout is not None
     try:
@@ -57,7 +61,7 @@ async def _ready(process: asyncio.subprocess.Process, data: Path) -> Up:
     except TimeoutError:
         line = b""
     if not line:
-        tail = (data / "up.log").read_text(errors="replace")[-2000:]
+        tail = _log_of(data).read_text(errors="replace")[-2000:]
         raise Unavailable(f"memorybus did not become ready; the end of its log:\n{tail}")
     said = json.loads(line)
     return Up(nats=said["nats"], http=said["http"], pid=process.pid)

@@ -78,7 +78,8 @@ async def _bench(entries: int, queries: int) -> None:
         questions = list(itertools.islice(_questions(), queries))
         host = Host(settings, "nats://127.0.0.1:1")
         store, embedder, vectors = await host.text_store(), await open_embedder_of(settings), await host.vector_store()
-        assert embedder is not None and vectors is not None
+        assert embedder is not None
+        assert vectors is not None
         await check_identity(store, embedder.identity)
         await _fill(store, vectors, embedder, entries)
         await _engines_alone(alone, questions, store, vectors, embedder)

@@ -23,7 +23,7 @@ _OPENERS = (
 ).split("|")
 _VERBS = (
     "bought|found|painted|lost|started|finished|booked|cancelled|visited|repaired|cooked|read|watched|planned|moved|"
-    "signed up for|talked about|worried about|looked into|fell in love with|gave up|practised|sold|borrowed|wrote about|"
+    "signed up for|talked about|worried about|looked into|fell in love with|gave up|practised|sold|borrowed|praised|"
     "recommended|forgot|ordered|returned|tried out|learned about|took part in|dreamt of|paid for|celebrated"
 ).split("|")
 _ADJECTIVES = (
@@ -80,10 +80,12 @@ class Talk:
     def question(self) -> str:
         """A question in words that occur."""
         pick = self._random.choice
-        return f"What did {pick(_NAMES)} say about the {pick(_ADJECTIVES)} {self.word()} {pick(_NOUNS)} in {pick(_PLACES)}?"
+        what = f"{pick(_ADJECTIVES)} {self.word()} {pick(_NOUNS)}"
+        return f"What did {pick(_NAMES)} say about the {what} in {pick(_PLACES)}?"
 
     def _clause(self) -> str:
         pick = self._random.choice
         who = pick(("I", "we", "my sister", "they", "my neighbour", "he", "she", pick(_NAMES), pick(_NAMES)))
         where = pick(("", "", f" in {pick(_PLACES)}", f" with {pick(_NAMES)}", f" near the {self.word()}"))
-        return f"{who} {pick(_VERBS)} the {pick(_ADJECTIVES)} {self.word()} {pick((pick(_NOUNS), self.word()))}{where} {pick(_TIMES)}"
+        what = f"{pick(_ADJECTIVES)} {self.word()} {pick((pick(_NOUNS), self.word()))}"
+        return f"{who} {pick(_VERBS)} the {what}{where} {pick(_TIMES)}"

@@ -15,6 +15,7 @@ from contracts.ports import Annotation, Unavailable
 from contracts.v1.entries import Entity
 from services.shared.annotators import frames
 
+COMMAND = (sys.executable, "-m", "services.shared.annotators.worker")
 START_WITHIN = 60.0  # seconds; spaCy imports slowly from a cold disk
 ANSWER_WITHIN = 60.0
 END_WITHIN = 5.0
@@ -43,9 +44,7 @@ class Child:
         """
         if self._process:
             return
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "services.shared.annotators.worker"), stdin=PIPE, stdout=PIPE, env=_environment()
-        )
+        self._process = await asyncio.create_subprocess_exec(*COMMAND, stdin=PIPE, stdout=PIPE, env=_environment())
         try:
             await self._receive(START_WITHIN)
         except ProcessDied as error:

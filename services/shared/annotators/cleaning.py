@@ -9,7 +9,7 @@ LONGEST = 100
 
 _EDGES = " \t\r\n\"'`“”‘’«».,;:!?¡¿()[]{}<>*_~|\\/-–—…"
 _FILLER = re.compile(
-    "ah|aww?|awesome|bye|cheers|congrats|congratulations|cool|fyi|glad|goodbye|gonna|gotta|great|haha|hello|hey|hiya?"
+    "ah|aww?|awesome|bye|cheers|congrats|congratulations|cool|fyi|glad|good|goodbye|gonna|gotta|great|haha|hello|hey|hiya?"
     "|hmm|kinda|lol|nah|nice|nope?|oh|ok|okay|omg|please|sorry|sorta|sure|thanks?|thx|wanna|well|whoa|woah|wow|ya|yay"
     "|yeah|yep|yes|yo|yup",
     re.IGNORECASE,

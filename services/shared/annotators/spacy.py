@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Literal
 
 from contracts.ports import Annotation, Unavailable
 from services.shared.annotators.child import Child, ProcessDied
@@ -37,19 +39,20 @@ class SpacyAnnotator:
         self._closed = False
 
     @classmethod
-    async def open(cls, *, processes: int = 2) -> SpacyAnnotator:
-        """Start the processes and wait until their models are loaded.
+    async def open(cls, *, processes: int = 2, wait_for: Literal["first", "all"] = "all") -> SpacyAnnotator:
+        """Start the processes and wait until the first, or all, have loaded their models.
 
         Raises:
-            Unavailable: a process does not start.
+            Unavailable: a process that is waited for does not start.
         """
         children = [Child() for _ in range(processes)]
+        awaited = children[:1] if wait_for == "first" else children
         try:
-            started = await asyncio.gather(*(child.start() for child in children), return_exceptions=True)
+            started = await asyncio.gather(*(child.start() for child in awaited), return_exceptions=True)
             for error in filter(None, started):
                 raise error
         except BaseException:
-            await asyncio.gather(*(child.end() for child in children))
+            await asyncio.gather(*(child.end() for child in awaited))
             raise
         return cls(children)
 
@@ -75,30 +78,33 @@ class SpacyAnnotator:
             pump.cancel()
         await asyncio.gather(*self._pumps, return_exceptions=True)
         while not self._jobs.empty():
-            _fail(self._jobs.get_nowait(), Unavailable("the annotator is closed"))
+            _settle(self._jobs.get_nowait(), Unavailable("the annotator is closed"))
         await asyncio.gather(*(child.end() for child in self._children))
 
     async def _pump(self, child: Child) -> None:
         """Answer one job after the other with one process."""
+        with suppress(Unavailable):  # a question that it cannot answer later says so
+            await child.start()
         while True:
             job = await self._jobs.get()
             if job.done.cancelled():
                 continue
             try:
-                answer = await _answer(child, job.texts)
+                _settle(job, await _answer(child, job.texts))
             except asyncio.CancelledError:
-                _fail(job, Unavailable("the annotator is closed"))
+                _settle(job, Unavailable("the annotator is closed"))
                 raise
             except Exception as error:
-                _fail(job, error)
-            else:
-                if not job.done.cancelled():
-                    job.done.set_result(answer)
+                _settle(job, error)
 
 
-def _fail(job: _Job, error: Exception) -> None:
-    if not job.done.cancelled():
-        job.done.set_exception(error)
+def _settle(job: _Job, result: list[Annotation] | Exception) -> None:
+    if job.done.cancelled():
+        return
+    if isinstance(result, Exception):
+        job.done.set_exception(result)
+    else:
+        job.done.set_result(result)
 
 
 async def _answer(child: Child, texts: Sequence[str]) -> list[Annotation]:

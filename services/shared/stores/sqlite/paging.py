@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
 
 from contracts.ports import Page, Selection
 from contracts.v1.entries import Entry
@@ -16,8 +18,10 @@ from services.shared.stores.sqlite.keys import scopes_of
 from services.shared.stores.sqlite.postings import NOWHERE, Layout
 from services.shared.stores.sqlite.terms import forbidden, required
 
-_Position = tuple[int, str]
+_Position = tuple[Annotated[int, Field(ge=-(1 << 62), le=1 << 62)], str]
 """created_at and id of the last entry of a page."""
+
+_POSITION: TypeAdapter[_Position] = TypeAdapter(_Position)
 
 _Clause = tuple[str, tuple[object, ...]]
 
@@ -81,15 +85,12 @@ def _labelled(connection: sqlite3.Connection, layout: Layout, selection: Selecti
 
 
 def _cursor(position: _Position) -> str:
-    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(_POSITION.dump_json(position)).decode().rstrip("=")
 
 
 def _position(cursor: str) -> _Position:
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
-        created_at, id_ = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (ValueError, TypeError) as error:
-        raise ValueError("not a cursor of this list: use next_cursor of the page before") from error
-    if type(created_at) is not int or abs(created_at) >= 1 << 62 or not isinstance(id_, str):
-        raise ValueError("not a cursor of this list: use next_cursor of the page before")
-    return created_at, id_
+        return _POSITION.validate_json(base64.b64decode(padded, altchars=b"-_", validate=True), strict=True)
+    except ValueError as error:
+        raise ValueError("not a cursor of this list: use the one of the page before") from error
