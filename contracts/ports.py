@@ -6,201 +6,70 @@ be written down. Every method may raise `Unavailable` (try again later); none re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Protocol
 
-from contracts.v1.entries import EmbeddingState, Entity, Entry, Status
-from contracts.v1.turns import EntryType, LoggedTurn, Proposal, Turn
+from contracts.v1.entries import EmbeddingState, Entry
+from contracts.v1.turns import LoggedTurn, Proposal, Turn
+from contracts.values import (
+    Accepted,
+    Annotation,
+    Conversation,
+    EmbeddingIdentity,
+    Filters,
+    LexicalHit,
+    Merged,
+    Outcome,
+    Page,
+    Probe,
+    Refused,
+    Scope,
+    Selection,
+    SemanticHit,
+    SessionMark,
+    Settled,
+    StageCounts,
+    Stuck,
+    Vector,
+    VectorPoint,
+    Verdict,
+)
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-Vector: TypeAlias = "NDArray[np.float32]"
-"""One embedding, shape (dimensions,), unit length; or several, shape (n, dimensions)."""
+__all__ = [
+    "Accepted",
+    "Annotation",
+    "Annotator",
+    "Conversation",
+    "Embedder",
+    "EmbeddingIdentity",
+    "Filters",
+    "LexicalHit",
+    "Merged",
+    "Outcome",
+    "Page",
+    "Probe",
+    "Refused",
+    "Scope",
+    "Selection",
+    "SemanticHit",
+    "SessionMark",
+    "Settled",
+    "StageCounts",
+    "Stuck",
+    "TextStore",
+    "TokenCounter",
+    "TurnPublisher",
+    "Unavailable",
+    "Vector",
+    "VectorPoint",
+    "VectorStore",
+    "Verdict",
+]
 
 
 class Unavailable(Exception):
     """A store, model or server could not answer now. The same call may succeed later."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Whose memory, and which part of it. A persona sees its own entries and those of no persona."""
-
-    user_id: str
-    space: str = "default"
-    persona_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What else an entry must fulfil to be found. `None` does not filter; several tags mean any of them."""
-
-    types: tuple[EntryType, ...] | None = None
-    tags: tuple[str, ...] | None = None
-    theme: str | None = None
-    since: datetime | None = None
-
-    @property
-    def empty(self) -> bool:
-        """Whether every entry passes."""
-        return self.types is None and self.tags is None and self.theme is None and self.since is None
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which entries to page through."""
-
-    user_id: str
-    space: str | None = None
-    status: Status = "active"
-    types: tuple[EntryType, ...] | None = None
-    tags: tuple[str, ...] | None = None
-    theme: str | None = None
-    pinned: bool | None = None
-    manually_saved: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Entries, newest first; `cursor` asks for the next page, None when there is none."""
-
-    entries: tuple[Entry, ...]
-    cursor: str | None
-    total: int
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """One thread of turns."""
-
-    user_id: str
-    space: str
-    conversation_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class SessionMark:
-    """The session of the latest turn at or before a moment, and when that turn was said."""
-
-    session_id: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """Store this new entry."""
-
-    entry: Entry
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Count the proposal as a repeat of `canonical_id`; `change` is applied to that entry exactly once."""
-
-    proposal_id: str
-    canonical_id: str
-    change: Callable[[Entry], Entry]
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Do not store the proposal, and remember why."""
-
-    proposal_id: str
-    reason: str
-
-
-Verdict = Accepted | Merged | Refused
-
-Stuck = Literal["proposed", "accepted", "enriched"]
-"""How far something came: proposed but not settled, accepted but not enriched, enriched but not embedded."""
-
-Outcome = Literal["stored", "merged", "refused"]
-
-
-@dataclass(frozen=True, slots=True)
-class Settled:
-    """What became of a proposal: `entry_id` is the entry that now stands for it, None when refused."""
-
-    proposal_id: str
-    outcome: Outcome
-    entry_id: str | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Probe:
-    """The fingerprint of a text, and who said it: what similar entries are looked up by."""
-
-    scope: Scope
-    role: str
-    speaker: str | None
-    exact_hash: str
-    minhash_bands: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class LexicalHit:
-    """An entry found by its words.
-
-    `score` is BM25 with the decayed term counts of the neighbouring turns, `turn_score` BM25 of the turn alone,
-    `coverage` the share (0 to 1) of the query's inverse document frequency that the turn and its neighbours contain.
-    """
-
-    id: str
-    score: float
-    turn_score: float
-    coverage: float
-
-
-@dataclass(frozen=True, slots=True)
-class SemanticHit:
-    """An entry found by its meaning: the cosine of its vector and the query's."""
-
-    id: str
-    cosine: float
-
-
-@dataclass(frozen=True, slots=True)
-class StageCounts:
-    """What is stored, by stage. `undecided` are proposals without an outcome, `unembedded` active pending entries."""
-
-    turns: int
-    entries: int
-    merged: int
-    refused: int
-    undecided: int
-    unenriched: int
-    unembedded: int
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddingIdentity:
-    """Which model makes the vectors. Vectors of different identities are never compared."""
-
-    provider: str
-    model: str
-    dimensions: int
-
-
-@dataclass(frozen=True, slots=True)
-class VectorPoint:
-    """A vector of an entry with what it is filtered by. A point of an older version never replaces a newer one."""
-
-    entry: Entry
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """What was read out of one text: names, and key phrases with the confidence (0 to 1) of each."""
-
-    entities: tuple[Entity, ...] = ()
-    phrases: tuple[tuple[str, float], ...] = ()
 
 
 class TextStore(Protocol):

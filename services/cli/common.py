@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 
 from contracts.ports import Unavailable
 from services.shared.client import RequestFailed
@@ -35,12 +38,22 @@ def nats_url(data: Path | None, nats: str | None) -> str:
     Raises:
         NotRunning: nothing runs there.
     """
-    settings = Settings() if data is None else Settings(data=data)
+    settings = settings_from(data=data)
     return nats or settings.nats_url or find_instance(settings.data).nats
+
+
+def settings_from(**given: Any) -> Settings:
+    """Settings from the environment, overruled by the options that were given; what is wrong is said in one line."""
+    try:
+        return Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        problems = (f"{'.'.join(map(str, e['loc'])).replace('_', '-')}: {e['msg']}" for e in error.errors())
+        fail("; ".join(problems))
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command; an expected failure is one line on standard error and exit code 1."""
+    logging.basicConfig(level=logging.ERROR)
     try:
         return asyncio.run(work)
     except (NotRunning, Unavailable, RequestFailed) as error:
@@ -51,5 +64,5 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 def fail(message: str) -> NoReturn:
     """Say what is wrong and end with exit code 1."""
-    err.print(f"[red]error:[/red] {message}", highlight=False, soft_wrap=True)
+    err.print(f"[red]error:[/red] {escape(message)}", highlight=False, soft_wrap=True)
     raise typer.Exit(1)

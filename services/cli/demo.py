@@ -13,12 +13,13 @@ from rich.text import Text
 from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.cli.ask import Memory, memory_table, one_line, repeat_counts
-from services.cli.common import DataOption, NatsOption, nats_url, out, run
+from services.cli.common import DataOption, NatsOption, fail, nats_url, out, run
 from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_turns
 from services.cli.sending import Bus, at_once, bars, digest, send
 from services.cli.status import counted, show_status
 from services.shared.client import memory_client
 from services.shared.settings import Settings
+from services.shared.telemetry import configure_logging
 
 EPILOG = """Examples:\n
   memorybus demo\n
@@ -60,12 +61,17 @@ async def _on_running(data: Path | None, nats: str | None) -> bool:
 async def _on_temporary() -> bool:
     # All services and engines: only this way of running needs them.
     from services.cli.runtime import running
+    from services.cli.up import EXPECTED
 
+    configure_logging("error")
+    out.print("Starting memorybus in a temporary folder …", highlight=False)
     with TemporaryDirectory(prefix="memorybus-demo-") as folder:
         settings = Settings(data=Path(folder), nats_url=None, nats_port=0, http_port=0)
-        out.print("Starting memorybus in a temporary folder …", highlight=False)
-        async with running(settings) as instance:
-            return await run_demo(instance.nats, out)
+        try:
+            async with running(settings) as instance:
+                return await run_demo(instance.nats, out)
+        except EXPECTED as error:
+            fail(str(error))
 
 
 async def run_demo(url: str, console: Console) -> bool:
@@ -131,4 +137,4 @@ async def _show_repeats(client: Client, console: Console) -> None:
     for entry in listed.items:
         if entry.repeat_count:
             said = f"said {entry.repeat_count + 1} times in other case and punctuation, remembered once"
-            console.print(Text(f"\n“{one_line(entry.text)}” ", style="bold") + Text(said, style="cyan"))
+            console.print(Text(f"\n“{one_line(entry.text)}” ", style="bold") + Text(said, style="cyan"), soft_wrap=True)

@@ -28,7 +28,7 @@ class Question:
 QUESTIONS = (
     Question("Which package manager do I prefer?", ("uv", "pip")),
     Question("When is my dentist appointment?", ("Thursday", "12 March")),
-    Question("Is there any food I must not eat?", ("allergic", "walnuts")),
+    Question("Which nuts must I avoid?", ("allergic", "walnuts")),
     Question("When does Tidewatch have to be ready?", ("20 March",)),
     Question("What do I drink in the morning?", ("green tea",)),
 )

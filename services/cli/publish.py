@@ -75,7 +75,6 @@ async def _publish(source: Source, data: Path | None, nats: str | None, *, in_fl
             return await publish_source(client, source, in_flight=in_flight, wait=wait, console=err)
     except FormatError as error:
         fail(str(error))
-        raise
 
 
 async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: bool, console: Console) -> Published:

@@ -11,8 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from contracts.ports import Embedder, TextStore, VectorStore
-from services.cli.common import err, fail, out, run
-from services.cli.up import settings_from
+from services.cli.common import err, fail, out, run, settings_from
 from services.embed.handler import embed_and_mark
 from services.shared.app import Host, open_embedder_of
 from services.shared.instance import FolderInUse, FolderLock

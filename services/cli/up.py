@@ -6,13 +6,12 @@ import asyncio
 import json
 import signal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from contracts.ports import Unavailable
-from services.cli.common import fail, out
+from services.cli.common import fail, out, settings_from
 from services.cli.runtime import SERVICES, Running, running
 from services.shared.app import IdentityMismatch
 from services.shared.http import PortTaken
@@ -74,15 +73,6 @@ def up(
         asyncio.run(_until_stopped(settings, names, as_json=as_json))
     except EXPECTED as error:
         fail(str(error))
-
-
-def settings_from(**given: Any) -> Settings:
-    """Settings from the environment, overruled by the options that were given."""
-    try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        problems = (f"{'.'.join(map(str, e['loc'])).replace('_', '-')}: {e['msg']}" for e in error.errors())
-        fail("; ".join(problems))
 
 
 def chosen_services(only: list[str]) -> list[str]:

@@ -18,6 +18,8 @@ from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, Service
 from services.shared.requests import check_user
 
+User = Annotated[str, Path()]
+
 
 async def build(host: Host) -> Service:
     """Wire the request."""
@@ -36,7 +38,7 @@ async def build(host: Host) -> Service:
     @router.subscriber(
         f"{subjects.RETRIEVE}.{{user}}", queue="retrieve", max_workers=settings.max_concurrency, title="retrieve"
     )
-    async def on_retrieve(request: RetrieveRequest, user: Annotated[str, Path()]) -> RetrieveReply:
+    async def on_retrieve(request: RetrieveRequest, user: User) -> RetrieveReply:
         """Answer with the memories that matter now."""
         check_user(user, request.user_id)
         reply = await retriever.retrieve(request)

@@ -15,6 +15,7 @@ from nats.aio.client import Client
 
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
 from services.shared.annotators import open_annotator
+from services.shared.annotators.warming import WarmingAnnotator
 from services.shared.bus import Bus, connect, connection_options
 from services.shared.embedders import open_embedder
 from services.shared.health import Route, health_routes
@@ -174,7 +175,7 @@ class Host:
         return embedder
 
     async def _open_annotator(self) -> Annotator:
-        return await open_annotator(self.settings.ner, processes=self.settings.ner_processes)
+        return WarmingAnnotator(open_annotator(self.settings.ner, processes=self.settings.ner_processes))
 
 
 async def open_embedder_of(settings: Settings) -> Embedder | None:

@@ -52,7 +52,7 @@ async def connect(url: str, *, name: str, patience: float = 5.0) -> Client:
     try:
         async with asyncio.timeout(patience):
             # The first attempt must end by itself; only a connection that once stood is kept for ever.
-            probe = await nats.connect(url, allow_reconnect=False, connect_timeout=patience, error_cb=_quiet)
+            probe = await nats.connect(url, allow_reconnect=False, max_reconnect_attempts=0, error_cb=_quiet)
             await probe.close()
             return await nats.connect(url, **connection_options(name))
     except (TimeoutError, OSError, NatsError) as error:

@@ -35,6 +35,8 @@ from services.shared.bus import Bus, connect
 
 R = TypeVar("R", bound=Reply)
 
+_BROKEN = (NatsError, TimeoutError, OSError)
+
 
 class RequestFailed(Exception):
     """memorybus answered with an error."""
@@ -108,11 +110,13 @@ class MemoryClient:
 
     async def backlog(self) -> Backlog:
         """What waits on the bus."""
-        waiting = {consumer.name: await self.bus.backlog(consumer) for consumer in subjects.CONSUMERS}
         try:
+            waiting = {consumer.name: await self.bus.backlog(consumer) for consumer in subjects.CONSUMERS}
             dead = (await self.bus.js.stream_info(subjects.DEAD_STREAM.name)).state.messages
-        except NotFoundError:
-            dead = 0
+        except NotFoundError as error:
+            raise Unavailable("this bus has no memorybus on it: start one with `memorybus up`") from error
+        except _BROKEN as error:
+            raise Unavailable(f"the bus did not answer: {error!r}") from error
         return Backlog(waiting, dead)
 
     async def request(self, subject: str, body: BaseModel, reply: type[R], *, patience: float) -> R:
@@ -129,7 +133,7 @@ class MemoryClient:
             )
         except NoRespondersError as error:
             raise Unavailable("nobody answers: is `memorybus up` running on this bus?") from error
-        except (NatsError, TimeoutError) as error:
+        except _BROKEN as error:
             raise Unavailable(f"no answer within {patience:.1f} s") from error
         if json.loads(answer.data).get("ok") is not True:
             raise RequestFailed(ErrorReply.model_validate_json(answer.data).error)

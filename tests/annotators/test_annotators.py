@@ -15,7 +15,6 @@ import pytest
 from contracts.ports import Annotation, Unavailable
 from services.shared.annotators import child as child_module
 from services.shared.annotators import frames, open_annotator
-from services.shared.annotators.child import Child
 from services.shared.annotators.reading import MOST_CHARS, MOST_ENTITIES, MOST_PHRASES, Reader
 from services.shared.annotators.spacy import SpacyAnnotator
 
@@ -149,15 +148,22 @@ def test_a_text_that_a_model_fails_on_does_not_cost_the_others(reader: Reader, m
     assert [phrases for _, phrases in reader.read(["one", "bad", "two"])] == [[("fine", 0.75)], [], [("fine", 0.75)]]
 
 
-async def test_a_batch_is_annotated_in_order_by_real_processes() -> None:
-    annotator = await open_annotator("spacy", processes=2, wait_for="first")
+async def test_real_processes_annotate_in_order_and_leave_signals_to_their_parent() -> None:
+    annotator = await open_annotator("spacy", processes=1)
+    assert isinstance(annotator, SpacyAnnotator)
+    assert len(await annotator.annotate([TALK])) == 1
+    (pid,) = [child.pid for child in annotator._children]
+    assert pid
+    for ending in (signal.SIGINT, signal.SIGTERM):  # as Ctrl-C in a terminal reaches the whole group
+        os.kill(pid, ending)
     cities = ["Lisbon", "Oslo", "Nairobi", "Toronto", "Hanoi"] * 8
     annotations = await annotator.annotate([f"Last year we moved to {city} with our two children." for city in cities])
-    assert [[entity.text for entity in each.entities if entity.label == "GPE"] for each in annotations] == [
-        [city] for city in cities
-    ]
-    assert (await annotator.annotate([TALK]))[0].phrases
+    found = [[entity.text for entity in each.entities if entity.label == "GPE"] for each in annotations]
+    assert found == [[city] for city in cities]
+    assert all(each.phrases for each in annotations)
+    assert running(pid)
     await annotator.close()
+    assert not running(pid)
 
 
 async def test_none_finds_nothing() -> None:
@@ -189,14 +195,15 @@ async def test_a_cancelled_caller_does_not_disturb_the_next(fake: SpacyAnnotator
         assert names(await fake.annotate(["next"])) == [["next"]]
 
 
-async def test_a_killed_process_is_replaced_and_its_batch_asked_again(fake: SpacyAnnotator) -> None:
+@pytest.mark.parametrize("size", [1, 40])
+async def test_a_killed_process_is_replaced_and_asked_again(fake: SpacyAnnotator, size: int) -> None:
     before = [child.pid for child in fake._children]
     for pid in before:
         assert pid
         os.kill(pid, signal.SIGKILL)
-    texts = [f"text {i}" for i in range(40)]
+    texts = [f"text {i}" for i in range(size)]
     assert names(await fake.annotate(texts)) == [[text] for text in texts]
-    assert set(before).isdisjoint(child.pid for child in fake._children if child.pid)
+    assert {child.pid for child in fake._children} != set(before)
 
 
 async def test_a_text_that_kills_every_process_is_left_out_alone(fake: SpacyAnnotator) -> None:
@@ -248,9 +255,7 @@ import asyncio
 from services.shared.annotators import open_annotator
 
 async def main():
-    annotator = await open_annotator("spacy", processes=2, wait_for="first")
-    while not all(child.pid for child in annotator._children):
-        await asyncio.sleep(0.01)
+    annotator = await open_annotator("spacy", processes=2)
     print(*(child.pid for child in annotator._children), flush=True)
     await asyncio.sleep(60)
 
@@ -270,16 +275,6 @@ async def test_no_process_outlives_a_killed_parent() -> None:
     parent.kill()
     await parent.wait()
     await eventually(lambda: not any(running(pid) for pid in pids))
-
-
-async def test_signals_to_the_whole_group_leave_the_ending_to_the_parent() -> None:
-    child = Child()
-    await child.start()
-    assert child.pid
-    for ending in (signal.SIGINT, signal.SIGTERM):
-        os.kill(child.pid, ending)
-    assert len(await child.ask([TALK])) == 1
-    assert await child.end() == "exit code 0"
 
 
 @pytest.mark.parametrize("message", [[], ["a"], ["\ud800", "\n", "日本"], {"deep": [[1]]}])

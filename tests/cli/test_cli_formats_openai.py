@@ -52,7 +52,7 @@ def test_roles_parts_and_names_become_turns_and_calls_without_text_are_counted(t
         {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1"}]},
         {"role": "tool", "name": "weather", "content": "12 °C", "tool_call_id": "call_1"},
         {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]},
-        {"role": "user", "content": [{"type": "text", "text": 5}]},
+        {"role": "user", "content": [{"type": "text", "text": 5}, {"type": []}, {}]},
     ]
     source = Source(written(tmp_path, messages), "openai", "me")
     assert [(turn.role, turn.text, turn.speaker) for turn in read_turns(source)] == [

@@ -120,6 +120,7 @@ async def test_answers_in_another_order_are_put_right(server: FakeServer) -> Non
     embedder = await opened(server)
     server.answer = lambda texts: (200, {"data": rows(texts)[::-1]})
     assert await embedder.embed(["a", "eel"]) == pytest.approx(np.array([unit("a"), unit("eel")]), abs=1e-6)
+    assert len(server.asked) == 2  # one to learn the dimensions
     await embedder.close()
 
 
@@ -217,7 +218,7 @@ BAD_ANSWERS: dict[str, Responder] = {
     "no JSON": lambda _: (200, b"<html>welcome</html>"),
     "other JSON": lambda _: (200, {"embedding": [1, 2, 3]}),
     "nested deeply": lambda _: (200, b"[" * 100_000),
-    "huge": lambda _: (200, b" " * 9_000_000),
+    "huge": lambda texts: (200, json.dumps(well(texts)[1]).encode() + b" " * 9_000_000),
 }
 
 

@@ -117,9 +117,20 @@ async def test_the_same_words_of_somebody_else_are_never_merged(
         (b'{"user_id": "ann", "role": "user", "text": "   "}', "blank"),
         (b'{"user_id": "ann", "role": "user", "text": "\xff\xfe"}', "body"),
         (b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2026-02-01T10:00:00"}', "zone"),
+        (b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "9999-12-31T23:59:59-12:00"}', "9999"),
         (b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 70_000 + b'"}', "65536 are allowed"),
     ],
-    ids=["truncated", "no text", "other user", "unknown role", "blank", "wrong encoding", "no zone", "oversize"],
+    ids=[
+        "truncated",
+        "no text",
+        "other user",
+        "unknown role",
+        "blank",
+        "wrong encoding",
+        "no zone",
+        "absurd date",
+        "oversize",
+    ],
 )
 async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighbours_flow_on(
     client: MemoryClient, body: bytes, reason: str

@@ -58,8 +58,9 @@ def entry_of(proposal: Proposal, **fields: Any) -> Entry:
         "persona_id": turn.persona_id,
         "created_at": turn.created_at,
         "updated_at": turn.created_at,
+        "text": proposal.text,
     }
-    return Entry(user_id=turn.user_id, text=proposal.text, **(defaults | fields))
+    return Entry(user_id=turn.user_id, **(defaults | fields))
 
 
 def a_session(user_id: str, texts: Sequence[str], session_id: str = "s1", **fields: Any) -> list[Entry]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
-from contracts.ports import EmbeddingIdentity, TextStore
+from contracts.ports import EmbeddingIdentity, Stuck, TextStore
 from contracts.v1.entries import Entity, Entry, Scores
 from tests.stores.builders import NOON, a_turn, a_user, an_entry, entry_of, log_proposals, minutes, store_entries
 
@@ -134,15 +135,15 @@ async def test_a_proposal_that_is_not_decided_in_time_is_stuck(text_store: TextS
     ],
 )
 async def test_entries_that_stay_at_a_stage_are_stuck_the_oldest_first(
-    text_store: TextStore, user: str, stage: str, at_stage: dict[str, object], past_it: dict[str, object]
+    text_store: TextStore, user: str, stage: Stuck, at_stage: dict[str, Any], past_it: dict[str, Any]
 ) -> None:
     entries = [an_entry(user, updated_at=NOON + minutes(i), **at_stage) for i in (2, 0, 1, 3)]
     others = [an_entry(user, **past_it), an_entry(user, status="archived", **at_stage)]
     await store_entries(text_store, [*entries, *others])
-    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=10)  # type: ignore[arg-type]
+    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=10)
     assert stuck == [(user, entries[i].id) for i in (1, 2, 0)]
     await text_store.modify([entries[1].id], lambda entry: entry.model_copy(update=past_it))
-    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=1)  # type: ignore[arg-type]
+    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=1)
     assert stuck == [(user, entries[2].id)]
 
 

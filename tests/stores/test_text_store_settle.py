@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.ports import Accepted, Merged, Refused, Settled, TextStore
+from contracts.ports import Accepted, Merged, Refused, Settled, TextStore, Verdict
 from contracts.v1.entries import Entry
 from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries
 
@@ -57,7 +57,7 @@ async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, u
 
 async def test_a_proposal_may_be_merged_into_one_accepted_just_before(text_store: TextStore, user: str) -> None:
     first, second, third = await log_proposals(text_store, user, 3)
-    verdicts = [
+    verdicts: list[Verdict] = [
         Accepted(entry_of(first)),
         Merged(second.id, first.id, repeated),
         Merged(third.id, first.id, repeated),
@@ -110,7 +110,11 @@ async def test_nothing_is_merged_across_scopes(text_store: TextStore, user: str,
 async def test_verdicts_on_what_is_unknown_do_nothing(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    verdicts = [Refused("nobody", "no"), Merged("nobody", entry.id, repeated), Merged(proposal.id, "none", repeated)]
+    verdicts: list[Verdict] = [
+        Refused("nobody", "no"),
+        Merged("nobody", entry.id, repeated),
+        Merged(proposal.id, "none", repeated),
+    ]
     assert await text_store.settle(verdicts) == []
     assert await text_store.outcomes(["nobody", proposal.id]) == {}
     assert await text_store.entries([entry.id]) == {entry.id: entry}

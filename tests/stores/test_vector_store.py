@@ -12,7 +12,8 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+import pytest_asyncio
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Filters, Scope, Unavailable, Vector, VectorPoint, VectorStore
@@ -29,15 +30,19 @@ async def open_edge(path: Path) -> VectorStore:
     return await EdgeVectorStore.open(path / "vectors", dimensions=DIMENSIONS)
 
 
-@pytest.fixture(params=[pytest.param(open_edge, id="edge")])
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest.fixture(scope="module", params=[pytest.param(open_edge, id="edge")])
 def opener(request: pytest.FixtureRequest) -> Opener:
     chosen: Opener = request.param
     return chosen
 
 
-@pytest.fixture
-async def store(opener: Opener, tmp_path: Path) -> AsyncIterator[VectorStore]:
-    opened = await opener(tmp_path)
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def store(opener: Opener, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[VectorStore]:
+    """One store for all tests, which are users of their own to it."""
+    opened = await opener(tmp_path_factory.mktemp("store"))
     yield opened
     await opened.close()
 
@@ -101,9 +106,9 @@ async def test_ranking_of_many_points_is_that_of_exact_cosines(store: VectorStor
         assert all(abs(exact[hit.id] - hit.cosine) < 2e-3 for hit in hits)
 
 
-async def test_an_empty_store_finds_nothing(store: VectorStore, scope: Scope) -> None:
+async def test_a_user_without_points_finds_nothing(store: VectorStore, scope: Scope) -> None:
     assert await found(store, scope) == []
-    assert await store.count() == 0
+    assert await store.count(scope.user_id) == 0
     assert await store.vectors(scope, [str(uuid4())]) == {}
     assert await store.cosines(scope, [str(uuid4())], towards(1)) == {}
 
@@ -163,13 +168,27 @@ async def test_a_persona_sees_its_own_points_and_those_of_no_persona(store: Vect
     assert set(await found(store, bob, Filters(types=("other",)))) == {points[scope].entry.id, points[bob].entry.id}
 
 
+@pytest.mark.parametrize("between", ["", "/", ":", ",", "\x00", "\x1f", "\n", '"', '", "', "\\"])
+async def test_no_character_makes_one_scope_look_like_another(store: VectorStore, scope: Scope, between: str) -> None:
+    user = scope.user_id
+    alike = [
+        Scope(f"{user}{between}a", "b", "c"),
+        Scope(user, f"a{between}b", "c"),
+        Scope(user, "a", f"b{between}c"),
+        Scope(user, f"a{between}b{between}c"),
+    ]
+    points = [a_point(each, towards(1)) for each in alike]
+    await store.upsert(points)
+    assert [await found(store, each) for each in alike] == [[point_id] for point_id in ids(points)]
+
+
 words = st.sampled_from(["a", "b", "ab", "", "a/b", '"', "\x00", "\x1f", "é", "日本", "🙂", "a" * 300]) | st.text(
     max_size=4
 )
 scopes = st.builds(Scope, words, words, st.none() | words)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None)
 @given(st.lists(scopes, min_size=2, max_size=8, unique=True))
 async def test_equal_vectors_of_different_scopes_never_meet(store: VectorStore, drawn: list[Scope]) -> None:
     run = str(uuid4())
@@ -223,7 +242,7 @@ async def test_storing_the_same_point_again_changes_nothing(store: VectorStore, 
     await store.upsert([point, point])
     await store.upsert([point])
     assert await found(store, scope) == [point.entry.id]
-    assert await store.count() == 1
+    assert await store.count(scope.user_id) == 1
 
 
 async def test_the_same_version_may_replace_its_vector(store: VectorStore, scope: Scope) -> None:
@@ -244,7 +263,7 @@ async def test_an_older_version_never_replaces_a_newer_one(store: VectorStore, s
     assert await store.cosines(scope, ids([present]), towards(1)) == pytest.approx({present.entry.id: 1}, abs=2e-3)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(
         st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=6),
@@ -311,6 +330,7 @@ async def test_points_and_removals_are_there_after_a_reopening(opener: Opener, t
     points = [a_point(scope, towards(1, i), version=3, tags=("kept",)) for i in range(5)]
     await first.upsert(points)
     await first.remove(ids(points)[:1])
+    assert await first.count() == 4
     await first.close()
 
     second = await opener(tmp_path)

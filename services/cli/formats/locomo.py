@@ -47,7 +47,7 @@ def _sample(source: Source, sample: _Sample) -> Iterator[Turn]:
     """The sessions of a sample by number; a date of a session that is not there means nothing."""
     sessions = sorted((int(match[1]), match[0]) for match in map(_SESSION.fullmatch, sample.conversation) if match)
     for _, session in sessions:
-        where = f"{source.name}: {sample.sample_id} {session}"
+        where = f"{source.name}: {sample.sample_id!r} {session}"
         turns = sample.conversation[session]
         if not isinstance(turns, list):
             raise FormatError(f"{where}: is no list of turns")

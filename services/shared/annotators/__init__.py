@@ -12,10 +12,8 @@ __all__ = ["open_annotator"]
 Kind = Literal["spacy", "none"]
 
 
-async def open_annotator(kind: Kind, *, processes: int = 2, wait_for: Literal["first", "all"] = "all") -> Annotator:
+async def open_annotator(kind: Kind, *, processes: int = 2) -> Annotator:
     """The chosen annotator, ready to use; "none" finds nothing, and costs nothing.
-
-    With `wait_for="first"` one process answers when this returns, and the others join it as they become ready.
 
     Raises:
         Unavailable: its processes do not start.
@@ -24,7 +22,7 @@ async def open_annotator(kind: Kind, *, processes: int = 2, wait_for: Literal["f
     if kind == "spacy":
         from services.shared.annotators.spacy import SpacyAnnotator
 
-        return await SpacyAnnotator.open(processes=processes, wait_for=wait_for)
+        return await SpacyAnnotator.open(processes=processes)
     from services.shared.annotators.none import NoAnnotator
 
     return NoAnnotator()

@@ -30,6 +30,7 @@ class Child:
 
     def __init__(self) -> None:
         self._process: Process | None = None
+        self._ready = False
 
     @property
     def pid(self) -> int | None:
@@ -44,9 +45,11 @@ class Child:
         """
         if self._process:
             return
+        self._ready = False
         self._process = await asyncio.create_subprocess_exec(*COMMAND, stdin=PIPE, stdout=PIPE, env=_environment())
         try:
             await self._receive(START_WITHIN)
+            self._ready = True
         except ProcessDied as error:
             raise Unavailable(
                 f"the annotator does not start ({error}): its message is above. Check that spacy, yake and "
@@ -71,12 +74,14 @@ class Child:
         return [_annotation(found) for found in await self._receive(ANSWER_WITHIN)]
 
     async def end(self) -> str:
-        """Let the process finish, or kill it when it does not; says how it ended."""
+        """Let the process finish, or kill it when it does not or is still starting; says how it ended."""
         process, self._process = self._process, None
         if process is None:
             return "not running"
         assert process.stdin
         process.stdin.close()
+        if not self._ready and process.returncode is None:
+            process.kill()
         try:
             await asyncio.wait_for(process.wait(), END_WITHIN)
         except TimeoutError:

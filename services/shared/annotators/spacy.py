@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
 
 from contracts.ports import Annotation, Unavailable
 from services.shared.annotators.child import Child, ProcessDied
@@ -39,20 +37,19 @@ class SpacyAnnotator:
         self._closed = False
 
     @classmethod
-    async def open(cls, *, processes: int = 2, wait_for: Literal["first", "all"] = "all") -> SpacyAnnotator:
-        """Start the processes and wait until the first, or all, have loaded their models.
+    async def open(cls, *, processes: int = 2) -> SpacyAnnotator:
+        """Start the processes and wait until their models are loaded.
 
         Raises:
-            Unavailable: a process that is waited for does not start.
+            Unavailable: a process does not start.
         """
         children = [Child() for _ in range(processes)]
-        awaited = children[:1] if wait_for == "first" else children
         try:
-            started = await asyncio.gather(*(child.start() for child in awaited), return_exceptions=True)
+            started = await asyncio.gather(*(child.start() for child in children), return_exceptions=True)
             for error in filter(None, started):
                 raise error
         except BaseException:
-            await asyncio.gather(*(child.end() for child in awaited))
+            await asyncio.gather(*(child.end() for child in children))
             raise
         return cls(children)
 
@@ -83,8 +80,6 @@ class SpacyAnnotator:
 
     async def _pump(self, child: Child) -> None:
         """Answer one job after the other with one process."""
-        with suppress(Unavailable):  # a question that it cannot answer later says so
-            await child.start()
         while True:
             job = await self._jobs.get()
             if job.done.cancelled():

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 IDENTITY = EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", 384)
-BATCH = 8
-"""Texts computed together. More is not faster, and keeps a thread from the next batch for longer."""
+BATCH = 4
+"""Texts computed together. More is no faster, and harder to share out evenly among the threads."""
 
 
 class MiniLmEmbedder:
@@ -90,6 +90,7 @@ def _load(cache_dir: Path) -> tuple[InferenceSession, Tokenizer]:
 
 
 def _batches_of_like_length(texts: Sequence[str]) -> list[list[int]]:
-    """Positions in batches: texts of like length are padded least."""
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+    """Positions in batches. Texts of like length are padded least; the longest go first, so that no thread has one of
+    them left when the others are done."""
+    order = sorted(range(len(texts)), key=lambda i: len(texts[i]), reverse=True)
     return [order[start : start + BATCH] for start in range(0, len(order), BATCH)]

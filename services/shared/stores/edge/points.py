@@ -57,7 +57,7 @@ def upserts(points: Sequence[VectorPoint], sizes: Mapping[str, int]) -> Iterator
     by_version: dict[int, list[qdrant.Point]] = defaultdict(list)
     for point in _newest(points):
         by_version[point.entry.version].append(_engine_point(point, sizes))
-    for version, group in sorted(by_version.items()):
+    for version, group in by_version.items():
         not_newer = qdrant.FieldCondition("version", range=qdrant.RangeFloat(lte=version))
         yield qdrant.UpdateOperation.upsert_points(group, qdrant.Filter(must=[not_newer]))
 

@@ -16,6 +16,9 @@ B = 0.25
 REACH = 4
 """How many turns before and after count as context."""
 
+SPREAD = sum(0.5 ** abs(distance) for distance in range(-REACH, REACH + 1))
+"""How much longer a turn is together with all of its context, when all turns are of one length."""
+
 Floats = NDArray[np.float64]
 Real = TypeVar("Real", np.float32, np.float64)
 

@@ -59,6 +59,7 @@ def connect(path: Path, *, synchronous: Synchronous) -> sqlite3.Connection:
             "journal_mode = WAL",
             f"synchronous = {synchronous}",
             "secure_delete = ON",
+            "temp_store = MEMORY",  # what is sorted does not reach a file elsewhere
             f"cache_size = -{_CACHE_KIBIBYTES}",
             f"wal_autocheckpoint = {_CHECKPOINT_PAGES}",
         ):
@@ -148,15 +149,16 @@ class Writer:
         for job in jobs:
             job.finish(failure)
 
-    async def close(self) -> None:
-        """Finish what waits, move the log into the file, and let go."""
+    async def close(self, *, last: Callable[[sqlite3.Connection], None]) -> None:
+        """Finish what waits, do the `last` thing, move the log into the file, and let go."""
         if not self._closed:
             self._closed = True
-            await asyncio.to_thread(self._close)
+            await asyncio.to_thread(self._close, last)
 
-    def _close(self) -> None:
+    def _close(self, last: Callable[[sqlite3.Connection], None]) -> None:
         self._thread.shutdown()
         try:
+            last(self._connection)
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             raise translated(error) from error

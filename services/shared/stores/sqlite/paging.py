@@ -73,12 +73,7 @@ def _labelled(connection: sqlite3.Connection, layout: Layout, selection: Selecti
     if not groups and not without:
         return None
     found = postings.read(connection, layout, [*without, *(label for group in groups for label in group)])
-    passing = np.ones(layout.size, np.bool_)
-    for group in groups:
-        having = np.zeros(layout.size, np.bool_)
-        for label in group:
-            having[found.get(label, NOWHERE).places] = True
-        passing &= having
+    passing = postings.having(layout, found, groups)
     for label in without:
         passing[found.get(label, NOWHERE).places] = False
     return layout.docs(np.flatnonzero(passing))

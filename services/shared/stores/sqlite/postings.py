@@ -86,6 +86,17 @@ def read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -
     return {term: _unpacked(starts[term], blobs) for term, blobs in codes.items()}
 
 
+def having(layout: Layout, found: Mapping[str, Postings], groups: Iterable[Iterable[str]]) -> NDArray[np.bool_]:
+    """By place: whether it has at least one term of every group. `found` is what `read` gave."""
+    passing = np.ones(layout.size, np.bool_)
+    for group in groups:
+        one_of = np.zeros(layout.size, np.bool_)
+        for term in group:
+            one_of[found.get(term, NOWHERE).places] = True
+        passing &= one_of
+    return passing
+
+
 def _rows(
     connection: sqlite3.Connection, scope: int, blocks: int, terms: Sequence[str]
 ) -> Iterable[tuple[str, int, bytes]]:

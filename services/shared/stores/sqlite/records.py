@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from contracts.v1.entries import EmbeddingState, Entry
-from services.shared.stores.sqlite import fingerprints, postings, terms
+from services.shared.stores.sqlite import fingerprints, meta, postings, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks, microseconds
 
 _INSERT = """
@@ -135,6 +135,7 @@ class EntryWriter:
         self._inserts: list[tuple[object, ...]] = []
         self._updates: list[tuple[object, ...]] = []
         self._moves: list[tuple[object, ...]] = []
+        self._forgets = False
 
     def insert(self, entry: Entry) -> None:
         """Store an entry whose id is not known yet."""
@@ -156,6 +157,7 @@ class EntryWriter:
             self._moves.append((self._session(entry), microseconds(entry.created_at), entry.status, doc))
         self._replace_terms(stored, entry, words)
         self._replace_fingerprint(doc, old, entry)
+        self._forgets |= entry.status == "forgotten" != old.status
         self._count(doc >> NUMBER_BITS, old, stored.words, -1)
         self._count(doc >> NUMBER_BITS, entry, words, 1)
 
@@ -185,6 +187,8 @@ class EntryWriter:
         self._connection.executemany(_INSERT, self._inserts)
         self._connection.executemany(_UPDATE, self._updates)
         self._connection.executemany(_MOVE, self._moves)
+        if self._forgets:
+            meta.note_old_words(self._connection)
         self._postings.apply(self._connection)
         self._fingerprints.apply(self._connection)
         self._connection.executemany(

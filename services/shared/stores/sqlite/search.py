@@ -19,7 +19,7 @@ from services.shared.stores.sqlite.keys import chunks, marks, microseconds, visi
 from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
 from services.shared.stores.sqlite.terms import LENGTH, required
 
-_FEWEST_CANDIDATES = 100
+_FEWEST_CANDIDATES = 120
 _MOST_TERMS = 100
 """A longer query is cut: its further words cost time and change little."""
 
@@ -86,19 +86,9 @@ def _match(connection: sqlite3.Connection, layout: Layout, terms: list[str], fil
         turn_scores[where.places] += bm25.turn_scores(postings.MOST, weight)[where.counts]
     allowed = active
     if not filters.empty:
-        allowed = active & _labelled(layout, found, groups) & _recent(connection, layout, filters)
+        allowed = active & postings.having(layout, found, groups) & _recent(connection, layout, filters)
     of_terms = [found.get(term, NOWHERE) for term in terms]
     return _Matches(layout, of_terms, np.array(weights), lengths, turn_scores, active, allowed)
-
-
-def _labelled(layout: Layout, found: dict[str, Postings], groups: list[list[str]]) -> NDArray[np.bool_]:
-    passing = np.ones(layout.size, np.bool_)
-    for group in groups:
-        having = np.zeros(layout.size, np.bool_)
-        for label in group:
-            having[found.get(label, NOWHERE).places] = True
-        passing &= having
-    return passing
 
 
 def _recent(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
@@ -118,9 +108,11 @@ def _recent(connection: sqlite3.Connection, layout: Layout, filters: Filters) ->
 def _candidates(matches: _Matches, count: int) -> Places:
     """The turns that look best when the entries stored next to each other are taken for neighbours.
 
-    With filters, the best of those that pass as well; when few pass, all of them.
+    Where conversations were stored turn by turn that is wrong, so a turn's own score counts twice. With filters, the
+    best of those that pass as well; when few pass, all of them.
     """
-    looks = bm25.decayed(np.pad(matches.turn_scores.astype(np.float32), bm25.REACH))
+    own = matches.turn_scores.astype(np.float32)
+    looks = own + bm25.decayed(np.pad(own, bm25.REACH))
     looks[~matches.active] = 0
     if matches.allowed is matches.active:
         return _top(looks, count)
@@ -190,7 +182,7 @@ def _score(matches: _Matches, windows: Places) -> _Scored:
     counts = _counts(matches, windows)
     around = bm25.decayed(counts)
     lengths, around = around[-1], around[:-1]
-    average = max(1.0, float(matches.lengths.counts.mean()) * sum(0.5 ** abs(d) for d in range(-4, 5)))
+    average = max(1.0, float(matches.lengths.counts.mean()) * bm25.SPREAD)
     scores = bm25.context_score(around, lengths, matches.weights, average)
     coverage = bm25.weighed(np.sign(around), matches.weights) / matches.weights.sum()
     places = windows[:, bm25.REACH : -bm25.REACH]

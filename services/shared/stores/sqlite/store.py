@@ -132,9 +132,12 @@ class SqliteTextStore:
         await self._writer.run(lambda db: None)
 
     async def close(self) -> None:
-        """Finish what is under way, move everything into the one file, and let go."""
+        """Finish what is under way, move everything into the one file, and let go.
+
+        When entries were forgotten, the file is written anew, so that nothing of them is left in it.
+        """
         await self._readers.close()
-        await self._writer.close()
+        await self._writer.close(last=meta.sweep)
 
 
 def _prepared(path: Path, synchronous: Synchronous) -> sqlite3.Connection:

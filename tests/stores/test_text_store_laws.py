@@ -1,0 +1,150 @@
+"""Laws that hold for every history: repeating changes nothing, and the counts are what a look shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Selection, TextStore, Verdict
+from contracts.v1.entries import Entry, Status
+from contracts.v1.turns import LoggedTurn
+from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, probe_of
+
+LAWS = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+TEXTS = ("green tea", "black tea with lemon", "it rains in Ghent", "green Ghent")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happens to turn `turn`; `onto` is the turn it may be merged into."""
+
+    kind: Literal["log", "accept", "merge", "refuse", "retire", "revive", "tag"]
+    turn: int
+    onto: int
+
+
+STEPS = st.builds(
+    Step,
+    st.sampled_from(["log", "log", "accept", "accept", "merge", "refuse", "retire", "revive", "tag"]),
+    st.integers(0, 5),
+    st.integers(0, 5),
+)
+HISTORIES = st.lists(st.lists(STEPS, min_size=1, max_size=5), max_size=6)
+
+
+def turn_number(user: str, number: int) -> LoggedTurn:
+    moment = NOON + minutes(number)
+    return a_turn(user, TEXTS[number % len(TEXTS)], turn_id=str(number), created_at=moment, session_id=f"{user}-s")
+
+
+def repeated(entry: Entry) -> Entry:
+    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1, "tags": (*entry.tags, "repeated")})
+
+
+def verdict_of(step: Step, user: str) -> Verdict:
+    proposal = a_proposal(turn_number(user, step.turn))
+    if step.kind == "accept":
+        return Accepted(entry_of(proposal, exact_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
+    if step.kind == "merge":
+        return Merged(proposal.id, a_proposal(turn_number(user, step.onto)).id, repeated)
+    return Refused(proposal.id, "a reason")
+
+
+def proposal_id(verdict: Verdict) -> str:
+    return verdict.entry.id if isinstance(verdict, Accepted) else verdict.proposal_id
+
+
+def changed_to(step: Step, entry: Entry) -> Entry | None:
+    """A change that is its own repetition: done again, it changes nothing."""
+    if step.kind == "tag":
+        tags = tuple(dict.fromkeys((*entry.tags, "tagged")))
+        return None if tags == entry.tags else entry.model_copy(update={"tags": tags})
+    status: Status = "archived" if step.kind == "retire" else "active"
+    return None if entry.status == status else entry.model_copy(update={"status": status})
+
+
+async def carry_out(store: TextStore, user: str, steps: Sequence[Step], times: int) -> None:
+    """Log, then settle, then change; each call so many times.
+
+    A merge into an entry that is not there stays open and may succeed later, so it is not repeated.
+    """
+    turns = [turn_number(user, step.turn) for step in steps if step.kind == "log"]
+    verdicts = [verdict_of(step, user) for step in steps if step.kind in ("accept", "merge", "refuse")]
+    for _ in range(times):
+        await store.log(turns, [a_proposal(turn) for turn in turns])
+    settled = {result.proposal_id for result in await store.settle(verdicts)}
+    for _ in range(times - 1):
+        await store.settle([verdict for verdict in verdicts if proposal_id(verdict) in settled])
+    for step in (step for step in steps if step.kind in ("retire", "revive", "tag")):
+        id_ = a_proposal(turn_number(user, step.turn)).id
+        for _ in range(times):
+            await store.modify([id_], lambda entry, step=step: changed_to(step, entry))  # type: ignore[misc]
+
+
+async def everything(store: TextStore, user: str) -> dict[str, object]:
+    """All that can be seen of a user, with turn numbers in place of ids."""
+    names = {a_proposal(turn_number(user, i)).id: str(i) for i in range(6)}
+    entries = await store.entries(list(names))
+    outcomes = await store.outcomes(list(names))
+    hits = await store.search(Scope(user), "green tea ghent tagged", limit=50, filters=Filters())
+    near = await store.neighbours(list(names), reach=2)
+    alike = await store.similar([probe_of(entry) for entry in entries.values()])
+    return {
+        "entries": {names[i]: (e.text, e.tags, e.status, e.version, e.repeat_count) for i, e in entries.items()},
+        "outcomes": {names[i]: (o.outcome, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
+        "undecided": [names[proposal.id] for proposal in await store.undecided(list(names))],
+        "hits": sorted((names[hit.id], hit.score, hit.turn_score, hit.coverage) for hit in hits),
+        "near": {names[i]: {far: names[n] for far, n in window.items()} for i, window in near.items()},
+        "alike": [[names[entry.id] for entry in group] for group in alike],
+        "counts": await store.counts(user),
+    }
+
+
+@LAWS
+@given(history=HISTORIES)
+async def test_doing_everything_twice_is_doing_it_once(text_store: TextStore, history: list[list[Step]]) -> None:
+    once, twice = a_user(), a_user()
+    for steps in history:
+        await carry_out(text_store, once, steps, times=1)
+        await carry_out(text_store, twice, steps, times=2)
+    assert await everything(text_store, twice) == await everything(text_store, once)
+
+
+@LAWS
+@given(history=HISTORIES)
+async def test_the_counts_are_what_a_look_at_everything_shows(text_store: TextStore, history: list[list[Step]]) -> None:
+    user = a_user()
+    for steps in history:
+        await carry_out(text_store, user, steps, times=1)
+    ids = [a_proposal(turn_number(user, i)).id for i in range(6)]
+    counted, outcomes = await text_store.counts(user), await text_store.outcomes(ids)
+    proposed = [id_ for id_ in ids if id_ in outcomes] + [p.id for p in await text_store.undecided(ids)]
+    logged = {turn_number(user, s.turn).turn_id for steps in history for s in steps if s.kind == "log"}
+    active = await text_store.page(Selection(user), limit=100, cursor=None)
+    merged = [o for o in outcomes.values() if o.outcome == "merged"]
+    refused = [o for o in outcomes.values() if o.outcome == "refused"]
+    assert (counted.turns, counted.entries) == (len(logged), len(active.entries)) == (len(logged), active.total)
+    assert (counted.merged, counted.refused) == (len(merged), len(refused))
+    assert counted.undecided == len(await text_store.undecided(ids))
+    assert len(proposed) == len(set(proposed))
+
+
+@LAWS
+@given(history=HISTORIES)
+async def test_when_all_are_decided_and_none_retired_they_add_up(
+    text_store: TextStore, history: list[list[Step]]
+) -> None:
+    user = a_user()
+    for steps in history:
+        await carry_out(text_store, user, [Step("log", s.turn, 0) for s in steps] + steps, times=1)
+    ids = [a_proposal(turn_number(user, i)).id for i in range(6)]
+    await text_store.settle([Accepted(entry_of(p)) for p in await text_store.undecided(ids)])
+    await text_store.modify(ids, lambda e: changed_to(Step("revive", 0, 0), e))
+    counted = await text_store.counts(user)
+    assert counted.undecided == 0
+    assert counted.entries + counted.merged + counted.refused == counted.turns

@@ -1,0 +1,234 @@
+"""Search by words: the right entries, with what was said around them, and nobody else's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contracts.ports import Filters, LexicalHit, Scope, TextStore
+from contracts.v1.entries import Entry
+from tests.stores.builders import NOON, a_session, a_user, an_entry, minutes, store_entries
+
+ANY = Filters()
+
+
+async def hits(store: TextStore, user: str, query: str, filters: Filters = ANY, limit: int = 50) -> list[LexicalHit]:
+    return await store.search(Scope(user), query, limit=limit, filters=filters)
+
+
+async def found(store: TextStore, user: str, query: str, filters: Filters = ANY, limit: int = 50) -> list[str]:
+    """The texts that are found, best first."""
+    ids = [hit.id for hit in await hits(store, user, query, filters, limit)]
+    return [entry.text for entry in (await store.entries(ids)).values()]
+
+
+@pytest.mark.parametrize("query", ["package", "Packages!", "PACKAGING?", "the package's", "which package is it?"])
+async def test_words_are_found_in_their_other_forms(text_store: TextStore, user: str, query: str) -> None:
+    await store_entries(text_store, [an_entry(user, "Packages are my thing"), an_entry(user, "I like tea")])
+    assert await found(text_store, user, query) == ["Packages are my thing"]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "the", "is it not?", "?!", "unheard", "\x00", '"NEAR( * ^ -- %', "🦉", "a" * 70_000]
+)
+async def test_a_query_without_known_words_finds_nothing(text_store: TextStore, user: str, query: str) -> None:
+    await store_entries(text_store, [an_entry(user, "the tea is not for them")])
+    assert await found(text_store, user, query) == []
+
+
+async def test_nobody_finds_anything_in_an_empty_memory(text_store: TextStore, user: str) -> None:
+    assert await found(text_store, user, "tea") == []
+
+
+async def test_an_entry_is_found_by_its_tags(text_store: TextStore, user: str) -> None:
+    await store_entries(text_store, [an_entry(user, "I prefer uv", tags=("Python packaging",)), an_entry(user, "tea")])
+    assert await found(text_store, user, "packaging") == ["I prefer uv"]
+
+
+async def test_more_and_rarer_words_rank_first(text_store: TextStore, user: str) -> None:
+    texts = ["green tea at noon", "green pastures", "green meadows", "strong tea"]
+    await store_entries(text_store, [an_entry(user, text) for text in texts])
+    ranking = await found(text_store, user, "green tea")
+    assert ranking[:2] == ["green tea at noon", "strong tea"]
+    assert sorted(ranking[2:]) == ["green meadows", "green pastures"]
+
+
+async def test_equal_entries_rank_newest_first(text_store: TextStore, user: str) -> None:
+    entries = [an_entry(user, "tea", id=f"{user}-{i}", created_at=NOON + minutes(i % 3)) for i in range(9)]
+    await store_entries(text_store, entries)
+    expected = sorted(entries, key=lambda entry: (-entry.created_at.timestamp(), entry.id))
+    assert [hit.id for hit in await hits(text_store, user, "tea")] == [entry.id for entry in expected]
+    assert [hit.id for hit in await hits(text_store, user, "tea", limit=4)] == [entry.id for entry in expected[:4]]
+
+
+async def test_the_best_come_when_the_limit_is_small(text_store: TextStore, user: str) -> None:
+    await store_entries(text_store, [an_entry(user, f"tea number {i}") for i in range(300)])
+    await store_entries(text_store, [an_entry(user, "tea with lemon")])
+    assert await found(text_store, user, "tea lemon", limit=1) == ["tea with lemon"]
+    assert len(await found(text_store, user, "tea lemon", limit=40)) == 40
+    assert len(await found(text_store, user, "tea lemon", limit=100_000)) == 301
+    assert await found(text_store, user, "tea", limit=0) == []
+
+
+async def test_what_was_said_around_an_entry_helps_to_find_it(text_store: TextStore, user: str) -> None:
+    texts = ["Where shall we eat?", "The Thai place in Ghent", "Fine with me", "See you there", "Bye", "It rains"]
+    await store_entries(text_store, a_session(user, texts))
+    await store_entries(text_store, a_session(user, ["Another day", "Another topic"], "s2"))
+    ranked = await hits(text_store, user, "Thai Ghent")
+    texts_by_id = {id_: e.text for id_, e in (await text_store.entries([h.id for h in ranked])).items()}
+    by_text = {texts_by_id[hit.id]: hit for hit in ranked}
+    assert texts_by_id[ranked[0].id] == "The Thai place in Ghent"
+    assert by_text.keys() == set(texts)
+    scores = [by_text[text].score for text in texts[1:]]
+    assert scores == sorted(scores, reverse=True)
+    assert by_text["Fine with me"].turn_score == 0 < by_text["The Thai place in Ghent"].turn_score
+
+
+async def test_context_reaches_four_turns_and_no_further(text_store: TextStore, user: str) -> None:
+    texts = [f"turn {name}" for name in "abcde"] + ["zebra"] + [f"turn {name}" for name in "fghij"]
+    await store_entries(text_store, a_session(user, texts))
+    assert set(await found(text_store, user, "zebra")) == set(texts) - {"turn a", "turn j"}
+
+
+async def test_coverage_is_the_share_of_the_query_around_an_entry(text_store: TextStore, user: str) -> None:
+    texts = ["tea with lemon", "tea", "coffee"]
+    await store_entries(text_store, [an_entry(user, text) for text in texts])
+    await store_entries(text_store, a_session(user, ["tea please", "lemon please"]))
+    both = {hit.id: hit.coverage for hit in await hits(text_store, user, "tea lemon")}
+    covered = sorted((entry.text, both[id_]) for id_, entry in (await text_store.entries(list(both))).items())
+    assert [text for text, share in covered if share == pytest.approx(1)] == [
+        "lemon please",
+        "tea please",
+        "tea with lemon",
+    ]
+    assert all(0 < share < 1 for text, share in covered if text == "tea")
+    half = await hits(text_store, user, "coffee unheardof")
+    assert 0 < half[0].coverage < 0.6
+
+
+async def test_only_active_entries_are_found(text_store: TextStore, user: str) -> None:
+    entry, archived = await store_entries(text_store, [an_entry(user, "tea"), an_entry(user, "tea", status="archived")])
+    assert [hit.id for hit in await hits(text_store, user, "tea")] == [entry.id]
+    await text_store.modify([entry.id], lambda e: e.model_copy(update={"status": "superseded"}))
+    assert await hits(text_store, user, "tea") == []
+    await text_store.modify([archived.id], lambda e: e.model_copy(update={"status": "active"}))
+    assert [hit.id for hit in await hits(text_store, user, "tea")] == [archived.id]
+
+
+async def test_an_entry_out_of_use_is_no_context(text_store: TextStore, user: str) -> None:
+    _, middle, _ = await store_entries(text_store, a_session(user, ["before", "zebra", "after"]))
+    await text_store.modify([middle.id], lambda e: e.model_copy(update={"status": "archived"}))
+    assert await found(text_store, user, "zebra") == []
+
+
+async def test_search_follows_a_change_of_the_text(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user, "green tea", tags=("drink",))])
+    await text_store.modify([entry.id], lambda e: e.model_copy(update={"text": "black tea", "tags": ("hot", "leaf")}))
+    for query, expected in (("green", 0), ("drink", 0), ("black", 1), ("tea", 1), ("leaf", 1)):
+        assert len(await hits(text_store, user, query)) == expected, query
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(), "abcd"),
+        (Filters(types=("fact", "note")), "ab"),
+        (Filters(types=()), ""),
+        (Filters(tags=("red", "blue")), "bcd"),
+        (Filters(tags=("Red",)), ""),
+        (Filters(theme="travel"), "a"),
+        (Filters(since=NOON + minutes(2)), "cd"),
+        (Filters(since=NOON + minutes(9)), ""),
+        (Filters(types=("note", "other"), tags=("red",), since=NOON + minutes(1)), "bd"),
+    ],
+)
+async def test_filters_let_through_exactly_what_fulfils_them(
+    text_store: TextStore, user: str, filters: Filters, expected: str
+) -> None:
+    fields: list[dict[str, Any]] = [
+        {"type": "fact", "themes": ("travel",)},
+        {"type": "note", "tags": ("red",)},
+        {"tags": ("blue",)},
+        {"tags": ("red", "blue")},
+    ]
+    entries = [
+        an_entry(user, f"tea {name}", created_at=NOON + minutes(i), **more)
+        for i, (name, more) in enumerate(zip("abcd", fields, strict=True))
+    ]
+    await store_entries(text_store, entries)
+    assert sorted(await found(text_store, user, "tea", filters)) == [f"tea {name}" for name in expected]
+
+
+async def test_a_filter_that_few_pass_loses_none_of_them(text_store: TextStore, user: str) -> None:
+    def colour(i: int) -> tuple[str, ...]:
+        return ("rare",) if i % 500 == 0 else ("common",)
+
+    texts = ["tea with honey" if i % 500 else "some tea" for i in range(3000)]
+    await store_entries(text_store, [an_entry(user, text, tags=colour(i)) for i, text in enumerate(texts)])
+    assert await found(text_store, user, "tea honey", Filters(tags=("rare",))) == ["some tea"] * 6
+
+
+async def test_what_does_not_pass_a_filter_still_is_context(text_store: TextStore, user: str) -> None:
+    before, after = a_session(user, ["zebra", "and what else"])
+    await store_entries(text_store, [before, after.model_copy(update={"tags": ("red",)})])
+    assert await found(text_store, user, "zebra", Filters(tags=("red",))) == ["and what else"]
+
+
+async def test_a_persona_finds_its_own_and_the_common(text_store: TextStore, user: str) -> None:
+    owners = (None, "guide", "tutor")
+    await store_entries(text_store, [an_entry(user, f"tea {owner}", persona_id=owner) for owner in owners])
+
+    async def seen_by(persona_id: str | None) -> set[str]:
+        scope = Scope(user, persona_id=persona_id)
+        ids = [hit.id for hit in await text_store.search(scope, "tea", limit=9, filters=ANY)]
+        return {str(entry.persona_id) for entry in (await text_store.entries(ids)).values()}
+
+    assert await seen_by("guide") == {"None", "guide"}
+    assert await seen_by("tutor") == {"None", "tutor"}
+    assert await seen_by("unheard") == {"None"}
+    assert await seen_by(None) == {"None"}
+
+
+async def test_what_another_persona_heard_is_no_context(text_store: TextStore, user: str) -> None:
+    common, private = a_session(user, ["And what else", "zebra"])
+    await store_entries(text_store, [common, private.model_copy(update={"persona_id": "guide"})])
+    assert await found(text_store, user, "zebra") == []
+    with_guide = await text_store.search(Scope(user, persona_id="guide"), "zebra", limit=9, filters=ANY)
+    assert [hit.id for hit in with_guide] == [private.id, common.id]
+
+
+async def test_nobody_elses_words_change_a_score(text_store: TextStore, user: str) -> None:
+    await store_entries(text_store, a_session(user, ["green tea", "black tea", "coffee"]))
+    before = await hits(text_store, user, "green tea")
+    for other in (Scope(a_user()), Scope(user, "work"), Scope(user, persona_id="guide")):
+        fields = {"space": other.space, "persona_id": other.persona_id}
+        await store_entries(text_store, [an_entry(other.user_id, "green tea " * i, **fields) for i in range(1, 9)])
+    assert await hits(text_store, user, "green tea") == before
+
+
+WORDS = ["tea", "lemon", "zebra", "coffee", "rain"]
+TEXTS = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), min_size=1, max_size=6)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(texts=TEXTS, query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join))
+async def test_scopes_with_the_same_texts_never_see_each_other(
+    text_store: TextStore, texts: list[str], query: str
+) -> None:
+    user, other = a_user(), a_user()
+    scopes = [Scope(user), Scope(other), Scope(user, "work"), Scope(other, "work"), Scope(user, "work", "guide")]
+    owned: dict[Scope, list[Entry]] = {}
+    for scope in scopes:
+        entries = a_session(scope.user_id, texts, space=scope.space, persona_id=scope.persona_id)
+        owned[scope] = await store_entries(text_store, entries)
+    for scope in scopes:
+        ids = {hit.id for hit in await text_store.search(scope, query, limit=100, filters=ANY)}
+        visible = {entry.id for entry in owned[scope]}
+        if scope.persona_id:
+            visible |= {entry.id for entry in owned[Scope(scope.user_id, scope.space)]}
+        assert ids <= visible
+        if set(query.split()) & set(" ".join(texts).split()):
+            assert ids & {entry.id for entry in owned[scope]}

@@ -1,0 +1,144 @@
+"""Looking up what may be the same statement, and what was said around an entry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.ports import Probe, Scope, TextStore
+from contracts.v1.entries import Entry
+from tests.stores.builders import NOON, a_session, a_user, an_entry, minutes, probe_of, store_entries
+
+
+async def similar(store: TextStore, *probes: Probe) -> list[list[str]]:
+    return [[entry.text for entry in entries] for entries in await store.similar(probes)]
+
+
+async def test_entries_that_share_the_hash_or_a_band_are_similar(text_store: TextStore, user: str) -> None:
+    entry, other, _ = await store_entries(
+        text_store,
+        [
+            an_entry(user, "same hash", exact_hash="h1", minhash_bands=("a1", "b1")),
+            an_entry(user, "shared band", exact_hash="h2", minhash_bands=("a1", "b2")),
+            an_entry(user, "neither", exact_hash="h3", minhash_bands=("a3", "b3")),
+        ],
+    )
+    assert await similar(text_store, probe_of(entry), probe_of(other)) == [["same hash", "shared band"]] * 2
+    assert await similar(text_store, probe_of(entry, minhash_bands=()), probe_of(entry, exact_hash="none")) == [
+        ["same hash"],
+        ["same hash", "shared band"],
+    ]
+    assert await text_store.similar([probe_of(entry)]) == [[entry, other]]
+
+
+async def test_nothing_is_similar_to_what_has_no_fingerprint(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user)])
+    assert await text_store.similar([probe_of(entry)]) == [[]]
+    assert await text_store.similar([]) == []
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"scope": Scope("somebody else")},
+        {"role": "assistant"},
+        {"speaker": "Ben"},
+        {"speaker": None},
+    ],
+)
+async def test_what_somebody_else_says_is_not_similar(text_store: TextStore, user: str, fields: dict[str, Any]) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user, speaker="Anna", exact_hash="h", minhash_bands=("a",))])
+    assert await similar(text_store, probe_of(entry), probe_of(entry, **fields)) == [[entry.text], []]
+
+
+async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user: str) -> None:
+    scopes = [Scope(user), Scope(a_user()), Scope(user, "work"), Scope(user, persona_id="guide")]
+    entries = [
+        an_entry(s.user_id, "tea", space=s.space, persona_id=s.persona_id, exact_hash="h", minhash_bands=("a",))
+        for s in scopes
+    ]
+    await store_entries(text_store, entries)
+    found = await text_store.similar([probe_of(entry) for entry in entries])
+    assert found == [[entry] for entry in entries]
+
+
+async def test_an_entry_out_of_use_is_not_similar(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user, exact_hash="h", minhash_bands=("a",))])
+    await text_store.modify([entry.id], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
+    assert await text_store.similar([probe_of(entry)]) == [[]]
+    await text_store.modify([entry.id], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
+    assert await similar(text_store, probe_of(entry)) == [["back"]]
+
+
+async def test_looking_up_follows_changes(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user, exact_hash="h1", minhash_bands=("a1",))])
+    update = {"exact_hash": "h2", "minhash_bands": ("a2",), "speaker": "Anna"}
+    (changed,) = await text_store.modify([entry.id], lambda e: e.model_copy(update=update))
+    assert await text_store.similar([probe_of(entry), probe_of(changed)]) == [[], [changed]]
+
+
+async def names_around(store: TextStore, entries: list[Entry], reach: int) -> dict[str, dict[int, str]]:
+    names = {entry.id: entry.text for entry in entries}
+    around = await store.neighbours([entry.id for entry in entries], reach=reach)
+    return {names[id_]: {far: names[near] for far, near in window.items()} for id_, window in around.items()}
+
+
+async def test_neighbours_are_those_before_and_after_in_the_session(text_store: TextStore, user: str) -> None:
+    entries = await store_entries(text_store, a_session(user, list("abcd")))
+    await store_entries(text_store, a_session(user, list("xyz"), "s2"))
+    assert await names_around(text_store, entries, 2) == {
+        "a": {1: "b", 2: "c"},
+        "b": {-1: "a", 1: "c", 2: "d"},
+        "c": {-2: "a", -1: "b", 1: "d"},
+        "d": {-2: "b", -1: "c"},
+    }
+
+
+async def test_neighbours_are_in_the_order_they_were_said(text_store: TextStore, user: str) -> None:
+    a, b, c = a_session(user, list("abc"))
+    await store_entries(text_store, [c])
+    await store_entries(text_store, [a, b])
+    assert (await names_around(text_store, [a, b, c], 4))["b"] == {-1: "a", 1: "c"}
+
+
+async def test_what_is_said_at_one_moment_is_in_the_order_stored(text_store: TextStore, user: str) -> None:
+    entries = [an_entry(user, f"{i:02}", session_id="s1") for i in range(30)]
+    await store_entries(text_store, entries)
+    around = await names_around(text_store, entries, 1)
+    assert around["07"] == {-1: "06", 1: "08"}
+
+
+async def test_entries_out_of_use_are_nobodys_neighbours(text_store: TextStore, user: str) -> None:
+    entries = await store_entries(text_store, a_session(user, list("abc")))
+    await text_store.modify([entries[1].id], lambda e: e.model_copy(update={"status": "archived"}))
+    around = await names_around(text_store, entries, 4)
+    assert (around["a"], around["c"]) == ({1: "c"}, {-1: "a"})
+
+
+async def test_an_entry_without_session_or_reach_has_no_neighbours(text_store: TextStore, user: str) -> None:
+    entries = await store_entries(text_store, [an_entry(user, "a"), an_entry(user, "b", created_at=NOON + minutes(1))])
+    assert await names_around(text_store, entries, 4) == {"a": {}, "b": {}}
+    sessions = await store_entries(text_store, a_session(user, list("cd")))
+    assert await names_around(text_store, sessions, 0) == {"c": {}, "d": {}}
+    assert await text_store.neighbours(["unknown"], reach=4) == {}
+
+
+async def test_the_same_session_of_another_user_space_or_persona_is_another(text_store: TextStore, user: str) -> None:
+    places: list[dict[str, Any]] = [{}, {"space": "work"}, {"persona_id": "guide"}]
+    mine = [a_session(user, ["a", "b"], **place) for place in places]
+    others = a_session(a_user(), ["x", "y"])
+    await store_entries(text_store, [*(entry for session in mine for entry in session), *others])
+    around = await text_store.neighbours([session[0].id for session in mine], reach=1)
+    assert around[mine[0][0].id] == {1: mine[0][1].id}
+    assert around[mine[1][0].id] == {1: mine[1][1].id}
+
+
+async def test_a_persona_hears_what_is_said_to_all(text_store: TextStore, user: str) -> None:
+    common, private = a_session(user, ["common", "private"])
+    private = private.model_copy(update={"persona_id": "guide"})
+    await store_entries(text_store, [common, private])
+    assert await text_store.neighbours([common.id, private.id], reach=4) == {
+        common.id: {},
+        private.id: {-1: common.id},
+    }

@@ -1,0 +1,213 @@
+"""What only the embedded store has: a file that survives, is refused when it is not ours, and keeps no old words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import stat
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from contracts.ports import Accepted, Filters, Scope, Selection, Unavailable
+from services.shared.stores.sqlite import SqliteTextStore, UnusableFile, connection
+from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, probe_of, store_entries
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.sqlite3"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqliteTextStore]:
+    opened = await SqliteTextStore.open(path)
+    yield opened
+    await opened.close()
+
+
+async def test_everything_is_there_after_opening_again(store: SqliteTextStore, path: Path, user: str) -> None:
+    decided, open_ = await log_proposals(store, user, 2)
+    entry = entry_of(decided, text="green tea", exact_hash="h", minhash_bands=("a",))
+    await store.settle([Accepted(entry)])
+    before = await store.counts()
+    await store.close()
+    again = await SqliteTextStore.open(path)
+    try:
+        assert await again.counts() == before
+        assert await again.entries([entry.id]) == {entry.id: entry}
+        assert await again.undecided([decided.id, open_.id]) == [open_]
+        assert await again.similar([probe_of(entry)]) == [[entry]]
+        assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
+    finally:
+        await again.close()
+
+
+async def test_a_closed_store_leaves_one_file(store: SqliteTextStore, path: Path, user: str) -> None:
+    await store_entries(store, [an_entry(user)])
+    await store.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+async def test_only_the_owner_may_read_the_file(store: SqliteTextStore, path: Path) -> None:
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+_WRITER = """
+import asyncio, sys
+from pathlib import Path
+from contracts.ports import Accepted
+from services.shared.stores.sqlite import SqliteTextStore
+from tests.stores.builders import a_proposal, a_turn, entry_of
+
+async def main():
+    store = await SqliteTextStore.open(Path(sys.argv[1]))
+    for batch in range(100_000):
+        turns = [a_turn("u1", f"statement {batch} {i}") for i in range(7)]
+        proposals = [a_proposal(turn) for turn in turns]
+        await store.log(turns, proposals)
+        print("logged", *(p.id for p in proposals), flush=True)
+        await store.settle([Accepted(entry_of(p)) for p in proposals])
+        print("stored", *(p.id for p in proposals), flush=True)
+
+asyncio.run(main())
+"""
+
+
+async def test_nothing_that_was_durable_is_lost_when_the_process_is_killed(path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _WRITER, str(path), stdout=asyncio.subprocess.PIPE, cwd=Path(__file__).parents[2]
+    )
+    assert process.stdout is not None
+    lines = [(await process.stdout.readline()).decode().split() for _ in range(31)]
+    process.send_signal(signal.SIGKILL)
+    lines += [line.split() for line in (await process.stdout.read()).decode().splitlines(keepends=True) if "\n" in line]
+    await process.wait()
+    promised = {kind: [id_ for line in lines if line[0] == kind for id_ in line[1:]] for kind in ("logged", "stored")}
+    store = await SqliteTextStore.open(path)
+    try:
+        stored = await store.entries(promised["stored"])
+        known = {*stored, *(p.id for p in await store.undecided(promised["logged"]))}
+        assert list(stored) == promised["stored"]
+        assert known >= set(promised["logged"])
+        counted = await store.counts()
+        assert counted.entries + counted.undecided == counted.turns >= len(promised["logged"])
+        assert (await store.page(Selection("u1"), limit=1, cursor=None)).total == counted.entries
+    finally:
+        await store.close()
+
+
+async def test_a_file_of_a_newer_version_is_refused(store: SqliteTextStore, path: Path) -> None:
+    await store.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 999")
+    db.close()
+    with pytest.raises(UnusableFile, match="start the version that wrote it"):
+        await SqliteTextStore.open(path)
+
+
+async def test_the_database_of_another_program_is_refused(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE bookmarks (url TEXT)")
+    db.close()
+    with pytest.raises(UnusableFile, match="another program"):
+        await SqliteTextStore.open(path)
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"not a database " * 1000)
+    with pytest.raises(UnusableFile, match="restore a backup"):
+        asyncio.run(SqliteTextStore.open(path))
+    assert path.read_bytes() == b"not a database " * 1000
+
+
+async def test_a_folder_that_is_missing_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable, match="data folder"):
+        await SqliteTextStore.open(tmp_path / "missing" / "memory.sqlite3")
+
+
+async def test_a_closed_store_is_unavailable(store: SqliteTextStore) -> None:
+    await store.close()
+    await store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await store.counts()
+    with pytest.raises(Unavailable, match="closed"):
+        await store.modify([], lambda entry: entry)
+
+
+async def test_a_file_that_another_process_holds_is_unavailable_until_it_is_let_go(
+    path: Path, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "_BUSY_MILLISECONDS", 50)
+    store = await SqliteTextStore.open(path)
+    other = sqlite3.connect(path, isolation_level=None)
+    try:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(Unavailable, match="another process"):
+            await store_entries(store, [an_entry(user)])
+        assert (await store.counts(user)).entries == 0
+        other.execute("ROLLBACK")
+        await store_entries(store, [an_entry(user)])
+        assert (await store.counts(user)).entries == 1
+    finally:
+        other.close()
+        await store.close()
+
+
+async def test_a_full_disk_is_unavailable_and_loses_nothing(store: SqliteTextStore, user: str) -> None:
+    (kept,) = await store_entries(store, [an_entry(user, "kept")])
+    await store._writer.run(lambda db: db.execute("PRAGMA max_page_count = 60").fetchall())
+    with pytest.raises(Unavailable, match="disk is full"):
+        await store_entries(store, [an_entry(user, f"{i} " * 500) for i in range(300)])
+    assert (await store.counts(user)).entries == 1
+    assert await store.entries([kept.id]) == {kept.id: kept}
+
+
+async def test_processes_share_a_file(store: SqliteTextStore, path: Path, user: str) -> None:
+    other = await SqliteTextStore.open(path)
+    try:
+        for i in range(4):
+            await store_entries((store, other)[i % 2], [an_entry(user, f"tea {i}", id=f"{user}-{i}")])
+        for reader in (store, other):
+            hits = await reader.search(Scope(user), "tea", limit=9, filters=Filters())
+            assert {hit.id for hit in hits} == {f"{user}-{i}" for i in range(4)}
+    finally:
+        await other.close()
+
+
+async def test_calls_that_wait_share_a_commit_and_keep_their_own_failures(store: SqliteTextStore, user: str) -> None:
+    turns = [a_turn(user, f"number {i}") for i in range(60)]
+    calls = [store.log([turn], [a_proposal(turn)]) for turn in turns[:30]]
+    calls += [store.log([], [a_proposal(turn)]) for turn in turns[30:]]
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(result) for result in results] == [type(None)] * 30 + [ValueError] * 30
+    assert (await store.counts(user)).turns == 30
+
+
+async def test_a_call_that_is_given_up_before_it_began_does_nothing(store: SqliteTextStore, user: str) -> None:
+    first = asyncio.ensure_future(store_entries(store, [an_entry(user, f"number {i}") for i in range(500)]))
+    second = asyncio.ensure_future(store_entries(store, [an_entry(user, "given up")]))
+    await asyncio.sleep(0)
+    second.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
+    assert (await store.counts(user)).entries == 500
+
+
+async def test_forgotten_words_are_gone_from_the_file(store: SqliteTextStore, path: Path, user: str) -> None:
+    secrets = [f"secretword{i}x" for i in range(400)]
+    entries = [an_entry(user, f"remember {s} please", tags=(f"tag{s}",), session_id="s") for s in secrets]
+    await store_entries(store, entries)
+    await store.modify([e.id for e in entries], lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
+    forgotten = [entry.id for i, entry in enumerate(entries) if i % 3]
+    await store.modify(
+        forgotten, lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "exact_hash": ""})
+    )
+    await store.close()
+    content = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in path.parent.iterdir()))
+    left = [secret for i, secret in enumerate(secrets) if i % 3 and secret.encode() in content]
+    assert left == []
+    assert b"secretword0x" in content
