@@ -91,7 +91,7 @@ class TextStore(Protocol):
         ...
 
     async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
-        """For each probe the active entries of the same scope, role and speaker that share its hash or a band."""
+        """For each probe the active entries of the same scope, role and speaker that share one of its keys."""
         ...
 
     async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:

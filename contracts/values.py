@@ -131,8 +131,7 @@ class Probe:
     scope: Scope
     role: str
     speaker: str | None
-    exact_hash: str
-    minhash_bands: tuple[str, ...]
+    keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

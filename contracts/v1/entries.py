@@ -69,6 +69,7 @@ class Entry(Message):
     manually_saved: bool = False
     repeat_count: int = 0
     exact_hash: str = ""
+    statement_hash: str = ""
     simhash: str = ""
     minhash_bands: tuple[str, ...] = ()
 
@@ -86,6 +87,11 @@ class Entry(Message):
     updated_at: Moment
     expires_at: Moment | None = None
     version: int = 1
+
+    @property
+    def fingerprint_keys(self) -> tuple[str, ...]:
+        """What entries that state the same are found by; two of them share at least one."""
+        return tuple(filter(None, (self.statement_hash, *self.minhash_bands)))
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -75,6 +75,7 @@ def candidate_entry(proposal: Proposal) -> Entry:
         importance=importance(text, type=kind, role=turn.role, manually_saved=saved),
         manually_saved=saved,
         exact_hash=prints.exact_hash,
+        statement_hash=prints.statement_hash,
         simhash=prints.simhash,
         minhash_bands=prints.minhash_bands,
         created_at=turn.created_at,
@@ -85,7 +86,7 @@ def candidate_entry(proposal: Proposal) -> Entry:
 def probe_of(entry: Entry) -> Probe:
     """What entries similar to this one are looked up by."""
     scope = Scope(entry.user_id, entry.space, entry.persona_id)
-    return Probe(scope, entry.role, entry.speaker, entry.exact_hash, entry.minhash_bands)
+    return Probe(scope, entry.role, entry.speaker, entry.fingerprint_keys)
 
 
 @dataclass(slots=True)
@@ -105,7 +106,7 @@ class _Batch:
 
 def _keys(entry: Entry) -> Iterable[tuple[object, ...]]:
     voice = (entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker)
-    return [(voice, entry.exact_hash), *((voice, band) for band in entry.minhash_bands)]
+    return [(voice, key) for key in entry.fingerprint_keys]
 
 
 def judge(candidates: Sequence[Entry], similar: Sequence[Sequence[Entry]], *, now: datetime) -> list[Verdict]:

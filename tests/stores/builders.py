@@ -76,8 +76,7 @@ def probe_of(entry: Entry, **fields: Any) -> Probe:
         "scope": Scope(entry.user_id, entry.space, entry.persona_id),
         "role": entry.role,
         "speaker": entry.speaker,
-        "exact_hash": entry.exact_hash,
-        "minhash_bands": entry.minhash_bands,
+        "keys": entry.fingerprint_keys,
     }
     return Probe(**(defaults | fields))
 

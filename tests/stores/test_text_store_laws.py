@@ -49,7 +49,7 @@ def repeated(entry: Entry) -> Entry:
 def verdict_of(step: Step, user: str) -> Verdict:
     proposal = a_proposal(turn_number(user, step.turn))
     if step.kind == "accept":
-        return Accepted(entry_of(proposal, exact_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
+        return Accepted(entry_of(proposal, statement_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
     if step.kind == "merge":
         return Merged(proposal.id, a_proposal(turn_number(user, step.onto)).id, repeated)
     return Refused(proposal.id, "a reason")

@@ -19,13 +19,13 @@ async def test_entries_that_share_the_hash_or_a_band_are_similar(text_store: Tex
     entry, other, _ = await store_entries(
         text_store,
         [
-            an_entry(user, "same hash", exact_hash="h1", minhash_bands=("a1", "b1")),
-            an_entry(user, "shared band", exact_hash="h2", minhash_bands=("a1", "b2")),
-            an_entry(user, "neither", exact_hash="h3", minhash_bands=("a3", "b3")),
+            an_entry(user, "same hash", statement_hash="h1", minhash_bands=("a1", "b1")),
+            an_entry(user, "shared band", statement_hash="h2", minhash_bands=("a1", "b2")),
+            an_entry(user, "neither", statement_hash="h3", minhash_bands=("a3", "b3")),
         ],
     )
     assert await similar(text_store, probe_of(entry), probe_of(other)) == [["same hash", "shared band"]] * 2
-    assert await similar(text_store, probe_of(entry, minhash_bands=()), probe_of(entry, exact_hash="none")) == [
+    assert await similar(text_store, probe_of(entry, keys=("h1",)), probe_of(entry, keys=("a1", "none"))) == [
         ["same hash"],
         ["same hash", "shared band"],
     ]
@@ -48,14 +48,16 @@ async def test_nothing_is_similar_to_what_has_no_fingerprint(text_store: TextSto
     ],
 )
 async def test_what_somebody_else_says_is_not_similar(text_store: TextStore, user: str, fields: dict[str, Any]) -> None:
-    (entry,) = await store_entries(text_store, [an_entry(user, speaker="Anna", exact_hash="h", minhash_bands=("a",))])
+    (entry,) = await store_entries(
+        text_store, [an_entry(user, speaker="Anna", statement_hash="h")]
+    )
     assert await similar(text_store, probe_of(entry), probe_of(entry, **fields)) == [[entry.text], []]
 
 
 async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user: str) -> None:
     scopes = [Scope(user), Scope(a_user()), Scope(user, "work"), Scope(user, persona_id="guide")]
     entries = [
-        an_entry(s.user_id, "tea", space=s.space, persona_id=s.persona_id, exact_hash="h", minhash_bands=("a",))
+        an_entry(s.user_id, "tea", space=s.space, persona_id=s.persona_id, statement_hash="h", minhash_bands=("a",))
         for s in scopes
     ]
     await store_entries(text_store, entries)
@@ -64,7 +66,7 @@ async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user
 
 
 async def test_an_entry_out_of_use_is_not_similar(text_store: TextStore, user: str) -> None:
-    (entry,) = await store_entries(text_store, [an_entry(user, exact_hash="h", minhash_bands=("a",))])
+    (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h", minhash_bands=("a",))])
     await text_store.modify([entry.id], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
     assert await text_store.similar([probe_of(entry)]) == [[]]
     await text_store.modify([entry.id], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
@@ -72,8 +74,8 @@ async def test_an_entry_out_of_use_is_not_similar(text_store: TextStore, user: s
 
 
 async def test_looking_up_follows_changes(text_store: TextStore, user: str) -> None:
-    (entry,) = await store_entries(text_store, [an_entry(user, exact_hash="h1", minhash_bands=("a1",))])
-    update = {"exact_hash": "h2", "minhash_bands": ("a2",), "speaker": "Anna"}
+    (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h1", minhash_bands=("a1",))])
+    update = {"statement_hash": "h2", "minhash_bands": ("a2",), "speaker": "Anna"}
     (changed,) = await text_store.modify([entry.id], lambda e: e.model_copy(update=update))
     assert await text_store.similar([probe_of(entry), probe_of(changed)]) == [[], [changed]]
 

@@ -32,7 +32,7 @@ async def store(path: Path) -> AsyncIterator[SqliteTextStore]:
 
 async def test_everything_is_there_after_opening_again(store: SqliteTextStore, path: Path, user: str) -> None:
     decided, open_ = await log_proposals(store, user, 2)
-    entry = entry_of(decided, text="green tea", exact_hash="h", minhash_bands=("a",))
+    entry = entry_of(decided, text="green tea", statement_hash="h", minhash_bands=("a",))
     await store.settle([Accepted(entry)])
     before = await store.counts()
     await store.close()
@@ -204,7 +204,7 @@ async def test_forgotten_words_are_gone_from_the_file(store: SqliteTextStore, pa
     await store.modify([e.id for e in entries], lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
     forgotten = [entry.id for i, entry in enumerate(entries) if i % 3]
     await store.modify(
-        forgotten, lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "exact_hash": ""})
+        forgotten, lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "statement_hash": ""})
     )
     await store.close()
     content = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in path.parent.iterdir()))

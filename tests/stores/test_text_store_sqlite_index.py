@@ -163,9 +163,9 @@ async def test_the_index_holds_what_the_entries_say(
 
 
 async def test_the_newest_of_many_that_share_a_band_are_similar(store: SqliteTextStore, user: str) -> None:
-    entries = [an_entry(user, str(i), exact_hash=f"h{i}", minhash_bands=("shared", f"own{i}")) for i in range(300)]
+    entries = [an_entry(user, str(i), statement_hash=f"h{i}", minhash_bands=("shared", f"own{i}")) for i in range(300)]
     await store_entries(store, entries)
-    assert await store.similar([probe_of(entries[5], exact_hash="none", minhash_bands=("shared",))]) == [entries[-32:]]
+    assert await store.similar([probe_of(entries[5], keys=("shared",))]) == [entries[-32:]]
     assert await store.similar([probe_of(entries[5])]) == [[entries[5], *entries[-32:]]]
 
 
@@ -180,7 +180,7 @@ def two_bands_with_the_same_key() -> tuple[str, str]:
     dice, seen = random.Random(1), dict[int, str]()
     while True:
         band = dice.randbytes(8).hex()
-        (key,) = fingerprints.keys_of("", (band,))
+        (key,) = fingerprints.keys_of((band,))
         if key in seen:
             return seen[key], band
         seen[key] = band

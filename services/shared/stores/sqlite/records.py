@@ -174,13 +174,12 @@ class EntryWriter:
         if _who_says_what(old) == _who_says_what(new):
             return
         if old.status == "active":
-            self._fingerprints.remove(*self._voice(doc, old))
+            self._fingerprints.remove(*self._voice(doc, old), fingerprints.keys_of(old.fingerprint_keys))
         self._find_as_repeat(doc, new)
 
     def _find_as_repeat(self, doc: int, entry: Entry) -> None:
-        keys = fingerprints.keys_of(entry.exact_hash, entry.minhash_bands)
-        if keys and entry.status == "active":
-            self._fingerprints.add(*self._voice(doc, entry), keys)
+        if entry.status == "active":
+            self._fingerprints.add(*self._voice(doc, entry), fingerprints.keys_of(entry.fingerprint_keys))
 
     def flush(self) -> None:
         """Write everything that was collected."""
@@ -217,7 +216,7 @@ class EntryWriter:
 
 
 def _who_says_what(entry: Entry) -> tuple[object, ...]:
-    return entry.status, entry.role, entry.speaker, entry.exact_hash, entry.minhash_bands
+    return entry.status, entry.role, entry.speaker, entry.fingerprint_keys
 
 
 def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:

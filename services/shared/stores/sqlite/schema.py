@@ -64,8 +64,8 @@ _TABLES = (
         scope INTEGER NOT NULL, block INTEGER NOT NULL, term TEXT NOT NULL, codes BLOB NOT NULL,
         PRIMARY KEY (scope, block, term)) WITHOUT ROWID""",
     """CREATE TABLE fingerprints (
-        voice INTEGER NOT NULL, block INTEGER NOT NULL, places BLOB NOT NULL, keys BLOB NOT NULL,
-        PRIMARY KEY (voice, block)) WITHOUT ROWID""",
+        voice INTEGER NOT NULL, key INTEGER NOT NULL, number INTEGER NOT NULL,
+        PRIMARY KEY (voice, key, number)) WITHOUT ROWID""",
 )
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)

@@ -15,7 +15,7 @@ from services.shared.stores.sqlite.keys import NUMBER_BITS
 
 def similar(connection: sqlite3.Connection, probes: Sequence[Probe]) -> list[list[Entry]]:
     """For each probe the active entries of the same voice that share its hash or a band, in the order stored."""
-    asked = [keys_of(probe.exact_hash, probe.minhash_bands) for probe in probes]
+    asked = [keys_of(probe.keys) for probe in probes]
     by_voice: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, where in _voices(connection, probes).items():
         by_voice[where].append(index)
@@ -51,5 +51,4 @@ def _voices(connection: sqlite3.Connection, probes: Sequence[Probe]) -> dict[int
 
 
 def _shares(probe: Probe, entry: Entry) -> bool:
-    same_hash = probe.exact_hash != "" and entry.exact_hash == probe.exact_hash
-    return same_hash or not set(probe.minhash_bands).isdisjoint(entry.minhash_bands)
+    return not set(probe.keys).isdisjoint(entry.fingerprint_keys)
