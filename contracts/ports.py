@@ -125,8 +125,8 @@ class TextStore(Protocol):
         """The active entries around each entry in its session: distance (−reach to reach, never 0) → id."""
         ...
 
-    async def unfinished(self, stage: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
-        """(user_id, id) of what has been at this stage, unfinished, since before a moment; the oldest first."""
+    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
+        """(user_id, id) of what has lacked this since before a moment; the oldest first."""
         ...
 
     async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:

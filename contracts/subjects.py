@@ -74,11 +74,16 @@ def memory(verb: str, user_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A JetStream stream as it must be. `queue`: a message goes once its consumers acknowledged it."""
+    """A JetStream stream as it must be.
+
+    `until_done`: messages stay until the service that reads them drops what is done, many at a time; removing each
+    on its acknowledgement would cost a write to disk apiece. `interest`: a message goes once it is acknowledged.
+    `log`: messages stay until they are too old.
+    """
 
     name: str
     subjects: tuple[str, ...]
-    keeps: Literal["queue", "interest", "log"]
+    keeps: Literal["until_done", "interest", "log"]
     max_age_seconds: int = 0
 
 
@@ -91,7 +96,7 @@ class Consumer:
     subject: str
 
 
-TURNS_STREAM = Stream("MEMORY_TURNS", (f"{TURNS}.*",), keeps="queue")
+TURNS_STREAM = Stream("MEMORY_TURNS", (f"{TURNS}.*",), keeps="until_done")
 EVENTS_STREAM = Stream("MEMORY_EVENTS", ("memory.v1.entry.*",), keeps="interest")
 DEAD_STREAM = Stream("MEMORY_DEAD", (f"{DEAD}.>",), keeps="log", max_age_seconds=30 * 24 * 3600)
 STREAMS = (TURNS_STREAM, EVENTS_STREAM, DEAD_STREAM)

@@ -108,8 +108,8 @@ class Refused:
 
 Verdict = Accepted | Merged | Refused
 
-Stuck = Literal["proposed", "accepted", "enriched"]
-"""How far something came: proposed but not settled, accepted but not enriched, enriched but not embedded."""
+Stuck = Literal["undecided", "unenriched", "unembedded"]
+"""What is missing: a proposal's outcome, an active entry's enrichment, an active entry's vector."""
 
 Outcome = Literal["stored", "merged", "refused"]
 

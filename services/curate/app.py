@@ -35,9 +35,9 @@ from services.shared.requests import check_user
 User = Annotated[str, Path()]
 
 _STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
-    (subjects.DEDUPE, "proposed", EntryProposed),
-    (subjects.ENRICH, "accepted", EntryAccepted),
-    (subjects.EMBED, "enriched", EntryEnriched),
+    (subjects.DEDUPE, "undecided", EntryProposed),
+    (subjects.ENRICH, "unenriched", EntryAccepted),
+    (subjects.EMBED, "unembedded", EntryEnriched),
 )
 
 
@@ -45,6 +45,8 @@ async def build(host: Host) -> Service:
     """Wire the commands and the resuming."""
     settings = CurateSettings()
     store, vectors = await host.text_store(), await host.vector_store()
+    enriches = host.settings.ner != "none"
+    done_here = {"undecided"} | ({"unenriched"} if enriches else set()) | ({"unembedded"} if vectors else set())
     router = NatsRouter()
     queue, at_once = "curate", settings.max_concurrency
 
@@ -71,19 +73,19 @@ async def build(host: Host) -> Service:
     async def on_user_status(request: UserStatusRequest, user: User) -> StatusReply:
         """Count what is stored for one user."""
         check_user(user, request.user_id)
-        return await handler.status(request.user_id, store=store, vectors=vectors)
+        return await handler.status(request.user_id, store=store, vectors=vectors, enriches=enriches)
 
     @router.subscriber(subjects.STATUS, title="status", queue=queue, max_workers=at_once)
     async def on_status(request: StatusRequest) -> StatusReply:
         """Count what is stored over all users."""
-        return await handler.status(None, store=store, vectors=vectors)
+        return await handler.status(None, store=store, vectors=vectors, enriches=enriches)
 
     async def keep_going() -> None:
         older_than = timedelta(seconds=settings.resume_after_seconds)
         while True:
-            for consumer, stage, event in _STAGES:
-                if await host.bus.is_idle(consumer):
-                    events = await handler.resume(event, stage, store=store, older_than=older_than)
+            for consumer, lacking, event in _STAGES:
+                if lacking in done_here and await host.bus.is_idle(consumer):
+                    events = await handler.resume(event, lacking, store=store, older_than=older_than)
                     await host.bus.publish_events(events)
             await asyncio.sleep(settings.resume_every_seconds)
 

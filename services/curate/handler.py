@@ -120,9 +120,10 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
     )
 
 
-async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore | None) -> StatusReply:
-    """Count what is stored, for one user or for all."""
+async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore | None, enriches: bool) -> StatusReply:
+    """Count what is stored, for one user or for all. What this profile never does is not pending."""
     counts = await store.counts(user_id)
+    unenriched = counts.unenriched if enriches else 0
     unembedded = counts.unembedded if vectors is not None else 0
     return StatusReply(
         turns=counts.turns,
@@ -130,7 +131,7 @@ async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore 
         merged=counts.merged,
         refused=counts.refused,
         vectors=await vectors.count(user_id) if vectors is not None else 0,
-        pending=counts.undecided + counts.unenriched + unembedded,
+        pending=counts.undecided + unenriched + unembedded,
     )
 
 
@@ -138,11 +139,11 @@ _AT_ONCE = 128
 
 
 async def resume(
-    event: type[EntryEvent], stage: Stuck, *, store: TextStore, older_than: timedelta, limit: int = 10_000
+    event: type[EntryEvent], lacking: Stuck, *, store: TextStore, older_than: timedelta, limit: int = 10_000
 ) -> list[EntryEvent]:
     """The events that set stuck work going again: what the store shows unfinished though nothing is on the bus."""
     now = datetime.now(UTC)
-    found = await store.unfinished(stage, before=now - older_than, limit=limit)
+    found = await store.unfinished(lacking, before=now - older_than, limit=limit)
     refs = [EntryRef(user_id=user_id, id=entry) for user_id, entry in found]
     chunks = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
     return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]

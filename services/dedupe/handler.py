@@ -57,7 +57,7 @@ def candidate_entry(proposal: Proposal) -> Entry:
     prints = fingerprint(normal, statement(normal))
     kind = turn.type or detect_type(text, turn.role)
     saved = turn.manually_saved or (turn.role == "user" and wants_saving(text))
-    return Entry.model_construct(
+    return Entry(
         id=proposal.id,
         user_id=turn.user_id,
         space=turn.space,

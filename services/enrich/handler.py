@@ -14,10 +14,12 @@ _SURE_ENOUGH = 0.6
 
 
 async def enrich_entries(
-    events: Sequence[EntryAccepted], *, store: TextStore, annotator: Annotator
+    events: Sequence[EntryAccepted], *, store: TextStore, annotator: Annotator | None
 ) -> list[EntryEnriched]:
-    """Enrich every entry of the events once, and pass all of them on."""
+    """Enrich every entry of the events once, and pass all of them on; without an annotator as they are."""
     refs = {ref.id: ref for event in events for ref in event.entries}
+    if annotator is None:
+        return [EntryEnriched.of(refs.values(), at=datetime.now(UTC))]
     found = await store.entries(list(refs))
     todo = [entry for entry in found.values() if needs_enriching(entry)]
     if todo:

@@ -5,9 +5,12 @@ memory.v1.turns.<user> ──► ingest ──► entry.proposed
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from functools import partial
 
 from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
 
 from contracts import subjects
 from contracts.v1.entries import EntryProposed
@@ -26,6 +29,12 @@ async def build(host: Host) -> Service:
         incoming = Incoming(subject=msg.subject, body=msg.data, stored_at=msg.metadata.timestamp)
         return read_turn(incoming, longest=host.settings.max_text_bytes)
 
+    async def drop_what_is_logged() -> None:
+        while True:
+            await asyncio.sleep(settings.drop_every_seconds)
+            with suppress(NatsError, TimeoutError):  # the bus is away: what is done waits a little longer
+                await host.bus.drop_done(subjects.INGEST)
+
     handle = partial(log_turns, store=await host.text_store(), gap=settings.session_gap)
     stage = Stage(subjects.INGEST, Turn, read, handle, says=(EntryProposed,), max_batch=settings.max_batch)
-    return Service("ingest", stages=(stage,))
+    return Service("ingest", stages=(stage,), background=(drop_what_is_logged,))

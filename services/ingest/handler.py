@@ -71,7 +71,7 @@ def place_in_sessions(turns: Sequence[Turn], marks: Sequence[SessionMark | None]
         before = max(filter(None, (marks[index], latest.get(where))), key=lambda mark: mark.at, default=None)
         session_id = before.session_id if before and at - before.at <= gap else _new_session(turn)
         latest[where] = SessionMark(session_id, at)
-        placed[index] = LoggedTurn.model_construct(**{**dict(turn), "session_id": session_id})
+        placed[index] = LoggedTurn(**{**dict(turn), "session_id": session_id})
     return [placed[index] for index in range(len(turns))]
 
 

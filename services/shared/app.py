@@ -138,8 +138,10 @@ class Host:
         embedder: Embedder = await self._once("embedder", self._open_embedder)
         return embedder
 
-    async def annotator(self) -> Annotator:
-        """What reads names and key phrases."""
+    async def annotator(self) -> Annotator | None:
+        """What reads names and key phrases, or None."""
+        if self.settings.ner == "none":
+            return None
         annotator: Annotator = await self._once("annotator", self._open_annotator)
         return annotator
 

@@ -115,6 +115,17 @@ class Bus:
         """Whether nothing waits for this consumer, and nothing is in its hands."""
         return await self.backlog(consumer) == 0
 
+    async def drop_done(self, consumer: subjects.Consumer) -> None:
+        """Remove from its stream what this consumer, the only one there, has finished with.
+
+        Once everything is finished nothing is left on disk, not even as free space of a file.
+        """
+        info = await self.js.consumer_info(consumer.stream, consumer.name)
+        done = info.ack_floor.stream_seq if info.ack_floor else 0
+        first = (await self.js.stream_info(consumer.stream)).state.first_seq
+        if done >= first:
+            await self.js.purge_stream(consumer.stream, seq=done + 1)
+
     async def backlog(self, consumer: subjects.Consumer) -> int:
         """How many messages wait for this consumer or are in its hands."""
         info = await self.js.consumer_info(consumer.stream, consumer.name)

@@ -28,7 +28,7 @@ ACK_WAIT = 10.0
 MAX_ACK_PENDING = 8192
 _DUPLICATE_WINDOW = 120.0
 _RETENTION = {
-    "queue": RetentionPolicy.WORK_QUEUE,
+    "until_done": RetentionPolicy.LIMITS,
     "interest": RetentionPolicy.INTEREST,
     "log": RetentionPolicy.LIMITS,
 }

@@ -149,7 +149,7 @@ async def _until_digested(client: MemoryClient, turns: int) -> None:
         status = await client.status()
         if status.turns >= turns and status.pending == 0:
             return
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(0.05)
 
 
 async def _stages(up: Up) -> dict[str, list[float]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 import numpy as np
@@ -46,9 +47,8 @@ class Fingerprint:
 
 def fingerprint(normalized: str, words: Sequence[str]) -> Fingerprint:
     """The fingerprint of a text in its normal form (`text.normalize`) and its words (`similarity.statement`)."""
-    hashes = _mixed(_trigrams(normalized))
-    bands = _minhash_bands(hashes) if len(words) >= LONG else ()
-    return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(hashes), bands)
+    bands = _minhash_bands(_mixed(_trigrams(normalized))) if len(words) >= LONG else ()
+    return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(normalized.split(" ")), bands)
 
 
 def _digest(text: str) -> str:
@@ -87,11 +87,37 @@ def _mixed(values: Hashes) -> Hashes:
     return values ^ values >> _31
 
 
-def _simhash(hashes: Hashes) -> str:
-    """Charikar's similarity estimation (STOC 2002): each bit by majority over all 3-grams, repeats counted."""
-    octets = hashes.astype("<u8").view(np.uint8).reshape(-1, 8)
-    ones = np.unpackbits(octets, axis=1, bitorder="little").sum(axis=0, dtype=np.int32)
-    return np.packbits(2 * ones > len(hashes), bitorder="little").tobytes()[::-1].hex()
+def _simhash(words: Sequence[str]) -> str:
+    """Charikar's similarity estimation (STOC 2002): each bit by majority over all words, repeats counted.
+
+    A word's 64 bits lie in the octets of one large number, so that adding numbers counts all bits at once.
+    """
+    ones = np.zeros(64, dtype=np.int64)
+    for start in range(0, len(words), _MOST_COUNTED):
+        total = sum(map(_octets, words[start : start + _MOST_COUNTED]))
+        ones += np.frombuffer(total.to_bytes(64, "little"), np.uint8)
+    return np.packbits(2 * ones > len(words), bitorder="little").tobytes()[::-1].hex()
+
+
+_MOST_COUNTED = 255  # what an octet can count
+
+
+def _octets(word: str) -> int:
+    return _octets_of_short(word) if len(word) <= _LONGEST_CACHED else _spread(word)
+
+
+_LONGEST_CACHED = 32
+
+
+@lru_cache(maxsize=1 << 14)
+def _octets_of_short(word: str) -> int:
+    return _spread(word)
+
+
+def _spread(word: str) -> int:
+    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    bits = np.unpackbits(np.frombuffer(digest, np.uint8), bitorder="little")
+    return int.from_bytes(bits.tobytes(), "little")
 
 
 def _constants(*shape: int, seed: int) -> Hashes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from contracts.v1.turns import EntryType, Role
 from services.shared.core import cues
@@ -98,6 +99,7 @@ def repeat_boost(repeat_count: int) -> float:
     return MOST_FOR_REPEATS * (1.0 - 0.5 ** max(repeat_count, 0))
 
 
+@lru_cache(maxsize=4)  # type, wish to save and importance of a text are asked one after the other
 def _clauses(text: str) -> str:
     """The text as the cues expect it, without its questions, unless they are requests ("could you always …?")."""
     sample = text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]}\n{text[-_TAIL:]}"

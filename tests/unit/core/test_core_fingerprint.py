@@ -14,7 +14,7 @@ SENTENCE = "i prefer uv over pip"
 GOLDEN = Fingerprint(
     exact_hash="9774328a36ede4d8dfef9eb49640910b",
     statement_hash="9774328a36ede4d8dfef9eb49640910b",
-    simhash="f5e68451f6eb3510",
+    simhash="1533288c38e4da79",
     minhash_bands=(),
 )
 LONG_GOLDEN = ("4d0085a5", "3b5fd370", "1ac0c88a", "783c78a2", "dbe58d76", "aa6de594", "b9b6413a", "ded5a456")

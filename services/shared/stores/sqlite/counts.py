@@ -20,17 +20,17 @@ FROM entries INDEXED BY entries_unfinished
 WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending') AND """
 
 _STUCK = {
-    "proposed": """
+    "undecided": """
         SELECT user_id, id FROM proposals JOIN scopes USING (scope)
         WHERE outcome IS NULL AND logged_at < ? ORDER BY logged_at, id LIMIT ?""",
-    "accepted": """
+    "unenriched": """
         SELECT user_id, id FROM entries JOIN scopes USING (scope)
         WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending')
             AND enriched = 0 AND updated_at < ? ORDER BY updated_at, id LIMIT ?""",
-    "enriched": """
+    "unembedded": """
         SELECT user_id, id FROM entries JOIN scopes USING (scope)
         WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending')
-            AND enriched = 1 AND updated_at < ? ORDER BY updated_at, id LIMIT ?""",
+            AND embedding_state = 'pending' AND updated_at < ? ORDER BY updated_at, id LIMIT ?""",
 }
 
 
@@ -44,5 +44,5 @@ def counts(connection: sqlite3.Connection, user_id: str | None) -> StageCounts:
 
 
 def unfinished(connection: sqlite3.Connection, stage: Stuck, before: datetime, limit: int) -> list[tuple[str, str]]:
-    """(user_id, id) of what has been at this stage since before a moment, the oldest first."""
+    """(user_id, id) of what has lacked this since before a moment, the oldest first."""
     return connection.execute(_STUCK[stage], (microseconds(before), limit)).fetchall()

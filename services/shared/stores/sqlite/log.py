@@ -10,9 +10,12 @@ from datetime import datetime
 
 from contracts.ports import Conversation, SessionMark, Settled
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.shared.stores.sqlite.keys import Keys, chunks, marks, microseconds, moment
+from services.shared.stores.sqlite.keys import Keys, chunks, marks, microseconds
+from services.shared.stores.sqlite.keys import moment as to_moment
 
 _TurnKey = tuple[str, str, str]
+
+_END_OF_TIME = 2**63 - 1
 
 _MARK = """
 SELECT session_id, created_at FROM turns
@@ -36,12 +39,18 @@ def session_marks(
     connection: sqlite3.Connection, moments: Sequence[tuple[Conversation, datetime]]
 ) -> list[SessionMark | None]:
     """For each conversation and moment, the latest logged turn at or before it."""
+    latest = {talk: _mark(connection, talk, moment=_END_OF_TIME) for talk, _ in moments}
     found: list[SessionMark | None] = []
     for talk, at in moments:
-        key = (talk.user_id, talk.space, talk.conversation_id, microseconds(at))
-        row = connection.execute(_MARK, key).fetchone()
-        found.append(SessionMark(row[0], moment(row[1])) if row else None)
+        mark = latest[talk]
+        # Turns nearly always arrive in order, so the latest of all is usually the one before the moment, too.
+        found.append(mark if mark is None or mark.at <= at else _mark(connection, talk, moment=microseconds(at)))
     return found
+
+
+def _mark(connection: sqlite3.Connection, talk: Conversation, *, moment: int) -> SessionMark | None:
+    row = connection.execute(_MARK, (talk.user_id, talk.space, talk.conversation_id, moment)).fetchone()
+    return SessionMark(row[0], to_moment(row[1])) if row else None
 
 
 def append(connection: sqlite3.Connection, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:

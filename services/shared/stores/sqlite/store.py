@@ -106,9 +106,9 @@ class SqliteTextStore:
         """The active entries around each known entry in its session: distance → id."""
         return await self._readers.run(lambda db: sessions.neighbours(db, ids, reach=reach))
 
-    async def unfinished(self, stage: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
+    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
         """(user_id, id) of what has been at this stage, unfinished, since before a moment; the oldest first."""
-        return await self._readers.run(lambda db: counts.unfinished(db, stage, before, limit))
+        return await self._readers.run(lambda db: counts.unfinished(db, lacking, before, limit))
 
     async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:
         """Some active entries, of whatever user, whose embedding is in this state."""
