@@ -57,6 +57,7 @@ __all__ = [
     "Settled",
     "StageCounts",
     "Stuck",
+    "TextRefused",
     "TextStore",
     "TokenCounter",
     "TurnPublisher",
@@ -70,6 +71,10 @@ __all__ = [
 
 class Unavailable(Exception):
     """A store, model or server could not answer now. The same call may succeed later."""
+
+
+class TextRefused(Exception):
+    """A model cannot handle this text, though it handles others. The same call will fail again."""
 
 
 class TextStore(Protocol):
@@ -199,7 +204,11 @@ class Embedder(Protocol):
         ...
 
     async def embed(self, texts: Sequence[str]) -> Vector:
-        """Unit vectors, shape (len(texts), dimensions), in the order of the texts."""
+        """Unit vectors, shape (len(texts), dimensions), in the order of the texts.
+
+        Raises:
+            TextRefused: one of the texts cannot be embedded.
+        """
         ...
 
     async def close(self) -> None:

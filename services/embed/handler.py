@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from contracts.ports import Embedder, EmbeddingIdentity, TextStore, VectorPoint, VectorStore
+from contracts.ports import Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef
 
 TURN = "turn"
@@ -34,12 +34,28 @@ async def embed_and_mark(
     entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder
 ) -> None:
     """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again."""
-    matrix = await embedder.embed([entry.text for entry in entries])
+    try:
+        matrix = await embedder.embed([entry.text for entry in entries])
+    except TextRefused as error:
+        await _leave_out_the_refused(entries, error, store=store, vectors=vectors, embedder=embedder)
+        return
     points = [VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
     now, identity = datetime.now(UTC), embedder.identity
     marked = await store.modify([entry.id for entry in entries], lambda entry: embedded(entry, identity, now))
     await _take_back({entry.id for entry in entries} - {entry.id for entry in marked}, store, vectors)
+
+
+async def _leave_out_the_refused(
+    entries: Sequence[Entry], error: TextRefused, *, store: TextStore, vectors: VectorStore, embedder: Embedder
+) -> None:
+    """Embed one by one; the text that the model refuses is marked so, and stays found by its words."""
+    if len(entries) > 1:
+        for entry in entries:
+            await embed_and_mark([entry], store=store, vectors=vectors, embedder=embedder)
+        return
+    update = {"embedding_state": "error", "embedding_error": str(error), "updated_at": datetime.now(UTC)}
+    await store.modify([entries[0].id], lambda entry: entry.model_copy(update=update))
 
 
 async def _take_back(ids: set[str], store: TextStore, vectors: VectorStore) -> None:
@@ -51,7 +67,7 @@ async def _take_back(ids: set[str], store: TextStore, vectors: VectorStore) -> N
 
 def needs_embedding(entry: Entry) -> bool:
     """Whether it is to be found by meaning and is not yet."""
-    return entry.status == "active" and entry.embedding_state != "ready"
+    return entry.status == "active" and entry.embedding_state == "pending"
 
 
 def embedded(entry: Entry, identity: EmbeddingIdentity, now: datetime) -> Entry | None:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contracts.ports import EmbeddingIdentity, Unavailable
-from services.shared.embedders import EmbedderMisconfigured, TextRefused, open_embedder
+from contracts.ports import EmbeddingIdentity, TextRefused, Unavailable
+from services.shared.embedders import EmbedderMisconfigured, open_embedder
 from services.shared.embedders.http import ATTEMPTS, HttpEmbedder
 
 DIMENSIONS = 3

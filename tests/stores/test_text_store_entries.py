@@ -121,30 +121,30 @@ async def test_a_proposal_that_is_not_decided_in_time_is_stuck(text_store: TextS
     older, newer, decided = await log_proposals(text_store, user, 3)
     await store_entries(text_store, [entry_of(decided)])
     far_future = NOON.replace(year=2200)
-    stuck = await text_store.unfinished("proposed", before=far_future, limit=10)
+    stuck = await text_store.unfinished("undecided", before=far_future, limit=10)
     assert sorted(stuck) == sorted([(user, older.id), (user, newer.id)])
-    assert await text_store.unfinished("proposed", before=NOON.replace(year=2020), limit=10) == []
-    assert len(await text_store.unfinished("proposed", before=far_future, limit=1)) == 1
+    assert await text_store.unfinished("undecided", before=NOON.replace(year=2020), limit=10) == []
+    assert len(await text_store.unfinished("undecided", before=far_future, limit=1)) == 1
 
 
 @pytest.mark.parametrize(
-    ("stage", "at_stage", "past_it"),
+    ("lacking", "stuck", "done"),
     [
-        ("accepted", {"enriched": False}, {"enriched": True}),
-        ("enriched", {"enriched": True}, {"enriched": True, "embedding_state": "ready"}),
+        ("unenriched", {"enriched": False, "embedding_state": "ready"}, {"enriched": True}),
+        ("unembedded", {"embedding_state": "pending"}, {"embedding_state": "ready"}),
     ],
 )
-async def test_entries_that_stay_at_a_stage_are_stuck_the_oldest_first(
-    text_store: TextStore, user: str, stage: Stuck, at_stage: dict[str, Any], past_it: dict[str, Any]
+async def test_entries_that_lack_something_for_long_are_stuck_the_oldest_first(
+    text_store: TextStore, user: str, lacking: Stuck, stuck: dict[str, Any], done: dict[str, Any]
 ) -> None:
-    entries = [an_entry(user, updated_at=NOON + minutes(i), **at_stage) for i in (2, 0, 1, 3)]
-    others = [an_entry(user, **past_it), an_entry(user, status="archived", **at_stage)]
+    entries = [an_entry(user, updated_at=NOON + minutes(i), **stuck) for i in (2, 0, 1, 3)]
+    others = [an_entry(user, **(stuck | done)), an_entry(user, status="archived", **stuck)]
     await store_entries(text_store, [*entries, *others])
-    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=10)
-    assert stuck == [(user, entries[i].id) for i in (1, 2, 0)]
-    await text_store.modify([entries[1].id], lambda entry: entry.model_copy(update=past_it))
-    stuck = await text_store.unfinished(stage, before=NOON + minutes(3), limit=1)
-    assert stuck == [(user, entries[2].id)]
+    found = await text_store.unfinished(lacking, before=NOON + minutes(3), limit=10)
+    assert found == [(user, entries[i].id) for i in (1, 2, 0)]
+    await text_store.modify([entries[1].id], lambda entry: entry.model_copy(update=done))
+    found = await text_store.unfinished(lacking, before=NOON + minutes(3), limit=1)
+    assert found == [(user, entries[2].id)]
 
 
 async def test_entries_are_found_by_the_state_of_their_embedding(text_store: TextStore, user: str) -> None:

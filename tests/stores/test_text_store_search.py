@@ -171,9 +171,25 @@ async def test_a_filter_that_few_pass_loses_none_of_them(text_store: TextStore, 
     assert await found(text_store, user, "tea honey", Filters(tags=("rare",))) == ["some tea"] * 6
 
 
+async def test_the_best_of_many_that_pass_a_filter_are_found(text_store: TextStore, user: str) -> None:
+    await store_entries(text_store, [an_entry(user, "tea with honey", tags=("a",)) for _ in range(400)])
+    await store_entries(text_store, [an_entry(user, "honey", tags=("b",))])
+    await store_entries(text_store, [an_entry(user, "tea", tags=("b",)) for _ in range(400)])
+    assert await found(text_store, user, "tea honey", Filters(tags=("b",)), limit=3) == ["honey", "tea", "tea"]
+
+
 async def test_what_does_not_pass_a_filter_still_is_context(text_store: TextStore, user: str) -> None:
     before, after = a_session(user, ["zebra", "and what else"])
     await store_entries(text_store, [before, after.model_copy(update={"tags": ("red",)})])
+    assert await found(text_store, user, "zebra", Filters(tags=("red",))) == ["and what else"]
+
+
+async def test_context_that_was_stored_long_before_lets_an_entry_pass_a_filter(
+    text_store: TextStore, user: str
+) -> None:
+    before, after = a_session(user, ["a zebra", "and what else"])
+    between = [an_entry(user, "zebra zebra zebra") for _ in range(300)]
+    await store_entries(text_store, [before, *between, after.model_copy(update={"tags": ("red",)})])
     assert await found(text_store, user, "zebra", Filters(tags=("red",))) == ["and what else"]
 
 
@@ -192,12 +208,25 @@ async def test_a_persona_finds_its_own_and_the_common(text_store: TextStore, use
     assert await seen_by(None) == {"None"}
 
 
-async def test_what_another_persona_heard_is_no_context(text_store: TextStore, user: str) -> None:
-    common, private = a_session(user, ["And what else", "zebra"])
-    await store_entries(text_store, [common, private.model_copy(update={"persona_id": "guide"})])
+@pytest.mark.parametrize("texts", [["And what else", "zebra"], ["zebra", "And what else"]])
+async def test_what_another_persona_heard_is_no_context(text_store: TextStore, user: str, texts: list[str]) -> None:
+    session = a_session(user, texts)
+    heard = [e.model_copy(update={"persona_id": "guide" if e.text == "zebra" else None}) for e in session]
+    await store_entries(text_store, heard)
     assert await found(text_store, user, "zebra") == []
     with_guide = await text_store.search(Scope(user, persona_id="guide"), "zebra", limit=9, filters=ANY)
-    assert [hit.id for hit in with_guide] == [private.id, common.id]
+    assert {hit.id for hit in with_guide} == {entry.id for entry in heard}
+
+
+async def test_what_another_persona_heard_does_not_move_what_is_around(text_store: TextStore, user: str) -> None:
+    texts = ["before", "private", "zebra", "private", "after"]
+    session = a_session(user, texts)
+    alone = a_session(user, ["before", "zebra", "after"], space="work")
+    heard = [e.model_copy(update={"persona_id": "guide" if e.text == "private" else None}) for e in session]
+    await store_entries(text_store, [*heard, *alone])
+    mixed = await hits(text_store, user, "zebra")
+    unmixed = await text_store.search(Scope(user, "work"), "zebra", limit=9, filters=ANY)
+    assert [hit.score for hit in mixed] == [hit.score for hit in unmixed]
 
 
 async def test_nobody_elses_words_change_a_score(text_store: TextStore, user: str) -> None:

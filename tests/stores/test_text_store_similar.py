@@ -48,9 +48,7 @@ async def test_nothing_is_similar_to_what_has_no_fingerprint(text_store: TextSto
     ],
 )
 async def test_what_somebody_else_says_is_not_similar(text_store: TextStore, user: str, fields: dict[str, Any]) -> None:
-    (entry,) = await store_entries(
-        text_store, [an_entry(user, speaker="Anna", statement_hash="h")]
-    )
+    (entry,) = await store_entries(text_store, [an_entry(user, speaker="Anna", statement_hash="h")])
     assert await similar(text_store, probe_of(entry), probe_of(entry, **fields)) == [[entry.text], []]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from contracts.ports import Accepted, Filters, Scope, Selection, Unavailable
-from services.shared.stores.sqlite import SqliteTextStore, UnusableFile, connection
+from services.shared.stores.sqlite import SqliteTextStore, Synchronous, UnusableFile, connection
 from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, probe_of, store_entries
 
 
@@ -55,6 +55,13 @@ async def test_a_closed_store_leaves_one_file(store: SqliteTextStore, path: Path
 
 async def test_only_the_owner_may_read_the_file(store: SqliteTextStore, path: Path) -> None:
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("full", 2), ("normal", 1)])
+async def test_a_commit_waits_for_the_disk_when_asked_to(path: Path, synchronous: Synchronous, level: int) -> None:
+    store = await SqliteTextStore.open(path, synchronous=synchronous)
+    assert await store._writer.run(lambda db: db.execute("PRAGMA synchronous").fetchone()) == (level,)
+    await store.close()
 
 
 _WRITER = """

@@ -97,8 +97,8 @@ async def _measure_alone(settings: Settings, root: Path, turns: int, users: int,
     if embedder is not None:
         alone.embedder = await _rate(embedder.embed, texts)
         await embedder.close()
-    if settings.ner != "none":
-        annotator = await open_annotator(settings.ner, processes=settings.ner_processes)
+    annotator = await open_annotator(settings.ner, processes=settings.ner_processes)
+    if annotator is not None:
         alone.annotator = await _rate(annotator.annotate, texts)
         await annotator.close()
     return alone

@@ -12,8 +12,8 @@ __all__ = ["open_annotator"]
 Kind = Literal["spacy", "none"]
 
 
-async def open_annotator(kind: Kind, *, processes: int = 2) -> Annotator:
-    """The chosen annotator, ready to use; "none" finds nothing, and costs nothing.
+async def open_annotator(kind: Kind, *, processes: int = 2) -> Annotator | None:
+    """The chosen annotator, ready to use; None for "none".
 
     Raises:
         Unavailable: its processes do not start.
@@ -23,6 +23,4 @@ async def open_annotator(kind: Kind, *, processes: int = 2) -> Annotator:
         from services.shared.annotators.spacy import SpacyAnnotator
 
         return await SpacyAnnotator.open(processes=processes)
-    from services.shared.annotators.none import NoAnnotator
-
-    return NoAnnotator()
+    return None

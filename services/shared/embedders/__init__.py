@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from contracts.ports import Embedder
-from services.shared.embedders.errors import EmbedderMisconfigured, TextRefused
+from services.shared.embedders.errors import EmbedderMisconfigured
 
-__all__ = ["EmbedderMisconfigured", "TextRefused", "open_embedder"]
+__all__ = ["EmbedderMisconfigured", "open_embedder"]
 
 Provider = Literal["minilm", "http", "fastembed", "none"]
 

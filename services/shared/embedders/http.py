@@ -9,8 +9,8 @@ import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from contracts.ports import EmbeddingIdentity, Unavailable, Vector
-from services.shared.embedders.errors import EmbedderMisconfigured, TextRefused
+from contracts.ports import EmbeddingIdentity, TextRefused, Unavailable, Vector
+from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.http_answer import BadAnswer, most_bytes, unit_vectors
 from services.shared.embedders.texts import readable
 

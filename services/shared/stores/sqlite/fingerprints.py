@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from zlib import crc32
-
-from services.shared.stores.sqlite.keys import chunks, marks
 
 _MOST_PER_KEY = 32
 """The newest so many entries of a key are looked at: templated messages share keys by the thousand."""
+
+_NEWEST = "SELECT number FROM fingerprints WHERE voice = ? AND key = ? ORDER BY number DESC LIMIT ?"
 
 
 def keys_of(keys: Iterable[str]) -> set[int]:
@@ -18,17 +17,14 @@ def keys_of(keys: Iterable[str]) -> set[int]:
     return {crc32(key.encode()) for key in keys}
 
 
-def holders(connection: sqlite3.Connection, voice: int, keys: Collection[int]) -> dict[int, list[int]]:
+def holders(connection: sqlite3.Connection, voice: int, keys: Iterable[int]) -> dict[int, list[int]]:
     """For each key that is stored for a voice, the numbers of the newest entries that have it."""
-    found: dict[int, list[int]] = defaultdict(list)
-    for chunk in chunks(keys):
-        rows = connection.execute(
-            f"SELECT key, number FROM fingerprints WHERE voice = ? AND key IN ({marks(chunk)}) ORDER BY number",
-            (voice, *chunk),
-        )
-        for key, number in rows:
-            found[key].append(number)
-    return {key: numbers[-_MOST_PER_KEY:] for key, numbers in found.items()}
+    found: dict[int, list[int]] = {}
+    for key in keys:
+        rows = connection.execute(_NEWEST, (voice, key, _MOST_PER_KEY)).fetchall()
+        if rows:
+            found[key] = [number for (number,) in rows]
+    return found
 
 
 class Changes:

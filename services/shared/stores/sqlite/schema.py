@@ -58,7 +58,7 @@ _TABLES = (
     """CREATE INDEX entries_around ON entries (session, created_at, spot)
         WHERE status = 'active' AND session IS NOT NULL""",
     "CREATE INDEX entries_embedding ON entries (embedding_state) WHERE status = 'active'",
-    """CREATE INDEX entries_unfinished ON entries (enriched, updated_at, embedding_state, scope)
+    """CREATE INDEX entries_unfinished ON entries (updated_at, enriched, embedding_state, scope)
         WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending')""",
     """CREATE TABLE postings (
         scope INTEGER NOT NULL, block INTEGER NOT NULL, term TEXT NOT NULL, codes BLOB NOT NULL,

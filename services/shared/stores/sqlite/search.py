@@ -23,9 +23,6 @@ _FEWEST_CANDIDATES = 120
 _MOST_TERMS = 100
 """A longer query is cut: its further words cost time and change little."""
 
-_DECIMALS = 9
-"""Scores are rounded, so that equal entries have equal scores whatever the order of the sums."""
-
 _WINDOW = 2 * bm25.REACH
 """Turns to look at on each side of a candidate: those within REACH of a turn within REACH of it."""
 
@@ -184,11 +181,11 @@ def _score(matches: _Matches, windows: Places) -> _Scored:
     lengths, around = around[-1], around[:-1]
     average = max(1.0, float(matches.lengths.counts.mean()) * bm25.SPREAD)
     scores = bm25.context_score(around, lengths, matches.weights, average)
-    coverage = bm25.weighed(np.sign(around), matches.weights) / matches.weights.sum()
+    coverage = np.minimum(1.0, bm25.weighed(np.sign(around), matches.weights) / matches.weights.sum())
     places = windows[:, bm25.REACH : -bm25.REACH]
     wanted = (places >= 0) & (scores > 0) & matches.allowed[places]
     places, first = np.unique(places[wanted], return_index=True)
-    return _Scored(places, scores[wanted][first].round(_DECIMALS), coverage[wanted][first].round(_DECIMALS))
+    return _Scored(places, scores[wanted][first], coverage[wanted][first])
 
 
 def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
@@ -213,7 +210,7 @@ def _best(scored: _Scored, limit: int) -> _Scored:
 
 def _hits(connection: sqlite3.Connection, matches: _Matches, scored: _Scored) -> list[LexicalHit]:
     docs = matches.layout.docs(scored.places).tolist()
-    turn_scores = matches.turn_scores[scored.places].round(_DECIMALS).tolist()
+    turn_scores = matches.turn_scores[scored.places].tolist()
     known: dict[int, tuple[str, int]] = {}
     for chunk in chunks(docs):
         rows = connection.execute(f"SELECT doc, id, created_at FROM entries WHERE doc IN ({marks(chunk)})", chunk)

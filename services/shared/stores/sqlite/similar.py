@@ -14,7 +14,7 @@ from services.shared.stores.sqlite.keys import NUMBER_BITS
 
 
 def similar(connection: sqlite3.Connection, probes: Sequence[Probe]) -> list[list[Entry]]:
-    """For each probe the active entries of the same voice that share its hash or a band, in the order stored."""
+    """For each probe the active entries of the same voice that share one of its keys, in the order stored."""
     asked = [keys_of(probe.keys) for probe in probes]
     by_voice: dict[tuple[int, int], list[int]] = defaultdict(list)
     for index, where in _voices(connection, probes).items():

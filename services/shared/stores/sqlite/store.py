@@ -72,9 +72,9 @@ class SqliteTextStore:
         return await self._readers.run(lambda db: log.undecided(db, ids))
 
     async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
-        """For each probe the active entries of the same scope, role and speaker that share its hash or a band.
+        """For each probe the active entries of the same scope, role and speaker that share one of its keys.
 
-        Of those that share one hash or band the newest 32 are looked at.
+        Of those that share a key the newest 32 are looked at.
         """
         return await self._readers.run(lambda db: similar.similar(db, probes))
 
@@ -107,7 +107,7 @@ class SqliteTextStore:
         return await self._readers.run(lambda db: sessions.neighbours(db, ids, reach=reach))
 
     async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
-        """(user_id, id) of what has been at this stage, unfinished, since before a moment; the oldest first."""
+        """(user_id, id) of what has lacked this since before a moment; the oldest first."""
         return await self._readers.run(lambda db: counts.unfinished(db, lacking, before, limit))
 
     async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:

@@ -1,0 +1,108 @@
+"""Scripted stand-ins for models and the vector store: they do what a test tells them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from contracts.ports import (
+    Annotation,
+    EmbeddingIdentity,
+    Filters,
+    Scope,
+    SemanticHit,
+    TextRefused,
+    Unavailable,
+    Vector,
+    VectorPoint,
+)
+from contracts.v1.entries import Entity
+
+
+class FakeEmbedder:
+    """Gives each text the unit vector of its length; refuses texts that contain `refuses`, fails when told to."""
+
+    identity = EmbeddingIdentity("fake", "length", 4)
+
+    def __init__(self, refuses: str | None = None) -> None:
+        self.refuses = refuses
+        self.fails: Exception | None = None
+        self.asked: list[str] = []
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        if self.fails is not None:
+            raise self.fails
+        if self.refuses is not None and any(self.refuses in text for text in texts):
+            raise TextRefused("too strange")
+        self.asked += texts
+        vectors = np.array([[1.0, len(text), 0.5, 0.0] for text in texts], dtype=np.float32)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class FakeVectors:
+    """Keeps points by id and finds them all; fails or hangs when told to."""
+
+    def __init__(self) -> None:
+        self.points: dict[str, VectorPoint] = {}
+        self.fails = False
+        self.hangs = False
+
+    async def _maybe_fail(self) -> None:
+        if self.hangs:
+            await asyncio.sleep(60)
+        if self.fails:
+            raise Unavailable("the vector store is away")
+
+    async def upsert(self, points: Sequence[VectorPoint]) -> None:
+        await self._maybe_fail()
+        self.points |= {point.entry.id: point for point in points}
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        for entry_id in ids:
+            self.points.pop(entry_id, None)
+
+    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
+        await self._maybe_fail()
+        hits = [SemanticHit(i, float(p.vectors["turn"] @ vector)) for i, p in self.points.items()]
+        return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
+
+    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
+        await self._maybe_fail()
+        return {i: float(self.points[i].vectors["turn"] @ vector) for i in ids if i in self.points}
+
+    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
+        await self._maybe_fail()
+        return {i: self.points[i].vectors["turn"] for i in ids if i in self.points}
+
+    async def count(self, user_id: str | None = None) -> int:
+        return len(self.points)
+
+    async def ping(self) -> None:
+        await self._maybe_fail()
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+class FakeAnnotator:
+    """Finds the capitalized words as names of persons, and the first word as a key phrase."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def annotate(self, texts: Sequence[str]) -> list[Annotation]:
+        self.asked += texts
+        return [self._annotation(text) for text in texts]
+
+    def _annotation(self, text: str) -> Annotation:
+        names = [word for word in text.split()[1:] if word.istitle()]
+        entities = tuple(Entity(text=name, label="PERSON", confidence=0.8) for name in names)
+        return Annotation(entities, ((text.split()[0].lower(), 0.9), ("unsure", 0.1)))
+
+    async def close(self) -> None:
+        """Nothing to close."""

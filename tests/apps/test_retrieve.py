@@ -1,0 +1,122 @@
+"""retrieve answers from the leg that is left, and never shows what is not in scope."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.ports import Filters, Scope, TextStore, Unavailable, VectorPoint
+from contracts.v1.entries import Entry
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.retrieve.handler import Retriever, is_visible
+from services.retrieve.settings import RetrieveSettings
+from services.shared.tokens import Cl100kCounter
+from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.stores.builders import an_entry, store_entries
+
+SETTINGS = RetrieveSettings(leg_timeout_seconds=0.3, min_score=0.0)
+
+
+@pytest.fixture
+async def entries(store: TextStore) -> list[Entry]:
+    return await store_entries(store, [an_entry("ann", text) for text in ("green tea", "black coffee", "red wine")])
+
+
+@pytest.fixture
+async def vectors(entries: list[Entry]) -> FakeVectors:
+    filled, embedder = FakeVectors(), FakeEmbedder()
+    matrix = await embedder.embed([entry.text for entry in entries])
+    await filled.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
+    return filled
+
+
+def a_retriever(store: TextStore, vectors: FakeVectors | None, embedder: FakeEmbedder | None) -> Retriever:
+    return Retriever(store=store, vectors=vectors, embedder=embedder, counter=Cl100kCounter(), settings=SETTINGS)
+
+
+async def ask(retriever: Retriever, query: str = "green tea", **given: Any) -> RetrieveReply:
+    return await retriever.retrieve(RetrieveRequest(user_id="ann", query=query, **given))
+
+
+async def test_both_legs_answer_and_say_so(store: TextStore, vectors: FakeVectors) -> None:
+    reply = await ask(a_retriever(store, vectors, FakeEmbedder()))
+    assert reply.degraded == ()
+    assert reply.items[0].text == "green tea"
+    assert reply.items[0].signals.lexical
+    assert reply.items[0].signals.semantic
+
+
+@pytest.mark.parametrize("trouble", ["fails", "hangs"])
+async def test_without_the_vector_store_words_still_answer(
+    store: TextStore, vectors: FakeVectors, trouble: str
+) -> None:
+    setattr(vectors, trouble, True)
+    reply = await ask(a_retriever(store, vectors, FakeEmbedder()))
+    assert reply.degraded == ("semantic",)
+    assert [item.text for item in reply.items] == ["green tea"]
+
+
+async def test_without_the_model_words_still_answer(store: TextStore, vectors: FakeVectors) -> None:
+    embedder = FakeEmbedder()
+    embedder.fails = Unavailable("the model is away")
+    reply = await ask(a_retriever(store, vectors, embedder))
+    assert reply.degraded == ("semantic",)
+    assert [item.text for item in reply.items] == ["green tea"]
+
+
+async def test_a_memory_of_words_only_is_not_degraded(store: TextStore, entries: list[Entry]) -> None:
+    reply = await ask(a_retriever(store, None, None))
+    assert reply.degraded == ()
+    assert [item.text for item in reply.items] == ["green tea"]
+    assert reply.items[0].embedding_state == "pending"
+
+
+async def test_when_words_cannot_be_searched_meaning_answers(store: TextStore, vectors: FakeVectors) -> None:
+    class Wordless:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def search(self, *args: Any, **kwargs: Any) -> Any:
+            raise Unavailable("the index is away")
+
+    reply = await ask(a_retriever(Wordless(), vectors, FakeEmbedder()))
+    assert reply.degraded == ("lexical",)
+    assert "green tea" in [item.text for item in reply.items]
+    with pytest.raises(Unavailable):
+        await ask(a_retriever(Wordless(), None, None))
+
+
+async def test_a_hit_that_is_not_in_scope_never_goes_out(store: TextStore, vectors: FakeVectors) -> None:
+    foreign = await store_entries(store, [an_entry("bob", "green tea for bob")])
+    matrix = await FakeEmbedder().embed(["green tea for bob"])
+    await vectors.upsert([VectorPoint(foreign[0], {"turn": matrix[0]})])  # a store that ignores scopes
+    reply = await ask(a_retriever(store, vectors, FakeEmbedder()))
+    assert foreign[0].id not in [item.id for item in reply.items]
+    assert len(reply.items) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "visible"),
+    [
+        ({}, True),
+        ({"user_id": "bob"}, False),
+        ({"space": "work"}, False),
+        ({"persona_id": "coach"}, False),
+        ({"status": "superseded"}, False),
+        ({"type": "note"}, False),
+    ],
+)
+def test_the_last_look_checks_scope_status_and_filters(change: dict[str, Any], visible: bool) -> None:
+    entry = an_entry("ann", "green tea", type="fact").model_copy(update=change)
+    assert is_visible(entry, Scope("ann"), Filters(types=("fact",))) is visible
+
+
+async def test_limit_budget_and_least_score_are_kept(store: TextStore, vectors: FakeVectors) -> None:
+    retriever = a_retriever(store, vectors, FakeEmbedder())
+    assert len((await ask(retriever, limit=2)).items) == 2
+    assert (await ask(retriever, limit=2)).truncated
+    assert (await ask(retriever, token_budget=0)).items == ()
+    assert (await ask(retriever, token_budget=70)).token_count <= 70
+    assert (await ask(retriever, min_score=1.0)).items == ()
+    assert (await ask(retriever, query="  ")).items == ()
