@@ -20,11 +20,11 @@ from services.shared.core.ranking import (
     reciprocal_rank_fusion,
     tag_counts,
 )
-from services.shared.core.relevance import Candidate, context_cosine
-from services.shared.core.scoring import Ranked, Weights, rank
+from services.shared.core.relevance import Candidate, blend, context_cosine, cosine_only
+from services.shared.core.scoring import Ranked, Weights, contenders, rank
 
 _REACH = 2  # turns before and after whose meaning counts for an entry
-_POOL = 3  # how many times the limit is diversified over
+_POOL = 2  # how many times the limit is diversified over
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,40 @@ class Retriever:
         started = time.perf_counter()
         now = request.now or datetime.now(UTC)
         scope = Scope(request.user_id, request.space, request.persona_id)
-        legs = await self._search(request, scope, now)
+        filters = filters_of(request, now)
+        legs = await self._search(request, scope, filters)
         fused = self._fuse(legs)
-        ids = sorted(fused, key=lambda i: (-fused[i], i))[: self.settings.candidates]
-        entries, around = await asyncio.gather(self.store.entries(ids), self._around(scope, ids, legs.query_vector))
-        visible = {i: entries[i] for i in ids if i in entries and is_visible(entries[i], scope, _filters(request, now))}
-        candidates = [describe(i, legs, fused[i], around.get(i, {})) for i in visible]
-        ranked = self._rank(candidates, visible, request, now)
-        chosen = await self._diversify(ranked, visible, scope, request.limit)
-        found, degraded = len(ranked), legs.degraded
-        reply = build_reply(request, chosen, visible, counter=self.counter, found=found, degraded=degraded)
+        ids = list(fused)[: self.settings.candidates]
+        around = await self._around(scope, ids, legs)
+        found = self._relevant([describe(i, legs, fused[i], around.get(i, {})) for i in ids], request)
+        entries, stored = await asyncio.gather(
+            self._contenders(found, request.limit), self._vectors_of_best(scope, found, request.limit)
+        )
+        visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
+        ranked = rank([pair for pair in found if pair[0].id in visible], visible, weights=self._weights, now=now)
+        chosen = self._diversify(ranked, visible, stored, request.limit)
+        reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=legs.degraded)
         took = (time.perf_counter() - started) * 1000
         return reply.model_copy(update={"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took})
 
-    async def _search(self, request: RetrieveRequest, scope: Scope, now: datetime) -> Legs:
+    @property
+    def _weights(self) -> Weights:
+        return Weights(
+            alpha=self.settings.alpha,
+            beta=self.settings.beta,
+            gamma=self.settings.gamma,
+            tau_seconds=self.settings.tau_days * 86400,
+        )
+
+    async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:
         legs = await search_both(
             request.query[: self.settings.max_query_chars],
             scope,
-            _filters(request, now),
+            filters,
             store=self.store,
             vectors=self.vectors,
             embedder=self.embedder,
-            limit=self.settings.candidates,
+            limits=(self.settings.candidates, self.settings.semantic_depth),
             patience=self.settings.leg_timeout_seconds,
         )
         if "lexical" in legs.degraded and legs.query_vector is None:
@@ -81,40 +93,45 @@ class Retriever:
             k=self.settings.rrf_k,
         )
 
-    async def _around(self, scope: Scope, ids: Sequence[str], query: Vector | None) -> dict[str, dict[int, float]]:
-        """For each entry the cosines of itself (distance 0) and its neighbours with the query."""
-        if self.vectors is None or query is None or not ids:
+    async def _around(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, dict[int, float]]:
+        """For each entry the cosines of itself (distance 0) and its neighbours with the query.
+
+        A neighbour that the semantic leg did not reach is counted as near as the last one that it did.
+        """
+        if self.vectors is None or legs.query_vector is None or not ids:
             return {}
-        neighbours = await self.store.neighbours(ids, reach=_REACH)
-        everyone = {*ids, *(other for near in neighbours.values() for other in near.values())}
+        known = {hit.id: hit.cosine for hit in legs.semantic}
+        unknown = [i for i in ids if i not in known]
         try:
-            cosines = await self.vectors.cosines(scope, sorted(everyone), query)
+            neighbours, cosines = await asyncio.gather(
+                self.store.neighbours(ids, reach=_REACH), self.vectors.cosines(scope, unknown, legs.query_vector)
+            )
         except Unavailable:
             return {}
-        return {i: _cosines_around(i, neighbours.get(i, {}), cosines) for i in ids}
+        reached_all = len(known) < self.settings.semantic_depth
+        beyond = None if reached_all else min(known.values(), default=None)
+        return {i: _cosines_around(i, neighbours.get(i, {}), known | cosines, beyond) for i in ids}
 
-    def _rank(
-        self, candidates: Sequence[Candidate], entries: Mapping[str, Entry], request: RetrieveRequest, now: datetime
-    ) -> list[Ranked]:
-        weights = Weights(
-            alpha=self.settings.alpha,
-            beta=self.settings.beta,
-            gamma=self.settings.gamma,
-            tau_seconds=self.settings.tau_days * 86400,
-        )
+    def _relevant(self, candidates: Sequence[Candidate], request: RetrieveRequest) -> list[tuple[Candidate, float]]:
+        """The candidates that are relevant enough, with their relevance."""
+        measure = blend if self.settings.relevance == "blend" else cosine_only
         least = self.settings.min_score if request.min_score is None else request.min_score
-        ranked = rank(candidates, entries, weights=weights, relevance=self.settings.relevance, now=now)
-        return [item for item in ranked if item.scores.relevance >= least]
+        pairs = zip(candidates, measure(candidates), strict=True)
+        return [(candidate, relevance) for candidate, relevance in pairs if relevance >= least]
 
-    async def _diversify(
-        self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], scope: Scope, limit: int
+    async def _contenders(self, found: Sequence[tuple[Candidate, float]], limit: int) -> dict[str, Entry]:
+        """The entries of those that recency and importance can still bring among the best."""
+        best = contenders([relevance for _, relevance in found], self._weights, limit * _POOL)
+        return await self.store.entries([found[index][0].id for index in best])
+
+    def _diversify(
+        self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, Vector], limit: int
     ) -> list[Ranked]:
         """The best `limit`, near-copies of better ones moved back (maximal marginal relevance)."""
-        pool = ranked[: max(limit * _POOL, limit + 1)]
+        pool = ranked[: limit * _POOL]
         if len(pool) < 2 or self.settings.mmr_lambda >= 1.0:
             return list(pool[:limit])
         ids = [item.candidate.id for item in pool]
-        stored = await self._stored_vectors(scope, ids)
         tags = [entries[i].tags for i in ids]
         similarity = pairwise_similarity([stored.get(i) for i in ids], tags)
         totals = [item.scores.total for item in pool]
@@ -123,11 +140,15 @@ class Retriever:
         )
         return [pool[index] for index in order]
 
-    async def _stored_vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
-        if self.vectors is None:
+    async def _vectors_of_best(
+        self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int
+    ) -> dict[str, Vector]:
+        """The vectors of the most relevant: those that may have to be told apart."""
+        if self.vectors is None or self.settings.mmr_lambda >= 1.0:
             return {}
+        best = sorted(found, key=lambda pair: -pair[1])[: limit * _POOL]
         try:
-            return await self.vectors.vectors(scope, ids)
+            return await self.vectors.vectors(scope, [candidate.id for candidate, _ in best])
         except Unavailable:
             return {}
 
@@ -165,11 +186,14 @@ def describe(entry_id: str, legs: Legs, rrf: float, around: Mapping[int, float])
     )
 
 
-def _cosines_around(entry_id: str, near: Mapping[int, str], cosines: Mapping[str, float]) -> dict[int, float]:
-    placed = {0: entry_id, **near}
-    return {distance: cosines[i] for distance, i in placed.items() if i in cosines}
+def _cosines_around(
+    entry_id: str, near: Mapping[int, str], cosines: Mapping[str, float], beyond: float | None
+) -> dict[int, float]:
+    around = {distance: cosines.get(i, beyond) for distance, i in near.items()}
+    return {d: cosine for d, cosine in {**around, 0: cosines.get(entry_id)}.items() if cosine is not None}
 
 
-def _filters(request: RetrieveRequest, now: datetime) -> Filters:
+def filters_of(request: RetrieveRequest, now: datetime) -> Filters:
+    """What the request filters by."""
     since = now - timedelta(days=request.recency_days) if request.recency_days is not None else None
     return Filters(types=request.types, tags=request.tags, theme=request.theme, since=since)

@@ -55,14 +55,17 @@ async def search_both(
     store: TextStore,
     vectors: VectorStore | None,
     embedder: Embedder | None,
-    limit: int,
+    limits: tuple[int, int],
     patience: float,
 ) -> Legs:
-    """Search by words and by meaning at the same time, each leg for at most `patience` seconds."""
+    """Search by words and by meaning at the same time: `limits` hits each, for at most `patience` seconds each."""
+    widest, deepest = limits
     degraded: list[str] = []
     lexical, semantic = await asyncio.gather(
-        _or_degraded("lexical", store.search(scope, query, limit=limit, filters=filters), patience, degraded),
-        _or_degraded("semantic", _search_meaning(query, scope, filters, vectors, embedder, limit), patience, degraded),
+        _or_degraded("lexical", store.search(scope, query, limit=widest, filters=filters), patience, degraded),
+        _or_degraded(
+            "semantic", _search_meaning(query, scope, filters, vectors, embedder, deepest), patience, degraded
+        ),
     )
     hits, meaning = lexical or [], semantic or _Semantic()
     return Legs(

@@ -130,7 +130,7 @@ async def test_a_proposal_that_is_not_decided_in_time_is_stuck(text_store: TextS
 @pytest.mark.parametrize(
     ("lacking", "stuck", "done"),
     [
-        ("unenriched", {"enriched": False, "embedding_state": "ready"}, {"enriched": True}),
+        ("unenriched", {"enriched": False}, {"enriched": True}),
         ("unembedded", {"embedding_state": "pending"}, {"embedding_state": "ready"}),
     ],
 )

@@ -189,7 +189,8 @@ async def test_context_that_was_stored_long_before_lets_an_entry_pass_a_filter(
 ) -> None:
     before, after = a_session(user, ["a zebra", "and what else"])
     between = [an_entry(user, "zebra zebra zebra") for _ in range(300)]
-    await store_entries(text_store, [before, *between, after.model_copy(update={"tags": ("red",)})])
+    red = [an_entry(user, "unrelated", tags=("red",)) for _ in range(50)]
+    await store_entries(text_store, [before, *between, *red, after.model_copy(update={"tags": ("red",)})])
     assert await found(text_store, user, "zebra", Filters(tags=("red",))) == ["and what else"]
 
 
@@ -222,6 +223,7 @@ async def test_what_another_persona_heard_does_not_move_what_is_around(text_stor
     texts = ["before", "private", "zebra", "private", "after"]
     session = a_session(user, texts)
     alone = a_session(user, ["before", "zebra", "after"], space="work")
+    await store_entries(text_store, [an_entry(user, "unrelated", persona_id="guide") for _ in range(20)])
     heard = [e.model_copy(update={"persona_id": "guide" if e.text == "private" else None}) for e in session]
     await store_entries(text_store, [*heard, *alone])
     mixed = await hits(text_store, user, "zebra")

@@ -134,11 +134,13 @@ async def test_the_same_session_of_another_user_space_or_persona_is_another(text
     assert around[mine[1][0].id] == {1: mine[1][1].id}
 
 
-async def test_a_persona_hears_what_is_said_to_all(text_store: TextStore, user: str) -> None:
-    common, private = a_session(user, ["common", "private"])
+@pytest.mark.parametrize(("first", "distance"), [("common", -1), ("private", 1)])
+async def test_a_persona_hears_what_is_said_to_all(text_store: TextStore, user: str, first: str, distance: int) -> None:
+    one, two = a_session(user, ["one", "two"])
+    common, private = (one, two) if first == "common" else (two, one)
     private = private.model_copy(update={"persona_id": "guide"})
     await store_entries(text_store, [common, private])
     assert await text_store.neighbours([common.id, private.id], reach=4) == {
         common.id: {},
-        private.id: {-1: common.id},
+        private.id: {distance: common.id},
     }

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from contracts.v1.entries import Entry, Scores
 from services.shared.core.decay import recency
-from services.shared.core.relevance import Candidate, blend, cosine_only
+from services.shared.core.relevance import Candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +32,23 @@ class Ranked:
     scores: Scores
 
 
+def contenders(relevances: Sequence[float], weights: Weights, size: int) -> list[int]:
+    """The indices of all that can be among the `size` highest totals, whatever their recency and importance are.
+
+    Both lie between 0 and 1, so a total lies between α·relevance and α·relevance + β + γ.
+    """
+    if len(relevances) <= size:
+        return list(range(len(relevances)))
+    least = sorted(relevances, reverse=True)[size - 1] * weights.alpha
+    return [i for i, value in enumerate(relevances) if value * weights.alpha + weights.beta + weights.gamma >= least]
+
+
 def rank(
-    candidates: Sequence[Candidate],
-    entries: Mapping[str, Entry],
-    *,
-    weights: Weights,
-    relevance: Literal["blend", "cosine"],
-    now: datetime,
+    found: Sequence[tuple[Candidate, float]], entries: Mapping[str, Entry], *, weights: Weights, now: datetime
 ) -> list[Ranked]:
-    """All candidates, the highest total first; ties go to the newer, then to the smaller id."""
-    relevances = (blend if relevance == "blend" else cosine_only)(candidates)
+    """The candidates, each given with its relevance, by their totals; ties go to the newer, then to the smaller id."""
     ranked = [
-        Ranked(candidate, tri_score(value, entries[candidate.id], weights, now))
-        for candidate, value in zip(candidates, relevances, strict=True)
+        Ranked(candidate, tri_score(relevance, entries[candidate.id], weights, now)) for candidate, relevance in found
     ]
     return sorted(ranked, key=lambda r: (-r.scores.total, -_time(entries, r), r.candidate.id))
 

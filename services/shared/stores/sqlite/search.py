@@ -19,7 +19,7 @@ from services.shared.stores.sqlite.keys import chunks, marks, microseconds, visi
 from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
 from services.shared.stores.sqlite.terms import LENGTH, required
 
-_FEWEST_CANDIDATES = 120
+_FEWEST_CANDIDATES = 100
 _MOST_TERMS = 100
 """A longer query is cut: its further words cost time and change little."""
 
