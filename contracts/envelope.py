@@ -15,6 +15,8 @@ NAMESPACE = UUID("6f1d2a52-8d3c-5b61-9a4e-0c7f5e2b9d10")
 def _with_zone(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone, for example 2026-02-01T10:00:00Z")
+    if not moment.utcoffset():
+        return moment
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:

@@ -53,7 +53,7 @@ class Retriever:
         around = await self._around(scope, ids, legs)
         found = self._relevant([describe(i, legs, fused[i], around.get(i, {})) for i in ids], request)
         entries, stored = await asyncio.gather(
-            self._contenders(found, request.limit), self._vectors_of_best(scope, found, request.limit)
+            self._contenders(found, request.limit), self._vectors_of_best(scope, found, request.limit, legs)
         )
         visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
         ranked = rank([pair for pair in found if pair[0].id in visible], visible, weights=self._weights, now=now)
@@ -141,10 +141,10 @@ class Retriever:
         return [pool[index] for index in order]
 
     async def _vectors_of_best(
-        self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int
+        self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int, legs: Legs
     ) -> dict[str, Vector]:
         """The vectors of the most relevant: those that may have to be told apart."""
-        if self.vectors is None or self.settings.mmr_lambda >= 1.0:
+        if self.vectors is None or "semantic" in legs.degraded or self.settings.mmr_lambda >= 1.0:
             return {}
         best = sorted(found, key=lambda pair: -pair[1])[: limit * _POOL]
         try:

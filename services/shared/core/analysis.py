@@ -18,6 +18,11 @@ _STOP_WORDS = """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """Lucene's classic English stop set, so that OpenSearch's `english` analyzer drops the same words."""
 
+_ASKING_WORDS = """
+    what when where which who whom whose why how do does did done has have had can could would should will shall may
+    might i me my mine you your we us our he him his she her am were been any some about
+"""
+
 LONGEST_TERM = 255  # as in Lucene; longer runs are split
 
 _IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -43,6 +48,16 @@ def analyze(text: str) -> list[str]:
     return list(chain.from_iterable(map(_terms_of_any, tokens)))
 
 
+def analyze_query(query: str) -> list[str]:
+    """The distinct terms to look for: those of `analyze` less the words that only make it a question.
+
+    "What did you say about the bike?" asks for say and bike. A query of such words alone is taken as it is.
+    """
+    terms = list(dict.fromkeys(analyze(query)))
+    telling = [term for term in terms if term not in _ASKING]
+    return telling or terms
+
+
 def _terms_of_any(token: str) -> tuple[str, ...]:
     if len(token) <= LONGEST_TERM:
         return _terms(token)
@@ -66,3 +81,6 @@ def _stem(word: str) -> str:
     if stemmer is None:  # a Stemmer is not safe to share between threads
         stemmer = _stemmers.porter = Stemmer.Stemmer("porter", 0)
     return str(stemmer.stemWord(word))
+
+
+_ASKING = frozenset(map(_stem, _ASKING_WORDS.split()))

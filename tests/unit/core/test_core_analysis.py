@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core import analysis
-from services.shared.core.analysis import LONGEST_TERM, STOP_WORDS, analyze
+from services.shared.core.analysis import LONGEST_TERM, STOP_WORDS, analyze, analyze_query
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,11 @@ def test_threads_agree_on_the_terms() -> None:
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(analyze, words * 40))
     assert together == alone * 40
+
+
+def test_words_that_only_ask_are_not_looked_for() -> None:
+    assert analyze_query("What did you say about my bikes?") == ["sai", "bike"]
+
+
+def test_a_query_of_nothing_but_asking_words_is_taken_as_it_is() -> None:
+    assert analyze_query("who am I") == analyze("who am I") != []

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contracts.ports import Filters, LexicalHit, Scope
-from services.shared.core.analysis import analyze
+from services.shared.core.analysis import analyze_query
 from services.shared.stores.sqlite import bm25, postings, sessions
 from services.shared.stores.sqlite.keys import chunks, marks, microseconds, visible_scopes
 from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
@@ -58,7 +58,7 @@ def search(
 
     Equal scores are ordered by time, the newest first, then by id.
     """
-    terms = list(dict.fromkeys(analyze(query)))[:_MOST_TERMS]
+    terms = analyze_query(query)[:_MOST_TERMS]
     scopes = visible_scopes(connection, scope)
     if not terms or not scopes or limit < 1:
         return []
