@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, computed_field
+from pydantic import AwareDatetime, Field, computed_field
 
 from contracts import subjects
-from contracts.envelope import Event, Message, Moment, derived_id
+from contracts.envelope import Event, Message, derived_id
 from contracts.v1.turns import EntryType, Role
 
 Status = Literal["active", "superseded", "archived", "forgotten"]
@@ -24,7 +24,7 @@ class Scores(Message):
     recency: float
     importance: float
     total: float
-    computed_at: Moment | None = None
+    computed_at: AwareDatetime | None = None
 
 
 class Entity(Message):
@@ -83,9 +83,9 @@ class Entry(Message):
     embedding_error: str | None = None
     last_scores: Scores | None = None
 
-    created_at: Moment
-    updated_at: Moment
-    expires_at: Moment | None = None
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    expires_at: AwareDatetime | None = None
     version: int = 1
 
     @property

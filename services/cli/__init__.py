@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# Two threads of the linear algebra library beside the model's make every query twice as slow; ours are small.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import typer
 
 app = typer.Typer(

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Annotated
 
-from faststream import Path
 from faststream.nats import NatsRouter
 
 from contracts import subjects
@@ -32,8 +30,6 @@ from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
 from services.shared.requests import check_user
 
-User = Annotated[str, Path()]
-
 _STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
     (subjects.DEDUPE, "undecided", EntryProposed),
     (subjects.ENRICH, "unenriched", EntryAccepted),
@@ -50,29 +46,29 @@ async def build(host: Host) -> Service:
     router = NatsRouter()
     queue, at_once = "curate", settings.max_concurrency
 
-    @router.subscriber(f"{subjects.ENTRIES}.create.{{user}}", title="create", queue=queue, max_workers=at_once)
-    async def on_create(request: CreateRequest, user: User) -> EntryReply:
+    @router.subscriber(f"{subjects.ENTRIES}.create.*", title="create", queue=queue, max_workers=at_once)
+    async def on_create(request: CreateRequest) -> EntryReply:
         """Remember a text; the reply has the entry, or the one that already says the same."""
-        check_user(user, request.user_id)
+        check_user(request.user_id)
         longest = host.settings.max_text_bytes
         return await handler.create(request, store=store, publisher=host.bus, longest=longest)
 
-    @router.subscriber(f"{subjects.ENTRIES}.get.{{user}}", title="get", queue=queue, max_workers=at_once)
-    async def on_get(request: GetRequest, user: User) -> EntryReply:
+    @router.subscriber(f"{subjects.ENTRIES}.get.*", title="get", queue=queue, max_workers=at_once)
+    async def on_get(request: GetRequest) -> EntryReply:
         """Show one entry."""
-        check_user(user, request.user_id)
+        check_user(request.user_id)
         return await handler.get(request, store=store)
 
-    @router.subscriber(f"{subjects.ENTRIES}.list.{{user}}", title="list", queue=queue, max_workers=at_once)
-    async def on_list(request: ListRequest, user: User) -> ListReply:
+    @router.subscriber(f"{subjects.ENTRIES}.list.*", title="list", queue=queue, max_workers=at_once)
+    async def on_list(request: ListRequest) -> ListReply:
         """Page through the entries."""
-        check_user(user, request.user_id)
+        check_user(request.user_id)
         return await handler.list_entries(request, store=store)
 
-    @router.subscriber(f"{subjects.MEMORY}.status.{{user}}", title="status of a user", queue=queue, max_workers=at_once)
-    async def on_user_status(request: UserStatusRequest, user: User) -> StatusReply:
+    @router.subscriber(f"{subjects.MEMORY}.status.*", title="status of a user", queue=queue, max_workers=at_once)
+    async def on_user_status(request: UserStatusRequest) -> StatusReply:
         """Count what is stored for one user."""
-        check_user(user, request.user_id)
+        check_user(request.user_id)
         return await handler.status(request.user_id, store=store, vectors=vectors, enriches=enriches)
 
     @router.subscriber(subjects.STATUS, title="status", queue=queue, max_workers=at_once)

@@ -5,9 +5,6 @@ memory.v1.retrieve.<user> ◄──► retrieve
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from faststream import Path
 from faststream.nats import NatsRouter
 
 from contracts import subjects
@@ -17,8 +14,6 @@ from services.retrieve.recorder import ScoreRecorder
 from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, Service
 from services.shared.requests import check_user
-
-User = Annotated[str, Path()]
 
 
 async def build(host: Host) -> Service:
@@ -36,11 +31,11 @@ async def build(host: Host) -> Service:
     router = NatsRouter()
 
     @router.subscriber(
-        f"{subjects.RETRIEVE}.{{user}}", queue="retrieve", max_workers=settings.max_concurrency, title="retrieve"
+        f"{subjects.RETRIEVE}.*", queue="retrieve", max_workers=settings.max_concurrency, title="retrieve"
     )
-    async def on_retrieve(request: RetrieveRequest, user: User) -> RetrieveReply:
+    async def on_retrieve(request: RetrieveRequest) -> RetrieveReply:
         """Answer with the memories that matter now."""
-        check_user(user, request.user_id)
+        check_user(request.user_id)
         reply = await retriever.retrieve(request)
         recorder.note(reply)
         return reply

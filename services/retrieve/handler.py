@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from contracts.ports import Embedder, Filters, Scope, TextStore, TokenCounter, Unavailable, Vector, VectorStore
@@ -24,7 +24,7 @@ from services.shared.core.relevance import Candidate, blend, context_cosine, cos
 from services.shared.core.scoring import Ranked, Weights, contenders, rank
 
 _REACH = 2  # turns before and after whose meaning counts for an entry
-_POOL = 2  # how many times the limit is diversified over
+_POOL = 1.5  # how many times the limit is diversified over
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,8 @@ class Retriever:
         filters = filters_of(request, now)
         legs = await self._search(request, scope, filters)
         fused = self._fuse(legs)
-        ids = list(fused)[: self.settings.candidates]
-        around = await self._around(scope, ids, legs)
-        found = self._relevant([describe(i, legs, fused[i], around.get(i, {})) for i in ids], request)
+        candidates = await self._candidates(scope, legs, fused)
+        found = self._relevant(candidates, request)
         entries, stored = await asyncio.gather(
             self._contenders(found, request.limit), self._vectors_of_best(scope, found, request.limit, legs)
         )
@@ -79,7 +78,7 @@ class Retriever:
             store=self.store,
             vectors=self.vectors,
             embedder=self.embedder,
-            limits=(self.settings.candidates, self.settings.semantic_depth),
+            limits=(self.settings.lexical_depth, self.settings.semantic_depth),
             patience=self.settings.leg_timeout_seconds,
         )
         if "lexical" in legs.degraded and legs.query_vector is None:
@@ -93,42 +92,62 @@ class Retriever:
             k=self.settings.rrf_k,
         )
 
-    async def _around(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, dict[int, float]]:
-        """For each entry the cosines of itself (distance 0) and its neighbours with the query.
+    async def _candidates(self, scope: Scope, legs: Legs, fused: Mapping[str, float]) -> list[Candidate]:
+        """The best of the fused ranking with all that is known about them; the first ones also with context."""
+        ids = list(fused)[: self.settings.candidates]
+        if self.vectors is None or legs.query_vector is None:
+            return [describe(i, legs, fused[i], None) for i in ids]
+        cosines, neighbours = await asyncio.gather(
+            self._cosines(scope, ids, legs, self.vectors, legs.query_vector),
+            self.store.neighbours(ids[: self.settings.with_context], reach=_REACH),
+        )
+        plain = [describe(i, legs, fused[i], cosines.get(i)) for i in ids]
+        return [self._in_context(candidate, neighbours.get(candidate.id), cosines, legs) for candidate in plain]
 
-        A neighbour that the semantic leg did not reach is counted as near as the last one that it did.
-        """
-        if self.vectors is None or legs.query_vector is None or not ids:
-            return {}
+    async def _cosines(
+        self, scope: Scope, ids: Sequence[str], legs: Legs, vectors: VectorStore, query: Vector
+    ) -> dict[str, float]:
+        """The cosines that the semantic leg brought, and those of the candidates that it did not reach."""
         known = {hit.id: hit.cosine for hit in legs.semantic}
-        unknown = [i for i in ids if i not in known]
         try:
-            neighbours, cosines = await asyncio.gather(
-                self.store.neighbours(ids, reach=_REACH), self.vectors.cosines(scope, unknown, legs.query_vector)
-            )
+            return known | await vectors.cosines(scope, [i for i in ids if i not in known], query)
         except Unavailable:
-            return {}
-        reached_all = len(known) < self.settings.semantic_depth
-        beyond = None if reached_all else min(known.values(), default=None)
-        return {i: _cosines_around(i, neighbours.get(i, {}), known | cosines, beyond) for i in ids}
+            return known
+
+    def _in_context(
+        self, candidate: Candidate, near: Mapping[int, str] | None, cosines: Mapping[str, float], legs: Legs
+    ) -> Candidate:
+        """The candidate with its cosine smoothed over its neighbours.
+
+        A neighbour that the semantic leg did not reach is taken to be as near as the last one that it did.
+        """
+        if candidate.cosine is None or near is None:
+            return candidate
+        reached_all = len(legs.semantic) < self.settings.semantic_depth
+        beyond = None if reached_all else legs.semantic[-1].cosine
+        around = {distance: cosines.get(i, beyond) for distance, i in near.items()}
+        known = {distance: cosine for distance, cosine in around.items() if cosine is not None}
+        return replace(candidate, cosine_context=context_cosine({0: candidate.cosine, **known}))
 
     def _relevant(self, candidates: Sequence[Candidate], request: RetrieveRequest) -> list[tuple[Candidate, float]]:
         """The candidates that are relevant enough, with their relevance."""
-        measure = blend if self.settings.relevance == "blend" else cosine_only
         least = self.settings.min_score if request.min_score is None else request.min_score
-        pairs = zip(candidates, measure(candidates), strict=True)
+        pairs = zip(candidates, self._measure(candidates), strict=True)
         return [(candidate, relevance) for candidate, relevance in pairs if relevance >= least]
+
+    def _measure(self, candidates: Sequence[Candidate]) -> list[float]:
+        return blend(candidates) if self.settings.relevance == "blend" else cosine_only(candidates)
 
     async def _contenders(self, found: Sequence[tuple[Candidate, float]], limit: int) -> dict[str, Entry]:
         """The entries of those that recency and importance can still bring among the best."""
-        best = contenders([relevance for _, relevance in found], self._weights, limit * _POOL)
+        best = contenders([relevance for _, relevance in found], self._weights, round(limit * _POOL))
         return await self.store.entries([found[index][0].id for index in best])
 
     def _diversify(
         self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, Vector], limit: int
     ) -> list[Ranked]:
         """The best `limit`, near-copies of better ones moved back (maximal marginal relevance)."""
-        pool = ranked[: limit * _POOL]
+        pool = ranked[: round(limit * _POOL)]
         if len(pool) < 2 or self.settings.mmr_lambda >= 1.0:
             return list(pool[:limit])
         ids = [item.candidate.id for item in pool]
@@ -146,7 +165,7 @@ class Retriever:
         """The vectors of the most relevant: those that may have to be told apart."""
         if self.vectors is None or "semantic" in legs.degraded or self.settings.mmr_lambda >= 1.0:
             return {}
-        best = sorted(found, key=lambda pair: -pair[1])[: limit * _POOL]
+        best = sorted(found, key=lambda pair: -pair[1])[: round(limit * _POOL)]
         try:
             return await self.vectors.vectors(scope, [candidate.id for candidate, _ in best])
         except Unavailable:
@@ -169,10 +188,9 @@ def _passes(entry: Entry, filters: Filters) -> bool:
     )
 
 
-def describe(entry_id: str, legs: Legs, rrf: float, around: Mapping[int, float]) -> Candidate:
-    """Everything the ranking may look at, for one candidate."""
+def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None) -> Candidate:
+    """What the legs say about one candidate."""
     lexical, semantic = legs.lexical_by_id.get(entry_id), legs.semantic_by_id.get(entry_id)
-    cosine = around.get(0, semantic[1].cosine if semantic else None)
     return Candidate(
         id=entry_id,
         lexical_rank=lexical[0] if lexical else None,
@@ -182,15 +200,7 @@ def describe(entry_id: str, legs: Legs, rrf: float, around: Mapping[int, float])
         bm25_turn=lexical[1].turn_score if lexical else None,
         coverage=lexical[1].coverage if lexical else None,
         cosine=cosine,
-        cosine_context=context_cosine({**around, 0: cosine}) if cosine is not None else None,
     )
-
-
-def _cosines_around(
-    entry_id: str, near: Mapping[int, str], cosines: Mapping[str, float], beyond: float | None
-) -> dict[int, float]:
-    around = {distance: cosines.get(i, beyond) for distance, i in near.items()}
-    return {d: cosine for d, cosine in {**around, 0: cosines.get(entry_id)}.items() if cosine is not None}
 
 
 def filters_of(request: RetrieveRequest, now: datetime) -> Filters:

@@ -11,7 +11,7 @@ from contracts.v1.retrieval import RetrieveReply
 
 log = logging.getLogger(__name__)
 
-_PERIOD = 2.0
+_PERIOD = 10.0
 _MOST_WAITING = 10_000
 
 

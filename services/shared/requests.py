@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from contextvars import ContextVar
 from typing import Any
 
 from fast_depends.exceptions import ValidationError as DependsValidationError
@@ -25,13 +26,16 @@ _LONGEST_DEADLINE = 60.0
 _LONGEST_DETAIL = 500
 
 
-def check_user(token: str, user_id: str) -> None:
-    """The user in the body must be the user in the subject.
+_subject: ContextVar[str] = ContextVar("subject")
+
+
+def check_user(user_id: str) -> None:
+    """The user in the body of the request under way must be the user in its subject.
 
     Raises:
         Rejected: it is not.
     """
-    if token != subjects.user_token(user_id):
+    if _subject.get().rpartition(".")[2] != subjects.user_token(user_id):
         raise Rejected("user_mismatch", "the user_id in the body is not the user in the subject")
 
 
@@ -78,7 +82,9 @@ class Answering(BaseMiddleware):
 
     async def consume_scope(self, call_next: Any, msg: StreamMessage[Any]) -> Any:
         started = time.perf_counter()
-        name, outcome = _name_of(msg), "ok"
+        subject = str(msg.raw_message.subject)
+        _subject.set(subject)
+        name, outcome = ".".join(subject.split(".")[2:-1]), "ok"
         try:
             left = seconds_left(msg.headers)
             if left <= 0:
@@ -91,9 +97,3 @@ class Answering(BaseMiddleware):
             return ErrorReply(error=info)
         finally:
             telemetry.REQUEST_SECONDS.labels(name, outcome).observe(time.perf_counter() - started)
-
-
-def _name_of(msg: StreamMessage[Any]) -> str:
-    """The request without the user: `retrieve`, `entries.create`. Only what a subscriber declared comes here."""
-    tokens = str(getattr(msg.raw_message, "subject", "")).split(".")
-    return ".".join(tokens[2:-1]) or "unknown"

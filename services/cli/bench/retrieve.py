@@ -36,6 +36,7 @@ from services.dedupe.handler import candidate_entry
 from services.embed.handler import TURN
 from services.ingest.handler import place_in_sessions, propose
 from services.ingest.settings import IngestSettings
+from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, check_identity, open_embedder_of
 from services.shared.client import memory_client
 from services.shared.settings import Settings
@@ -134,14 +135,14 @@ def _finished(entry: Entry) -> Entry:
 async def _engines_alone(
     alone: Alone, questions: list[str], store: TextStore, vectors: VectorStore, embedder: Embedder
 ) -> None:
-    scope, filters = Scope(_USER), Filters()
+    scope, filters, knobs = Scope(_USER), Filters(), RetrieveSettings()
     for question in questions:
         started = time.perf_counter()
         vector = (await embedder.embed([question]))[0]
         embedded = time.perf_counter()
-        await store.search(scope, question, limit=100, filters=filters)
+        await store.search(scope, question, limit=knobs.lexical_depth, filters=filters)
         searched = time.perf_counter()
-        await vectors.search(scope, vector, limit=100, filters=filters)
+        await vectors.search(scope, vector, limit=knobs.semantic_depth, filters=filters)
         finished = time.perf_counter()
         alone.embedding.append((embedded - started) * 1000)
         alone.lexical.append((searched - embedded) * 1000)

@@ -63,16 +63,16 @@ class Talk:
         said = f" {pick(_LINKS)} ".join(clauses)
         return f"{pick(_OPENERS)} {said}{pick('.!?.')}"
 
-    def turns(self, count: int, *, users: int = 1) -> Iterator[Turn]:
+    def turns(self, count: int, *, users: int = 1, name: str = "bench") -> Iterator[Turn]:
         """Turns of several users in conversations of 40, half a minute apart."""
         for number in range(count):
             user, place = number % users, number // users
             conversation, position = divmod(place, 40)
             yield Turn(
-                user_id=f"bench-{user}",
+                user_id=f"{name}-{user}",
                 role="user" if position % 2 == 0 else "assistant",
                 text=self.sentence(),
-                turn_id=f"bench-{number}",
+                turn_id=f"{name}-{number}",
                 conversation_id=f"talk-{conversation}",
                 created_at=_START + timedelta(hours=7 * conversation, seconds=30 * position),
             )

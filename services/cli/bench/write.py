@@ -36,6 +36,7 @@ EPILOG = """Examples:\n
   memorybus bench write --embedder none --ner none --sync interval
 """
 _ALONE = 512  # texts for measuring a model alone
+_WARM_UP = 64  # turns of another user, so that models are loaded before the clock starts
 
 
 @dataclass(slots=True)
@@ -79,8 +80,11 @@ async def _bench(settings: Settings, *, turns: int, users: int, in_flight: int, 
             up = await process.__aenter__()
         try:
             async with memory_client(up.nats) as client:
+                with out.status("waiting until every stage is warm ..."):
+                    await _end_to_end(client, list(Talk(seed=41).turns(_WARM_UP, name="warm-up")), in_flight, before=0)
                 with out.status(f"publishing {turns} turns ..."):
-                    rate = await _end_to_end(client, turns, users, in_flight)
+                    batch = list(Talk(seed=5).turns(turns, users=users))
+                    rate = await _end_to_end(client, batch, in_flight, before=_WARM_UP)
                 stages = await _stages(up)
                 with out.status("measuring latency on the idle pipeline ..."):
                     words, meaning = await _latencies(client, probes, with_vectors=settings.embedder != "none")
@@ -135,13 +139,12 @@ async def _bus_alone(settings: Settings, folder: Path, turns: int, users: int, i
         await server.stop()
 
 
-async def _end_to_end(client: MemoryClient, turns: int, users: int, in_flight: int) -> float:
+async def _end_to_end(client: MemoryClient, batch: list[Turn], in_flight: int, *, before: int) -> float:
     """Turns per second from the first publish until the last is stored, enriched and embedded."""
-    batch = list(Talk(seed=5).turns(turns, users=users))
     started = time.perf_counter()
     await client.publish_all(batch, in_flight=in_flight)
-    await _until_digested(client, turns)
-    return turns / (time.perf_counter() - started)
+    await _until_digested(client, before + len(batch))
+    return len(batch) / (time.perf_counter() - started)
 
 
 async def _until_digested(client: MemoryClient, turns: int) -> None:
