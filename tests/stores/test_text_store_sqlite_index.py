@@ -78,9 +78,9 @@ async def test_scores_are_those_of_the_formula(store: SqliteTextStore, sessions:
         if scores[0] > 0
     }
     hits = await store.search(Scope(user), query, limit=100, filters=Filters())
-    assert {hit.id: (hit.score, hit.turn_score, hit.coverage) for hit in hits} == {
-        id_: pytest.approx(scores, abs=1e-8) for id_, scores in expected.items()
-    }
+    found = {hit.id: (hit.score, hit.turn_score, hit.coverage) for hit in hits}
+    assert found == {id_: pytest.approx(expected[id_], abs=1e-8) for id_ in found}
+    assert {id_ for id_, scores in expected.items() if scores[1] > 0} <= found.keys()  # turns with words of their own
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
 

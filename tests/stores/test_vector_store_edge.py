@@ -199,14 +199,10 @@ async def test_writes_are_flushed_now_and_then(store: EdgeVectorStore, monkeypat
     assert await store.count() == 60
 
 
-async def test_a_point_of_another_scope_is_dropped_on_the_way_out(
-    store: EdgeVectorStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_vectors_of_another_scope_are_not_given_out(store: EdgeVectorStore) -> None:
     await store.upsert(points(0, 1))
-    monkeypatch.setattr(store_module, "search_filter", lambda *_: qdrant_edge.Filter(must=[]))
-    assert await nearest(store, 0) == entry_id(0)
-    assert await store.search(Scope("u2"), vector(0), limit=9, filters=Filters()) == []
-    assert await store.cosines(Scope("u2"), [entry_id(0)], vector(0)) == {}
+    assert set(await store.vectors(SCOPE, [entry_id(0)])) == {entry_id(0)}
+    assert await store.vectors(Scope("u2"), [entry_id(0)]) == {}
 
 
 class Panic(BaseException):

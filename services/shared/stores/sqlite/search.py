@@ -54,7 +54,7 @@ class _Scored:
 def search(
     connection: sqlite3.Connection, scope: Scope, query: str, *, limit: int, filters: Filters
 ) -> list[LexicalHit]:
-    """The active entries of the scope that, or whose neighbours, share words with the query; best first.
+    """The active entries of the scope that share words with the query, and neighbours of those; best first.
 
     Equal scores are ordered by time, the newest first, then by id.
     """

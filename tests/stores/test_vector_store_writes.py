@@ -1,0 +1,141 @@
+"""What every vector store promises of storing and removing, whichever engine is behind it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.ports import Filters, Scope, Unavailable, Vector, VectorStore
+from tests.stores.vector_builders import DIMENSIONS, Opener, a_point, found, ids, newer, towards
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_removing_twice_or_the_unknown_is_no_error(store: VectorStore, scope: Scope) -> None:
+    kept, gone = a_point(scope, towards(1)), a_point(scope, towards(1))
+    await store.upsert([kept, gone])
+    await store.remove([gone.entry.id])
+    await store.remove([gone.entry.id, str(uuid4()), "no uuid at all"])
+    assert await found(store, scope) == [kept.entry.id]
+    assert await store.count(scope.user_id) == 1
+
+
+async def test_storing_the_same_point_again_changes_nothing(store: VectorStore, scope: Scope) -> None:
+    point = a_point(scope, towards(1))
+    await store.upsert([point, point])
+    await store.upsert([point])
+    assert await found(store, scope) == [point.entry.id]
+    assert await store.count(scope.user_id) == 1
+
+
+async def test_the_same_version_may_replace_its_vector(store: VectorStore, scope: Scope) -> None:
+    point = a_point(scope, towards(0, 1), version=4)
+    await store.upsert([point])
+    await store.upsert([newer(point, towards(1))])
+    assert await store.cosines(scope, ids([point]), towards(1)) == pytest.approx({point.entry.id: 1}, abs=2e-3)
+
+
+async def test_an_older_version_never_replaces_a_newer_one(store: VectorStore, scope: Scope) -> None:
+    present = a_point(scope, towards(1), version=2, tags=("new",))
+    older = newer(present, towards(0, 1), version=1, tags=("old",))
+    unknown = a_point(scope, towards(1), version=1)
+    await store.upsert([present])
+    await store.upsert([older, unknown])
+    assert set(await found(store, scope)) == {present.entry.id, unknown.entry.id}
+    assert await found(store, scope, Filters(tags=("old",))) == []
+    assert await store.cosines(scope, ids([present]), towards(1)) == pytest.approx({present.entry.id: 1}, abs=2e-3)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=6),
+        min_size=1,
+        max_size=8,
+    )
+)
+async def test_the_highest_version_wins_in_whatever_order_and_batches(
+    store: VectorStore, steps: list[list[tuple[int, int]]]
+) -> None:
+    """Each step is a batch of (which entry, version); an empty one removes the first entry."""
+    scope = Scope(f"user-{uuid4()}")
+    points = [a_point(scope, towards(1)) for _ in range(4)]
+    expected: dict[str, int] = {}
+    for step in steps:
+        await store.upsert([newer(points[which], towards(1, version), version=version) for which, version in step])
+        for which, version in step:
+            expected[ids(points)[which]] = max(version, expected.get(ids(points)[which], 0))
+        if not step:
+            await store.remove(ids(points)[:1])
+            expected.pop(ids(points)[0], None)
+    stored = await store.vectors(scope, ids(points))
+    assert {key: round(float(vector[1] / vector[0])) for key, vector in stored.items()} == expected
+    assert await store.count(scope.user_id) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("fields", "vector"),
+    [
+        ({"id": "not-a-uuid"}, towards(1)),
+        ({"id": str(uuid4()).upper()}, towards(1)),
+        ({}, towards(1)[:-1]),
+        ({}, np.full(DIMENSIONS, np.nan, dtype=np.float32)),
+    ],
+    ids=["no uuid", "no canonical uuid", "too short", "not a number"],
+)
+async def test_a_bad_point_is_refused_and_its_batch_leaves_no_trace(
+    store: VectorStore, scope: Scope, fields: dict[str, Any], vector: Vector
+) -> None:
+    good = a_point(scope, towards(1))
+    with pytest.raises(ValueError, match=r"UUID|shape|finite"):
+        await store.upsert([good, a_point(scope, vector, **fields)])
+    assert await found(store, scope) == []
+    await store.upsert([good])
+    assert await found(store, scope) == [good.entry.id]
+
+
+async def test_a_bad_question_is_refused(store: VectorStore, scope: Scope) -> None:
+    with pytest.raises(ValueError, match="shape"):
+        await store.search(scope, towards(1)[:-1], limit=1, filters=Filters())
+    with pytest.raises(ValueError, match="finite"):
+        await store.cosines(scope, [str(uuid4())], np.full(DIMENSIONS, np.inf, dtype=np.float32))
+
+
+async def test_concurrent_writes_and_searches_all_come_through(store: VectorStore, scope: Scope) -> None:
+    points = [a_point(scope, towards(1, i)) for i in range(200)]
+    batches = [points[i : i + 10] for i in range(0, 200, 10)]
+    await asyncio.gather(*(store.upsert(batch) for batch in batches), *(found(store, scope) for _ in range(20)))
+    assert set(await found(store, scope, limit=500)) == set(ids(points))
+
+
+async def test_points_and_removals_are_there_after_a_reopening(opener: Opener, tmp_path: Path, scope: Scope) -> None:
+    first = await opener(tmp_path)
+    points = [a_point(scope, towards(1, i), version=3, tags=("kept",)) for i in range(5)]
+    await first.upsert(points)
+    await first.remove(ids(points)[:1])
+    assert await first.count() == 4
+    await first.close()
+
+    second = await opener(tmp_path)
+    assert await found(second, scope, Filters(tags=("kept",))) == ids(points)[1:]
+    await second.upsert([newer(points[1], towards(0, 1), version=2, tags=())])
+    assert await found(second, scope, Filters(tags=("kept",))) == ids(points)[1:]
+    await second.close()
+
+
+async def test_a_closed_store_is_unavailable_and_closes_twice(opener: Opener, tmp_path: Path, scope: Scope) -> None:
+    store = await opener(tmp_path)
+    await store.ping()
+    await store.close()
+    await store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await store.ping()
+    with pytest.raises(Unavailable, match="closed"):
+        await found(store, scope)
