@@ -24,6 +24,7 @@ from services.shared.requests import Answering
 from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
+from services.shared.tasks import end
 from services.shared.tokens import Cl100kCounter
 from services.shared.worker import Stage, Worker
 
@@ -89,9 +90,7 @@ class Host:
         """Hear no new requests, finish what is under way, give back the rest, close the adapters."""
         await self._stop_hearing()
         await asyncio.gather(*(worker.stop() for worker in self.workers))
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
+        await end(self._background)
         await self.broker.stop()
         await self._stack.aclose()
 

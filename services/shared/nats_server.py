@@ -17,6 +17,7 @@ from pathlib import Path
 
 from services.shared.failures import backoff
 from services.shared.settings import SyncMode
+from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -104,8 +105,7 @@ class NatsServer:
     async def stop(self) -> None:
         """End the server and wait until its files are closed."""
         if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+            await end([self._watch])
         process = self._process
         if process is None or process.returncode is not None:
             return

@@ -23,6 +23,7 @@ from services.shared.bus import Bus
 from services.shared.failures import MAX_ATTEMPTS, attempts_of, backoff, dead_letter, is_permanent, reason_of
 from services.shared.provisioning import ACK_WAIT
 from services.shared.pull import PullConsumer
+from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -89,9 +90,7 @@ class Worker(Generic[M]):
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self._idle.wait()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end(self._tasks)
         if not self._bus.client.is_closed:
             await self._settle_all(self._pull.held, lambda msg: msg.nak())
 

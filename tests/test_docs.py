@@ -1,0 +1,52 @@
+"""The README tells the truth: what it names exists, what it generates is fresh, and its example runs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from contracts.flow import FLOW
+from scripts.generate import readme
+from services.cli.bench.process import up_process
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text()
+
+
+def test_generated_tables_are_fresh() -> None:
+    assert readme() == README, "run .venv/bin/python scripts/generate.py"
+
+
+def test_nothing_is_left_to_fill_in() -> None:
+    assert "<!-- demo -->" not in README
+    assert "<!-- measured -->" not in README
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(scripts/[\w.]+)", README))))
+def test_scripts_that_are_named_exist(name: str) -> None:
+    assert (ROOT / name).exists()
+
+
+@pytest.mark.parametrize("step", FLOW, ids=lambda step: step.service)
+def test_every_service_explains_itself(step: object) -> None:
+    service = getattr(step, "service")  # noqa: B009 - parametrized over the flow table
+    text = (ROOT / "services" / service / "README.md").read_text()
+    assert text.startswith(f"# {service}\n")
+
+
+async def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    async with up_process(tmp_path / "data", ("--embedder", "none", "--ner", "none")) as up:
+        example = tmp_path / "example.py"
+        example.write_text(code.replace("nats://127.0.0.1:4222", up.nats))
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(example), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        said, _ = await asyncio.wait_for(process.communicate(), 30)
+    assert process.returncode == 0, said.decode()
+    assert "kept as number 1" in said.decode()
+    assert "I prefer uv over pip" in said.decode()
