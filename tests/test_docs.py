@@ -40,7 +40,7 @@ def test_every_service_explains_itself(step: object) -> None:
 
 async def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    async with up_process(tmp_path / "data", ("--embedder", "none", "--ner", "none")) as up:
+    async with up_process(tmp_path / "data", ("--ner", "none")) as up:
         example = tmp_path / "example.py"
         example.write_text(code.replace("nats://127.0.0.1:4222", up.nats))
         process = await asyncio.create_subprocess_exec(
