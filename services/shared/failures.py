@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from pydantic import ValidationError
 
 from contracts.v1.dead import DeadLetter
-from services.shared.errors import Poison
+from services.shared.errors import Poison, in_words
 
 MAX_ATTEMPTS = 5
 _LONGEST_REASON = 2000
@@ -35,8 +35,7 @@ def backoff(attempt: int, *, base: float = 0.1, longest: float = 10.0) -> float:
 def reason_of(error: Exception) -> str:
     """The error in words that help who reads the dead letter; a validation error without the offending text."""
     if isinstance(error, ValidationError):
-        parts = [f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors(include_input=False)]
-        return "; ".join(parts)[:_LONGEST_REASON]
+        return in_words(error)[:_LONGEST_REASON]
     return f"{error}"[:_LONGEST_REASON] or type(error).__name__
 
 

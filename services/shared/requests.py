@@ -17,7 +17,7 @@ from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
 from contracts.ports import Unavailable
 from services.shared import telemetry
-from services.shared.errors import Rejected
+from services.shared.errors import Rejected, in_words
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ def error_info(error: Exception) -> ErrorInfo:
         case Rejected():
             return error.info
         case ValidationError():
-            return ErrorInfo(code="invalid_request", message=_details(error))
+            return ErrorInfo(code="invalid_request", message=in_words(error)[:_LONGEST_DETAIL])
         case DependsValidationError():
             return ErrorInfo(code="invalid_request", message=str(error)[:_LONGEST_DETAIL])
         case TimeoutError():
@@ -54,11 +54,6 @@ def error_info(error: Exception) -> ErrorInfo:
             return ErrorInfo(code="unavailable", message=str(error)[:_LONGEST_DETAIL], retryable=True)
     log.error("request_failed", exc_info=error)
     return ErrorInfo(code="internal", message="unexpected error; the service's log has it", retryable=True)
-
-
-def _details(error: ValidationError) -> str:
-    parts = [f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors(include_input=False)]
-    return "; ".join(parts)[:_LONGEST_DETAIL]
 
 
 def seconds_left(headers: dict[str, Any] | None) -> float:
