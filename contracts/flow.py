@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -29,14 +30,40 @@ from contracts.v1.entries import (
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 
+Q = TypeVar("Q", bound=BaseModel)
+R = TypeVar("R", bound=BaseModel)
+
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A request that a service answers."""
+class Answer(Generic[Q, R]):
+    """A request that a service answers. `<user>` in the subject stands for a user's token."""
 
     subject: str
-    request: type[BaseModel]
-    reply: type[BaseModel]
+    request: type[Q]
+    reply: type[R]
+
+    @property
+    def name(self) -> str:
+        """What is asked for, and not whose: `entries.create`."""
+        return self.subject.removesuffix(".<user>").split(".", 2)[2]
+
+    @property
+    def pattern(self) -> str:
+        """What to subscribe to: the subject of every user."""
+        return self.subject.replace("<user>", "*")
+
+    @property
+    def is_of_one_user(self) -> bool:
+        """Whether the subject names a user, whom the body must name too."""
+        return self.subject.endswith(".<user>")
+
+
+RETRIEVE = Answer(f"{subjects.RETRIEVE}.<user>", RetrieveRequest, RetrieveReply)
+CREATE = Answer(f"{subjects.ENTRIES}.create.<user>", CreateRequest, EntryReply)
+GET = Answer(f"{subjects.ENTRIES}.get.<user>", GetRequest, EntryReply)
+LIST = Answer(f"{subjects.ENTRIES}.list.<user>", ListRequest, ListReply)
+USER_STATUS = Answer(f"{subjects.MEMORY}.status.<user>", UserStatusRequest, StatusReply)
+STATUS = Answer(subjects.STATUS, StatusRequest, StatusReply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +75,7 @@ class Step:
     keeps: str
     hears: tuple[str, type[BaseModel]] | None = None
     says: tuple[type[EntryEvent], ...] = ()
-    answers: tuple[Answer, ...] = field(default=())
+    answers: tuple[Answer[Any, Any], ...] = field(default=())
 
 
 FLOW = (
@@ -84,19 +111,13 @@ FLOW = (
         "retrieve",
         "answers what matters now",
         "last scores",
-        answers=(Answer(f"{subjects.RETRIEVE}.<user>", RetrieveRequest, RetrieveReply),),
+        answers=(RETRIEVE,),
     ),
     Step(
         "curate",
         "creates, shows, lists and counts entries; sets stuck work going again",
         "nothing of its own",
-        answers=(
-            Answer(f"{subjects.ENTRIES}.create.<user>", CreateRequest, EntryReply),
-            Answer(f"{subjects.ENTRIES}.get.<user>", GetRequest, EntryReply),
-            Answer(f"{subjects.ENTRIES}.list.<user>", ListRequest, ListReply),
-            Answer(f"{subjects.MEMORY}.status.<user>", UserStatusRequest, StatusReply),
-            Answer(subjects.STATUS, StatusRequest, StatusReply),
-        ),
+        answers=(CREATE, GET, LIST, USER_STATUS, STATUS),
     ),
     Step("gateway", "health, metrics and this documentation over HTTP", "nothing"),
 )

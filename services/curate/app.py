@@ -10,9 +10,7 @@ from __future__ import annotations
 import asyncio
 from datetime import timedelta
 
-from faststream.nats import NatsRouter
-
-from contracts import subjects
+from contracts import flow, subjects
 from contracts.ports import Stuck
 from contracts.v1.commands import (
     CreateRequest,
@@ -28,7 +26,7 @@ from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, Entry
 from services.curate import handler
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
-from services.shared.requests import check_user
+from services.shared.requests import Answering
 
 _STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
     (subjects.DEDUPE, "undecided", EntryProposed),
@@ -43,37 +41,22 @@ async def build(host: Host) -> Service:
     store, vectors = await host.text_store(), await host.vector_store()
     enriches = host.settings.ner != "none"
     done_here = {"undecided"} | ({"unenriched"} if enriches else set()) | ({"unembedded"} if vectors else set())
-    router = NatsRouter()
-    queue, at_once = "curate", settings.max_concurrency
+    at_once = settings.max_concurrency
 
-    @router.subscriber(f"{subjects.ENTRIES}.create.*", title="create", queue=queue, max_workers=at_once)
-    async def on_create(request: CreateRequest) -> EntryReply:
-        """Remember a text; the reply has the entry, or the one that already says the same."""
-        check_user(request.user_id)
+    async def create(request: CreateRequest) -> EntryReply:
         longest = host.settings.max_text_bytes
         return await handler.create(request, store=store, publisher=host.bus, longest=longest)
 
-    @router.subscriber(f"{subjects.ENTRIES}.get.*", title="get", queue=queue, max_workers=at_once)
-    async def on_get(request: GetRequest) -> EntryReply:
-        """Show one entry."""
-        check_user(request.user_id)
+    async def get(request: GetRequest) -> EntryReply:
         return await handler.get(request, store=store)
 
-    @router.subscriber(f"{subjects.ENTRIES}.list.*", title="list", queue=queue, max_workers=at_once)
-    async def on_list(request: ListRequest) -> ListReply:
-        """Page through the entries."""
-        check_user(request.user_id)
+    async def list_entries(request: ListRequest) -> ListReply:
         return await handler.list_entries(request, store=store)
 
-    @router.subscriber(f"{subjects.MEMORY}.status.*", title="status of a user", queue=queue, max_workers=at_once)
-    async def on_user_status(request: UserStatusRequest) -> StatusReply:
-        """Count what is stored for one user."""
-        check_user(request.user_id)
+    async def user_status(request: UserStatusRequest) -> StatusReply:
         return await handler.status(request.user_id, store=store, vectors=vectors, enriches=enriches)
 
-    @router.subscriber(subjects.STATUS, title="status", queue=queue, max_workers=at_once)
-    async def on_status(request: StatusRequest) -> StatusReply:
-        """Count what is stored over all users."""
+    async def status(_: StatusRequest) -> StatusReply:
         return await handler.status(None, store=store, vectors=vectors, enriches=enriches)
 
     async def keep_going() -> None:
@@ -85,4 +68,11 @@ async def build(host: Host) -> Service:
                     await host.bus.publish_events(events)
             await asyncio.sleep(settings.resume_every_seconds)
 
-    return Service("curate", router=router, background=(keep_going,))
+    answers = (
+        Answering(flow.CREATE, create, at_once),
+        Answering(flow.GET, get, at_once),
+        Answering(flow.LIST, list_entries, at_once),
+        Answering(flow.USER_STATUS, user_status, at_once),
+        Answering(flow.STATUS, status, at_once),
+    )
+    return Service("curate", answers=answers, background=(keep_going,))

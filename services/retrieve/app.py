@@ -5,15 +5,13 @@ memory.v1.retrieve.<user> ◄──► retrieve
 
 from __future__ import annotations
 
-from faststream.nats import NatsRouter
-
-from contracts import subjects
+from contracts import flow
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.handler import Retriever
 from services.retrieve.recorder import ScoreRecorder
 from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, Service
-from services.shared.requests import check_user
+from services.shared.requests import Answering
 
 
 async def build(host: Host) -> Service:
@@ -28,16 +26,11 @@ async def build(host: Host) -> Service:
         counter=host.token_counter(),
         settings=settings,
     )
-    router = NatsRouter()
 
-    @router.subscriber(
-        f"{subjects.RETRIEVE}.*", queue="retrieve", max_workers=settings.max_concurrency, title="retrieve"
-    )
-    async def on_retrieve(request: RetrieveRequest) -> RetrieveReply:
-        """Answer with the memories that matter now."""
-        check_user(request.user_id)
+    async def retrieve(request: RetrieveRequest) -> RetrieveReply:
         reply = await retriever.retrieve(request)
         recorder.note(reply)
         return reply
 
-    return Service("retrieve", router=router, background=(recorder.run,))
+    answers = (Answering(flow.RETRIEVE, retrieve, settings.max_concurrency),)
+    return Service("retrieve", answers=answers, background=(recorder.run,))

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from faststream.asgi import AsgiFastStream
-from faststream.nats import NatsBroker, NatsRouter
 from nats.aio.client import Client
 
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
 from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
-from services.shared.bus import Bus, connect, connection_options
+from services.shared.bus import Bus, connect
 from services.shared.embedders import open_embedder
 from services.shared.health import Route, health_routes
 from services.shared.provisioning import provision
-from services.shared.requests import Answering
+from services.shared.requests import Answering, Responder
 from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
@@ -37,11 +36,11 @@ class IdentityMismatch(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What one service brings: stages that read the bus, a router that answers requests, work in the background."""
+    """What one service brings: stages that read the bus, requests it answers, pages, work in the background."""
 
     name: str
     stages: tuple[Stage[Any], ...] = ()
-    router: NatsRouter | None = None
+    answers: tuple[Answering[Any, Any], ...] = ()
     routes: tuple[Route, ...] = ()
     background: tuple[Callable[[], Awaitable[None]], ...] = ()
 
@@ -58,27 +57,29 @@ class Host:
 
     def __init__(self, settings: Settings, nats_url: str) -> None:
         self.settings = settings
-        self.broker = NatsBroker(nats_url, middlewares=[Answering], logger=None, **connection_options("memorybus"))
         self.workers: list[Worker[Any]] = []
         self.services: list[Service] = []
         self.bus: Bus
         self._nats_url = nats_url
+        self._responders: list[Responder[Any, Any]] = []
         self._stack = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
         self._opened: dict[str, asyncio.Task[Any]] = {}
 
     async def start(self, builders: list[Builder]) -> None:
         """Connect, open adapters side by side, provision the bus, then start answering and reading."""
-        probe = await connect(self._nats_url, name="memorybus-probe")
-        await probe.close()
-        self.bus = Bus(await self.broker.connect())
+        self.bus = Bus(await connect(self._nats_url, name="memorybus"))
+        self._stack.push_async_callback(self.bus.client.close)
         self._stack.push_async_callback(self.close)
         await provision(self.bus.js, self.settings)
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
-        for service in self.services:
-            if service.router is not None:
-                self.broker.include_router(service.router)
-        await self.broker.start()
+        self._responders = [
+            Responder(self.bus.client, service.name, answering)
+            for service in self.services
+            for answering in service.answers
+        ]
+        for responder in self._responders:
+            await responder.start()
         self.workers = [Worker(stage, self.bus) for service in self.services for stage in service.stages]
         for worker in self.workers:
             await worker.start()
@@ -88,10 +89,9 @@ class Host:
 
     async def stop(self) -> None:
         """Hear no new requests, finish what is under way, give back the rest, close the adapters."""
-        await self._stop_hearing()
+        await asyncio.gather(*(responder.stop() for responder in self._responders))
         await asyncio.gather(*(worker.stop() for worker in self.workers))
         await end(self._background)
-        await self.broker.stop()
         await self._stack.aclose()
 
     @property
@@ -103,16 +103,6 @@ class Host:
         """What this process shows over HTTP: its health, and the pages of its services."""
         pages = [route for service in self.services for route in service.routes]
         return AsgiFastStream(asgi_routes=[*health_routes(self), *pages])
-
-    async def _stop_hearing(self) -> None:
-        """Unsubscribe before anything else: a request routed to a stopping process would never be answered."""
-        for subscriber in self.broker.subscribers:
-            subscription = getattr(subscriber, "subscription", None)
-            if subscription is not None:
-                await subscription.unsubscribe()
-                subscriber.subscription = None  # type: ignore[attr-defined]
-        if self.bus.client.is_connected:
-            await self.bus.client.flush()
 
     async def text_store(self) -> TextStore:
         """The system of record."""

@@ -1,41 +1,127 @@
-"""Requests on the bus: somebody waits, so every one is answered, within the caller's deadline, in one envelope."""
+"""Requests on the bus: somebody waits, so every one is answered, within the caller's deadline, in one envelope.
+
+On plain subscriptions: a message to a coroutine and its result back is all there is to do, and every layer between
+costs a share of the few milliseconds that an answer may take.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic
 
-from fast_depends.exceptions import ValidationError as DependsValidationError
-from faststream import BaseMiddleware
-from faststream.message import StreamMessage
-from pydantic import ValidationError
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.errors import Error as NatsError
+from nats.errors import MaxPayloadError
+from pydantic import BaseModel, ValidationError
 
 from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
+from contracts.flow import Answer, Q, R
 from contracts.ports import Unavailable
 from services.shared import telemetry
 from services.shared.errors import Rejected, in_words
+from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
 
 DEFAULT_DEADLINE = 2.0
 _LONGEST_DEADLINE = 60.0
 _LONGEST_DETAIL = 500
+_MOST_WAITING = 1000
 
 
-_subject: ContextVar[str] = ContextVar("subject")
+@dataclass(frozen=True, slots=True)
+class Answering(Generic[Q, R]):
+    """Who answers a request: `handle`, for at most `at_once` callers at a time, the others wait for their turn."""
+
+    answer: Answer[Q, R]
+    handle: Callable[[Q], Awaitable[R]]
+    at_once: int
 
 
-def check_user(user_id: str) -> None:
-    """The user in the body of the request under way must be the user in its subject.
+class Responder(Generic[Q, R]):
+    """Answers one kind of request. Instances of one service share the work as a queue group."""
+
+    def __init__(self, client: Client, service: str, answering: Answering[Q, R]) -> None:
+        self._client = client
+        self._service = service
+        self._answer = answering.answer
+        self._handle = answering.handle
+        self._turns = asyncio.Semaphore(answering.at_once)
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._subscription: Subscription | None = None
+
+    async def start(self) -> None:
+        """Hear requests from now on."""
+        self._subscription = await self._client.subscribe(
+            self._answer.pattern, queue=self._service, cb=self._on_request
+        )
+
+    async def stop(self, *, patience: float = 10.0) -> None:
+        """Hear no more, and answer what has been heard: a caller whose request was routed here still waits for it."""
+        if self._subscription is not None and self._client.is_connected:
+            with suppress(NatsError, TimeoutError):
+                await self._subscription.drain()  # type: ignore[no-untyped-call]
+        self._subscription = None
+        if self._under_way:
+            await asyncio.wait(self._under_way, timeout=patience)
+        await end(list(self._under_way))
+
+    async def _on_request(self, msg: Msg) -> None:
+        if len(self._under_way) >= _MOST_WAITING:
+            await self._send(msg, ErrorReply(error=_overloaded()))
+            return
+        task = asyncio.create_task(self._serve(msg))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    async def _serve(self, msg: Msg) -> None:
+        started, outcome = time.perf_counter(), "ok"
+        body: Q | None = None
+        try:
+            left = seconds_left(msg.headers)
+            if left <= 0:
+                raise TimeoutError
+            async with asyncio.timeout(left), self._turns:
+                body = self._read(msg)
+                reply: BaseModel = await self._handle(body)
+        except Exception as error:
+            info = error_info(error)
+            outcome, reply = info.code, ErrorReply(error=info, correlation_id=getattr(body, "correlation_id", None))
+        await self._send(msg, reply)
+        telemetry.REQUEST_SECONDS.labels(self._answer.name, outcome).observe(time.perf_counter() - started)
+
+    def _read(self, msg: Msg) -> Q:
+        body = self._answer.request.model_validate_json(msg.data or b"{}")
+        if self._answer.is_of_one_user:
+            check_user(msg.subject, body)
+        return body
+
+    async def _send(self, msg: Msg, reply: BaseModel) -> None:
+        if not msg.reply:
+            return
+        try:
+            await self._client.publish(msg.reply, reply.model_dump_json().encode())
+        except MaxPayloadError:
+            await self._client.publish(msg.reply, ErrorReply(error=_too_large()).model_dump_json().encode())
+        except NatsError as error:
+            log.warning("reply_not_sent", extra={"request": self._answer.name, "cause": repr(error)})
+
+
+def check_user(subject: str, body: BaseModel) -> None:
+    """The user in the body of a request must be the user in its subject.
 
     Raises:
         Rejected: it is not.
     """
-    if _subject.get().rpartition(".")[2] != subjects.user_token(user_id):
+    if subject.rpartition(".")[2] != subjects.user_token(getattr(body, "user_id", "")):
         raise Rejected("user_mismatch", "the user_id in the body is not the user in the subject")
 
 
@@ -46,8 +132,6 @@ def error_info(error: Exception) -> ErrorInfo:
             return error.info
         case ValidationError():
             return ErrorInfo(code="invalid_request", message=in_words(error)[:_LONGEST_DETAIL])
-        case DependsValidationError():
-            return ErrorInfo(code="invalid_request", message=str(error)[:_LONGEST_DETAIL])
         case TimeoutError():
             return ErrorInfo(code="deadline_exceeded", message="no answer within the deadline", retryable=True)
         case Unavailable():
@@ -56,7 +140,7 @@ def error_info(error: Exception) -> ErrorInfo:
     return ErrorInfo(code="internal", message="unexpected error; the service's log has it", retryable=True)
 
 
-def seconds_left(headers: dict[str, Any] | None) -> float:
+def seconds_left(headers: Mapping[str, Any] | None) -> float:
     """Time until the caller's deadline (header `Memory-Deadline`, Unix milliseconds), the default without one.
 
     Raises:
@@ -66,29 +150,15 @@ def seconds_left(headers: dict[str, Any] | None) -> float:
     if raw is None:
         return DEFAULT_DEADLINE
     try:
-        left = float(raw) / 1000 - time.time()
-    except ValueError:
+        left = int(raw) / 1000 - time.time()
+    except (ValueError, OverflowError):
         raise Rejected("invalid_request", f"header {subjects.DEADLINE_HEADER} must be Unix milliseconds") from None
     return min(left, _LONGEST_DEADLINE)
 
 
-class Answering(BaseMiddleware):
-    """Runs a request within its deadline and turns every exception into an error reply."""
+def _overloaded() -> ErrorInfo:
+    return ErrorInfo(code="overloaded", message="too many requests are waiting here; ask again later", retryable=True)
 
-    async def consume_scope(self, call_next: Any, msg: StreamMessage[Any]) -> Any:
-        started = time.perf_counter()
-        subject = str(msg.raw_message.subject)
-        _subject.set(subject)
-        name, outcome = ".".join(subject.split(".")[2:-1]), "ok"
-        try:
-            left = seconds_left(msg.headers)
-            if left <= 0:
-                raise TimeoutError
-            async with asyncio.timeout(left):
-                return await call_next(msg)
-        except Exception as error:
-            info = error_info(error)
-            outcome = info.code
-            return ErrorReply(error=info)
-        finally:
-            telemetry.REQUEST_SECONDS.labels(name, outcome).observe(time.perf_counter() - started)
+
+def _too_large() -> ErrorInfo:
+    return ErrorInfo(code="invalid_request", message="the reply is larger than the bus takes; ask for fewer at a time")
