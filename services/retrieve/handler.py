@@ -153,7 +153,7 @@ class Retriever:
         ids = [item.candidate.id for item in pool]
         tags = [entries[i].tags for i in ids]
         similarity = pairwise_similarity([stored.get(i) for i in ids], tags)
-        totals = [item.scores.total for item in pool]
+        totals = [item.total for item in pool]
         order = maximal_marginal_relevance(
             totals, similarity, lambda_=self.settings.mmr_lambda, limit=limit, shared_tags=tag_counts(tags)
         )

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
@@ -77,13 +77,6 @@ class _Block:
         self.spent += cost
         return True
 
-    def render(self) -> str:
-        by_heading: dict[str, list[str]] = {}
-        for line in self.lines:
-            by_heading.setdefault(line.heading, [line.heading]).append(line.text)
-        body = "\n".join(text for group in by_heading.values() for text in group)
-        return f"{HEAD}{body}\n{TAIL}" if body else ""
-
 
 def assemble(entries: Sequence[Entry], *, token_budget: int, counter: TokenCounter) -> Assembled:
     """The block of the best entries that fit.
@@ -93,17 +86,14 @@ def assemble(entries: Sequence[Entry], *, token_budget: int, counter: TokenCount
     in "…", and is the last. The whole block, frame included, has at most `token_budget` tokens; it is empty when not
     one entry fits.
     """
-    frame = counter.count(HEAD) + counter.count(TAIL)
-    block = _Block(counter, spent=frame)
     topics = _topics(entries)
-    pinned = [entry for entry in entries if entry.pinned]
-    others = [entry for entry in entries if not entry.pinned]
-    _fill(block, pinned, topics, limit=min(token_budget, frame + token_budget // 2))
-    _fill(block, others, topics, limit=token_budget)
-    context, tokens = _rendered(block, token_budget)
-    kept = tuple(line.entry_id for line in block.lines)
-    truncated = len(kept) < len(entries) or any(line.cut for line in block.lines)
-    return Assembled(context, kept, tokens, truncated)
+    lines = [_line(entry, topics) for entry in entries]
+    if not any(entry.pinned for entry in entries):  # mostly all of them fit, and one count is enough
+        context = _render(lines)
+        tokens = counter.count(context)
+        if tokens <= token_budget:
+            return Assembled(context, tuple(line.entry_id for line in lines), tokens, truncated=False)
+    return _selected(entries, topics, token_budget, counter)
 
 
 def snippet(text: str, limit: int) -> str:
@@ -116,11 +106,28 @@ def snippet(text: str, limit: int) -> str:
     return f"{head.rstrip()}…"[: max(limit, 0)]
 
 
+def _selected(entries: Sequence[Entry], topics: Counter[str], token_budget: int, counter: TokenCounter) -> Assembled:
+    frame = counter.count(HEAD) + counter.count(TAIL)
+    block = _Block(counter, spent=frame)
+    pinned = [entry for entry in entries if entry.pinned]
+    others = [entry for entry in entries if not entry.pinned]
+    _fill(block, pinned, topics, limit=min(token_budget, frame + token_budget // 2))
+    _fill(block, others, topics, limit=token_budget)
+    context, tokens = _rendered(block, token_budget)
+    kept = tuple(line.entry_id for line in block.lines)
+    truncated = len(kept) < len(entries) or any(line.cut for line in block.lines)
+    return Assembled(context, kept, tokens, truncated)
+
+
+def _line(entry: Entry, topics: Counter[str]) -> _Line:
+    return _Line(entry.id, _heading(entry, topics), f"{_label(entry)} {_body(entry)}")
+
+
 def _fill(block: _Block, entries: Sequence[Entry], topics: Counter[str], *, limit: int) -> None:
     for entry in entries:
-        heading, label, text = _heading(entry, topics), _label(entry), _body(entry)
-        if not block.place(_Line(entry.id, heading, f"{label} {text}"), limit=limit):
-            _place_cut(block, _Line(entry.id, heading, label), text, limit=limit)
+        line = _line(entry, topics)
+        if not block.place(line, limit=limit):
+            _place_cut(block, replace(line, text=_label(entry)), _body(entry), limit=limit)
             return
 
 
@@ -134,12 +141,20 @@ def _place_cut(block: _Block, bare: _Line, text: str, *, limit: int) -> None:
 def _rendered(block: _Block, budget: int) -> tuple[str, int]:
     """The block as text and its tokens. Counts of lines add up only nearly, so the last lines go until it fits."""
     while block.lines:
-        context = block.render()
+        context = _render(block.lines)
         tokens = block.counter.count(context)
         if tokens <= budget:
             return context, tokens
         block.lines.pop()
     return "", 0
+
+
+def _render(lines: Sequence[_Line]) -> str:
+    by_heading: dict[str, list[str]] = {}
+    for line in lines:
+        by_heading.setdefault(line.heading, [line.heading]).append(line.text)
+    body = "\n".join(text for group in by_heading.values() for text in group)
+    return f"{HEAD}{body}\n{TAIL}" if body else ""
 
 
 def _topics(entries: Sequence[Entry]) -> Counter[str]:

@@ -26,10 +26,25 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate with its scores."""
+    """A candidate with its parts of the tri-score at a moment, and their weighted sum."""
 
     candidate: Candidate
-    scores: Scores
+    relevance: float
+    recency: float
+    importance: float
+    total: float
+    at: datetime
+
+    @property
+    def scores(self) -> Scores:
+        """The scores as they are told and kept."""
+        return Scores(
+            relevance=self.relevance,
+            recency=self.recency,
+            importance=self.importance,
+            total=self.total,
+            computed_at=self.at,
+        )
 
 
 def contenders(relevances: Sequence[float], weights: Weights, size: int) -> list[int]:
@@ -47,17 +62,14 @@ def rank(
     found: Sequence[tuple[Candidate, float]], entries: Mapping[str, Entry], *, weights: Weights, now: datetime
 ) -> list[Ranked]:
     """The candidates, each given with its relevance, by their totals; ties go to the newer, then to the smaller id."""
-    ranked = [
-        Ranked(candidate, tri_score(relevance, entries[candidate.id], weights, now)) for candidate, relevance in found
-    ]
-    return sorted(ranked, key=lambda r: (-r.scores.total, -_time(entries, r), r.candidate.id))
+    ranked = [_ranked(candidate, relevance, entries[candidate.id], weights, now) for candidate, relevance in found]
+    return sorted(ranked, key=lambda r: (-r.total, -_time(entries, r), r.candidate.id))
 
 
-def tri_score(relevance: float, entry: Entry, weights: Weights, now: datetime) -> Scores:
-    """The scores of one entry at a moment."""
+def _ranked(candidate: Candidate, relevance: float, entry: Entry, weights: Weights, now: datetime) -> Ranked:
     recent = recency((now - entry.created_at).total_seconds(), weights.tau_seconds)
     total = weights.alpha * relevance + weights.beta * recent + weights.gamma * entry.importance
-    return Scores(relevance=relevance, recency=recent, importance=entry.importance, total=total, computed_at=now)
+    return Ranked(candidate, relevance, recent, entry.importance, total, now)
 
 
 def _time(entries: Mapping[str, Entry], ranked: Ranked) -> float:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import qdrant_edge as qdrant
 
 from contracts.ports import Filters, Scope, Vector, VectorPoint
 from contracts.v1.entries import Entry
+
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 INDEXES: Mapping[str, Any] = {
     "user_id": qdrant.KeywordIndexParams(is_tenant=True),
@@ -39,10 +41,7 @@ def visible_keys(scope: Scope) -> tuple[str, ...]:
 
 def point_id(entry_id: str) -> str | None:
     """The id as the engine knows it; None for one that no point can have, as only canonical UUIDs are stored."""
-    try:
-        return entry_id if str(UUID(entry_id)) == entry_id else None
-    except ValueError:
-        return None
+    return entry_id if _UUID.fullmatch(entry_id) else None
 
 
 def upserts(points: Sequence[VectorPoint], sizes: Mapping[str, int]) -> Iterator[qdrant.UpdateOperation]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+import numpy as np
 import qdrant_edge as qdrant
 
 from contracts.ports import Filters, Scope, SemanticHit, Unavailable, Vector, VectorPoint
@@ -131,7 +132,8 @@ class EdgeVectorStore:
         # Without payload: it would take longer than the search. Scopes are checked again on the entries themselves.
         request = qdrant.QueryRequest(limit=limit, query=nearest, filter=matching, with_payload=False)
         points = await self._run(partial(self._read, lambda shard: shard.query(request)))
-        return [_hit(point) for point in points]
+        cosines = np.clip([point.score for point in points], -1.0, 1.0).tolist()
+        return [SemanticHit(str(point.id), cosine) for point, cosine in zip(points, cosines, strict=True)]
 
     async def _run(self, job: Callable[[], T]) -> T:
         if self._closed:
@@ -167,7 +169,3 @@ class EdgeVectorStore:
 
 def _point_ids(ids: Sequence[str]) -> set[str]:
     return {key for key in map(point_id, ids) if key is not None}
-
-
-def _hit(point: Any) -> SemanticHit:
-    return SemanticHit(str(point.id), min(1.0, max(-1.0, float(point.score))))
