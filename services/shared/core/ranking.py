@@ -48,9 +48,9 @@ def maximal_marginal_relevance(
     candidates the one with the fewest `shared_tags` with those taken is next, then the first.
     Takes O(n · limit) time; `similarity` and `shared_tags` have shape (n, n).
     """
-    worth = _scaled(values)
     if lambda_ >= 1.0:
-        return [int(i) for i in np.argsort(-worth, kind="stable")[: max(limit, 0)]]
+        return [int(i) for i in np.argsort(-np.asarray(values), kind="stable")[: max(limit, 0)]]
+    worth = _scaled(values)
     nearest = np.zeros(len(worth))
     common = np.zeros(len(worth), dtype=np.int64)
     left = np.ones(len(worth), dtype=bool)

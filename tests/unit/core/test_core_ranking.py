@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.shared.core.ranking import (
@@ -54,6 +54,7 @@ def test_an_id_that_is_repeated_counts_once() -> None:
 
 
 @given(values, st.integers(0, 99))
+@example([0.0, 2.0, 5e-324], 0)
 def test_with_lambda_one_the_order_is_that_of_the_values(worth: list[float], seed: int) -> None:
     order = maximal_marginal_relevance(worth, _alike(len(worth), seed), lambda_=1.0, limit=len(worth))
     assert order == sorted(range(len(worth)), key=lambda i: -worth[i])
