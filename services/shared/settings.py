@@ -29,6 +29,22 @@ class Settings(BaseSettings):
     cache: Path = Field(default_factory=_default_cache, description="folder of models made ready; may be deleted")
 
     nats_url: str | None = Field(default=None, description="bus to join; empty: start one in the data folder")
+    nats_user: str | None = Field(default=None, description="user on that bus")
+    nats_password: SecretStr | None = Field(default=None, description="password of that user")
+    nats_creds: Path | None = Field(default=None, description="credentials file for that bus, in place of a user")
+    nats_ca: Path | None = Field(default=None, description="certificate authority of the bus, a PEM file")
+    nats_cert: Path | None = Field(default=None, description="own certificate towards the bus, a PEM file")
+    nats_key: Path | None = Field(default=None, description="key of that certificate")
+    nats_replicas: int = Field(default=1, ge=1, le=5, description="servers that keep a copy of every stream")
+    turns_partitions: int = Field(
+        default=1,
+        ge=1,
+        le=256,
+        description="parts the turns are split into by user; each is read by one ingest at a time",
+    )
+    provision: bool = Field(
+        default=True, description="declare streams and consumers at start; false: only check that they are as declared"
+    )
     nats_port: int = Field(default=4222, ge=0, le=65535, description="port of the embedded bus; 0: any free one")
     http_host: str = Field(default="127.0.0.1", description="address the gateway listens on")
     http_port: int = Field(default=8400, ge=0, le=65535, description="port of the gateway; 0: any free one")
@@ -36,8 +52,39 @@ class Settings(BaseSettings):
         default="always", description="always: on disk before it is acknowledged; interval: faster, power cuts may lose"
     )
 
-    text_store: Literal["sqlite"] = Field(default="sqlite", description="system of record")
-    vector_store: Literal["edge", "none"] = Field(default="edge", description="vectors; none: search by words only")
+    text_store: Literal["sqlite", "opensearch"] = Field(default="sqlite", description="system of record")
+    vector_store: Literal["edge", "qdrant", "none"] = Field(
+        default="edge", description="vectors; none: search by words only"
+    )
+
+    opensearch_url: str = Field(
+        default="http://127.0.0.1:9200", description="OpenSearch; several nodes separated by commas"
+    )
+    opensearch_user: str | None = Field(default=None, description="user of OpenSearch")
+    opensearch_password: SecretStr | None = Field(default=None, description="password of that user")
+    opensearch_ca: Path | None = Field(default=None, description="certificate authority of OpenSearch, a PEM file")
+    opensearch_prefix: str = Field(
+        default="memorybus", pattern="^[a-z][a-z0-9_-]{0,63}$", description="what the names of the indexes begin with"
+    )
+    opensearch_shards: int = Field(default=1, ge=1, le=1024, description="shards of each new index")
+    opensearch_replicas: int = Field(default=0, ge=0, le=10, description="copies of each shard besides the first")
+    opensearch_refresh_seconds: float = Field(
+        default=1.0, ge=0.1, le=60, description="how long a new entry may take to be found by words"
+    )
+
+    qdrant_url: str = Field(default="http://127.0.0.1:6333", description="Qdrant server")
+    qdrant_api_key: SecretStr | None = Field(default=None, description="key for Qdrant")
+    qdrant_grpc_port: int | None = Field(
+        default=None, ge=1, le=65535, description="port of Qdrant's gRPC interface; empty: speak HTTP"
+    )
+    qdrant_collection: str = Field(
+        default="memorybus", pattern="^[a-z][a-z0-9_-]{0,63}$", description="alias of the collection in use"
+    )
+    qdrant_quantization: Literal["none", "scalar"] = Field(
+        default="none", description="scalar: a quarter of the memory, the originals rescore"
+    )
+    qdrant_shards: int = Field(default=1, ge=1, le=1024, description="shards of a new collection")
+    qdrant_replicas: int = Field(default=1, ge=1, le=10, description="copies of each shard of a new collection")
 
     embedder: EmbedderKind = Field(default="minilm", description="what makes vectors; none: search by words only")
     embedder_url: str = Field(
