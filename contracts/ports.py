@@ -1,7 +1,7 @@
 """What the handlers need from the outside, and what each adapter promises.
 
-An id is the only handle on an entry; a `Scope` is the only way to search, so a query over everybody's memory cannot
-be written down. Every method may raise `Unavailable` (try again later); none returns half an effect.
+An entry is reached by its user and id together, and searched for within a `Scope`, so a query over everybody's memory
+cannot be written down. Every method may raise `Unavailable` (try again later); none returns half an effect.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from contracts.values import (
     Conversation,
     EmbeddingIdentity,
     Filters,
+    Key,
     LexicalHit,
     Merged,
     Outcome,
     Page,
     Probe,
+    Ref,
     Refused,
     Scope,
     Selection,
@@ -44,11 +46,13 @@ __all__ = [
     "Embedder",
     "EmbeddingIdentity",
     "Filters",
+    "Key",
     "LexicalHit",
     "Merged",
     "Outcome",
     "Page",
     "Probe",
+    "Ref",
     "Refused",
     "Scope",
     "Selection",
@@ -91,7 +95,7 @@ class TextStore(Protocol):
         """Append turns and what they propose. A known turn (same user, space and turn_id) stays as it was first."""
         ...
 
-    async def undecided(self, ids: Sequence[str]) -> list[Proposal]:
+    async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:
         """Of these proposals, the ones that have no outcome yet, in the order asked."""
         ...
 
@@ -100,18 +104,22 @@ class TextStore(Protocol):
         ...
 
     async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:
-        """Carry out verdicts, in order. A proposal that has an outcome keeps it; what is returned is what holds."""
+        """Carry out verdicts, in order. A proposal that has an outcome keeps it; what is returned is what holds.
+
+        Left out is what has to be judged again: merged into an entry that is not active any more, or accepted though
+        a similar entry came in meanwhile.
+        """
         ...
 
-    async def outcomes(self, ids: Sequence[str]) -> dict[str, Settled]:
+    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Settled]:
         """What became of these proposals; the undecided are missing."""
         ...
 
-    async def entries(self, ids: Sequence[str]) -> dict[str, Entry]:
-        """The stored entries of these ids in any status; unknown ids are missing."""
+    async def entries(self, refs: Sequence[Ref]) -> dict[str, Entry]:
+        """The stored entries by id, in any status, in the order asked; unknown or another user's are missing."""
         ...
 
-    async def modify(self, ids: Sequence[str], change: Callable[[Entry], Entry | None]) -> list[Entry]:
+    async def modify(self, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]) -> list[Entry]:
         """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced.
 
         Concurrent modifications do not overwrite each other. `change` is pure: it may be called again.
@@ -126,12 +134,12 @@ class TextStore(Protocol):
         """The active entries of the scope that share words with the query, best first."""
         ...
 
-    async def neighbours(self, ids: Sequence[str], *, reach: int) -> dict[str, dict[int, str]]:
+    async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """The active entries around each entry in its session: distance (−reach to reach, never 0) → id."""
         ...
 
-    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
-        """(user_id, id) of what has lacked this since before a moment; the oldest first."""
+    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[Key]:
+        """What has lacked this since before a moment; the oldest first."""
         ...
 
     async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from contracts.v1.entries import Entity, Entry, Status
 from contracts.v1.turns import EntryType
@@ -25,6 +25,27 @@ class Scope:
     user_id: str
     space: str = "default"
     persona_id: str | None = None
+
+
+class Ref(Protocol):
+    """Whatever names an entry or a proposal together with the user it belongs to. An id alone opens nothing."""
+
+    @property
+    def user_id(self) -> str:
+        """Whose it is."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """Which one."""
+        ...
+
+
+class Key(NamedTuple):
+    """The plainest `Ref`."""
+
+    user_id: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +105,21 @@ class SessionMark:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """Store this new entry."""
+    """Store this new entry.
+
+    With `besides`, only if no other active entry of the same voice shares one of its keys but these (by id): those
+    that it was compared with. Another one was accepted meanwhile, and the proposal has to be judged again.
+    """
 
     entry: Entry
+    besides: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
     """Count the proposal as a repeat of `canonical_id`; `change` is applied to that entry exactly once."""
 
-    proposal_id: str
+    proposal: Ref
     canonical_id: str
     change: Callable[[Entry], Entry]
 
@@ -102,7 +128,7 @@ class Merged:
 class Refused:
     """Do not store the proposal, and remember why."""
 
-    proposal_id: str
+    proposal: Ref
     reason: str
 
 

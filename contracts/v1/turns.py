@@ -53,6 +53,11 @@ class Proposal(Message):
     ordinal: int = 0
     text: str
 
+    @property
+    def user_id(self) -> str:
+        """Who said it."""
+        return self.turn.user_id
+
 
 def derived_turn_id(turn: Turn) -> str:
     """The id of a turn published without one: the same content at the same stated time is the same turn."""

@@ -11,6 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from contracts.ports import Embedder, TextStore, VectorStore
+from contracts.v1.entries import Entry
 from services.cli.common import err, fail, out, run, settings_from
 from services.embed.handler import embed_and_mark
 from services.shared.app import Host, open_embedder_of
@@ -71,14 +72,14 @@ async def rebuild(settings: Settings) -> int:
 
 
 async def _forget_vectors(settings: Settings, store: TextStore) -> None:
-    async for ids in _ready(store):
-        await store.modify(ids, lambda e: e.model_copy(update={"embedding_state": "pending"}))
+    async for entries in _ready(store):
+        await store.modify(entries, lambda e: e.model_copy(update={"embedding_state": "pending"}))
     shutil.rmtree(settings.vectors_path, ignore_errors=True)
 
 
-async def _ready(store: TextStore) -> AsyncIterator[list[str]]:
+async def _ready(store: TextStore) -> AsyncIterator[list[Entry]]:
     while chunk := await store.with_embedding("ready", limit=_CHUNK):
-        yield [entry.id for entry in chunk]
+        yield chunk
 
 
 async def _embed_all(store: TextStore, vectors: VectorStore, model: Embedder) -> int:

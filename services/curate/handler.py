@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE
-from contracts.ports import Selection, Stuck, TextStore, TurnPublisher, VectorStore
+from contracts.ports import Key, Selection, Stuck, TextStore, TurnPublisher, VectorStore
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -32,7 +32,7 @@ async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPub
     """
     turn = turn_of(request, longest)
     await publisher.publish_turn(turn)
-    entry = await _wait_for_entry(entry_id(turn.user_id, turn.space, turn.turn_id or ""), store)
+    entry = await _wait_for_entry(Key(turn.user_id, entry_id(turn.user_id, turn.space, turn.turn_id or "")), store)
     return EntryReply(entry=entry, correlation_id=request.correlation_id)
 
 
@@ -68,16 +68,16 @@ def _turn_id(request: CreateRequest) -> str:
     return str(uuid5(NAMESPACE, "\x1f".join(parts)))
 
 
-async def _wait_for_entry(proposal_id: str, store: TextStore) -> Entry:
+async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:
     """Look until the proposal is settled; the caller's deadline ends the waiting."""
     while True:
-        settled = (await store.outcomes([proposal_id])).get(proposal_id)
+        settled = (await store.outcomes([proposal])).get(proposal.id)
         if settled is not None:
             break
         await asyncio.sleep(_LOOK_EVERY)
     if settled.entry_id is None:
         raise Rejected("refused", settled.reason or "the entry was refused")
-    return (await store.entries([settled.entry_id]))[settled.entry_id]
+    return (await store.entries([Key(proposal.user_id, settled.entry_id)]))[settled.entry_id]
 
 
 async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
@@ -86,8 +86,8 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     Raises:
         Rejected: there is none of this id; another user's entry is none.
     """
-    entry = (await store.entries([request.id])).get(request.id)
-    if entry is None or entry.user_id != request.user_id or entry.status == "forgotten":
+    entry = (await store.entries([Key(request.user_id, request.id)])).get(request.id)
+    if entry is None or entry.status == "forgotten":
         raise Rejected("not_found", f"there is no entry {request.id!r}")
     return EntryReply(entry=entry, correlation_id=request.correlation_id)
 
@@ -144,6 +144,6 @@ async def resume(
     """The events that set stuck work going again: what the store shows unfinished though nothing is on the bus."""
     now = datetime.now(UTC)
     found = await store.unfinished(lacking, before=now - older_than, limit=limit)
-    refs = [EntryRef(user_id=user_id, id=entry) for user_id, entry in found]
+    refs = [EntryRef(user_id=key.user_id, id=key.id) for key in found]
     chunks = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
     return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]

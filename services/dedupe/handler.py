@@ -31,19 +31,17 @@ _ROUNDS = 3
 async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) -> list[EntryEvent]:
     """Settle every proposal of the events, and tell what became of it: also of those settled by an earlier delivery."""
     refs = {ref.id: ref for event in events for ref in event.entries}
-    settled = await store.outcomes(list(refs))
-    open_ids = [ref_id for ref_id in refs if ref_id not in settled]
-    for _ in range(_ROUNDS):  # a canonical entry may vanish between looking and merging: then judge again
-        if not open_ids:
+    settled = await store.outcomes(list(refs.values()))
+    for _ in range(_ROUNDS):  # what a decision rested on may change between looking and settling: then judge again
+        still_open = [ref for ref in refs.values() if ref.id not in settled]
+        if not still_open:
             break
-        for result in await _settle(open_ids, store):
-            settled[result.proposal_id] = result
-        open_ids = [ref_id for ref_id in open_ids if ref_id not in settled]
+        settled |= {result.proposal_id: result for result in await _settle(still_open, store)}
     return tell(refs.values(), settled)
 
 
-async def _settle(ids: Sequence[str], store: TextStore) -> list[Settled]:
-    proposals = await store.undecided(ids)
+async def _settle(refs: Sequence[EntryRef], store: TextStore) -> list[Settled]:
+    proposals = await store.undecided(refs)
     candidates = [candidate_entry(proposal) for proposal in proposals]
     similar = await store.similar([probe_of(entry) for entry in candidates])
     now = datetime.now(UTC)
@@ -114,12 +112,13 @@ def judge(candidates: Sequence[Entry], similar: Sequence[Sequence[Entry]], *, no
     batch = _Batch(defaultdict(list))
     verdicts: list[Verdict] = []
     for candidate, stored in zip(candidates, similar, strict=True):
-        canonical = find_canonical(candidate, [*stored, *batch.similar(candidate)])
+        alike = [*stored, *batch.similar(candidate)]
+        canonical = find_canonical(candidate, alike)
         if canonical is None:
             batch.add(candidate)
-            verdicts.append(Accepted(candidate))
+            verdicts.append(Accepted(candidate, besides=frozenset(entry.id for entry in alike)))
         else:
-            verdicts.append(Merged(candidate.id, canonical.id, repeat_of(candidate, now)))
+            verdicts.append(Merged(candidate, canonical.id, repeat_of(candidate, now)))
     return verdicts
 
 

@@ -22,7 +22,7 @@ async def embed_entries(
     if vectors is None or embedder is None:
         return []
     refs = {ref.id: ref for event in events for ref in event.entries}
-    found = await store.entries(list(refs))
+    found = await store.entries(list(refs.values()))
     todo = [entry for entry in found.values() if needs_embedding(entry)]
     if todo:
         await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder)
@@ -42,8 +42,9 @@ async def embed_and_mark(
     points = [VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
     now, identity = datetime.now(UTC), embedder.identity
-    marked = await store.modify([entry.id for entry in entries], lambda entry: embedded(entry, identity, now))
-    await _take_back({entry.id for entry in entries} - {entry.id for entry in marked}, store, vectors)
+    marked = await store.modify(entries, lambda entry: embedded(entry, identity, now))
+    marked_ids = {entry.id for entry in marked}
+    await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)
 
 
 async def _leave_out_the_refused(
@@ -55,14 +56,15 @@ async def _leave_out_the_refused(
             await embed_and_mark([entry], store=store, vectors=vectors, embedder=embedder)
         return
     update = {"embedding_state": "error", "embedding_error": str(error), "updated_at": datetime.now(UTC)}
-    await store.modify([entries[0].id], lambda entry: entry.model_copy(update=update))
+    await store.modify(entries, lambda entry: entry.model_copy(update=update))
 
 
-async def _take_back(ids: set[str], store: TextStore, vectors: VectorStore) -> None:
+async def _take_back(entries: Sequence[Entry], store: TextStore, vectors: VectorStore) -> None:
     """Remove the vectors of entries that went out of use while they were embedded."""
-    if ids:
-        current = await store.entries(sorted(ids))
-        await vectors.remove([i for i in sorted(ids) if i not in current or current[i].status != "active"])
+    if entries:
+        current = await store.entries(entries)
+        gone = [e.id for e in entries if e.id not in current or current[e.id].status != "active"]
+        await vectors.remove(gone)
 
 
 def needs_embedding(entry: Entry) -> bool:

@@ -20,13 +20,13 @@ async def enrich_entries(
     refs = {ref.id: ref for event in events for ref in event.entries}
     if annotator is None:
         return [EntryEnriched.of(refs.values(), at=datetime.now(UTC))]
-    found = await store.entries(list(refs))
+    found = await store.entries(list(refs.values()))
     todo = [entry for entry in found.values() if needs_enriching(entry)]
     if todo:
         annotations = await annotator.annotate([entry.text for entry in todo])
         by_id = {entry.id: notes for entry, notes in zip(todo, annotations, strict=True)}
         now = datetime.now(UTC)
-        await store.modify(list(by_id), lambda entry: enriched(entry, by_id[entry.id], now))
+        await store.modify(todo, lambda entry: enriched(entry, by_id[entry.id], now))
     going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
     return [EntryEnriched.of([EntryRef(**dict(ref)) for ref in going_on], at=datetime.now(UTC))]
 

@@ -29,7 +29,7 @@ async def build(host: Host) -> Service:
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:
         reply = await retriever.retrieve(request)
-        recorder.note(reply)
+        recorder.note(request.user_id, reply)
         return reply
 
     answers = (Answering(flow.RETRIEVE, retrieve, settings.max_concurrency),)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from contracts.ports import Embedder, Filters, Scope, TextStore, TokenCounter, Unavailable, Vector, VectorStore
+from contracts.ports import Embedder, Filters, Key, Scope, TextStore, TokenCounter, Unavailable, Vector, VectorStore
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.legs import Legs, search_both
@@ -52,7 +52,7 @@ class Retriever:
         candidates = await self._candidates(scope, legs, fused)
         found = self._relevant(candidates, request)
         entries, stored = await asyncio.gather(
-            self._contenders(found, request.limit), self._vectors_of_best(scope, found, request.limit, legs)
+            self._contenders(scope, found, request.limit), self._vectors_of_best(scope, found, request.limit, legs)
         )
         visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
         ranked = rank([pair for pair in found if pair[0].id in visible], visible, weights=self._weights, now=now)
@@ -99,7 +99,7 @@ class Retriever:
             return [describe(i, legs, fused[i], None) for i in ids]
         cosines, neighbours = await asyncio.gather(
             self._cosines(scope, ids, legs, self.vectors, legs.query_vector),
-            self.store.neighbours(ids[: self.settings.with_context], reach=_REACH),
+            self.store.neighbours([Key(scope.user_id, i) for i in ids[: self.settings.with_context]], reach=_REACH),
         )
         plain = [describe(i, legs, fused[i], cosines.get(i)) for i in ids]
         return [self._in_context(candidate, neighbours.get(candidate.id), cosines, legs) for candidate in plain]
@@ -138,10 +138,10 @@ class Retriever:
     def _measure(self, candidates: Sequence[Candidate]) -> list[float]:
         return blend(candidates) if self.settings.relevance == "blend" else cosine_only(candidates)
 
-    async def _contenders(self, found: Sequence[tuple[Candidate, float]], limit: int) -> dict[str, Entry]:
+    async def _contenders(self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int) -> dict[str, Entry]:
         """The entries of those that recency and importance can still bring among the best."""
         best = contenders([relevance for _, relevance in found], self._weights, round(limit * _POOL))
-        return await self.store.entries([found[index][0].id for index in best])
+        return await self.store.entries([Key(scope.user_id, found[index][0].id) for index in best])
 
     def _diversify(
         self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, Vector], limit: int

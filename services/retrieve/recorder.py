@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from contracts.ports import TextStore, Unavailable
+from contracts.ports import Key, TextStore, Unavailable
 from contracts.v1.entries import Entry, Scores
 from contracts.v1.retrieval import RetrieveReply
 
@@ -20,12 +20,12 @@ class ScoreRecorder:
 
     def __init__(self, store: TextStore) -> None:
         self._store = store
-        self._waiting: dict[str, Scores] = {}
+        self._waiting: dict[Key, Scores] = {}
 
-    def note(self, reply: RetrieveReply) -> None:
-        """Remember the scores of a reply for the next writing."""
+    def note(self, user_id: str, reply: RetrieveReply) -> None:
+        """Remember the scores of a reply to this user for the next writing."""
         if len(self._waiting) < _MOST_WAITING:
-            self._waiting.update({item.id: item.scores for item in reply.items})
+            self._waiting.update({Key(user_id, item.id): item.scores for item in reply.items})
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -40,7 +40,11 @@ class ScoreRecorder:
             return
 
         def with_scores(entry: Entry) -> Entry | None:
-            return entry.model_copy(update={"last_scores": scores[entry.id]}) if entry.status == "active" else None
+            return (
+                entry.model_copy(update={"last_scores": scores[Key(entry.user_id, entry.id)]})
+                if entry.status == "active"
+                else None
+            )
 
         try:
             await self._store.modify(list(scores), with_scores)

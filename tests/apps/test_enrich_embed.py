@@ -28,7 +28,7 @@ async def test_an_entry_gets_names_tags_and_importance_once(store: TextStore) ->
         (told,) = await enrich_entries([event], store=store, annotator=annotator)
         assert [ref.id for ref in told.entries] == [entries[0].id]
 
-    entry = (await store.entries([entries[0].id]))[entries[0].id]
+    entry = (await store.entries([entries[0]]))[entries[0].id]
     assert [entity.text for entity in entry.entities] == ["Ben", "Eve"]
     assert entry.tags == ("given", "ben", "eve", "lunch")
     assert entry.metadata_confidence == pytest.approx((0.8 + 0.8 + 0.9 + 0.1) / 4)
@@ -41,7 +41,7 @@ async def test_without_an_annotator_entries_are_passed_on_as_they_are(store: Tex
     entries = await store_entries(store, [an_entry("ann", "lunch with Ben")])
     (told,) = await enrich_entries([EntryAccepted.of(refs(entries), at=NOW)], store=store, annotator=None)
     assert told.entries == tuple(refs(entries))
-    assert (await store.entries([entries[0].id]))[entries[0].id] == entries[0]
+    assert (await store.entries([entries[0]]))[entries[0].id] == entries[0]
 
 
 async def test_an_entry_is_embedded_and_marked_once(store: TextStore) -> None:
@@ -51,7 +51,7 @@ async def test_an_entry_is_embedded_and_marked_once(store: TextStore) -> None:
     (told,) = await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
     (again,) = await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
 
-    stored = await store.entries([entry.id for entry in entries])
+    stored = await store.entries(entries)
     assert {entry.embedding_state for entry in stored.values()} == {"ready"}
     assert {entry.embedding_model for entry in stored.values()} == {"length"}
     assert set(vectors.points) == {entry.id for entry in entries}
@@ -67,7 +67,7 @@ async def test_a_text_that_the_model_refuses_is_marked_and_the_others_are_embedd
 
     await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
 
-    stored = await store.entries([entry.id for entry in entries])
+    stored = await store.entries(entries)
     states = {entry.text: (entry.embedding_state, entry.embedding_error) for entry in stored.values()}
     assert states == {"fine": ("ready", None), "good": ("ready", None), "weird": ("error", "too strange")}
     assert len(vectors.points) == 2
@@ -94,7 +94,7 @@ async def test_the_vector_of_an_entry_that_went_out_of_use_meanwhile_is_taken_ba
     class Forgetting(FakeVectors):
         async def upsert(self, points: object) -> None:
             await super().upsert(points)  # type: ignore[arg-type]
-            await store.modify([entry.id], lambda e: e.model_copy(update={"status": "archived"}))
+            await store.modify([entry], lambda e: e.model_copy(update={"status": "archived"}))
 
     vectors = Forgetting()
     event = EntryEnriched.of(refs([entry]), at=NOW)

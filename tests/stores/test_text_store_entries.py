@@ -7,9 +7,19 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import EmbeddingIdentity, Stuck, TextStore
+from contracts.ports import EmbeddingIdentity, Key, Refused, Stuck, TextStore
 from contracts.v1.entries import Entity, Entry, Scores
-from tests.stores.builders import NOON, a_turn, a_user, an_entry, entry_of, log_proposals, minutes, store_entries
+from tests.stores.builders import (
+    NOON,
+    a_session,
+    a_turn,
+    a_user,
+    an_entry,
+    entry_of,
+    log_proposals,
+    minutes,
+    store_entries,
+)
 
 
 def counted(entry: Entry) -> Entry:
@@ -61,47 +71,48 @@ async def test_an_entry_comes_back_with_every_field(text_store: TextStore, user:
         }
     )
     await store_entries(text_store, [full])
-    assert await text_store.entries([full.id]) == {full.id: full}
+    assert await text_store.entries([full]) == {full.id: full}
 
 
 async def test_entries_come_in_the_order_asked_without_the_unknown(text_store: TextStore, user: str) -> None:
     one, two = await store_entries(text_store, [an_entry(user), an_entry(user)])
-    assert list(await text_store.entries([two.id, "unknown", one.id, two.id])) == [two.id, one.id]
+    assert list(await text_store.entries([two, Key(user, "unknown"), one, two])) == [two.id, one.id]
 
 
 async def test_many_entries_are_read_and_changed_in_one_call(text_store: TextStore, user: str) -> None:
     stored = await store_entries(text_store, [an_entry(user, f"number {i}") for i in range(1500)])
-    ids = [entry.id for entry in stored]
-    assert list((await text_store.entries(ids)).values()) == stored
-    assert [entry.version for entry in await text_store.modify(ids, counted)] == [2] * 1500
+    assert list((await text_store.entries(stored)).values()) == stored
+    assert [entry.version for entry in await text_store.modify(stored, counted)] == [2] * 1500
 
 
 async def test_a_change_makes_the_next_version(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, version=4)])
-    changed = await text_store.modify([entry.id], counted)
+    changed = await text_store.modify([entry], counted)
     assert changed == [entry.model_copy(update={"repeat_count": 1, "version": 5})]
-    assert await text_store.entries([entry.id]) == {entry.id: changed[0]}
+    assert await text_store.entries([entry]) == {entry.id: changed[0]}
 
 
 async def test_only_what_is_changed_is_replaced(text_store: TextStore, user: str) -> None:
     one, two = await store_entries(text_store, [an_entry(user, "one"), an_entry(user, "two")])
-    changed = await text_store.modify([one.id, "unknown", two.id], lambda e: counted(e) if e.text == "two" else None)
+    changed = await text_store.modify(
+        [one, Key(user, "unknown"), two], lambda e: counted(e) if e.text == "two" else None
+    )
     assert [entry.id for entry in changed] == [two.id]
-    assert (await text_store.entries([one.id]))[one.id] == one
+    assert (await text_store.entries([one]))[one.id] == one
 
 
 @pytest.mark.parametrize("field", ["id", "user_id", "space", "persona_id"])
 async def test_an_entry_cannot_become_somebody_elses(text_store: TextStore, user: str, field: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
     with pytest.raises(ValueError, match="cannot change"):
-        await text_store.modify([entry.id], lambda e: e.model_copy(update={field: "other"}))
-    assert await text_store.entries([entry.id]) == {entry.id: entry}
+        await text_store.modify([entry], lambda e: e.model_copy(update={field: "other"}))
+    assert await text_store.entries([entry]) == {entry.id: entry}
 
 
 async def test_changes_at_the_same_time_do_not_overwrite_each_other(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    await asyncio.gather(*(text_store.modify([entry.id], counted) for _ in range(50)))
-    stored = (await text_store.entries([entry.id]))[entry.id]
+    await asyncio.gather(*(text_store.modify([entry], counted) for _ in range(50)))
+    stored = (await text_store.entries([entry]))[entry.id]
     assert (stored.repeat_count, stored.version) == (50, 51)
 
 
@@ -112,9 +123,9 @@ async def test_a_change_that_fails_takes_no_other_with_it(text_store: TextStore,
         raise ArithmeticError
 
     changes = [counted, failing] * 20
-    results = await asyncio.gather(*(text_store.modify([entry.id], c) for c in changes), return_exceptions=True)
+    results = await asyncio.gather(*(text_store.modify([entry], c) for c in changes), return_exceptions=True)
     assert [isinstance(result, ArithmeticError) for result in results] == [False, True] * 20
-    assert (await text_store.entries([entry.id]))[entry.id].repeat_count == 20
+    assert (await text_store.entries([entry]))[entry.id].repeat_count == 20
 
 
 async def test_a_proposal_that_is_not_decided_in_time_is_stuck(text_store: TextStore, user: str) -> None:
@@ -142,7 +153,7 @@ async def test_entries_that_lack_something_for_long_are_stuck_the_oldest_first(
     await store_entries(text_store, [*entries, *others])
     found = await text_store.unfinished(lacking, before=NOON + minutes(3), limit=10)
     assert found == [(user, entries[i].id) for i in (1, 2, 0)]
-    await text_store.modify([entries[1].id], lambda entry: entry.model_copy(update=done))
+    await text_store.modify([entries[1]], lambda entry: entry.model_copy(update=done))
     found = await text_store.unfinished(lacking, before=NOON + minutes(3), limit=1)
     assert found == [(user, entries[2].id)]
 
@@ -198,3 +209,17 @@ async def test_the_identity_of_the_embedding_is_remembered(text_store: TextStore
 
 async def test_a_store_answers(text_store: TextStore) -> None:
     await text_store.ping()
+
+
+async def test_another_users_name_opens_nothing(text_store: TextStore, user: str) -> None:
+    (proposal,) = await log_proposals(text_store, user, 1)
+    first, second = await store_entries(text_store, a_session(user, ["one", "two"]))
+    other = a_user()
+    taken = [Key(other, entry.id) for entry in (first, second)]
+    assert await text_store.entries(taken) == {}
+    assert await text_store.modify(taken, counted) == []
+    assert await text_store.neighbours(taken, reach=4) == {}
+    assert await text_store.outcomes(taken) == {}
+    assert await text_store.undecided([Key(other, proposal.id)]) == []
+    assert await text_store.settle([Refused(Key(other, proposal.id), "not theirs")]) == []
+    assert await text_store.undecided([proposal]) == [proposal]

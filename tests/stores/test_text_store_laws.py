@@ -9,7 +9,7 @@ from typing import Literal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Selection, TextStore, Verdict
+from contracts.ports import Accepted, Filters, Key, Merged, Refused, Scope, Selection, TextStore, Verdict
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import LoggedTurn
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, probe_of
@@ -51,12 +51,12 @@ def verdict_of(step: Step, user: str) -> Verdict:
     if step.kind == "accept":
         return Accepted(entry_of(proposal, statement_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
     if step.kind == "merge":
-        return Merged(proposal.id, a_proposal(turn_number(user, step.onto)).id, repeated)
-    return Refused(proposal.id, "a reason")
+        return Merged(proposal, a_proposal(turn_number(user, step.onto)).id, repeated)
+    return Refused(proposal, "a reason")
 
 
 def proposal_id(verdict: Verdict) -> str:
-    return verdict.entry.id if isinstance(verdict, Accepted) else verdict.proposal_id
+    return verdict.entry.id if isinstance(verdict, Accepted) else verdict.proposal.id
 
 
 def changed_to(step: Step, entry: Entry) -> Entry | None:
@@ -81,23 +81,24 @@ async def carry_out(store: TextStore, user: str, steps: Sequence[Step], times: i
     for _ in range(times - 1):
         await store.settle([verdict for verdict in verdicts if proposal_id(verdict) in settled])
     for step in (step for step in steps if step.kind in ("retire", "revive", "tag")):
-        id_ = a_proposal(turn_number(user, step.turn)).id
+        named = a_proposal(turn_number(user, step.turn))
         for _ in range(times):
-            await store.modify([id_], lambda entry, step=step: changed_to(step, entry))  # type: ignore[misc]
+            await store.modify([named], lambda entry, step=step: changed_to(step, entry))  # type: ignore[misc]
 
 
 async def everything(store: TextStore, user: str) -> dict[str, object]:
     """All that can be seen of a user, with turn numbers in place of ids."""
     names = {a_proposal(turn_number(user, i)).id: str(i) for i in range(6)}
-    entries = await store.entries(list(names))
-    outcomes = await store.outcomes(list(names))
+    keys = [Key(user, id_) for id_ in names]
+    entries = await store.entries(keys)
+    outcomes = await store.outcomes(keys)
     hits = await store.search(Scope(user), "green tea ghent tagged", limit=50, filters=Filters())
-    near = await store.neighbours(list(names), reach=2)
+    near = await store.neighbours(keys, reach=2)
     alike = await store.similar([probe_of(entry) for entry in entries.values()])
     return {
         "entries": {names[i]: (e.text, e.tags, e.status, e.version, e.repeat_count) for i, e in entries.items()},
         "outcomes": {names[i]: (o.outcome, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
-        "undecided": [names[proposal.id] for proposal in await store.undecided(list(names))],
+        "undecided": [names[proposal.id] for proposal in await store.undecided(keys)],
         "hits": sorted((names[hit.id], hit.score, hit.turn_score, hit.coverage) for hit in hits),
         "near": {names[i]: {far: names[n] for far, n in window.items()} for i, window in near.items()},
         "alike": [[names[entry.id] for entry in group] for group in alike],
@@ -121,16 +122,17 @@ async def test_the_counts_are_what_a_look_at_everything_shows(text_store: TextSt
     user = a_user()
     for steps in history:
         await carry_out(text_store, user, steps, times=1)
-    ids = [a_proposal(turn_number(user, i)).id for i in range(6)]
-    counted, outcomes = await text_store.counts(user), await text_store.outcomes(ids)
-    proposed = [id_ for id_ in ids if id_ in outcomes] + [p.id for p in await text_store.undecided(ids)]
+    asked = [a_proposal(turn_number(user, i)) for i in range(6)]
+    counted, outcomes = await text_store.counts(user), await text_store.outcomes(asked)
+    undecided = await text_store.undecided(asked)
+    proposed = [p.id for p in asked if p.id in outcomes] + [p.id for p in undecided]
     logged = {turn_number(user, s.turn).turn_id for steps in history for s in steps if s.kind == "log"}
     active = await text_store.page(Selection(user), limit=100, cursor=None)
     merged = [o for o in outcomes.values() if o.outcome == "merged"]
     refused = [o for o in outcomes.values() if o.outcome == "refused"]
     assert (counted.turns, counted.entries) == (len(logged), len(active.entries)) == (len(logged), active.total)
     assert (counted.merged, counted.refused) == (len(merged), len(refused))
-    assert counted.undecided == len(await text_store.undecided(ids))
+    assert counted.undecided == len(undecided)
     assert len(proposed) == len(set(proposed))
 
 
@@ -142,9 +144,9 @@ async def test_when_all_are_decided_and_none_retired_they_add_up(
     user = a_user()
     for steps in history:
         await carry_out(text_store, user, [Step("log", s.turn, 0) for s in steps] + steps, times=1)
-    ids = [a_proposal(turn_number(user, i)).id for i in range(6)]
-    await text_store.settle([Accepted(entry_of(p)) for p in await text_store.undecided(ids)])
-    await text_store.modify(ids, lambda e: changed_to(Step("revive", 0, 0), e))
+    asked = [a_proposal(turn_number(user, i)) for i in range(6)]
+    await text_store.settle([Accepted(entry_of(p)) for p in await text_store.undecided(asked)])
+    await text_store.modify(asked, lambda e: changed_to(Step("revive", 0, 0), e))
     counted = await text_store.counts(user)
     assert counted.undecided == 0
     assert counted.entries + counted.merged + counted.refused == counted.turns

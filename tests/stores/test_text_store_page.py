@@ -87,7 +87,7 @@ async def test_a_selection_finds_exactly_what_fulfils_it(
 async def test_a_selection_follows_changes(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, tags=("red",), themes=("travel",))])
     await text_store.modify(
-        [entry.id], lambda e: e.model_copy(update={"tags": ("blue",), "themes": (), "pinned": True, "type": "fact"})
+        [entry], lambda e: e.model_copy(update={"tags": ("blue",), "themes": (), "pinned": True, "type": "fact"})
     )
     for wanted, total in (
         (Selection(user, tags=("red",)), 0),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Probe, Scope, TextStore
+from contracts.ports import Key, Probe, Scope, TextStore
 from contracts.v1.entries import Entry
 from tests.stores.builders import NOON, a_session, a_user, an_entry, minutes, probe_of, store_entries
 
@@ -65,22 +65,22 @@ async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user
 
 async def test_an_entry_out_of_use_is_not_similar(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h", minhash_bands=("a",))])
-    await text_store.modify([entry.id], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
+    await text_store.modify([entry], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
     assert await text_store.similar([probe_of(entry)]) == [[]]
-    await text_store.modify([entry.id], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
+    await text_store.modify([entry], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
     assert await similar(text_store, probe_of(entry)) == [["back"]]
 
 
 async def test_looking_up_follows_changes(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h1", minhash_bands=("a1",))])
     update = {"statement_hash": "h2", "minhash_bands": ("a2",), "speaker": "Anna"}
-    (changed,) = await text_store.modify([entry.id], lambda e: e.model_copy(update=update))
+    (changed,) = await text_store.modify([entry], lambda e: e.model_copy(update=update))
     assert await text_store.similar([probe_of(entry), probe_of(changed)]) == [[], [changed]]
 
 
 async def names_around(store: TextStore, entries: list[Entry], reach: int) -> dict[str, dict[int, str]]:
     names = {entry.id: entry.text for entry in entries}
-    around = await store.neighbours([entry.id for entry in entries], reach=reach)
+    around = await store.neighbours(entries, reach=reach)
     return {names[id_]: {far: names[near] for far, near in window.items()} for id_, window in around.items()}
 
 
@@ -111,7 +111,7 @@ async def test_what_is_said_at_one_moment_is_in_the_order_stored(text_store: Tex
 
 async def test_entries_out_of_use_are_nobodys_neighbours(text_store: TextStore, user: str) -> None:
     entries = await store_entries(text_store, a_session(user, list("abc")))
-    await text_store.modify([entries[1].id], lambda e: e.model_copy(update={"status": "archived"}))
+    await text_store.modify([entries[1]], lambda e: e.model_copy(update={"status": "archived"}))
     around = await names_around(text_store, entries, 4)
     assert (around["a"], around["c"]) == ({1: "c"}, {-1: "a"})
 
@@ -121,7 +121,7 @@ async def test_an_entry_without_session_or_reach_has_no_neighbours(text_store: T
     assert await names_around(text_store, entries, 4) == {"a": {}, "b": {}}
     sessions = await store_entries(text_store, a_session(user, list("cd")))
     assert await names_around(text_store, sessions, 0) == {"c": {}, "d": {}}
-    assert await text_store.neighbours(["unknown"], reach=4) == {}
+    assert await text_store.neighbours([Key(user, "unknown")], reach=4) == {}
 
 
 async def test_the_same_session_of_another_user_space_or_persona_is_another(text_store: TextStore, user: str) -> None:
@@ -129,7 +129,7 @@ async def test_the_same_session_of_another_user_space_or_persona_is_another(text
     mine = [a_session(user, ["a", "b"], **place) for place in places]
     others = a_session(a_user(), ["x", "y"])
     await store_entries(text_store, [*(entry for session in mine for entry in session), *others])
-    around = await text_store.neighbours([session[0].id for session in mine], reach=1)
+    around = await text_store.neighbours([session[0] for session in mine], reach=1)
     assert around[mine[0][0].id] == {1: mine[0][1].id}
     assert around[mine[1][0].id] == {1: mine[1][1].id}
 
@@ -140,7 +140,7 @@ async def test_a_persona_hears_what_is_said_to_all(text_store: TextStore, user: 
     common, private = (one, two) if first == "common" else (two, one)
     private = private.model_copy(update={"persona_id": "guide"})
     await store_entries(text_store, [common, private])
-    assert await text_store.neighbours([common.id, private.id], reach=4) == {
+    assert await text_store.neighbours([common, private], reach=4) == {
         common.id: {},
         private.id: {distance: common.id},
     }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ports import Accepted, Filters, Scope, Selection, Unavailable
+from contracts.ports import Accepted, Filters, Key, Scope, Selection, Unavailable
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous, UnusableFile, connection
 from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, probe_of, store_entries
 
@@ -39,8 +39,8 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
     again = await SqliteTextStore.open(path)
     try:
         assert await again.counts() == before
-        assert await again.entries([entry.id]) == {entry.id: entry}
-        assert await again.undecided([decided.id, open_.id]) == [open_]
+        assert await again.entries([entry]) == {entry.id: entry}
+        assert await again.undecided([decided, open_]) == [open_]
         assert await again.similar([probe_of(entry)]) == [[entry]]
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
     finally:
@@ -74,7 +74,7 @@ from tests.stores.builders import a_proposal, a_turn, entry_of
 async def main():
     store = await SqliteTextStore.open(Path(sys.argv[1]))
     for batch in range(100_000):
-        turns = [a_turn("u1", f"statement {batch} {i}") for i in range(7)]
+        turns = [a_turn("ann", f"statement {batch} {i}") for i in range(7)]
         proposals = [a_proposal(turn) for turn in turns]
         await store.log(turns, proposals)
         print("logged", *(p.id for p in proposals), flush=True)
@@ -97,13 +97,13 @@ async def test_nothing_that_was_durable_is_lost_when_the_process_is_killed(path:
     promised = {kind: [id_ for line in lines if line[0] == kind for id_ in line[1:]] for kind in ("logged", "stored")}
     store = await SqliteTextStore.open(path)
     try:
-        stored = await store.entries(promised["stored"])
-        known = {*stored, *(p.id for p in await store.undecided(promised["logged"]))}
+        stored = await store.entries([Key("ann", id_) for id_ in promised["stored"]])
+        known = {*stored, *(p.id for p in await store.undecided([Key("ann", id_) for id_ in promised["logged"]]))}
         assert list(stored) == promised["stored"]
         assert known >= set(promised["logged"])
         counted = await store.counts()
         assert counted.entries + counted.undecided == counted.turns >= len(promised["logged"])
-        assert (await store.page(Selection("u1"), limit=1, cursor=None)).total == counted.entries
+        assert (await store.page(Selection("ann"), limit=1, cursor=None)).total == counted.entries
     finally:
         await store.close()
 
@@ -171,7 +171,7 @@ async def test_a_full_disk_is_unavailable_and_loses_nothing(store: SqliteTextSto
     with pytest.raises(Unavailable, match="disk is full"):
         await store_entries(store, [an_entry(user, f"{i} " * 500) for i in range(300)])
     assert (await store.counts(user)).entries == 1
-    assert await store.entries([kept.id]) == {kept.id: kept}
+    assert await store.entries([kept]) == {kept.id: kept}
 
 
 async def test_processes_share_a_file(store: SqliteTextStore, path: Path, user: str) -> None:
@@ -208,8 +208,8 @@ async def test_forgotten_words_are_gone_from_the_file(store: SqliteTextStore, pa
     secrets = [f"secretword{i}x" for i in range(400)]
     entries = [an_entry(user, f"remember {s} please", tags=(f"tag{s}",), session_id="s") for s in secrets]
     await store_entries(store, entries)
-    await store.modify([e.id for e in entries], lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
-    forgotten = [entry.id for i, entry in enumerate(entries) if i % 3]
+    await store.modify(entries, lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
+    forgotten = [entry for i, entry in enumerate(entries) if i % 3]
     await store.modify(
         forgotten, lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "statement_hash": ""})
     )

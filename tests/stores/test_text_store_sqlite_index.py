@@ -158,7 +158,7 @@ async def test_the_index_holds_what_the_entries_say(
     user = a_user()
     entries = await store_entries(store, [an_entry(user, f"green tea {i}", id=f"{user}-{i}") for i in range(4)])
     for number, update in changes:
-        await store.modify([entries[number].id], lambda e, update=update: e.model_copy(update=update))  # type: ignore[misc]
+        await store.modify([entries[number]], lambda e, update=update: e.model_copy(update=update))  # type: ignore[misc]
     assert await indexed(store) == await described(store)
 
 

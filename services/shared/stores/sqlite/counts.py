@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime
 
-from contracts.ports import StageCounts, Stuck
+from contracts.ports import Key, StageCounts, Stuck
 from services.shared.stores.sqlite.keys import microseconds
 
 _SETTLED = """
@@ -43,6 +43,6 @@ def counts(connection: sqlite3.Connection, user_id: str | None) -> StageCounts:
     return StageCounts(turns, entries, merged, refused, undecided, unenriched, unembedded)
 
 
-def unfinished(connection: sqlite3.Connection, stage: Stuck, before: datetime, limit: int) -> list[tuple[str, str]]:
-    """(user_id, id) of what has lacked this since before a moment, the oldest first."""
-    return connection.execute(_STUCK[stage], (microseconds(before), limit)).fetchall()
+def unfinished(connection: sqlite3.Connection, stage: Stuck, before: datetime, limit: int) -> list[Key]:
+    """What has lacked this since before a moment, the oldest first."""
+    return [Key(*row) for row in connection.execute(_STUCK[stage], (microseconds(before), limit))]

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Iterable
 from zlib import crc32
 
+from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
+
 _MOST_PER_KEY = 32
 """The newest so many entries of a key are looked at: templated messages share keys by the thousand."""
 
@@ -24,6 +26,16 @@ def holders(connection: sqlite3.Connection, voice: int, keys: Iterable[int]) -> 
         rows = connection.execute(_NEWEST, (voice, key, _MOST_PER_KEY)).fetchall()
         if rows:
             found[key] = [number for (number,) in rows]
+    return found
+
+
+def alike(connection: sqlite3.Connection, scope: int, voice: int, keys: Iterable[str]) -> set[str]:
+    """The ids of the entries of this voice that have one of the keys."""
+    numbers = {number for found in holders(connection, voice, keys_of(keys)).values() for number in found}
+    found: set[str] = set()
+    for chunk in chunks(scope << NUMBER_BITS | number for number in numbers):
+        rows = connection.execute(f"SELECT id FROM entries WHERE doc IN ({marks(chunk)})", chunk)
+        found |= {id_ for (id_,) in rows}
     return found
 
 

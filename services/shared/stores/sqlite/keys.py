@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TypeVar
 
-from contracts.ports import Scope
+from contracts.ports import Ref, Scope
 
 NUMBER_BITS = 32
 NUMBER_MASK = (1 << NUMBER_BITS) - 1
@@ -36,6 +36,11 @@ def moment(microseconds: int) -> datetime:
 def marks(values: Sequence[object]) -> str:
     """As many placeholders as there are values, for an IN (…)."""
     return ",".join("?" * len(values))
+
+
+def owners(refs: Iterable[Ref]) -> dict[str, str]:
+    """User by id."""
+    return {ref.id: ref.user_id for ref in refs}
 
 
 def chunks(values: Iterable[T]) -> Iterator[list[T]]:

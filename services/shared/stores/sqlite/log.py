@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from contracts.ports import Conversation, SessionMark, Settled
@@ -115,17 +115,17 @@ def _numbers(connection: sqlite3.Connection, keys: Iterable[_TurnKey]) -> dict[_
     return found
 
 
-def undecided(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Proposal]:
-    """Of these proposals, the ones that have no outcome yet, in the order asked."""
+def undecided(connection: sqlite3.Connection, users: Mapping[str, str]) -> list[Proposal]:
+    """Of these proposals, given as user by id, the ones that have no outcome yet, in the order asked."""
     found: list[Proposal] = []
-    for chunk in chunks(ids):
+    for chunk in chunks(users):
         rows = connection.execute(
             f"""SELECT id, ordinal, text, body FROM proposals JOIN turns USING (turn)
             WHERE outcome IS NULL AND id IN ({marks(chunk)})""",
             chunk,
         )
         read = {id_: _proposal(id_, ordinal, text, body) for id_, ordinal, text, body in rows}
-        found += [read[id_] for id_ in chunk if id_ in read]
+        found += [read[id_] for id_ in chunk if id_ in read and read[id_].user_id == users[id_]]
     return found
 
 
@@ -134,17 +134,18 @@ def _proposal(id_: str, ordinal: int, text: str | None, body: str) -> Proposal:
     return Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
 
 
-def outcomes(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Settled]:
-    """What became of these proposals, or of entries that came without one; the undecided are missing."""
+def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, Settled]:
+    """What became of proposals, given as user by id, or of entries that came without; the undecided are missing."""
     found: dict[str, Settled] = {}
-    for chunk in chunks(ids):
+    for chunk in chunks(users):
         rows = connection.execute(
-            f"""SELECT id, outcome, CASE outcome WHEN 'stored' THEN id ELSE entry_id END, reason FROM proposals
+            f"""SELECT user_id, id, outcome, CASE outcome WHEN 'stored' THEN id ELSE entry_id END, reason
+            FROM proposals JOIN scopes USING (scope)
             WHERE outcome IS NOT NULL AND id IN ({marks(chunk)})
-            UNION ALL SELECT id, 'stored', id, NULL FROM entries
+            UNION ALL SELECT user_id, id, 'stored', id, NULL FROM entries JOIN scopes USING (scope)
             WHERE id IN ({marks(chunk)}) AND NOT EXISTS (SELECT 1 FROM proposals WHERE proposals.id = entries.id)""",
             (*chunk, *chunk),
         )
-        read = {row[0]: Settled(*row) for row in rows}
+        read = {row[1]: Settled(*row[1:]) for row in rows if users[row[1]] == row[0]}
         found |= {id_: read[id_] for id_ in chunk if id_ in read}
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from contracts.v1.entries import EmbeddingState, Entry
@@ -35,23 +35,23 @@ class Stored:
     words: tuple[str, ...]
 
 
-def by_id(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Stored]:
-    """The entries of these ids, in the order asked; unknown ids are missing."""
+def by_id(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, Stored]:
+    """The entries asked for as user by id, in the order asked; unknown ones are missing."""
     found: dict[str, Stored] = {}
-    for chunk in chunks(ids):
+    for chunk in chunks(users):
         rows = connection.execute(f"SELECT id, doc, words, body FROM entries WHERE id IN ({marks(chunk)})", chunk)
         read = {row[0]: row[1:] for row in rows}
         found |= {id_: _stored(*read[id_]) for id_ in chunk if id_ in read}
-    return found
+    return {id_: stored for id_, stored in found.items() if stored.entry.user_id == users[id_]}
 
 
-def entries(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Entry]:
-    """The entries of these ids, in the order asked; unknown ids are missing."""
+def entries(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, Entry]:
+    """The entries asked for as user by id, in the order asked; unknown ones are missing."""
     found: dict[str, Entry] = {}
-    for chunk in chunks(ids):
+    for chunk in chunks(users):
         rows = dict(connection.execute(f"SELECT id, body FROM entries WHERE id IN ({marks(chunk)})", chunk))
         found |= {id_: Entry.model_validate_json(rows[id_]) for id_ in chunk if id_ in rows}
-    return found
+    return {id_: entry for id_, entry in found.items() if entry.user_id == users[id_]}
 
 
 def by_doc(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, Entry]:
@@ -100,11 +100,13 @@ def _identity(entry: Entry) -> tuple[str, str, str, str]:
     return entry.id, entry.user_id, entry.space, entry.persona_id or ""
 
 
-def modify(connection: sqlite3.Connection, ids: Iterable[str], change: Callable[[Entry], Entry | None]) -> list[Entry]:
+def modify(
+    connection: sqlite3.Connection, users: Mapping[str, str], change: Callable[[Entry], Entry | None]
+) -> list[Entry]:
     """Replace each known entry by `change(entry)` unless that is None; returns the ones replaced."""
     writer = EntryWriter(connection)
     replaced = []
-    for stored in by_id(connection, ids).values():
+    for stored in by_id(connection, users).values():
         changed = change(stored.entry)
         if changed is not None:
             replaced.append(successor(stored.entry, changed))

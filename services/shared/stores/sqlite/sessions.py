@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
 
@@ -39,12 +39,12 @@ def windows(
     return ((doc, before or "", after or "") for doc, before, after in rows)
 
 
-def neighbours(connection: sqlite3.Connection, ids: Sequence[str], *, reach: int) -> dict[str, dict[int, str]]:
-    """For each known id: distance in the session, −reach to reach and never 0, to the id of the entry there.
+def neighbours(connection: sqlite3.Connection, users: Mapping[str, str], *, reach: int) -> dict[str, dict[int, str]]:
+    """For each entry, given as user by id: distance in the session, −reach to reach and never 0, to the id there.
 
     An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none.
     """
-    ids_by_doc = _docs(connection, ids)
+    ids_by_doc = _docs(connection, users)
     around: dict[int, dict[int, int]] = {}
     for visible, docs in _by_visible_scopes(connection, ids_by_doc).items():
         for doc, before, after in windows(connection, docs, visible=visible, reach=max(0, reach)):
@@ -53,10 +53,13 @@ def neighbours(connection: sqlite3.Connection, ids: Sequence[str], *, reach: int
     return {names[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}
 
 
-def _docs(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[int, str]:
+def _docs(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[int, str]:
     found: dict[int, str] = {}
-    for chunk in chunks(ids):
-        found |= dict(connection.execute(f"SELECT doc, id FROM entries WHERE id IN ({marks(chunk)})", chunk))
+    for chunk in chunks(users):
+        rows = connection.execute(
+            f"SELECT doc, id, user_id FROM entries JOIN scopes USING (scope) WHERE id IN ({marks(chunk)})", chunk
+        )
+        found |= {doc: id_ for doc, id_, user_id in rows if users[id_] == user_id}
     return found
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contracts.ports import Accepted, Merged, Refused, Settled, Verdict
+from contracts.ports import Accepted, Merged, Ref, Refused, Settled, Verdict
 from contracts.v1.entries import Entry
-from services.shared.stores.sqlite import log, records
-from services.shared.stores.sqlite.keys import Keys, chunks, marks
+from services.shared.stores.sqlite import fingerprints, log, records
+from services.shared.stores.sqlite.keys import Keys, chunks, marks, owners
 
 
 def settle(connection: sqlite3.Connection, verdicts: Sequence[Verdict]) -> list[Settled]:
     """Carry out verdicts, in order; returns what holds for each, also when it was settled before.
 
     A proposal that is merged into an entry which is not active (any more), or not in the same scope, or that was
-    never logged, stays as it is and is missing from what is returned.
+    never logged, or beside which a similar entry was accepted meanwhile, stays as it is and is missing from what is
+    returned.
     """
     court = _Court(connection, verdicts)
     results = [court.carry_out(verdict) for verdict in verdicts]
@@ -28,6 +29,7 @@ def settle(connection: sqlite3.Connection, verdicts: Sequence[Verdict]) -> list[
 class _Open:
     """A proposal without an outcome."""
 
+    user_id: str
     scope: int
     ordinal: int
 
@@ -38,45 +40,54 @@ class _Court:
     def __init__(self, connection: sqlite3.Connection, verdicts: Sequence[Verdict]) -> None:
         self._connection = connection
         self._keys = Keys(connection)
-        ids = [_proposal_id(verdict) for verdict in verdicts]
-        self._settled = log.outcomes(connection, ids)
-        self._open = _undecided(connection, [id_ for id_ in ids if id_ not in self._settled])
-        self._stored = records.by_id(connection, [*self._open, *_canonical_ids(verdicts)])
+        users = owners(map(_proposal, verdicts))
+        self._settled = log.outcomes(connection, users)
+        self._open = _undecided(connection, {id_: user for id_, user in users.items() if id_ not in self._settled})
+        self._stored = records.by_id(connection, users | _canonical_entries(verdicts))
         self._entries = {id_: stored.entry for id_, stored in self._stored.items()}
         self._new: list[Settled] = []
         self._touched: dict[str, None] = {}
 
     def carry_out(self, verdict: Verdict) -> Settled | None:
         """What holds for the proposal after this verdict; None when it stays open."""
-        known = self._settled.get(_proposal_id(verdict))
+        known = self._settled.get(_proposal(verdict).id)
         if known is not None:
             return known
         match verdict:
             case Accepted():
-                return self._accept(verdict.entry)
+                return self._accept(verdict)
             case Merged():
                 return self._merge(verdict)
             case Refused():
                 return self._refuse(verdict)
 
-    def _accept(self, entry: Entry) -> Settled:
+    def _accept(self, verdict: Accepted) -> Settled | None:
+        entry = verdict.entry
         if entry.id not in self._entries:
+            if verdict.besides is not None and not self._alike(entry) <= verdict.besides:
+                return None
             self._put(entry)
         return self._decide(Settled(entry.id, "stored", entry.id))
 
+    def _alike(self, entry: Entry) -> set[str]:
+        """The stored active entries of the same voice that share a key with this one."""
+        scope = self._keys.scope(entry.user_id, entry.space, entry.persona_id)
+        voice = self._keys.voice(scope, entry.role, entry.speaker)
+        return fingerprints.alike(self._connection, scope, voice, entry.fingerprint_keys)
+
     def _merge(self, verdict: Merged) -> Settled | None:
-        proposal, canonical = self._open.get(verdict.proposal_id), self._entries.get(verdict.canonical_id)
+        proposal, canonical = self._open.get(verdict.proposal.id), self._entries.get(verdict.canonical_id)
         if proposal is None or canonical is None or canonical.status != "active":
             return None
         if self._keys.scope(canonical.user_id, canonical.space, canonical.persona_id) != proposal.scope:
             return None
         self._put(records.successor(canonical, verdict.change(canonical)))
-        return self._decide(Settled(verdict.proposal_id, "merged", canonical.id))
+        return self._decide(Settled(verdict.proposal.id, "merged", canonical.id))
 
     def _refuse(self, verdict: Refused) -> Settled | None:
-        if verdict.proposal_id not in self._open:
+        if verdict.proposal.id not in self._open:
             return None
-        return self._decide(Settled(verdict.proposal_id, "refused", None, verdict.reason))
+        return self._decide(Settled(verdict.proposal.id, "refused", None, verdict.reason))
 
     def _put(self, entry: Entry) -> None:
         self._entries[entry.id] = entry
@@ -113,21 +124,23 @@ class _Court:
         )
 
 
-def _proposal_id(verdict: Verdict) -> str:
-    return verdict.entry.id if isinstance(verdict, Accepted) else verdict.proposal_id
+def _proposal(verdict: Verdict) -> Ref:
+    return verdict.entry if isinstance(verdict, Accepted) else verdict.proposal
 
 
-def _canonical_ids(verdicts: Sequence[Verdict]) -> list[str]:
-    return [verdict.canonical_id for verdict in verdicts if isinstance(verdict, Merged)]
+def _canonical_entries(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    return {verdict.canonical_id: verdict.proposal.user_id for verdict in verdicts if isinstance(verdict, Merged)}
 
 
-def _undecided(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, _Open]:
+def _undecided(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, _Open]:
     found: dict[str, _Open] = {}
-    for chunk in chunks(ids):
+    for chunk in chunks(users):
         rows = connection.execute(
-            f"SELECT id, scope, ordinal FROM proposals WHERE outcome IS NULL AND id IN ({marks(chunk)})", chunk
+            f"""SELECT id, user_id, scope, ordinal FROM proposals JOIN scopes USING (scope)
+            WHERE outcome IS NULL AND id IN ({marks(chunk)})""",
+            chunk,
         )
-        found |= {id_: _Open(scope, ordinal) for id_, scope, ordinal in rows}
+        found |= {row[0]: _Open(*row[1:]) for row in rows if users[row[0]] == row[1]}
     return found
 
 

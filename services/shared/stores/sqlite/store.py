@@ -13,9 +13,11 @@ from contracts.ports import (
     Conversation,
     EmbeddingIdentity,
     Filters,
+    Key,
     LexicalHit,
     Page,
     Probe,
+    Ref,
     Scope,
     Selection,
     SessionMark,
@@ -38,6 +40,7 @@ from services.shared.stores.sqlite import (
     similar,
 )
 from services.shared.stores.sqlite.connection import Readers, Synchronous, Writer, connect, translated
+from services.shared.stores.sqlite.keys import owners
 from services.shared.stores.sqlite.schema import migrate
 
 
@@ -67,9 +70,9 @@ class SqliteTextStore:
         """Append turns and what they propose. A known turn stays as it was first."""
         await self._writer.run(lambda db: log.append(db, turns, proposals))
 
-    async def undecided(self, ids: Sequence[str]) -> list[Proposal]:
+    async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:
         """Of these proposals, the ones that have no outcome yet, in the order asked."""
-        return await self._readers.run(lambda db: log.undecided(db, ids))
+        return await self._readers.run(lambda db: log.undecided(db, owners(proposals)))
 
     async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
         """For each probe the active entries of the same scope, role and speaker that share one of its keys.
@@ -82,17 +85,17 @@ class SqliteTextStore:
         """Carry out verdicts, in order; one whose canonical entry is not active any more is left out."""
         return await self._writer.run(lambda db: settle.settle(db, verdicts))
 
-    async def outcomes(self, ids: Sequence[str]) -> dict[str, Settled]:
+    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Settled]:
         """What became of these proposals; the undecided are missing."""
-        return await self._readers.run(lambda db: log.outcomes(db, ids))
+        return await self._readers.run(lambda db: log.outcomes(db, owners(proposals)))
 
-    async def entries(self, ids: Sequence[str]) -> dict[str, Entry]:
-        """The stored entries of these ids in any status, in the order asked; unknown ids are missing."""
-        return await self._readers.run(lambda db: records.entries(db, ids))
+    async def entries(self, refs: Sequence[Ref]) -> dict[str, Entry]:
+        """The stored entries by id, in any status, in the order asked; unknown or another user's are missing."""
+        return await self._readers.run(lambda db: records.entries(db, owners(refs)))
 
-    async def modify(self, ids: Sequence[str], change: Callable[[Entry], Entry | None]) -> list[Entry]:
+    async def modify(self, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]) -> list[Entry]:
         """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced."""
-        return await self._writer.run(lambda db: records.modify(db, ids, change))
+        return await self._writer.run(lambda db: records.modify(db, owners(refs), change))
 
     async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
         """One page of entries, newest first. Raises ValueError for a cursor it did not make."""
@@ -102,12 +105,12 @@ class SqliteTextStore:
         """The active entries of the scope that, or whose neighbours, share words with the query; best first."""
         return await self._readers.run(lambda db: search.search(db, scope, query, limit=limit, filters=filters))
 
-    async def neighbours(self, ids: Sequence[str], *, reach: int) -> dict[str, dict[int, str]]:
+    async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """The active entries around each known entry in its session: distance → id."""
-        return await self._readers.run(lambda db: sessions.neighbours(db, ids, reach=reach))
+        return await self._readers.run(lambda db: sessions.neighbours(db, owners(refs), reach=reach))
 
-    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[tuple[str, str]]:
-        """(user_id, id) of what has lacked this since before a moment; the oldest first."""
+    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[Key]:
+        """What has lacked this since before a moment; the oldest first."""
         return await self._readers.run(lambda db: counts.unfinished(db, lacking, before, limit))
 
     async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:
