@@ -16,13 +16,16 @@ from contracts.values import (
     Accepted,
     Annotation,
     Conversation,
+    Decision,
     EmbeddingIdentity,
     Filters,
     Key,
     LexicalHit,
+    LogRecord,
     Merged,
     Outcome,
     Page,
+    Place,
     Probe,
     Ref,
     Refused,
@@ -43,14 +46,17 @@ __all__ = [
     "Annotation",
     "Annotator",
     "Conversation",
+    "Decision",
     "Embedder",
     "EmbeddingIdentity",
     "Filters",
     "Key",
     "LexicalHit",
+    "LogRecord",
     "Merged",
     "Outcome",
     "Page",
+    "Place",
     "Probe",
     "Ref",
     "Refused",
@@ -148,6 +154,18 @@ class TextStore(Protocol):
 
     async def counts(self, user_id: str | None = None) -> StageCounts:
         """Count what is stored, for one user or for all."""
+        ...
+
+    async def users(self, *, after: str, limit: int) -> list[str]:
+        """The users of whom anything is stored and whose ids come after this one, in order."""
+        ...
+
+    async def logged(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+        """The logged turns of a user after a place, the oldest first: for moving a memory elsewhere."""
+        ...
+
+    async def kept(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
+        """The entries of a user in any status after a place, the oldest first."""
         ...
 
     async def recall_identity(self) -> EmbeddingIdentity | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from contracts.v1.entries import Entity, Entry, Status
-from contracts.v1.turns import EntryType
+from contracts.v1.turns import EntryType, LoggedTurn, Proposal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,11 +117,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Count the proposal as a repeat of `canonical_id`; `change` is applied to that entry exactly once."""
+    """Count the proposal as a repeat of `canonical_id`; `change` is applied to that entry exactly once.
+
+    Without a change the entry counts it already, as one that comes from an export does; it may be in any status then.
+    """
 
     proposal: Ref
     canonical_id: str
-    change: Callable[[Entry], Entry]
+    change: Callable[[Entry], Entry] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,30 @@ class Settled:
     outcome: Outcome
     entry_id: str | None = None
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A proposal with what became of it; None while it is undecided."""
+
+    proposal: Proposal
+    settled: Settled | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """A logged turn with all that it proposed."""
+
+    turn: LoggedTurn
+    decisions: tuple[Decision, ...]
+
+
+class Place(NamedTuple):
+    """Where a turn (by turn_id) or an entry stands among all of its user, the oldest first."""
+
+    at: datetime
+    space: str
+    id: str
 
 
 @dataclass(frozen=True, slots=True)

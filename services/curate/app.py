@@ -60,12 +60,13 @@ async def build(host: Host) -> Service:
         return await handler.status(None, store=store, vectors=vectors, enriches=enriches)
 
     async def keep_going() -> None:
-        older_than = timedelta(seconds=settings.resume_after_seconds)
+        older_than = timedelta(0)  # at the start: whatever an earlier process or an import left unfinished
         while True:
             for consumer, lacking, event in _STAGES:
                 if lacking in done_here and await host.bus.is_idle(consumer):
                     events = await handler.resume(event, lacking, store=store, older_than=older_than)
                     await host.bus.publish_events(events)
+            older_than = timedelta(seconds=settings.resume_after_seconds)
             await asyncio.sleep(settings.resume_every_seconds)
 
     answers = (

@@ -41,8 +41,7 @@ async def embed_and_mark(
         return
     points = [VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
-    now, identity = datetime.now(UTC), embedder.identity
-    marked = await store.modify(entries, lambda entry: embedded(entry, identity, now))
+    marked = await store.modify(entries, lambda entry: embedded(entry, embedder.identity))
     marked_ids = {entry.id for entry in marked}
     await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)
 
@@ -55,7 +54,7 @@ async def _leave_out_the_refused(
         for entry in entries:
             await embed_and_mark([entry], store=store, vectors=vectors, embedder=embedder)
         return
-    update = {"embedding_state": "error", "embedding_error": str(error), "updated_at": datetime.now(UTC)}
+    update = {"embedding_state": "error", "embedding_error": str(error)}
     await store.modify(entries, lambda entry: entry.model_copy(update=update))
 
 
@@ -72,8 +71,11 @@ def needs_embedding(entry: Entry) -> bool:
     return entry.status == "active" and entry.embedding_state == "pending"
 
 
-def embedded(entry: Entry, identity: EmbeddingIdentity, now: datetime) -> Entry | None:
-    """The entry, marked as embedded by this model; None when it was marked, or went out of use, meanwhile."""
+def embedded(entry: Entry, identity: EmbeddingIdentity) -> Entry | None:
+    """The entry, marked as embedded by this model; None when it was marked, or went out of use, meanwhile.
+
+    The memory itself is not changed by it, so neither is `updated_at`.
+    """
     if not needs_embedding(entry):
         return None
     return entry.model_copy(
@@ -83,6 +85,5 @@ def embedded(entry: Entry, identity: EmbeddingIdentity, now: datetime) -> Entry 
             "embedding_model": identity.model,
             "embedding_dimensions": identity.dimensions,
             "embedding_error": None,
-            "updated_at": now,
         }
     )

@@ -10,6 +10,7 @@ from contracts.ports import Accepted, Merged, Ref, Refused, Settled, Verdict
 from contracts.v1.entries import Entry
 from services.shared.stores.sqlite import fingerprints, log, records
 from services.shared.stores.sqlite.keys import Keys, chunks, marks, owners
+from services.shared.stores.versions import successor
 
 
 def settle(connection: sqlite3.Connection, verdicts: Sequence[Verdict]) -> list[Settled]:
@@ -77,11 +78,14 @@ class _Court:
 
     def _merge(self, verdict: Merged) -> Settled | None:
         proposal, canonical = self._open.get(verdict.proposal.id), self._entries.get(verdict.canonical_id)
-        if proposal is None or canonical is None or canonical.status != "active":
+        if proposal is None or canonical is None:
             return None
         if self._keys.scope(canonical.user_id, canonical.space, canonical.persona_id) != proposal.scope:
             return None
-        self._put(records.successor(canonical, verdict.change(canonical)))
+        if verdict.change is not None:
+            if canonical.status != "active":
+                return None
+            self._put(successor(canonical, verdict.change(canonical)))
         return self._decide(Settled(verdict.proposal.id, "merged", canonical.id))
 
     def _refuse(self, verdict: Refused) -> Settled | None:

@@ -15,7 +15,9 @@ from contracts.ports import (
     Filters,
     Key,
     LexicalHit,
+    LogRecord,
     Page,
+    Place,
     Probe,
     Ref,
     Scope,
@@ -29,6 +31,7 @@ from contracts.ports import (
 from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.shared.stores.sqlite import (
+    archive,
     counts,
     log,
     meta,
@@ -120,6 +123,18 @@ class SqliteTextStore:
     async def counts(self, user_id: str | None = None) -> StageCounts:
         """Count what is stored, for one user or for all."""
         return await self._readers.run(lambda db: counts.counts(db, user_id))
+
+    async def users(self, *, after: str, limit: int) -> list[str]:
+        """The users of whom anything is stored and whose ids come after this one, in order."""
+        return await self._readers.run(lambda db: archive.users(db, after, limit))
+
+    async def logged(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+        """The logged turns of a user after a place, the oldest first."""
+        return await self._readers.run(lambda db: archive.logged(db, user_id, after, limit))
+
+    async def kept(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
+        """The entries of a user in any status after a place, the oldest first."""
+        return await self._readers.run(lambda db: archive.kept(db, user_id, after, limit))
 
     async def recall_identity(self) -> EmbeddingIdentity | None:
         """The identity that the stored vectors were made by."""

@@ -1,0 +1,185 @@
+"""Export and import: a memory moves without loss, and a damaged file is never taken for a whole one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from contracts.ports import Accepted, Key, Merged, Place, Refused, TextStore
+from contracts.v1.entries import Entry
+from services.cli.archive import ArchiveError, decode, encode
+from services.cli.export import lines, write_archive
+from services.cli.import_ import read_archive
+from services.cli.sending import bars
+from services.shared.stores.sqlite import SqliteTextStore
+from tests.stores.builders import NOON, a_proposal, a_turn, an_entry, entry_of, log_proposals, minutes
+
+USERS = ("ann", "bob", "übel\x1f/…")
+
+
+def repeated(entry: Entry) -> Entry:
+    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1})
+
+
+async def fill(store: TextStore, user: str) -> None:
+    """Every kind of outcome and status, a fact drawn from a turn, an entry without a turn, and one undecided turn."""
+    first, again, refused, retired, gone, late, _ = await log_proposals(store, user, 7)
+    spoken = a_turn(user, "I moved to Ghent and I like it", space="work", created_at=NOON + minutes(90))
+    itself, fact = a_proposal(spoken), a_proposal(spoken, ordinal=1, text="lives in Ghent")
+    await store.log([spoken], [itself, fact])
+    await store.settle(
+        [Accepted(entry_of(p, tags=("a", "ü"), importance=0.25)) for p in (first, retired, itself, fact)]
+    )
+    await store.settle([Merged(again, first.id, repeated), Refused(refused, "forgotten before")])
+    await store.settle([Merged(late, retired.id, repeated), Accepted(entry_of(gone))])
+    await store.settle([Accepted(an_entry(user, "a note of nobody", enriched=True))])
+    await store.modify([retired], lambda e: e.model_copy(update={"status": "superseded", "superseded_by": first.id}))
+    await store.modify([gone], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
+    await store.modify([first], lambda e: e.model_copy(update={"embedding_state": "ready", "embedding_model": "m"}))
+
+
+@pytest.fixture
+async def source(tmp_path: Path) -> AsyncIterator[TextStore]:
+    store = await SqliteTextStore.open(tmp_path / "source.sqlite3", synchronous="normal")
+    for user in USERS:
+        await fill(store, user)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def target(tmp_path: Path) -> AsyncIterator[TextStore]:
+    store = await SqliteTextStore.open(tmp_path / "target.sqlite3", synchronous="normal")
+    yield store
+    await store.close()
+
+
+async def exported(store: TextStore, path: Path, user: str | None = None) -> list[bytes]:
+    with path.open("a+b") as file, bars(Console(quiet=True)) as progress:
+        await write_archive(store, file, str(path), user, progress)
+        file.seek(0)
+        return file.readlines()
+
+
+async def imported(store: TextStore, path: Path) -> list[str]:
+    with bars(Console(quiet=True)) as progress:
+        return (await read_archive(store, path, progress))[1]
+
+
+async def test_a_memory_moved_elsewhere_and_exported_again_is_the_same_to_the_byte(
+    source: TextStore, target: TextStore, tmp_path: Path
+) -> None:
+    there = await exported(source, tmp_path / "there.jsonl")
+    assert await imported(target, tmp_path / "there.jsonl") == sorted(USERS)
+    back = await exported(target, tmp_path / "back.jsonl")
+    assert len(there) == 3 * (6 + 8) + 2
+    assert back[1:] == there[1:]
+    for user in USERS:
+        moved, known = await target.counts(user), await source.counts(user)
+        assert (moved.turns, moved.entries, moved.merged, moved.refused, moved.undecided) == (
+            known.turns,
+            known.entries,
+            known.merged,
+            known.refused,
+            known.undecided,
+        )
+
+
+async def test_importing_twice_is_importing_once(source: TextStore, target: TextStore, tmp_path: Path) -> None:
+    there = await exported(source, tmp_path / "there.jsonl")
+    for _ in range(2):
+        await imported(target, tmp_path / "there.jsonl")
+    assert (await exported(target, tmp_path / "back.jsonl"))[1:] == there[1:]
+
+
+async def test_one_users_export_holds_nobody_else(source: TextStore, target: TextStore, tmp_path: Path) -> None:
+    await exported(source, tmp_path / "bob.jsonl", "bob")
+    assert await imported(target, tmp_path / "bob.jsonl") == ["bob"]
+    assert await target.users(after="", limit=9) == ["bob"]
+
+
+@pytest.mark.parametrize("cut", [1, 3, 9, 17, 31, 43])
+@pytest.mark.parametrize("torn", [b"", b'{"entry": {"id": "a'])
+async def test_an_export_that_was_cut_off_is_finished_as_if_it_never_had_been(
+    source: TextStore, tmp_path: Path, cut: int, torn: bytes
+) -> None:
+    whole, unfinished = await exported(source, tmp_path / "whole.jsonl"), tmp_path / "unfinished.jsonl"
+    unfinished.write_bytes(b"".join(whole[:cut]) + torn)
+    assert await exported(source, unfinished) == whole[:1] + whole[1:]
+    assert await exported(source, unfinished) == whole
+
+
+async def test_a_file_that_is_not_whole_is_said_to_be(source: TextStore, target: TextStore, tmp_path: Path) -> None:
+    whole, path = await exported(source, tmp_path / "whole.jsonl"), tmp_path / "part.jsonl"
+    path.write_bytes(b"".join(whole[:-1]))
+    with pytest.raises(ArchiveError, match="--resume"):
+        await imported(target, path)
+    path.write_bytes(b"".join(whole[:5] + whole[6:]))
+    with pytest.raises(ArchiveError, match="damaged"):
+        await imported(target, path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"[1, 2]",
+        b"null",
+        b'"text"',
+        b"{}",
+        b'{"entry": 5}',
+        b'{"turn": {"user_id": ""}}',
+        b'{"end": {"turns": "many"}}',
+        b"\xff\xfe",
+        b"\x00" * 100,
+    ],
+)
+async def test_what_is_no_line_of_an_export_is_named_by_its_number(
+    source: TextStore, target: TextStore, tmp_path: Path, line: bytes
+) -> None:
+    whole, path = await exported(source, tmp_path / "whole.jsonl"), tmp_path / "damaged.jsonl"
+    path.write_bytes(b"".join([*whole[:2], line + b"\n", *whole[2:]]))
+    with pytest.raises(ArchiveError, match=r"damaged\.jsonl: line 3: "):
+        await imported(target, path)
+
+
+async def test_an_entry_with_a_strange_id_is_refused(target: TextStore, tmp_path: Path) -> None:
+    path = tmp_path / "strange.jsonl"
+    entry = an_entry("ann", id="../../etc/passwd").model_dump_json()
+    header = b'{"memorybus_export": 1, "exported_at": "2026-01-01T00:00:00Z"}\n'
+    path.write_bytes(header + b'{"entry": ' + entry.encode() + b"}\n")
+    with pytest.raises(ArchiveError, match="UUID"):
+        await imported(target, path)
+
+
+async def test_going_on_with_another_users_export_is_refused(source: TextStore, tmp_path: Path) -> None:
+    await exported(source, tmp_path / "bob.jsonl", "bob")
+    with pytest.raises(ArchiveError, match="'bob'"):
+        await exported(source, tmp_path / "bob.jsonl", "ann")
+
+
+async def test_pages_join_without_gap_or_repeat(source: TextStore) -> None:
+    """Whatever the page size, in the order of time, space and id."""
+    whole = await source.kept("ann", after=None, limit=100)
+    places = [Place(entry.created_at, entry.space, entry.id) for entry in whole]
+    assert places == sorted(places)
+    for index, place in enumerate(places):
+        assert await source.kept("ann", after=place, limit=2) == whole[index + 1 : index + 3]
+    turns = [record.turn for record in await source.logged("ann", after=None, limit=100)]
+    assert [(t.created_at, t.space, t.turn_id) for t in turns] == sorted(
+        (t.created_at, t.space, t.turn_id) for t in turns
+    )
+
+
+async def test_a_line_says_nothing_of_what_can_be_made_again(source: TextStore) -> None:
+    written = [line.model_dump() for line in [line async for line in lines(source, "ann")]]
+    assert any("entry" in line for line in written)
+    entry = an_entry("ann", embedding_state="ready", embedding_model="m", version=7)
+    line = decode(b'{"entry": ' + entry.model_dump_json().encode() + b"}", "here")
+    assert b"embedding" not in encode(line)
+    assert b"version" not in encode(line)
+    assert await source.entries([Key("ann", entry.id)]) == {}
