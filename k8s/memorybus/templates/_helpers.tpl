@@ -1,0 +1,153 @@
+{{- /* Names, labels, and the few decisions that several templates share. */ -}}
+
+{{- define "memorybus.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 52 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 52 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "memorybus.selector" -}}
+{{- /* (list root component) */ -}}
+app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end -}}
+
+{{- define "memorybus.labels" -}}
+{{- /* (list root component) */ -}}
+{{- $root := index . 0 -}}
+{{ include "memorybus.selector" . }}
+app.kubernetes.io/version: {{ $root.Values.image.tag | default $root.Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: memorybus
+app.kubernetes.io/managed-by: {{ $root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace "+" "_" }}
+{{- with $root.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "memorybus.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- .Values.serviceAccount.name | default (include "memorybus.fullname" .) -}}
+{{- else -}}
+{{- .Values.serviceAccount.name | default "default" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "memorybus.image" -}}
+{{- /* (list root component) */ -}}
+{{- $image := (index . 0).Values.image -}}
+{{- $repository := ternary (printf "%s-%s" $image.repository (index . 1)) $image.repository $image.perService -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository ($image.tag | default (index . 0).Chart.AppVersion) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "memorybus.overlay" -}}
+{{- /* Maps from left to right, the last one wins, as JSON. `merge` would take `false` and 0 for absent. */ -}}
+{{- $out := dict -}}
+{{- range . -}}
+{{- range $key, $value := . | default dict -}}
+{{- $_ := set $out $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- define "memorybus.value" -}}
+{{- /* A value as an environment variable. YAML numbers arrive as floats: 4294967296 must not become 4.29e+09. */ -}}
+{{- if and (kindIs "float64" .) (eq . (floor .)) -}}
+{{- int64 . -}}
+{{- else -}}
+{{- . -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "memorybus.uses" -}}
+{{- /* Which servers a component talks to: it gets no secret for any other, and no way through the network policy. */ -}}
+{{- if eq . "gateway" -}}
+nats
+{{- else if has . (list "ingest" "dedupe" "enrich") -}}
+nats opensearch
+{{- else -}}
+nats opensearch qdrant embedder
+{{- end -}}
+{{- end -}}
+
+{{- define "memorybus.references" -}}
+{{- /* (list component shared own): the references to secrets that this component may have, as JSON. */ -}}
+{{- $uses := splitList " " (include "memorybus.uses" (index . 0)) -}}
+{{- $out := dict -}}
+{{- range $setting, $reference := fromJson (include "memorybus.overlay" (list (index . 1) (index . 2))) -}}
+{{- $server := index (splitList "_" $setting) 1 | lower -}}
+{{- $foreign := and (has $server (list "nats" "opensearch" "qdrant" "embedder")) (not (has $server $uses)) -}}
+{{- if and $reference $reference.existingSecret (not $foreign) -}}
+{{- $_ := set $out $setting $reference -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- define "memorybus.stream" -}}
+{{- /* The stream that a service reads; empty: it only answers requests. */ -}}
+{{- get (dict "ingest" "MEMORY_TURNS" "dedupe" "MEMORY_EVENTS" "enrich" "MEMORY_EVENTS" "embed" "MEMORY_EVENTS") . -}}
+{{- end -}}
+
+{{- define "memorybus.consumers" -}}
+{{- /* (list root name): the consumers that a service reads, as JSON; ingest has one for each part of the turns. */ -}}
+{{- $name := index . 1 -}}
+{{- $partitions := int ((index . 0).Values.settings.MEMORYBUS_TURNS_PARTITIONS | default 1) -}}
+{{- $out := list -}}
+{{- if or (ne $name "ingest") (eq $partitions 1) -}}
+{{- $out = list $name -}}
+{{- else -}}
+{{- range $part := until $partitions -}}
+{{- $out = append $out (printf "%s-%d" $name $part) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $out -}}
+{{- end -}}
+
+{{- define "memorybus.scaler" -}}
+{{- /* (list root name): what scales a service, as JSON: its kind (keda, hpa or fixed), options and fewest pods. */ -}}
+{{- $root := index . 0 -}}
+{{- $name := index . 1 -}}
+{{- $service := get $root.Values.services $name -}}
+{{- $keda := fromJson (include "memorybus.overlay" (list $root.Values.keda $service.keda)) -}}
+{{- $hpa := fromJson (include "memorybus.overlay" (list $root.Values.autoscaling $service.autoscaling)) -}}
+{{- $kind := "fixed" -}}
+{{- $options := dict "minReplicas" $service.replicas -}}
+{{- if and $keda.enabled (include "memorybus.stream" $name) -}}
+{{- $kind = "keda" -}}
+{{- $options = $keda -}}
+{{- else if $hpa.enabled -}}
+{{- $kind = "hpa" -}}
+{{- $options = $hpa -}}
+{{- end -}}
+{{- if and (ne $kind "fixed") (lt (int $options.maxReplicas) (int $options.minReplicas)) -}}
+{{- fail (printf "services.%s: maxReplicas %v is less than minReplicas %v" $name $options.maxReplicas $options.minReplicas) -}}
+{{- end -}}
+{{- toJson (dict "kind" $kind "options" $options "least" $options.minReplicas) -}}
+{{- end -}}
+
+{{- define "memorybus.check" -}}
+{{- /* Refuses what the schema cannot see: (list component settings secrets). */ -}}
+{{- $settings := index . 1 -}}
+{{- $secrets := index . 2 -}}
+{{- if not (or $settings.MEMORYBUS_NATS_URL (hasKey $secrets "MEMORYBUS_NATS_URL")) -}}
+{{- fail "settings.MEMORYBUS_NATS_URL is empty: name the bus, for instance nats://nats:4222; without it every pod would start one of its own" -}}
+{{- end -}}
+{{- range $server := splitList " " (include "memorybus.uses" (index . 0)) -}}
+{{- $user := printf "MEMORYBUS_%s_USER" (upper $server) -}}
+{{- $password := printf "MEMORYBUS_%s_PASSWORD" (upper $server) -}}
+{{- if and (or (get $settings $user) (hasKey $secrets $user)) (not (hasKey $secrets $password)) -}}
+{{- fail (printf "%s of %s has no password: name a secret in secrets.%s" $user (index $ 0) $password) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,79 @@
+"""The network policy: off by default, and when on only the ways that the design has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from services.cli.runtime import SERVICES
+from tests.manifests.chart import CASES, objects, of_kind
+
+DNS, NATS, OPENSEARCH, QDRANT, QDRANT_GRPC, EMBEDDER = 53, 4222, 9200, 6333, 6334, 443
+_STORES = {OPENSEARCH, QDRANT, QDRANT_GRPC}
+_REACHES = {
+    "ingest": {OPENSEARCH},
+    "dedupe": {OPENSEARCH},
+    "enrich": {OPENSEARCH},
+    "embed": _STORES,
+    "retrieve": _STORES,
+    "curate": _STORES,
+    "gateway": set(),
+    "provision": _STORES,
+}
+
+
+def policies(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: each["spec"] for name, each in of_kind(objects(values), "NetworkPolicy").items()}
+
+
+def ports(rules: list[dict[str, Any]]) -> set[int | str]:
+    return {port["port"] for rule in rules for port in rule["ports"]}
+
+
+def test_without_being_asked_for_there_is_none() -> None:
+    assert policies({}) == {}
+
+
+def test_when_on_it_covers_every_pod_in_both_directions() -> None:
+    found = policies({"networkPolicy": {"enabled": True}})
+    assert found.keys() == {*SERVICES, "provision"}
+    assert all(each["policyTypes"] == ["Ingress", "Egress"] for each in found.values())
+
+
+@pytest.mark.parametrize("name", _REACHES)
+def test_a_pod_reaches_the_servers_it_uses_and_nothing_else(name: str) -> None:
+    spec = policies({"networkPolicy": {"enabled": True}})[name]
+    assert ports(spec["egress"]) == {DNS, NATS} | _REACHES[name]
+
+
+@pytest.mark.parametrize("case", ["everything", "least-permissions"])
+def test_no_rule_is_open_to_everybody(case: str) -> None:
+    found = policies(CASES[case])
+    assert found
+    for spec in found.values():
+        assert all(rule["to"] and rule["ports"] for rule in spec["egress"])
+        assert all(rule["from"] and rule["ports"] for rule in spec["ingress"])
+
+
+def test_an_embedding_endpoint_is_reached_by_those_who_embed_once_it_is_named() -> None:
+    found = policies(CASES["everything"])
+    assert {name for name, spec in found.items() if EMBEDDER in ports(spec["egress"])} == {
+        "embed",
+        "retrieve",
+        "curate",
+        "provision",
+    }
+
+
+def test_clients_reach_the_gateway_alone_and_monitoring_reaches_all() -> None:
+    found = policies(CASES["least-permissions"])
+    assert {name for name, spec in found.items() if spec["ingress"]} == {"gateway"}
+    watched = policies(CASES["everything"])
+    assert {name for name, spec in watched.items() if spec["ingress"]} == {*SERVICES}
+    assert all(ports(spec["ingress"]) <= {"http"} for spec in watched.values())
+
+
+def test_peers_that_are_all_named_away_close_the_gateway() -> None:
+    spec = policies({"networkPolicy": {"enabled": True, "clients": []}})["gateway"]
+    assert spec["ingress"] == []

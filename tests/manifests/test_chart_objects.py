@@ -1,0 +1,225 @@
+"""The objects around the pods: valid for Kubernetes, pointing at each other, and refusing what cannot be meant."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from contracts import subjects
+from services.cli.runtime import SERVICES
+from tests.manifests.chart import (
+    CASES,
+    Object,
+    Refused,
+    component,
+    lint_problems,
+    manifests,
+    objects,
+    of_kind,
+    rendered,
+)
+from tests.manifests.chart_schema import CHART
+
+VERSIONS = ("1.30", "1.37")
+CUSTOM = ("ScaledObject", "PodMonitor")
+_FILES = [path for path in sorted(CHART.parent.rglob("*.yaml")) if path.parent.name != "templates"]
+_LINT = """
+extends: default
+rules:
+  line-length: {max: 120}
+  document-start: disable
+  comments: {min-spaces-from-content: 1}
+  braces: {max-spaces-inside: 0}
+"""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_helm_has_nothing_to_say_against_the_chart(case: str) -> None:
+    assert list(lint_problems(CASES[case])) == []
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: str(path.relative_to(CHART.parent)))
+def test_every_yaml_file_is_tidy(path: Any) -> None:
+    assert yaml_problems(path.read_text(), _LINT) == []
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_key_is_rendered_twice(case: str) -> None:
+    assert yaml_problems(manifests(CASES[case]), "rules: {key-duplicates: enable}") == []
+
+
+def yaml_problems(text: str, rules: str) -> list[str]:
+    linter = pytest.importorskip("yamllint.linter", reason="needs pip install yamllint")
+    config = pytest.importorskip("yamllint.config", reason="needs pip install yamllint")
+    return [str(problem) for problem in linter.run(text, config.YamlLintConfig(rules))]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("case", CASES)
+def test_kubernetes_takes_every_object(case: str, version: str) -> None:
+    kubernetes = pytest.importorskip("kubernetes_validate", reason="needs pip install kubernetes-validate")
+    for found in objects(CASES[case]):
+        if found["kind"] not in CUSTOM:
+            kubernetes.validate(found, version, strict=True)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rendering_anew_in_another_order_makes_the_same_text(case: str) -> None:
+    backwards = dict(reversed(CASES[case].items()))
+    assert rendered(json.dumps(backwards)) == rendered(json.dumps(CASES[case]))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_objects_have_names_of_their_own_that_kubernetes_takes(case: str) -> None:
+    found = objects(CASES[case], release="r" * 53)
+    names = [(each["kind"], each["metadata"]["name"]) for each in found]
+    assert len(names) == len(set(names))
+    assert max(len(name) for _, name in names) <= 63
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_selector_selects_the_pods_of_one_worker(case: str) -> None:
+    found = objects(CASES[case])
+    labels = {component(each): pod_labels(each) for each in found if each["kind"] in ("Deployment", "Job")}
+    for each in found:
+        if (wanted := selector(each)) is not None:
+            assert [name for name, has in labels.items() if wanted.items() <= has.items()] == [component(each)]
+
+
+def pod_labels(found: Object) -> dict[str, str]:
+    return dict(found["spec"]["template"]["metadata"]["labels"])
+
+
+def selector(found: Object) -> dict[str, str] | None:
+    spec = found.get("spec", {})
+    match found["kind"]:
+        case "Deployment" | "PodDisruptionBudget":
+            return dict(spec["selector"]["matchLabels"])
+        case "NetworkPolicy":
+            return dict(spec["podSelector"]["matchLabels"])
+        case "Service":
+            return dict(spec["selector"])
+    return None
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_disruption_budget_never_keeps_the_last_pod_from_leaving(case: str) -> None:
+    found = objects(CASES[case])
+    budgets = of_kind(found, "PodDisruptionBudget")
+    assert budgets.keys() == {name for name, least in fewest_pods(found).items() if least > 1}
+    assert all(each["spec"]["maxUnavailable"] == 1 for each in budgets.values())
+
+
+def fewest_pods(found: list[Object]) -> dict[str, int]:
+    fewest = {name: each["spec"].get("replicas", 1) for name, each in of_kind(found, "Deployment").items()}
+    fewest |= {name: each["spec"]["minReplicas"] for name, each in of_kind(found, "HorizontalPodAutoscaler").items()}
+    return fewest | {name: each["spec"]["minReplicaCount"] for name, each in of_kind(found, "ScaledObject").items()}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_worker_is_scaled_by_one_thing_only(case: str) -> None:
+    found = objects(CASES[case])
+    by_load, by_lag = of_kind(found, "HorizontalPodAutoscaler"), of_kind(found, "ScaledObject")
+    assert not by_load.keys() & by_lag.keys()
+    for name, deployment in of_kind(found, "Deployment").items():
+        assert ("replicas" in deployment["spec"]) == (name not in by_load and name not in by_lag)
+        for scaler in (by_load.get(name), by_lag.get(name)):
+            if scaler is not None:
+                assert scaler["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+
+
+@pytest.mark.parametrize("partitions", [1, 8])
+def test_scaling_by_lag_watches_exactly_the_consumers_of_the_bus(partitions: int) -> None:
+    settings = {"MEMORYBUS_TURNS_PARTITIONS": partitions}
+    found = of_kind(objects({"keda": {"enabled": True}, "settings": settings}), "ScaledObject")
+    watched = {
+        (name, trigger["metadata"]["stream"], trigger["metadata"]["consumer"])
+        for name, each in found.items()
+        for trigger in each["spec"]["triggers"]
+    }
+    assert watched == {(each.service, each.stream, each.name) for each in subjects.consumers(partitions)}
+
+
+def test_a_scaled_object_has_the_shape_that_keda_reads() -> None:
+    for name, found in of_kind(objects({"keda": {"enabled": True}}), "ScaledObject").items():
+        assert found["apiVersion"] == "keda.sh/v1alpha1"
+        spec = found["spec"]
+        assert 0 <= spec["minReplicaCount"] <= spec["maxReplicaCount"]
+        for trigger in spec["triggers"]:
+            assert trigger["type"] == "nats-jetstream"
+            needed = {"natsServerMonitoringEndpoint", "account", "stream", "consumer", "lagThreshold", "useHttps"}
+            assert trigger["metadata"].keys() == needed
+            assert all(isinstance(value, str) for value in trigger["metadata"].values())
+        if name == "ingest":
+            terms = spec["advanced"]["scalingModifiers"]["formula"].split(" + ")
+            assert terms == [trigger["name"] for trigger in spec["triggers"]]
+
+
+def test_with_both_on_lag_scales_what_reads_a_stream_and_load_the_rest() -> None:
+    found = objects({"keda": {"enabled": True}, "autoscaling": {"enabled": True}})
+    readers = {each.service for each in subjects.CONSUMERS}
+    assert of_kind(found, "ScaledObject").keys() == readers
+    assert of_kind(found, "HorizontalPodAutoscaler").keys() == SERVICES.keys() - readers
+
+
+def test_prometheus_finds_every_worker() -> None:
+    found = objects(CASES["everything"])
+    (monitor,) = [each for each in found if each["kind"] == "PodMonitor"]
+    assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
+    assert monitor["spec"]["podMetricsEndpoints"] == [{"port": "http", "path": "/metrics", "interval": "15s"}]
+    wanted = monitor["spec"]["selector"]["matchLabels"].items()
+    for deployment in of_kind(objects({}), "Deployment").values():
+        assert wanted <= pod_labels(deployment).items()
+        annotations = deployment["spec"]["template"]["metadata"]["annotations"]
+        assert annotations["prometheus.io/path"] == "/metrics"
+        assert annotations["prometheus.io/port"] == "8400"
+
+
+def test_the_way_in_leads_to_the_gateway() -> None:
+    found = objects(CASES["everything"])
+    (service,) = [each for each in found if each["kind"] == "Service"]
+    (ingress,) = [each for each in found if each["kind"] == "Ingress"]
+    (rule,) = ingress["spec"]["rules"]
+    backend = rule["http"]["paths"][0]["backend"]["service"]
+    assert backend == {"name": service["metadata"]["name"], "port": {"name": service["spec"]["ports"][0]["name"]}}
+    assert not [each for each in objects({}) if each["kind"] == "Ingress"]
+
+
+_HOST = {"host": "a.example"}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"replicas": 3},
+        {"services": {"ingset": {"replicas": 3}}},
+        {"services": {"ingest": {"replica": 3}}},
+        {"services": {"ingest": {"replicas": -1}}},
+        {"services": {"gateway": None}},
+        {"settings": {"MEMORYBUS_NO_SUCH_SETTING": 1}},
+        {"settings": {"MEMORYBUS_NATS_REPLICAS": 9}},
+        {"settings": {"MEMORYBUS_EMBEDDER": "magic"}},
+        {"settings": {"MEMORYBUS_TEXT_STORE": "sqlite"}},
+        {"settings": {"MEMORYBUS_TEXT_STORE": None}},
+        {"settings": {"MEMORYBUS_VECTOR_STORE": "edge"}},
+        {"services": {"ingest": {"settings": {"MEMORYBUS_DEDUPE_MAX_BATCH": 4}}}},
+        {"secrets": {"MEMORYBUS_NATS_PASSWORD": {"existingSecret": "a", "key": "b", "value": "c"}}},
+        {"image": {"digest": "sha256:short"}},
+        {"ingress": {"enabled": True, "hosts": [_HOST]}},
+        {"networkPolicy": {"nats": {"to": []}}},
+        {"networkPolicy": {"qdrant": {"to": [{}]}}},
+        {"autoscaling": {"enabled": True, "minReplicas": 5, "maxReplicas": 2}},
+        {"keda": {"enabled": True, "monitoringEndpoint": "http://nats:8222"}},
+        {"resources": {}},
+    ],
+    ids=str,
+)
+def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(Refused):
+        manifests(values)
+
+
+def test_a_chart_that_has_this_one_as_a_part_may_pass_global_values() -> None:
+    assert objects({"global": {"anything": 1}}) == objects({})

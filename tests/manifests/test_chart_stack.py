@@ -1,0 +1,94 @@
+"""The chart that takes the servers along: each part is optional, and memorybus finds those that are on."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.manifests.chart import Object, environment, lint_problems, manifests, rendered, yaml
+from tests.manifests.chart_schema import CHART
+
+STACK = CHART.parent / "stack"
+SERVERS = ("nats", "opensearch", "qdrant")
+DESCRIPTION = yaml.safe_load((STACK / "Chart.yaml").read_text())
+README = (CHART.parent / "README.md").read_text()
+VALUES = yaml.safe_load((STACK / "values.yaml").read_text())
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The chart with its parts in place; charts that only say that they are there stand for those of the servers."""
+    folder = tmp_path_factory.mktemp("charts") / "stack"
+    shutil.copytree(STACK, folder)
+    shutil.copytree(CHART, folder / "charts" / "memorybus")
+    for part in DESCRIPTION["dependencies"]:
+        if part["name"] in SERVERS:
+            stand_in(folder / "charts" / part["name"], part)
+    return folder
+
+
+def stand_in(folder: Path, part: dict[str, Any]) -> None:
+    version = part["version"].split()[0].removeprefix(">=")
+    (folder / "templates").mkdir(parents=True)
+    (folder / "Chart.yaml").write_text(f"{{apiVersion: v2, name: {part['name']}, version: {version}}}\n")
+    (folder / "templates" / "here.yaml").write_text(
+        f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {part['name']}, labels: "
+        f"{{app.kubernetes.io/component: {part['name']}}}}}, data: {{}}}}\n"
+    )
+
+
+def objects(stack: Path, values: dict[str, Any]) -> list[Object]:
+    return [found for found in yaml.safe_load_all(rendered(json.dumps(values), chart=stack)) if found]
+
+
+def servers(found: list[Object]) -> set[str]:
+    return {each["metadata"]["name"] for each in found} & set(SERVERS)
+
+
+def test_the_stack_is_tidy_once_its_parts_are_there(stack: Path) -> None:
+    assert list(lint_problems({}, chart=stack)) == []
+
+
+def test_no_server_comes_unasked(stack: Path) -> None:
+    assert servers(objects(stack, {})) == set()
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_each_server_comes_when_asked_for(stack: Path, server: str) -> None:
+    assert servers(objects(stack, {server: {"enabled": True}})) == {server}
+
+
+def test_the_addresses_are_those_of_the_parts(stack: Path) -> None:
+    variables = environment(objects(stack, {}), "retrieve")
+    assert variables["MEMORYBUS_NATS_URL"] == f"nats://{VALUES['nats']['fullnameOverride']}:4222"
+    assert variables["MEMORYBUS_QDRANT_URL"] == f"http://{VALUES['qdrant']['fullnameOverride']}:6333"
+    assert variables["MEMORYBUS_OPENSEARCH_URL"] == f"https://{VALUES['opensearch']['clusterName']}-master:9200"
+
+
+def test_no_job_waits_for_servers_of_its_own_release(stack: Path) -> None:
+    found = objects(stack, {})
+    assert not [each for each in found if each["kind"] == "Job"]
+    assert environment(found, "ingest")["MEMORYBUS_PROVISION"] == "true"
+
+
+def test_the_part_that_is_memorybus_is_the_chart_beside_it() -> None:
+    (part,) = [each for each in DESCRIPTION["dependencies"] if each["name"] == "memorybus"]
+    assert part["version"] == yaml.safe_load((CHART / "Chart.yaml").read_text())["version"]
+    assert (STACK / part["repository"].removeprefix("file://")).resolve() == CHART
+
+
+def test_the_values_that_the_readme_shows_are_taken(stack: Path) -> None:
+    (alone,) = re.findall(r"<<'EOF'\n(.*?)EOF\n", README, flags=re.DOTALL)
+    (together,) = re.findall(r"```yaml\n(.*?)```", README, flags=re.DOTALL)
+    assert "registry.example/memorybus:" in manifests(yaml.safe_load(alone))
+    assert servers(objects(stack, yaml.safe_load(together))) == {*SERVERS}
+
+
+@pytest.mark.parametrize("path", re.findall(r"\]\(([^)]+)\)", README))
+def test_what_the_readme_points_at_exists(path: str) -> None:
+    assert (CHART.parent / path).exists()
