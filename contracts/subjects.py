@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 TURNS = "memory.v1.turns"  # .<user>, published by assistants
+PARTITION = (
+    "memory.v1.partition"  # .<number>.<user>, where a bus that splits the turns keeps them; nobody publishes here
+)
 RETRIEVE = "memory.v1.retrieve"  # .<user>, request
 ENTRIES = "memory.v1.entries"  # .<verb>.<user>, request
 MEMORY = "memory.v1.memory"  # .<verb>.<user>, request
@@ -22,9 +25,12 @@ ENTRY_EMBEDDED = "memory.v1.entry.embedded"  # leaf
 
 DEAD = "memory.v1.dead"  # .<stage>, what a worker could not digest
 
+INBOX = "_INBOX"  # .<user of the bus>.<…>, where replies come
+
 MSG_ID_HEADER = "Nats-Msg-Id"
 DEADLINE_HEADER = "Memory-Deadline"
 
+_BUS_USER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PLAIN_USER = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
 
@@ -50,6 +56,11 @@ def user_of(token: str) -> str:
     if not user_id or user_token(user_id) != token:
         raise ValueError(f"{token!r} is not the canonical token of {user_id!r}")
     return user_id
+
+
+def inbox(bus_user: str | None) -> str:
+    """What the reply subjects of a user of the bus begin with: nobody may listen to the replies of another."""
+    return f"{INBOX}.{bus_user}" if bus_user and _BUS_USER.fullmatch(bus_user) else INBOX
 
 
 def turns(user_id: str) -> str:
@@ -89,11 +100,21 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A durable pull consumer: its name is the service that reads it."""
+    """A durable pull consumer.
+
+    Without a `group` it is called as the service that reads it, and the replicas of that service share its messages.
+    With one it is a part of the work of the service that the group is called as: one replica at a time reads it.
+    """
 
     name: str
     stream: str
     subject: str
+    group: str | None = None
+
+    @property
+    def service(self) -> str:
+        """Who reads it."""
+        return self.group or self.name
 
 
 TURNS_STREAM = Stream("MEMORY_TURNS", (f"{TURNS}.*",), keeps="until_done")
@@ -106,6 +127,46 @@ DEDUPE = Consumer("dedupe", EVENTS_STREAM.name, ENTRY_PROPOSED)
 ENRICH = Consumer("enrich", EVENTS_STREAM.name, ENTRY_ACCEPTED)
 EMBED = Consumer("embed", EVENTS_STREAM.name, ENTRY_ENRICHED)
 CONSUMERS = (INGEST, DEDUPE, ENRICH, EMBED)
+
+_SPLIT = re.compile(re.escape(PARTITION) + r"\.\{\{partition\((\d+),1\)\}\}\.\{\{wildcard\(1\)\}\}")
+
+
+def partition_transform(partitions: int) -> str:
+    """What the bus makes of the subject `memory.v1.turns.*` to keep all turns of a user in one of so many parts."""
+    return f"{PARTITION}.{{{{partition({partitions},1)}}}}.{{{{wildcard(1)}}}}"
+
+
+def partitions_of(transform: str | None) -> int:
+    """How many parts a transform makes; without one the turns are whole.
+
+    Raises:
+        ValueError: the transform is not one that `partition_transform` makes.
+    """
+    if transform is None:
+        return 1
+    if not (found := _SPLIT.fullmatch(transform)):
+        raise ValueError(f"{transform!r} does not split turns by user")
+    return int(found[1])
+
+
+def ingest_consumers(partitions: int) -> tuple[Consumer, ...]:
+    """Who reads the turns: one consumer, or one for each part."""
+    if partitions == 1:
+        return (INGEST,)
+    parts = range(partitions)
+    return tuple(Consumer(f"{INGEST.name}-{n}", INGEST.stream, f"{PARTITION}.{n}.*", INGEST.name) for n in parts)
+
+
+def consumers(partitions: int) -> tuple[Consumer, ...]:
+    """Every consumer of a bus whose turns are split into so many parts."""
+    return (*ingest_consumers(partitions), *(one for one in CONSUMERS if one is not INGEST))
+
+
+def published_as(subject: str) -> str:
+    """The subject a message was published on: a bus that splits the turns keeps them under others."""
+    if subject.startswith(f"{PARTITION}."):
+        return f"{TURNS}.{subject.rpartition('.')[2]}"
+    return subject
 
 
 def dead(stage: str) -> str:

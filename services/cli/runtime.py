@@ -14,6 +14,7 @@ from services.enrich.app import build as build_enrich
 from services.gateway.app import build as build_gateway
 from services.ingest.app import build as build_ingest
 from services.retrieve.app import build as build_retrieve
+from services.shared.access import without_password
 from services.shared.app import Builder, Host
 from services.shared.http import HttpServer, listen
 from services.shared.instance import FolderLock, Instance
@@ -56,9 +57,10 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
         stack.push_async_callback(host.stop)
         await host.start([SERVICES[name] for name in only or SERVICES])
         http = await _serve(stack, host, listening)
+        shown = without_password(nats_url)
         if lock is not None:
-            lock.announce(Instance(pid=lock.pid, nats=nats_url, http=http.url))
-        yield Running(nats=nats_url, http=http.url, host=host)
+            lock.announce(Instance(pid=lock.pid, nats=shown, http=http.url))
+        yield Running(nats=shown, http=http.url, host=host)
 
 
 def _take_folder(stack: AsyncExitStack, settings: Settings) -> FolderLock:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from contracts.v1.commands import StatusReply
 from services.cli.common import DataOption, NatsOption, nats_url, out, run
+from services.shared.access import without_password
 from services.shared.client import Backlog, memory_client
 
 EPILOG = """Examples:\n
@@ -49,7 +50,7 @@ async def _status(user: str | None, data: Path | None, nats: str | None, *, as_j
     if as_json:
         print(as_line(counts, backlog))
     else:
-        show_status(counts, backlog, out, url=url, user=user)
+        show_status(counts, backlog, out, url=without_password(url), user=user)
 
 
 async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backlog]:

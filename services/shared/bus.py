@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
-import nats
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
@@ -19,10 +20,13 @@ from contracts.ports import Unavailable
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared import telemetry
+from services.shared.access import NOBODY, Access, servers_of, without_password
 
 log = logging.getLogger(__name__)
 
 PUBLISH_TIMEOUT = 5.0
+_KNOCK_EVERY = 0.25
+_CLOSE_PATIENCE = 0.5
 _UNKNOWN_OUTCOME = (NatsError, NoStreamResponseError, asyncio.TimeoutError, OSError)
 
 
@@ -43,22 +47,79 @@ def connection_options(name: str) -> dict[str, Any]:
     }
 
 
-async def connect(url: str, *, name: str, patience: float = 5.0) -> Client:
-    """Connect to the bus at `url`.
+async def connect(url: str, *, name: str, access: Access = NOBODY, patience: float = 5.0) -> Client:
+    """Connect to the bus at `url`, one server or several separated by commas, as whom `access` says.
 
     Raises:
-        Unavailable: nobody answers there within `patience` seconds.
+        Unavailable: nobody answers there within `patience` seconds, or the bus does not let us in.
     """
+    servers, options = servers_of(url), access.options()
+    kind = _EncryptedClient if access.wants_tls else Client
     try:
         async with asyncio.timeout(patience):
-            # The first attempt must end by itself; only a connection that once stood is kept for ever.
-            probe = await nats.connect(url, allow_reconnect=False, max_reconnect_attempts=0, error_cb=_quiet)
-            await probe.close()
-            return await nats.connect(url, **connection_options(name))
+            await _knock(kind, servers, options)
+            return await _connected(kind, servers, {**connection_options(name), **options})
     except (TimeoutError, OSError, NatsError) as error:
-        raise Unavailable(
-            f"no bus answers at {url}: start one with `memorybus up`, or name another with --nats"
-        ) from error
+        raise Unavailable(_why_not(error, url, access)) from None  # the cause may carry the address with a password
+
+
+class _NotEncrypted(NatsError):
+    """The server offers no TLS."""
+
+
+class _EncryptedClient(Client):
+    """Says who we are only on an encrypted connection; the client itself would also tell a server that offers none."""
+
+    def _connect_command(self) -> bytes:
+        if not self._server_info.get("tls_required"):
+            raise _NotEncrypted("the server offers no TLS")
+        return super()._connect_command()
+
+
+async def _knock(kind: type[Client], servers: Sequence[str], options: dict[str, Any]) -> None:
+    """Wait for a server that lets us in; what is kept for ever is only a connection that once stood."""
+    once = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.01, "error_cb": _quiet}
+    while True:
+        for server in servers:
+            try:
+                await (await _connected(kind, [server], {**once, **options})).close()
+                return
+            except (NatsError, OSError, TimeoutError) as error:
+                if _is_refusal(error):
+                    raise
+        await asyncio.sleep(_KNOCK_EVERY)
+
+
+async def _connected(kind: type[Client], servers: list[str], options: dict[str, Any]) -> Client:
+    client = kind()
+    try:
+        await client.connect(servers, **options)
+    except BaseException:
+        with suppress(NatsError, OSError, TimeoutError, AssertionError):  # it asserts that it once had a connection
+            async with asyncio.timeout(_CLOSE_PATIENCE):  # a broken handshake is waited for without end
+                await client.close()
+        raise
+    return client
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether somebody is there and will not let us in; anything else may be a server that starts or stops."""
+    return isinstance(error, ssl.SSLError | _NotEncrypted) or "authorization" in str(error).lower()
+
+
+def _why_not(error: Exception, url: str, access: Access) -> str:
+    where = without_password(url)
+    files = "MEMORYBUS_NATS_CA, MEMORYBUS_NATS_CERT and MEMORYBUS_NATS_KEY"
+    if "authorization" in str(error).lower():
+        who = f"user {access.user!r}" if access.user else "us"
+        return (
+            f"the bus at {where} does not let {who} in: check MEMORYBUS_NATS_USER and MEMORYBUS_NATS_PASSWORD, "
+            "or MEMORYBUS_NATS_CREDS"
+        )
+    if _is_refusal(error):
+        return f"no secure connection to the bus at {where}: {error}; check {files}"
+    hint = f"; if it runs, it may not accept {files}" if access.wants_tls else ""
+    return f"no bus answers at {where}: start one with `memorybus up`, or name another with --nats{hint}"
 
 
 async def _quiet(_: Exception) -> None:
@@ -115,18 +176,44 @@ class Bus:
         """Whether nothing waits for this consumer, and nothing is in its hands."""
         return await self.backlog(consumer) == 0
 
-    async def drop_done(self, consumer: subjects.Consumer) -> None:
-        """Remove from its stream what this consumer, the only one there, has finished with.
+    async def drop_done(self, consumer: subjects.Consumer) -> bool:
+        """Remove from its stream what this consumer, the only one of its subject, has finished with.
 
-        Once everything is finished nothing is left on disk, not even as free space of a file.
+        Returns whether it has finished with everything it was given. Once the stream is empty nothing is left on disk,
+        not even as free space of a file.
         """
         info = await self.js.consumer_info(consumer.stream, consumer.name)
         done = info.ack_floor.stream_seq if info.ack_floor else 0
         first = (await self.js.stream_info(consumer.stream)).state.first_seq
         if done >= first:
-            await self.js.purge_stream(consumer.stream, seq=done + 1)
+            only = consumer.subject if consumer.group else None
+            await self.js.purge_stream(consumer.stream, seq=done + 1, subject=only)
+        return not (info.num_pending or info.num_ack_pending)
 
     async def backlog(self, consumer: subjects.Consumer) -> int:
         """How many messages wait for this consumer or are in its hands."""
         info = await self.js.consumer_info(consumer.stream, consumer.name)
         return (info.num_pending or 0) + (info.num_ack_pending or 0)
+
+    async def readers(self, consumer: subjects.Consumer) -> int:
+        """How many replicas ask this consumer for messages right now."""
+        return (await self.js.consumer_info(consumer.stream, consumer.name)).num_waiting or 0
+
+    async def backlogs(self) -> dict[str, int]:
+        """How many messages wait for each service or are in its hands, whatever parts its work is split into."""
+        waiting: dict[str, int] = {}
+        for consumer in subjects.consumers(await self.partitions()):
+            waiting[consumer.service] = waiting.get(consumer.service, 0) + await self.backlog(consumer)
+        return waiting
+
+    async def partitions(self) -> int:
+        """How many parts the turns of this bus are split into.
+
+        Raises:
+            Unavailable: they are split in a way that is not ours.
+        """
+        transform = (await self.js.stream_info(subjects.TURNS_STREAM.name)).config.subject_transform
+        try:
+            return subjects.partitions_of(transform.dest if transform else None)
+        except ValueError as error:
+            raise Unavailable(f"stream {subjects.TURNS_STREAM.name}: {error}") from error

@@ -31,7 +31,9 @@ from contracts.v1.commands import (
 )
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
+from services.shared.access import Access
 from services.shared.bus import Bus, connect
+from services.shared.settings import Settings
 
 R = TypeVar("R", bound=Reply)
 
@@ -111,7 +113,7 @@ class MemoryClient:
     async def backlog(self) -> Backlog:
         """What waits on the bus."""
         try:
-            waiting = {consumer.name: await self.bus.backlog(consumer) for consumer in subjects.CONSUMERS}
+            waiting = await self.bus.backlogs()
             dead = (await self.bus.js.stream_info(subjects.DEAD_STREAM.name)).state.messages
         except NotFoundError as error:
             raise Unavailable("this bus has no memorybus on it: start one with `memorybus up`") from error
@@ -141,9 +143,11 @@ class MemoryClient:
 
 
 @asynccontextmanager
-async def memory_client(url: str, *, name: str = "memorybus-client") -> AsyncIterator[MemoryClient]:
-    """A connected client, closed at the end."""
-    client = await connect(url, name=name)
+async def memory_client(
+    url: str, *, name: str = "memorybus-client", access: Access | None = None
+) -> AsyncIterator[MemoryClient]:
+    """A connected client, closed at the end; without `access` it joins as whom the settings MEMORYBUS_NATS_* name."""
+    client = await connect(url, name=name, access=access or Access.of(Settings()))
     try:
         yield MemoryClient(client)
     finally:

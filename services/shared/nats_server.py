@@ -62,7 +62,7 @@ def find_executable() -> str:
     return found
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Runs in the child: be told to stop when the parent is gone, even after a kill -9 (Linux)."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -138,7 +138,7 @@ class NatsServer:
                 str(self._folder / "nats.conf"),
                 stdout=output,
                 stderr=output,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                preexec_fn=die_with_parent if sys.platform == "linux" else None,
                 start_new_session=True,  # Ctrl-C goes to us; we end the server when the workers are done
             )
         await self._until_ready(self._process)

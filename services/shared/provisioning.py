@@ -2,114 +2,207 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterable
-from dataclasses import fields
-from typing import Any
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
+from nats.errors import NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.api import (
-    AckPolicy,
-    ConsumerConfig,
-    DiscardPolicy,
-    RetentionPolicy,
-    StorageType,
-    StreamConfig,
-)
-from nats.js.errors import NotFoundError
+from nats.js.errors import APIError, ServiceUnavailableError
 
 from contracts import subjects
-from contracts.subjects import Consumer, Stream
+from services.shared.access import without_password
+from services.shared.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
+from services.shared.jetstream import JetStream, Json
 from services.shared.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ACK_WAIT = 10.0
-MAX_ACK_PENDING = 8192
-_DUPLICATE_WINDOW = 120.0
-_RETENTION = {
-    "until_done": RetentionPolicy.LIMITS,
-    "interest": RetentionPolicy.INTEREST,
-    "log": RetentionPolicy.LIMITS,
-}
+_NOT_YET = (ServiceUnavailableError, NoRespondersError, TimeoutError)
+_NO_PEERS = 10005  # a cluster whose servers do not know each other yet
+_CLOSED = "memory.v1.closed"
+_PATIENCE = 60.0
+_LOOK_EVERY = 0.5
+_SETTLING = 1.0
 
 
 class ProvisioningError(Exception):
-    """A stream or consumer is not as declared and cannot be made so."""
+    """A stream or consumer is not as declared and cannot be made so; the text says what to do."""
 
 
-def stream_config(stream: Stream, settings: Settings) -> StreamConfig:
-    """How the bus must keep this stream. Full means refused (`discard new`), never silently forgotten."""
-    return StreamConfig(
-        name=stream.name,
-        subjects=list(stream.subjects),
-        retention=_RETENTION[stream.keeps],
-        storage=StorageType.FILE,
-        discard=DiscardPolicy.OLD if stream.keeps == "log" else DiscardPolicy.NEW,
-        max_bytes=settings.turns_max_bytes,
-        max_age=float(stream.max_age_seconds),
-        duplicate_window=_DUPLICATE_WINDOW,
-        num_replicas=1,
-    )
+async def provision(js: JetStreamContext, settings: Settings, *, patience: float = _PATIENCE) -> list[Change]:
+    """Make every stream and consumer as declared, and return what was done; safe to repeat.
 
-
-def consumer_config(consumer: Consumer) -> ConsumerConfig:
-    """How this consumer must read. Redelivery is bounded by the failure policy, not by the bus."""
-    return ConsumerConfig(
-        durable_name=consumer.name,
-        filter_subject=consumer.subject,
-        ack_policy=AckPolicy.EXPLICIT,
-        ack_wait=ACK_WAIT,
-        max_deliver=-1,
-        max_ack_pending=MAX_ACK_PENDING,
-    )
-
-
-async def provision(js: JetStreamContext, settings: Settings) -> None:
-    """Make every stream and consumer as declared; safe to repeat.
+    With `settings.provision` off nothing is changed: it waits up to `patience` seconds for somebody else to do it.
 
     Raises:
-        ProvisioningError: something exists with a setting that cannot be changed.
+        ProvisioningError: something is not as declared and cannot or must not be changed here.
     """
+    if not settings.provision:
+        await _await_as_declared(js, settings, patience)
+        return []
+    return await _patiently(lambda: _apply(JetStream(js), settings), patience)
+
+
+async def plan(js: JetStreamContext, settings: Settings, *, patience: float = 5.0) -> list[Change]:
+    """What `provision` would do, one change for each stream and consumer; nothing is changed.
+
+    Raises:
+        ProvisioningError: the bus does not answer for its streams within `patience` seconds.
+    """
+    return await _patiently(lambda: _differences(JetStream(js), settings), patience)
+
+
+async def _differences(bus: JetStream, settings: Settings) -> list[Change]:
+    changes = [await _stream_change(bus, declared_stream(stream, settings)) for stream in subjects.STREAMS]
+    for consumer in subjects.consumers(settings.turns_partitions):
+        held = await bus.consumer(consumer.stream, consumer.name)
+        changes.append(difference("consumer", f"{consumer.stream}/{consumer.name}", declared_consumer(consumer), held))
+    return [*changes, *(Change("consumer", name, "delete") for name in await _left_over(bus, settings))]
+
+
+async def _apply(bus: JetStream, settings: Settings) -> list[Change]:
+    changes = await _differences(bus, settings)
+    try:
+        await _make_streams(bus, settings)
+        await _make_consumers(bus, settings)
+    except APIError as error:
+        if _is_early(error):
+            raise
+        raise ProvisioningError(f"the bus refused what is declared: {error.description}") from error
+    _insist(await _differences(bus, settings), "the bus did not take what is declared")
+    for change in changes:
+        if change.action != "keep":
+            log.info("provisioned", extra={"what": change.name, "action": change.action})
+    return changes
+
+
+async def _make_streams(bus: JetStream, settings: Settings) -> None:
     for stream in subjects.STREAMS:
-        await _provision_stream(js, stream_config(stream, settings))
-    for consumer in subjects.CONSUMERS:
-        await _provision_consumer(js, consumer.stream, consumer_config(consumer))
+        wanted = declared_stream(stream, settings)
+        held = await bus.stream(stream.name)
+        if held is None:
+            await bus.make_stream(wanted)
+        elif _parts(held) != _parts(wanted):
+            await _split_anew(bus, held, wanted)
+        elif difference("stream", stream.name, wanted, held).action != "keep":
+            await bus.change_stream({**held, **wanted})
 
 
-async def _provision_stream(js: JetStreamContext, wanted: StreamConfig) -> None:
-    assert wanted.name is not None
+async def _split_anew(bus: JetStream, held: Json, wanted: Json) -> None:
+    """Change how the turns are split, while none is there and none can come in: each has its reader by its subject."""
+    await _refuse_unless_empty(bus, held, wanted)
+    await bus.change_stream({**held, "subjects": [_CLOSED]})  # publishers get no promise now, and try again
     try:
-        held = (await js.stream_info(wanted.name)).config
-    except NotFoundError:
-        held = (await js.add_stream(wanted)).config
-        log.info("stream_created", extra={"stream": wanted.name})
-    if _differences(wanted, held):
-        held = (await js.update_stream(wanted)).config
-    _assert_as_declared(f"stream {wanted.name}", wanted, held)
+        await asyncio.sleep(_SETTLING)  # what the servers had already taken in is counted by then
+        await _refuse_unless_empty(bus, held, wanted)
+        await _remove_readers(bus, set(), of=str(held["name"]))
+        await bus.change_stream({**held, **wanted})
+    except Exception:
+        with suppress(APIError, *_NOT_YET):
+            await bus.change_stream({**held, "subjects": wanted["subjects"]})
+        raise
 
 
-async def _provision_consumer(js: JetStreamContext, stream: str, wanted: ConsumerConfig) -> None:
-    assert wanted.durable_name is not None
+async def _refuse_unless_empty(bus: JetStream, held: Json, wanted: Json) -> None:
+    if waiting := await bus.messages(str(held["name"])):
+        before, after = _parts(held), _parts(wanted)
+        raise ProvisioningError(
+            f"the turns of this bus are split into {before}, {after} are wanted, and {waiting} turns are still there: "
+            f"run ingest with MEMORYBUS_TURNS_PARTITIONS={before} until `memorybus status` shows that none waits, "
+            f"provision again, then start ingest anew with MEMORYBUS_TURNS_PARTITIONS={after}"
+        )
+
+
+async def _make_consumers(bus: JetStream, settings: Settings) -> None:
+    for consumer in subjects.consumers(settings.turns_partitions):
+        wanted = declared_consumer(consumer)
+        held = await bus.consumer(consumer.stream, consumer.name)
+        if difference("consumer", consumer.name, wanted, held).action != "keep":
+            await bus.make_consumer(consumer.stream, {**(held or {}), **wanted})
+    keep = {one.name for one in subjects.ingest_consumers(settings.turns_partitions)}
+    await _remove_readers(bus, keep, of=subjects.TURNS_STREAM.name)
+
+
+async def _remove_readers(bus: JetStream, keep: set[str], *, of: str) -> None:
+    for name in await bus.consumers(of):
+        if _reads_turns(name) and name not in keep:
+            await bus.remove_consumer(of, name)
+
+
+def _parts(stream: Json) -> int:
     try:
-        held = (await js.consumer_info(stream, wanted.durable_name)).config
-    except NotFoundError:
-        held = (await js.add_consumer(stream, wanted)).config
-    if _differences(wanted, held):
-        held = (await js.add_consumer(stream, wanted)).config  # the bus updates a durable of the same name
-    _assert_as_declared(f"consumer {wanted.durable_name}", wanted, held)
+        return partitions_in(stream)
+    except ValueError as error:
+        raise ProvisioningError(f"stream {stream['name']}: {error}; remove its subject transform first") from error
 
 
-def _differences(wanted: Any, held: Any) -> list[str]:
-    names: Iterable[str] = (field.name for field in fields(wanted))
-    pairs = ((name, getattr(wanted, name), getattr(held, name)) for name in names)
-    return [
-        f"{name} is {has!r}, wanted {want!r}"
-        for name, want, has in pairs
-        if want not in (None, 0, False) and want != has
-    ]
+async def _stream_change(bus: JetStream, wanted: Json) -> Change:
+    return difference("stream", str(wanted["name"]), wanted, await bus.stream(str(wanted["name"])))
 
 
-def _assert_as_declared(what: str, wanted: Any, held: Any) -> None:
-    if differences := _differences(wanted, held):
-        raise ProvisioningError(f"{what}: {'; '.join(differences)}")
+async def _left_over(bus: JetStream, settings: Settings) -> list[str]:
+    """Readers of turns that belong to another number of parts."""
+    turns = subjects.TURNS_STREAM.name
+    if await bus.stream(turns) is None:
+        return []
+    wanted = {one.name for one in subjects.ingest_consumers(settings.turns_partitions)}
+    return [f"{turns}/{name}" for name in await bus.consumers(turns) if _reads_turns(name) and name not in wanted]
+
+
+def _reads_turns(consumer_name: str) -> bool:
+    service, _, part = consumer_name.partition("-")
+    return service == subjects.INGEST.name and (not part or part.isdecimal())
+
+
+async def _await_as_declared(js: JetStreamContext, settings: Settings, patience: float) -> None:
+    """Services start beside the step that provisions: what is missing is waited for, what differs is not."""
+    deadline, told = time.monotonic() + patience, False
+    while True:
+        changes = await plan(js, settings, patience=patience)
+        hint = f"provisioning is off here; run `memorybus provision{_nats_option(settings)}` with the same settings"
+        missing = any(change.action == "create" for change in changes)
+        if not missing or time.monotonic() > deadline:
+            _insist(changes, f"the bus is not as declared, and {hint}")
+            return
+        if not told:
+            log.warning("waiting_for_provisioning", extra={"seconds": patience, "hint": hint})
+        told = True
+        await asyncio.sleep(_LOOK_EVERY)
+
+
+def _insist(changes: Sequence[Change], problem: str) -> None:
+    if different := [str(change) for change in changes if change.action != "keep"]:
+        raise ProvisioningError(f"{problem}: {'; '.join(different)}")
+
+
+def _nats_option(settings: Settings) -> str:
+    return f" --nats {without_password(settings.nats_url)}" if settings.nats_url else ""
+
+
+async def _patiently(work: Callable[[], Awaitable[list[Change]]], patience: float) -> list[Change]:
+    """Do what a cluster that is still finding itself cannot do at once."""
+    deadline, told = time.monotonic() + patience, False
+    while True:
+        try:
+            return await work()
+        except (*_NOT_YET, APIError) as error:
+            if not _is_early(error) or time.monotonic() > deadline:
+                raise ProvisioningError(_no_answer(error)) from error
+            if not told:
+                log.warning("bus_not_ready", extra={"seconds": patience, "cause": repr(error)})
+            told = True
+            await asyncio.sleep(_LOOK_EVERY)
+
+
+def _is_early(error: Exception) -> bool:
+    return isinstance(error, _NOT_YET) or (isinstance(error, APIError) and error.err_code == _NO_PEERS)
+
+
+def _no_answer(error: Exception) -> str:
+    return (
+        f"the bus does not answer for its streams ({error!r}): is JetStream on, do enough of its servers run, and may "
+        "this user look at them? `memorybus provision --permissions` prints what each user needs"
+    )

@@ -2,6 +2,10 @@
 
 The client's own `fetch` either waits for a batch to fill or asks once per message; both cost what a pipeline of
 several stages cannot spare. Here one pull request is always open: the next batch arrives while this one is handled.
+
+A consumer with a group has one reader at a time, whom the bus pins: it hands out a pin with each message, wants it back
+in each request, and pins another reader when requests fail to come for `PIN_SECONDS`. Others wait with an open request.
+The bus promises affinity, not exclusivity: what two readers do at the same moment must still be harmless.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ import json
 import logging
 import time
 from collections import deque
+from contextlib import suppress
 
 from nats.aio.client import Client
 from nats.aio.msg import Msg
@@ -18,12 +23,17 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from contracts.subjects import Consumer
+from services.shared.declarations import PIN_SECONDS
+from services.shared.failures import backoff
 
 log = logging.getLogger(__name__)
 
 _EXPIRES = 30.0
 _HEARTBEAT = 2.0
 _SILENCE = 3 * _HEARTBEAT
+_PIN_HEADER = "Nats-Pin-Id"
+_GROUP_EXPIRES = 0.4 * PIN_SECONDS  # an idle reader keeps its pin by asking again well in time
+_NOTHING_CAME, _LOST_PIN, _HEARTBEAT_STATUS = "408", "423", "100"
 
 
 class PullConsumer:
@@ -31,8 +41,10 @@ class PullConsumer:
 
     def __init__(self, client: Client, consumer: Consumer, *, max_batch: int) -> None:
         self._client = client
+        self._consumer = consumer
         self._max_batch = max_batch
-        self._pull_subject = f"$JS.API.CONSUMER.MSG.NEXT.{consumer.stream}.{consumer.name}"
+        self._pin: str | None = None
+        self._refusals = 0
         self._waiting: deque[Msg] = deque()
         self._arrived = asyncio.Event()
         self._asked = 0  # messages that the open pull request may still bring
@@ -45,6 +57,11 @@ class PullConsumer:
     def held(self) -> list[Msg]:
         """Messages delivered here and not yet done with."""
         return [*self.in_hand, *self._waiting]
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the bus gives the messages of this consumer to nobody else, as far as is known here."""
+        return self._pin is not None
 
     async def start(self) -> None:
         """Subscribe to the replies and ask for the first batch."""
@@ -70,6 +87,22 @@ class PullConsumer:
             await self._subscription.unsubscribe()
         self._subscription = None
 
+    def take_back(self) -> list[Msg]:
+        """The messages that have arrived and that nobody has begun; they are no longer held."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        return waiting
+
+    async def give_way(self) -> None:
+        """Let the bus pin another reader at once, if one is waiting."""
+        if self._pin is None or self._client.is_closed:
+            return
+        subject = f"$JS.API.CONSUMER.UNPIN.{self._consumer.stream}.{self._consumer.name}"
+        body = json.dumps({"group": self._consumer.group}).encode()
+        with suppress(NatsError, TimeoutError):  # it happens by itself a little later
+            await self._client.request(subject, body, timeout=1.0)
+        self._pin = None
+
     async def _wait(self) -> None:
         self._arrived.clear()
         try:
@@ -82,13 +115,11 @@ class PullConsumer:
             await self._ask()
 
     async def _ask(self) -> None:
-        request = {
-            "batch": self._max_batch,
-            "expires": int(_EXPIRES * 1e9),
-            "idle_heartbeat": int(_HEARTBEAT * 1e9),
-        }
+        if self._refusals:
+            await asyncio.sleep(backoff(self._refusals, longest=_HEARTBEAT))
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._consumer.stream}.{self._consumer.name}"
         try:
-            await self._client.publish(self._pull_subject, json.dumps(request).encode(), reply=self._inbox)
+            await self._client.publish(subject, json.dumps(self._request()).encode(), reply=self._inbox)
         except NatsError as error:
             log.warning("pull_failed", extra={"cause": repr(error)})
             await asyncio.sleep(_HEARTBEAT)
@@ -96,13 +127,38 @@ class PullConsumer:
         self._asked = self._max_batch
         self._heard_at = time.monotonic()
 
+    def _request(self) -> dict[str, int | str]:
+        request: dict[str, int | str] = {
+            "batch": self._max_batch,
+            "expires": int((_GROUP_EXPIRES if self._consumer.group else _EXPIRES) * 1e9),
+            "idle_heartbeat": int(_HEARTBEAT * 1e9),
+        }
+        if self._consumer.group:
+            request["group"] = self._consumer.group
+        if self._pin is not None:
+            request["id"] = self._pin
+        return request
+
     async def _on_message(self, msg: Msg) -> None:
         self._heard_at = time.monotonic()
         status = msg.headers.get("Status") if msg.headers and not msg.reply.startswith("$JS.ACK") else None
         if status is None:
             self._asked = max(0, self._asked - 1)
+            self._refusals = 0
+            self._pin = (msg.headers or {}).get(_PIN_HEADER, self._pin)
             self._waiting.append(msg)
             self._arrived.set()
-        elif status != "100":  # anything but a heartbeat ends the request
-            self._asked = 0
-            self._arrived.set()
+        elif status == _HEARTBEAT_STATUS:
+            self._refusals = 0
+        else:  # anything but a heartbeat ends the request
+            self._end_request(status)
+
+    def _end_request(self, status: str) -> None:
+        self._asked = 0
+        if status == _LOST_PIN:
+            self._pin = None
+        elif status == _NOTHING_CAME:
+            self._refusals = 0
+        else:  # no such consumer, no leader, too many requests: asking again at once would be refused at once
+            self._refusals += 1
+        self._arrived.set()

@@ -17,7 +17,7 @@ STAGE_SECONDS = Histogram("memorybus_stage_seconds", "Time of one batch in a sta
 ITEM_SECONDS = Histogram("memorybus_item_seconds", "Time of a batch over its items", ["stage"], buckets=_FINE)
 REQUEST_SECONDS = Histogram("memorybus_request_seconds", "Time to answer", ["request", "outcome"], buckets=_FINE)
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that a leg could not answer", ["leg"])
-STUCK = Gauge("memorybus_stage_stuck", "1 while a stage waits for a store, model or bus", ["stage"])
+STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName"}
 

@@ -20,8 +20,8 @@ from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
 from services.shared.bus import Bus
+from services.shared.declarations import ACK_WAIT
 from services.shared.failures import MAX_ATTEMPTS, attempts_of, backoff, dead_letter, is_permanent, reason_of
-from services.shared.provisioning import ACK_WAIT
 from services.shared.pull import PullConsumer
 from services.shared.tasks import end
 
@@ -47,8 +47,8 @@ class Stage(Generic[M]):
 
     @property
     def name(self) -> str:
-        """The stage is called as its consumer."""
-        return self.consumer.name
+        """The stage is called as the service that reads its consumer."""
+        return self.consumer.service
 
 
 class Worker(Generic[M]):
@@ -62,6 +62,7 @@ class Worker(Generic[M]):
         self._pull = PullConsumer(bus.client, stage.consumer, max_batch=stage.max_batch)
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
+        self._passing_on = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -74,6 +75,11 @@ class Worker(Generic[M]):
     def is_busy(self) -> bool:
         """Whether a batch is in hand."""
         return not self._idle.is_set()
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether this is the one reader of a part of the work."""
+        return self._pull.is_pinned
 
     async def start(self) -> None:
         """Start reading."""
@@ -93,6 +99,13 @@ class Worker(Generic[M]):
         await end(self._tasks)
         if not self._bus.client.is_closed:
             await self._settle_all(self._pull.held, lambda msg: msg.nak())
+            await self._pull.give_way()
+
+    async def pass_on(self) -> None:
+        """Leave this part of the work to another replica, after the batch in hand."""
+        self._passing_on = self.is_busy
+        if not self._passing_on:
+            await self._pull.give_way()
 
     async def _run(self) -> None:
         while not self._stopping:
@@ -107,6 +120,10 @@ class Worker(Generic[M]):
             finally:
                 self._pull.in_hand = []
                 self._idle.set()
+            if self._passing_on:
+                self._passing_on = False
+                await self._settle_all(self._pull.take_back(), lambda msg: msg.nak())
+                await self._pull.give_way()
 
     async def _keep_alive(self) -> None:
         while True:
@@ -172,6 +189,7 @@ class Worker(Generic[M]):
 
     async def _bury(self, msg: Msg, error: Exception) -> None:
         letter = dead_letter(msg, self.stage.name, error)
+        letter = letter.model_copy(update={"subject": subjects.published_as(letter.subject)})
         message_id = f"dead:{letter.stream}:{letter.sequence}:{self.stage.name}"
         body = letter.model_dump_json().encode()
         subject = subjects.dead(self.stage.name)
@@ -194,14 +212,14 @@ class Worker(Generic[M]):
     def _wait_for(self, what: str) -> None:
         if self.stuck is None:
             log.warning("stage_waits", extra={"stage": self.stage.name, "for": what})
+            telemetry.STUCK.labels(self.stage.name).inc()  # the parts of a split stage are counted together
         self.stuck = what
-        telemetry.STUCK.labels(self.stage.name).set(1)
 
     def _free(self) -> None:
         if self.stuck is not None:
             log.info("stage_continues", extra={"stage": self.stage.name})
+            telemetry.STUCK.labels(self.stage.name).dec()
         self.stuck = None
-        telemetry.STUCK.labels(self.stage.name).set(0)
 
 
 def read_json(model: type[M]) -> Callable[[Msg], M]:

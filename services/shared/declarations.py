@@ -1,0 +1,112 @@
+"""How streams and consumers must be, in the JSON of the bus, and how that differs from what it holds. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from contracts import subjects
+from contracts.subjects import Consumer, Stream
+from services.shared.settings import Settings
+
+ACK_WAIT = 10.0
+PIN_SECONDS = 10.0
+"""How long a reader of a part may fail to ask before the bus pins another."""
+MAX_ACK_PENDING = 8192
+_DUPLICATE_WINDOW = 120.0
+_SECOND = 1_000_000_000
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One setting: what the bus holds, and what is wanted."""
+
+    name: str
+    held: Any
+    wanted: Any
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.held!r} → {self.wanted!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one stream or consumer; `keep`: it is as declared. A consumer is named `STREAM/CONSUMER`."""
+
+    kind: Literal["stream", "consumer"]
+    name: str
+    action: Literal["create", "update", "delete", "keep"]
+    fields: tuple[FieldChange, ...] = ()
+
+    def __str__(self) -> str:
+        details = f" ({', '.join(map(str, self.fields))})" if self.action == "update" else ""
+        return f"{self.action} {self.kind} {self.name}{details}"
+
+
+def declared_stream(stream: Stream, settings: Settings) -> Json:
+    """How the bus must keep this stream. Full means refused (`discard new`), never silently forgotten."""
+    return {
+        "name": stream.name,
+        "subjects": list(stream.subjects),
+        "subject_transform": _split(stream, settings.turns_partitions),
+        "retention": "interest" if stream.keeps == "interest" else "limits",
+        "storage": "file",
+        "discard": "old" if stream.keeps == "log" else "new",
+        "max_bytes": settings.turns_max_bytes,
+        "max_age": stream.max_age_seconds * _SECOND,
+        "max_msgs": -1,
+        "max_msgs_per_subject": -1,
+        "max_msg_size": -1,
+        "max_consumers": -1,
+        "duplicate_window": int(_DUPLICATE_WINDOW * _SECOND),
+        "num_replicas": settings.nats_replicas,
+        "no_ack": False,
+        "sealed": False,
+        "deny_delete": False,
+        "deny_purge": False,
+    }
+
+
+def declared_consumer(consumer: Consumer) -> Json:
+    """How this consumer must read. Redelivery is bounded by the failure policy, not by the bus."""
+    config: Json = {
+        "name": consumer.name,
+        "durable_name": consumer.name,
+        "filter_subject": consumer.subject,
+        "deliver_policy": "all",
+        "ack_policy": "explicit",
+        "ack_wait": int(ACK_WAIT * _SECOND),
+        "max_deliver": -1,
+        "max_ack_pending": MAX_ACK_PENDING,
+    }
+    if consumer.group is not None:
+        config |= {
+            "priority_groups": [consumer.group],
+            "priority_policy": "pinned_client",
+            "priority_timeout": int(PIN_SECONDS * _SECOND),
+        }
+    return config
+
+
+def difference(kind: Literal["stream", "consumer"], name: str, wanted: Json, held: Mapping[str, Any] | None) -> Change:
+    """What must be done so that the bus holds what is wanted; what is not declared is left as it is."""
+    if held is None:
+        return Change(kind, name, "create")
+    pairs = ((field, held.get(field), want) for field, want in wanted.items())
+    fields = tuple(FieldChange(*pair) for pair in pairs if (pair[1] or None) != (pair[2] or None))
+    return Change(kind, name, "update" if fields else "keep", fields)
+
+
+def partitions_in(config: Mapping[str, Any]) -> int:
+    """How many parts a stream splits its messages into."""
+    transform = config.get("subject_transform")
+    return subjects.partitions_of(transform["dest"] if transform else None)
+
+
+def _split(stream: Stream, partitions: int) -> Json | None:
+    if stream is not subjects.TURNS_STREAM or partitions == 1:
+        return None
+    return {"src": stream.subjects[0], "dest": subjects.partition_transform(partitions)}

@@ -1,0 +1,145 @@
+"""One user of the bus for each service, on a real server: each can do its work and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from contracts import subjects
+from contracts.flow import FLOW
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.cli.runtime import running
+from services.shared.access import Access
+from services.shared.client import MemoryClient, memory_client
+from services.shared.permissions import ASSISTANT, PROVISION, authorization, users
+from services.shared.provisioning import provision
+from services.shared.settings import Settings
+from tests.polling import digested, eventually
+from tests.servers.nats_cluster import ServerProcess, nats_server
+
+USERS = {user.name: user for user in users()}
+TURN = Turn(user_id="ann", role="user", text="I ordered the blue Spanish tiles.", turn_id="t1")
+
+
+def secret_of(name: str) -> str:
+    return f"S3cret{name}"
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[ServerProcess]:
+    passwords = {user.password_variable: secret_of(user.name) for user in USERS.values()}
+    async with nats_server(tmp_path / "bus", authorization(tuple(USERS.values())), passwords) as server:
+        yield server
+
+
+def settings_of(name: str, bus: ServerProcess, data: Path, partitions: int = 1) -> Settings:
+    return Settings.model_validate({
+        "data": data, "nats_url": bus.url, "nats_user": name, "nats_password": secret_of(name), "http_port": 0,
+        "turns_partitions": partitions, "provision": name == PROVISION, "embedder": "none", "ner": "none",
+        "log_level": "error",
+    })  # fmt: skip
+
+
+@asynccontextmanager
+async def client_of(name: str, bus: ServerProcess) -> AsyncIterator[MemoryClient]:
+    access = Access.of(settings_of(name, bus, Path()))
+    async with memory_client(bus.url, name=name, access=access) as client:
+        yield client
+
+
+async def provisioned(bus: ServerProcess, partitions: int = 1) -> None:
+    async with client_of(PROVISION, bus) as client:
+        await provision(client.bus.js, settings_of(PROVISION, bus, Path(), partitions))
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+async def test_every_service_does_its_work_as_its_own_user(bus: ServerProcess, tmp_path: Path, partitions: int) -> None:
+    await provisioned(bus, partitions)
+    async with AsyncExitStack() as stack:
+        for step in FLOW:
+            settings = settings_of(step.service, bus, tmp_path / "data", partitions)
+            await stack.enter_async_context(running(settings, only=[step.service]))
+        assistant = await stack.enter_async_context(client_of(ASSISTANT, bus))
+        operator = await stack.enter_async_context(client_of(PROVISION, bus))
+        await assistant.publish(TURN)
+        await assistant.bus.publish(subjects.turns("bob"), b"{", message_id="bad", stream=subjects.TURNS_STREAM.name)
+        await digested(operator, turns=1)
+
+        reply = await assistant.retrieve(RetrieveRequest(user_id="ann", query="Spanish tiles"))
+        created = await assistant.status("ann")
+        backlog = await eventually(operator.backlog, lambda b: b.total == 0 and b.dead_letters == 1)
+        turns_left = await eventually(lambda: _messages(operator), lambda count: count == 0)
+    assert [item.text for item in reply.items] == [TURN.text]
+    assert (created.turns, backlog.dead_letters, turns_left) == (1, 1, 0)
+
+
+async def _messages(client: MemoryClient) -> int:
+    return int((await client.bus.js.stream_info(subjects.TURNS_STREAM.name)).state.messages)
+
+
+FORBIDDEN = [
+    ("retrieve", "memory.v1.turns.ann"),
+    ("retrieve", "memory.v1.entry.proposed"),
+    ("retrieve", "$JS.API.STREAM.PURGE.MEMORY_TURNS"),
+    ("dedupe", "$JS.API.STREAM.PURGE.MEMORY_TURNS"),
+    ("dedupe", "$JS.API.CONSUMER.MSG.NEXT.MEMORY_TURNS.ingest"),
+    ("dedupe", "$JS.API.CONSUMER.MSG.NEXT.MEMORY_EVENTS.embed"),
+    ("dedupe", "$JS.ACK.MEMORY_EVENTS.embed.1.1.1.1.0"),
+    ("enrich", "memory.v1.entry.proposed"),
+    ("embed", "memory.v1.dead.ingest"),
+    ("ingest", "memory.v1.turns.ann"),
+    ("ingest", "$JS.API.STREAM.UPDATE.MEMORY_TURNS"),
+    ("ingest", "$JS.API.CONSUMER.DELETE.MEMORY_TURNS.ingest"),
+    ("curate", "$JS.API.STREAM.MSG.GET.MEMORY_TURNS"),
+    ("gateway", "memory.v1.turns.ann"),
+    ("gateway", "_INBOX.assistant.x"),
+    (ASSISTANT, "memory.v1.entry.accepted"),
+    (ASSISTANT, "memory.v1.ops.status"),
+    (ASSISTANT, "$JS.API.STREAM.INFO.MEMORY_TURNS"),
+    (ASSISTANT, "_INBOX.retrieve.x"),
+    (PROVISION, "memory.v1.turns.ann"),
+    (PROVISION, "$JS.API.STREAM.PURGE.MEMORY_TURNS"),
+    (PROVISION, "$JS.API.STREAM.MSG.GET.MEMORY_TURNS"),
+    (PROVISION, "$JS.API.STREAM.DELETE.MEMORY_TURNS"),
+]
+
+
+async def test_what_is_not_a_users_own_is_refused(bus: ServerProcess) -> None:
+    allowed = []
+    for name in USERS:
+        refused = await _refusals(bus, name, publish=[subject for who, subject in FORBIDDEN if who == name])
+        allowed += [(name, subject) for who, subject in FORBIDDEN if who == name and subject not in refused]
+    assert allowed == []
+
+
+async def test_no_user_listens_to_another(bus: ServerProcess) -> None:
+    others = ["_INBOX.>", "memory.v1.>", ">", "memory.v1.turns.*"]
+    for name in USERS:
+        strangers = [f"_INBOX.{other}.>" for other in USERS if other != name]
+        asked = [*others, *strangers, *([] if name == "retrieve" else ["memory.v1.retrieve.*"])]
+        assert await _refusals(bus, name, subscribe=asked) == set(asked)
+
+
+async def _refusals(
+    bus: ServerProcess, name: str, publish: list[str] | None = None, subscribe: list[str] | None = None
+) -> set[str]:
+    """Which of these subjects the server refused this user."""
+    errors: list[str] = []
+
+    async def note(error: Exception) -> None:
+        errors.append(str(error))
+
+    async with client_of(name, bus) as client:
+        client.nats._error_cb = note
+        for subject in publish or []:
+            await client.nats.publish(subject, b"{}")
+        for subject in subscribe or []:
+            await client.nats.subscribe(subject)
+        for _ in range(2):  # the first round trip may overtake what is still in the client's buffer
+            await client.nats.flush(timeout=5)
+    said = "\n".join(errors).lower()  # the client shows what the server said in small letters
+    return {subject for subject in [*(publish or []), *(subscribe or [])] if f'"{subject.lower()}"' in said}

@@ -1,0 +1,90 @@
+"""The users of the bus: what they may follows from the tables, and no password is ever written down."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts import subjects
+from contracts.flow import FLOW
+from services.shared.permissions import ASSISTANT, PROVISION, User, authorization, users
+
+USERS = {user.name: user for user in users()}
+
+
+def covers(pattern: str, subject: str) -> bool:
+    """Whether a permission allows a subject, as the bus decides it."""
+    wanted, given = pattern.split("."), subject.split(".")
+    for index, token in enumerate(wanted):
+        if token == ">":
+            return len(given) > index
+        if index >= len(given) or token not in ("*", given[index]):
+            return False
+    return len(wanted) == len(given)
+
+
+def may_publish(user: User, subject: str) -> bool:
+    return any(covers(pattern, subject) for pattern in user.publish)
+
+
+def who_may_publish(subject: str) -> set[str]:
+    return {name for name, user in USERS.items() if may_publish(user, subject)}
+
+
+def test_there_is_a_user_for_every_service_and_two_more() -> None:
+    assert list(USERS) == [*(step.service for step in FLOW), PROVISION, ASSISTANT]
+
+
+def test_every_event_is_said_by_its_service_and_by_curate_only_what_it_resumes() -> None:
+    resumed = {subjects.ENTRY_PROPOSED, subjects.ENTRY_ACCEPTED, subjects.ENTRY_ENRICHED}
+    for step in FLOW:
+        for event in step.says:
+            again = {"curate"} if event.subject in resumed else set()
+            assert who_may_publish(event.subject) == {step.service} | again
+
+
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_a_consumer_is_read_acknowledged_and_given_up_by_its_service_alone(partitions: int) -> None:
+    for consumer in subjects.consumers(partitions):
+        name = f"{consumer.stream}.{consumer.name}"
+        assert who_may_publish(f"$JS.API.CONSUMER.MSG.NEXT.{name}") == {consumer.service}
+        assert who_may_publish(f"$JS.ACK.{name}.1.2.3.4.5") == {consumer.service}
+        assert who_may_publish(subjects.dead(consumer.service)) == {consumer.service}
+
+
+def test_only_ingest_removes_turns_and_only_the_provisioning_user_declares() -> None:
+    for stream in subjects.STREAMS:
+        purges = {"ingest"} if stream is subjects.TURNS_STREAM else set()
+        assert who_may_publish(f"$JS.API.STREAM.PURGE.{stream.name}") == purges
+        for verb in ("STREAM.CREATE", "STREAM.UPDATE", "CONSUMER.DURABLE.CREATE", "CONSUMER.DELETE"):
+            subject = f"$JS.API.{verb}.{stream.name}" + (".x" if verb.startswith("CONSUMER") else "")
+            assert who_may_publish(subject) == {PROVISION}
+
+
+def test_turns_and_questions_come_from_assistants_and_questions_are_heard_by_who_answers() -> None:
+    assert who_may_publish("memory.v1.turns.ann") == {ASSISTANT, "curate"}
+    for step in FLOW:
+        for answer in step.answers:
+            asks = {ASSISTANT} if answer.is_of_one_user else {PROVISION}
+            assert who_may_publish(answer.pattern.replace("*", "ann")) == asks
+            hears = {name for name, user in USERS.items() if f"{answer.pattern} {step.service}" in user.subscribe}
+            assert hears == {step.service}
+
+
+def test_nobody_may_do_everything() -> None:
+    for user in USERS.values():
+        for pattern in (*user.publish, *user.subscribe):
+            assert pattern.split(".")[0] not in ("*", ">")
+            assert not covers(pattern, "$SYS.REQ.SERVER.PING")
+            assert not covers(pattern.split()[0], "$JS.API.STREAM.DELETE.MEMORY_TURNS")
+
+
+def test_replies_come_to_an_inbox_of_ones_own() -> None:
+    for name, user in USERS.items():
+        assert [p for p in user.subscribe if p.startswith(subjects.INBOX)] == [f"_INBOX.{name}.>"]
+
+
+def test_passwords_are_references_to_the_environment_of_the_server() -> None:
+    text = authorization(users())
+    assert text.count("password:") == len(USERS)
+    for name in USERS:
+        assert f"password: $MEMORYBUS_NATS_PASSWORD_{name.upper()}\n" in text
