@@ -72,6 +72,7 @@ __all__ = [
     "TokenCounter",
     "TurnPublisher",
     "Unavailable",
+    "UnusableStore",
     "Vector",
     "VectorPoint",
     "VectorStore",
@@ -81,6 +82,10 @@ __all__ = [
 
 class Unavailable(Exception):
     """A store, model or server could not answer now. The same call may succeed later."""
+
+
+class UnusableStore(Exception):
+    """A store holds something that this program cannot work with; the text says what, and what to do."""
 
 
 class TextRefused(Exception):
@@ -206,6 +211,13 @@ class VectorStore(Protocol):
 
     async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
         """The stored unit vectors of these ids within the scope; others are missing."""
+        ...
+
+    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
+        """The entries of these ids within the scope as they were when embedded, where copies are kept; else nothing.
+
+        For answering while the text store is away, and for nothing else: what changed since is not in them.
+        """
         ...
 
     async def count(self, user_id: str | None = None) -> int:

@@ -13,10 +13,10 @@ from typing import Annotated
 import typer
 import uvloop
 
-from contracts.ports import Unavailable
+from contracts.ports import Unavailable, UnusableStore
 from services.cli.common import fail, out, settings_from
 from services.cli.runtime import SERVICES, Running, running
-from services.shared.app import IdentityMismatch
+from services.shared.app import IdentityMismatch, MissingExtra
 from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse
 from services.shared.nats_server import BusNotStarted
@@ -28,13 +28,24 @@ _SWITCH_INTERVAL = 0.0005
 """Seconds that a thread may keep Python's lock while another waits. A request passes through several threads, and with
 the usual 5 ms each handover could cost as much as the work itself."""
 
-EXPECTED = (FolderInUse, PortTaken, BusNotStarted, Unavailable, IdentityMismatch, ProvisioningError)
+EXPECTED = (
+    FolderInUse,
+    PortTaken,
+    BusNotStarted,
+    Unavailable,
+    UnusableStore,
+    IdentityMismatch,
+    MissingExtra,
+    ProvisioningError,
+)
 
 EPILOG = """Examples:\n
   memorybus up\n
   memorybus up --data ./memory --nats-port 0 --http-port 0 --json\n
   memorybus up --embedder none --ner none\n
-  memorybus up --only dedupe --nats nats://127.0.0.1:4222
+  memorybus up --text-store opensearch --opensearch-url http://127.0.0.1:9200
+
+  memorybus up --only dedupe --nats nats://127.0.0.1:4222 --text-store opensearch
 """
 
 
@@ -48,8 +59,10 @@ def up(
         list[str] | None, typer.Option(help="Run only this service; repeat, or separate by commas.", show_default=False)
     ] = None,
     sync: Annotated[str | None, typer.Option(help="always: on disk before acknowledged; interval: faster.")] = None,
-    text_store: Annotated[str | None, typer.Option(help="System of record: sqlite.")] = None,
-    vector_store: Annotated[str | None, typer.Option(help="Vectors: edge, none.")] = None,
+    text_store: Annotated[str | None, typer.Option(help="System of record: sqlite, opensearch.")] = None,
+    opensearch_url: Annotated[str | None, typer.Option(help="OpenSearch for --text-store opensearch.")] = None,
+    vector_store: Annotated[str | None, typer.Option(help="Vectors: edge, qdrant, none.")] = None,
+    qdrant_url: Annotated[str | None, typer.Option(help="Qdrant for --vector-store qdrant.")] = None,
     embedder: Annotated[str | None, typer.Option(help="minilm, http, fastembed, none.")] = None,
     embedder_url: Annotated[str | None, typer.Option(help="Base address for --embedder http.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="Model for --embedder http or fastembed.")] = None,
@@ -68,7 +81,9 @@ def up(
         http_port=http_port,
         sync=sync,
         text_store=text_store,
+        opensearch_url=opensearch_url,
         vector_store=vector_store,
+        qdrant_url=qdrant_url,
         embedder=embedder,
         embedder_url=embedder_url,
         embedder_model=embedder_model,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +23,8 @@ from services.shared.core.ranking import (
 )
 from services.shared.core.relevance import Candidate, blend, context_cosine, cosine_only
 from services.shared.core.scoring import Ranked, Weights, contenders, rank
+
+log = logging.getLogger(__name__)
 
 _REACH = 2  # turns before and after whose meaning counts for an entry
 _POOL = 1.5  # how many times the limit is diversified over
@@ -51,13 +54,14 @@ class Retriever:
         fused = self._fuse(legs)
         candidates = await self._candidates(scope, legs, fused)
         found = self._relevant(candidates, request)
-        entries, stored = await asyncio.gather(
-            self._contenders(scope, found, request.limit), self._vectors_of_best(scope, found, request.limit, legs)
+        (entries, degraded), stored = await asyncio.gather(
+            self._contenders(scope, found, request.limit, legs),
+            self._vectors_of_best(scope, found, request.limit, legs),
         )
         visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
         ranked = rank([pair for pair in found if pair[0].id in visible], visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
-        reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=legs.degraded)
+        reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=degraded)
         took = (time.perf_counter() - started) * 1000
         return reply.model_copy(update={"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took})
 
@@ -99,7 +103,7 @@ class Retriever:
             return [describe(i, legs, fused[i], None) for i in ids]
         cosines, neighbours = await asyncio.gather(
             self._cosines(scope, ids, legs, self.vectors, legs.query_vector),
-            self.store.neighbours([Key(scope.user_id, i) for i in ids[: self.settings.with_context]], reach=_REACH),
+            self._neighbours(scope, ids[: self.settings.with_context], legs),
         )
         plain = [describe(i, legs, fused[i], cosines.get(i)) for i in ids]
         return [self._in_context(candidate, neighbours.get(candidate.id), cosines, legs) for candidate in plain]
@@ -113,6 +117,16 @@ class Retriever:
             return known | await vectors.cosines(scope, [i for i in ids if i not in known], query)
         except Unavailable:
             return known
+
+    async def _neighbours(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, dict[int, str]]:
+        """What was said around these entries; nothing while the text store is away."""
+        if "lexical" in legs.degraded:
+            return {}
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                return await self.store.neighbours([Key(scope.user_id, i) for i in ids], reach=_REACH)
+        except (Unavailable, TimeoutError):
+            return {}
 
     def _in_context(
         self, candidate: Candidate, near: Mapping[int, str] | None, cosines: Mapping[str, float], legs: Legs
@@ -138,10 +152,32 @@ class Retriever:
     def _measure(self, candidates: Sequence[Candidate]) -> list[float]:
         return blend(candidates) if self.settings.relevance == "blend" else cosine_only(candidates)
 
-    async def _contenders(self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int) -> dict[str, Entry]:
-        """The entries of those that recency and importance can still bring among the best."""
+    async def _contenders(
+        self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int, legs: Legs
+    ) -> tuple[dict[str, Entry], tuple[str, ...]]:
+        """The entries of those that recency and importance can still bring among the best, and what is degraded.
+
+        From the text store; while it is away as the vector store has them.
+
+        Raises:
+            Unavailable: neither has them.
+        """
         best = contenders([relevance for _, relevance in found], self._weights, round(limit * _POOL))
-        return await self.store.entries([Key(scope.user_id, found[index][0].id) for index in best])
+        ids = [found[index][0].id for index in best]
+        away = "lexical" in legs.degraded
+        if away and (copies := await self._copies(scope, ids)):
+            return copies, legs.degraded
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                return await self.store.entries([Key(scope.user_id, i) for i in ids]), legs.degraded
+        except (Unavailable, TimeoutError) as error:
+            if not away and (copies := await self._copies(scope, ids)):
+                log.warning("answered_from_copies", extra={"cause": str(error) or "too slow"})
+                return copies, (*legs.degraded, "lexical")
+            raise Unavailable(f"the found entries cannot be read: {error or 'the text store is too slow'}") from error
+
+    async def _copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
+        return await self.vectors.copies(scope, ids) if self.vectors is not None and ids else {}
 
     def _diversify(
         self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, Vector], limit: int

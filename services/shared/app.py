@@ -7,12 +7,14 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from faststream.asgi import AsgiFastStream
 from nats.aio.client import Client
 
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
+from services.shared.access import NOBODY, Access
 from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
 from services.shared.bus import Bus, connect
@@ -32,6 +34,10 @@ log = logging.getLogger(__name__)
 
 class IdentityMismatch(Exception):
     """The stored vectors were made by another model than the one chosen now."""
+
+
+class MissingExtra(Exception):
+    """What the settings choose needs libraries that are not installed; the text says how to get them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,8 @@ class Host:
 
     async def start(self, builders: list[Builder]) -> None:
         """Connect, open adapters side by side, provision the bus, then start answering and reading."""
-        self.bus = Bus(await connect(self._nats_url, name="memorybus"))
+        access = Access.of(self.settings) if self.settings.nats_url else NOBODY  # a bus of our own asks for nothing
+        self.bus = Bus(await connect(self._nats_url, name="memorybus", access=access))
         self._stack.push_async_callback(self.bus.client.close)
         self._stack.push_async_callback(self.close)
         await provision(self.bus.js, self.settings)
@@ -150,6 +157,8 @@ class Host:
                 await task.result().close()
 
     async def _open_text_store(self) -> TextStore:
+        if self.settings.text_store == "opensearch":
+            return await open_opensearch(self.settings)
         self.settings.data.mkdir(parents=True, exist_ok=True)
         durability: Synchronous = "full" if self.settings.sync == "always" else "normal"
         return await SqliteTextStore.open(self.settings.sqlite_path, synchronous=durability)
@@ -158,7 +167,11 @@ class Host:
         embedder = await self.embedder()
         assert embedder is not None
         await check_identity(await self.text_store(), embedder.identity)
-        return await EdgeVectorStore.open(self.settings.vectors_path, dimensions=embedder.identity.dimensions)
+        if self.settings.vector_store == "qdrant":
+            return await open_qdrant(self.settings, embedder.identity)
+        copies = self.settings.text_store != "sqlite"  # in one process both are there, or neither
+        dimensions = embedder.identity.dimensions
+        return await EdgeVectorStore.open(self.settings.vectors_path, dimensions=dimensions, copies=copies)
 
     async def _open_embedder(self) -> Embedder:
         embedder = await open_embedder_of(self.settings)
@@ -167,6 +180,64 @@ class Host:
 
     async def _open_annotator(self) -> Annotator:
         return WarmingAnnotator(open_annotator(self.settings.ner, processes=self.settings.ner_processes))
+
+
+async def open_opensearch(settings: Settings) -> TextStore:
+    """The text store of a cluster.
+
+    Raises:
+        MissingExtra: its client library is not installed.
+        UnusableStore: the indices are those of another version or program.
+        Unavailable: OpenSearch cannot be reached now.
+    """
+    _need("opensearchpy")
+    from services.shared.stores import opensearch
+
+    password = settings.opensearch_password
+    address = opensearch.Address(
+        urls=tuple(url.strip() for url in settings.opensearch_url.split(",")),
+        user=settings.opensearch_user,
+        password=password.get_secret_value() if password else None,
+        ca=settings.opensearch_ca,
+    )
+    layout = opensearch.Layout(
+        shards=settings.opensearch_shards,
+        replicas=settings.opensearch_replicas,
+        refresh_seconds=settings.opensearch_refresh_seconds,
+    )
+    return await opensearch.OpenSearchTextStore.open(address, prefix=settings.opensearch_prefix, layout=layout)
+
+
+async def open_qdrant(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
+    """The vector store of a cluster.
+
+    Raises:
+        MissingExtra: its client library is not installed.
+        UnusableStore: the server holds something else under the names that are needed.
+    """
+    _need("qdrant_client")
+    from services.shared.stores import qdrant
+
+    key = settings.qdrant_api_key
+    return await qdrant.QdrantVectorStore.open(
+        settings.qdrant_url,
+        api_key=key.get_secret_value() if key else None,
+        grpc_port=settings.qdrant_grpc_port,
+        collection=settings.qdrant_collection,
+        dimensions=identity.dimensions,
+        identity=identity,
+        quantization=settings.qdrant_quantization,
+        shards=settings.qdrant_shards,
+        replicas=settings.qdrant_replicas,
+        copies=settings.text_store != "sqlite",
+    )
+
+
+def _need(module: str) -> None:
+    if find_spec(module) is None:
+        raise MissingExtra(
+            f"the client library {module} is not installed: `scripts/setup cluster`, or install memorybus[cluster]"
+        )
 
 
 async def open_embedder_of(settings: Settings) -> Embedder | None:

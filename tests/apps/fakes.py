@@ -18,7 +18,7 @@ from contracts.ports import (
     Vector,
     VectorPoint,
 )
-from contracts.v1.entries import Entity
+from contracts.v1.entries import Entity, Entry
 
 
 class FakeEmbedder:
@@ -51,6 +51,7 @@ class FakeVectors:
         self.points: dict[str, VectorPoint] = {}
         self.fails = False
         self.hangs = False
+        self.keeps_copies = True
 
     async def _maybe_fail(self) -> None:
         if self.hangs:
@@ -78,6 +79,10 @@ class FakeVectors:
     async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
         await self._maybe_fail()
         return {i: self.points[i].vectors["turn"] for i in ids if i in self.points}
+
+    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
+        await self._maybe_fail()
+        return {i: self.points[i].entry for i in ids if i in self.points and self.keeps_copies}
 
     async def count(self, user_id: str | None = None) -> int:
         return len(self.points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -85,6 +86,42 @@ async def test_when_words_cannot_be_searched_meaning_answers(store: TextStore, v
     assert "green tea" in [item.text for item in reply.items]
     with pytest.raises(Unavailable):
         await ask(a_retriever(Wordless(), None, None))
+
+
+class Away:
+    """A text store whose every method fails, or hangs."""
+
+    def __init__(self, *, hangs: bool) -> None:
+        self.hangs = hangs
+
+    def __getattr__(self, name: str) -> Any:
+        return self._away
+
+    async def _away(self, *_: Any, **__: Any) -> Any:
+        if self.hangs:
+            await asyncio.sleep(60)
+        raise Unavailable("the text store is away")
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_while_the_text_store_is_away_meaning_answers_from_copies(
+    vectors: FakeVectors, entries: list[Entry], hangs: bool
+) -> None:
+    store: Any = Away(hangs=hangs)
+    reply = await ask(a_retriever(store, vectors, FakeEmbedder()))
+    assert reply.degraded == ("lexical",)
+    assert {item.text for item in reply.items} == {entry.text for entry in entries}
+    vectors.keeps_copies = False
+    with pytest.raises(Unavailable):
+        await ask(a_retriever(store, vectors, FakeEmbedder()))
+
+
+async def test_a_copy_of_somebody_else_never_goes_out(vectors: FakeVectors) -> None:
+    foreign = an_entry("bob", "green tea for bob")
+    (vector,) = await FakeEmbedder().embed([foreign.text])
+    await vectors.upsert([VectorPoint(foreign, {"turn": vector})])
+    store: Any = Away(hangs=False)
+    assert foreign.id not in [item.id for item in (await ask(a_retriever(store, vectors, FakeEmbedder()))).items]
 
 
 async def test_a_hit_that_is_not_in_scope_never_goes_out(store: TextStore, vectors: FakeVectors) -> None:

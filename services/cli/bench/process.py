@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +27,10 @@ class Up:
 
 
 @asynccontextmanager
-async def up_process(data: Path, options: Sequence[str] = ()) -> AsyncIterator[Up]:
-    """Start memorybus on free ports, stop it at the end.
+async def up_process(
+    data: Path, options: Sequence[str] = (), *, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[Up]:
+    """Start memorybus on free ports, with these settings besides those inherited, stop it at the end.
 
     Raises:
         Unavailable: it did not become ready; its log is in the data folder.
@@ -35,7 +38,11 @@ async def up_process(data: Path, options: Sequence[str] = ()) -> AsyncIterator[U
     command = [sys.executable, "-m", "services.cli", "up", "--json", "--data", str(data)]
     with _log_of(data).open("ab") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, "--nats-port", "0", "--http-port", "0", *options, stdout=asyncio.subprocess.PIPE, stderr=log
+            *command,
+            *("--nats-port", "0", "--http-port", "0", *options),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            env=os.environ | dict(environment or {}),
         )
     try:
         yield await _ready(process, data)

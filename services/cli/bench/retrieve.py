@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +45,7 @@ EPILOG = """Examples:\n
   memorybus bench retrieve --entries 10000\n
   memorybus bench retrieve --entries 100000 --queries 500
 """
-_USER = "bench-0"
+USER = "bench-0"
 _CHUNK = 500
 _REAL_VECTORS = 400
 
@@ -75,27 +75,34 @@ def retrieve(
 async def _bench(entries: int, queries: int) -> None:
     with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
         settings = Settings(data=Path(folder) / "up", ner="none")
-        alone = Alone()
-        questions = list(itertools.islice(_questions(), queries))
-        host = Host(settings, "nats://127.0.0.1:1")
-        store, embedder, vectors = await host.text_store(), await open_embedder_of(settings), await host.vector_store()
-        assert embedder is not None
-        assert vectors is not None
-        await check_identity(store, embedder.identity)
-        await _fill(store, vectors, embedder, entries)
-        await _engines_alone(alone, questions, store, vectors, embedder)
-        await host.close()
-        await embedder.close()
+        asked = list(itertools.islice(questions(), queries))
+        alone = await filled(settings, entries, asked)
         async with up_process(settings.data, ["--ner", "none"]) as up, memory_client(up.nats) as client:
             answered = []
-            for question in itertools.chain(questions[:20], questions):
+            for question in itertools.chain(asked[:20], asked):
                 started = time.perf_counter()
-                await client.retrieve(RetrieveRequest(user_id=_USER, query=question))
+                await client.retrieve(RetrieveRequest(user_id=USER, query=question))
                 answered.append((time.perf_counter() - started) * 1000)
     _report(entries, answered[20:], alone)
 
 
-def _questions() -> Iterator[str]:
+async def filled(settings: Settings, entries: int, asked: Sequence[str] = ()) -> Alone:
+    """Fill a memory with entries of one user, then time its model and engines alone with these questions."""
+    host = Host(settings, "nats://127.0.0.1:1")
+    store, embedder, vectors = await host.text_store(), await open_embedder_of(settings), await host.vector_store()
+    assert embedder is not None
+    assert vectors is not None
+    try:
+        await check_identity(store, embedder.identity)
+        await _fill(store, vectors, embedder, entries)
+        return await _engines_alone(asked, store, vectors, embedder)
+    finally:
+        await host.close()
+        await embedder.close()
+
+
+def questions() -> Iterator[str]:
+    """Questions without end, always the same ones."""
     talk = Talk(seed=99)
     while True:
         yield talk.question()
@@ -132,11 +139,10 @@ def _finished(entry: Entry) -> Entry:
     return entry.model_copy(update={"enriched": True, "embedding_state": "ready"})
 
 
-async def _engines_alone(
-    alone: Alone, questions: list[str], store: TextStore, vectors: VectorStore, embedder: Embedder
-) -> None:
-    scope, filters, knobs = Scope(_USER), Filters(), RetrieveSettings()
-    for question in questions:
+async def _engines_alone(asked: Sequence[str], store: TextStore, vectors: VectorStore, embedder: Embedder) -> Alone:
+    alone = Alone()
+    scope, filters, knobs = Scope(USER), Filters(), RetrieveSettings()
+    for question in asked:
         started = time.perf_counter()
         vector = (await embedder.embed([question]))[0]
         embedded = time.perf_counter()
@@ -147,6 +153,7 @@ async def _engines_alone(
         alone.embedding.append((embedded - started) * 1000)
         alone.lexical.append((searched - embedded) * 1000)
         alone.semantic.append((finished - searched) * 1000)
+    return alone
 
 
 def _report(entries: int, answered: list[float], alone: Alone) -> None:

@@ -81,10 +81,10 @@ async def _bench(settings: Settings, *, turns: int, users: int, in_flight: int, 
         try:
             async with memory_client(up.nats) as client:
                 with out.status("waiting until every stage is warm ..."):
-                    await _end_to_end(client, list(Talk(seed=41).turns(_WARM_UP, name="warm-up")), in_flight, before=0)
+                    await end_to_end(client, list(Talk(seed=41).turns(_WARM_UP, name="warm-up")), in_flight, before=0)
                 with out.status(f"publishing {turns} turns ..."):
                     batch = list(Talk(seed=5).turns(turns, users=users))
-                    rate = await _end_to_end(client, batch, in_flight, before=_WARM_UP)
+                    rate = await end_to_end(client, batch, in_flight, before=_WARM_UP)
                 stages = await _stages(up)
                 with out.status("measuring latency on the idle pipeline ..."):
                     words, meaning = await _latencies(client, probes, with_vectors=settings.embedder != "none")
@@ -139,7 +139,7 @@ async def _bus_alone(settings: Settings, folder: Path, turns: int, users: int, i
         await server.stop()
 
 
-async def _end_to_end(client: MemoryClient, batch: list[Turn], in_flight: int, *, before: int) -> float:
+async def end_to_end(client: MemoryClient, batch: list[Turn], in_flight: int, *, before: int) -> float:
     """Turns per second from the first publish until the last is stored, enriched and embedded."""
     started = time.perf_counter()
     await client.publish_all(batch, in_flight=in_flight)

@@ -10,7 +10,7 @@ from typing import Any
 
 import qdrant_edge as qdrant
 
-from contracts.ports import Unavailable
+from contracts.ports import Unavailable, UnusableStore
 from services.shared.stores.edge.points import INDEXES
 
 CONFIG_FILE = "edge_config.json"
@@ -21,7 +21,7 @@ class FolderInUse(Unavailable):
     """Another process has the folder open."""
 
 
-class FolderMismatch(Exception):
+class FolderMismatch(UnusableStore):
     """The folder holds vectors of other dimensions than asked for."""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import qdrant_edge as qdrant
 
 from contracts.ports import Filters, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.v1.entries import Entry
 from services.shared.stores.edge.folder import engine_errors, open_shard
 from services.shared.stores.edge.points import (
     checked_vector,
@@ -22,10 +23,10 @@ from services.shared.stores.edge.points import (
     user_filter,
     visible_vectors,
 )
+from services.shared.stores.points import COPY, TURN, copied_entry
 
 T = TypeVar("T")
 
-TURN = "turn"
 FLUSH_EVERY = 20_000
 """Points written between two flushes. A flush takes some 0.2 s in which the process stands still; without any, the
 log of writes grows by 2 KB a point, and is replayed after a crash."""
@@ -39,7 +40,10 @@ class EdgeVectorStore:
     the call returns; it survives the death of the process, and after `close` or a flush that of the machine too.
     """
 
-    def __init__(self, shard: qdrant.EdgeShard, thread: ThreadPoolExecutor, sizes: dict[str, int]) -> None:
+    def __init__(
+        self, shard: qdrant.EdgeShard, thread: ThreadPoolExecutor, sizes: dict[str, int], *, copies: bool
+    ) -> None:
+        self._copies = copies
         self._shard = shard
         self._thread = thread
         self._sizes = sizes
@@ -47,8 +51,10 @@ class EdgeVectorStore:
         self._closed = False
 
     @classmethod
-    async def open(cls, path: str | Path, *, dimensions: int = 384, names: Sequence[str] = (TURN,)) -> EdgeVectorStore:
-        """Open the folder, or make it, for named vectors of so many dimensions.
+    async def open(
+        cls, path: str | Path, *, dimensions: int = 384, names: Sequence[str] = (TURN,), copies: bool = False
+    ) -> EdgeVectorStore:
+        """Open the folder, or make it, for named vectors of so many dimensions; with copies of the entries, or without.
 
         Raises:
             FolderInUse: another process has it open.
@@ -62,7 +68,7 @@ class EdgeVectorStore:
         except BaseException:
             thread.shutdown(wait=False)
             raise
-        return cls(shard, thread, {name: dimensions for name in names})
+        return cls(shard, thread, {name: dimensions for name in names}, copies=copies)
 
     async def upsert(self, points: Sequence[VectorPoint]) -> None:
         """Store points; one whose entry version is older than the stored one is left out.
@@ -99,6 +105,15 @@ class EdgeVectorStore:
             return {}
         read = partial(self._read, lambda shard: shard.retrieve(list(known), ["scope"], [TURN]))
         return visible_vectors(await self._run(read), scope, TURN)
+
+    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
+        """The entries of these ids within the scope as they were when embedded, where copies were kept."""
+        known = _point_ids(ids)
+        if not known:
+            return {}
+        read = partial(self._read, lambda shard: shard.retrieve(list(known), ["scope", COPY], False))
+        found = [copied_entry(record.payload, scope) for record in await self._run(read)]
+        return {entry.id: entry for entry in found if entry is not None}
 
     async def count(self, user_id: str | None = None) -> int:
         """How many points there are, of one user or of all; exact."""
@@ -145,7 +160,7 @@ class EdgeVectorStore:
             return ask(self._shard)
 
     def _upsert(self, points: Sequence[VectorPoint]) -> None:
-        self._write(list(upserts(points, self._sizes)), len(points))
+        self._write(list(upserts(points, self._sizes, copies=self._copies)), len(points))
 
     def _write(self, operations: Sequence[qdrant.UpdateOperation], points: int) -> None:
         with engine_errors("writing"):

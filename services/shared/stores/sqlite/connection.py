@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from contracts.ports import Unavailable
+from contracts.ports import Unavailable, UnusableStore
 
 Synchronous = Literal["full", "normal"]
 """full: a commit survives a power cut; normal: it survives the death of the process."""
@@ -37,7 +37,7 @@ _PASSING = {
 }
 
 
-class UnusableFile(Exception):
+class UnusableFile(UnusableStore):
     """The file was written by a newer version of this program or by another program, or is damaged."""
 
 

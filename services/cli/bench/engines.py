@@ -1,0 +1,228 @@
+"""`memorybus bench engines`: OpenSearch beside SQLite as text store, in one run: speed, and whether they agree."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+from uuid import uuid4
+
+import httpx
+import typer
+from pydantic import BaseModel, TypeAdapter
+from rich.table import Table
+
+from contracts.v1.retrieval import RetrieveRequest
+from services.cli.bench import retrieve as reading
+from services.cli.bench import write as writing
+from services.cli.bench.measure import percentile
+from services.cli.bench.process import Up, up_process
+from services.cli.bench.texts import Talk
+from services.cli.common import out, run
+from services.cli.formats import Source, read_turns
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+
+EPILOG = """Examples:\n
+  memorybus bench engines --opensearch-url http://127.0.0.1:9200\n
+  memorybus bench engines --turns 500 --entries 2000 --locomo locomo.json
+"""
+Engine = Literal["sqlite", "opensearch"]
+_ENGINES: tuple[Engine, ...] = ("sqlite", "opensearch")
+_EVIDENCE = re.compile(r"D\d+:\d+")
+_WARM_UP_TURNS = 200
+_WARM_UP_QUESTIONS = 100
+_TOP = 10
+
+
+@dataclass(slots=True)
+class Figures:
+    """What one engine did: turns per second, milliseconds of each answer, and the turns each question brought."""
+
+    rate: float = 0.0
+    answers: list[float] = field(default_factory=list)
+    found: list[tuple[str, ...]] = field(default_factory=list)
+
+
+class _Question(BaseModel):
+    question: str
+    evidence: list[str] = []
+
+
+class _Sample(BaseModel):
+    sample_id: str
+    qa: list[_Question]
+
+
+_SAMPLES = TypeAdapter(list[_Sample])
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its user and the turns that hold the answer."""
+
+    user_id: str
+    question: str
+    evidence: frozenset[str]
+
+
+def engines(
+    opensearch_url: Annotated[str | None, typer.Option(help="OpenSearch to measure.", metavar="URL")] = None,
+    turns: Annotated[int, typer.Option(help="Turns to publish.", min=100)] = 2000,
+    entries: Annotated[int, typer.Option(help="Entries of the user who is asked about.", min=500)] = 10_000,
+    queries: Annotated[int, typer.Option(help="Questions to ask, one after the other.", min=10)] = 300,
+    embedder: Annotated[str, typer.Option(help="minilm or none.")] = "minilm",
+    ner: Annotated[str, typer.Option(help="spacy or none.")] = "spacy",
+    locomo: Annotated[
+        Path | None, typer.Option(help="LoCoMo file whose questions both are asked.", exists=True)
+    ] = None,
+) -> None:
+    """Run the same turns and questions through both text stores, with the embedded vectors beside each.
+
+    OpenSearch gets indexes of its own, which are removed afterwards.
+    """
+    settings = Settings(embedder=embedder, ner=ner)
+    url = opensearch_url or settings.opensearch_url
+    options = ["--embedder", embedder, "--ner", ner]
+    figures = run(_bench(url, options, turns, entries, queries, locomo))
+    out.print(_speeds(figures))
+    if locomo is not None:
+        out.print(_agreement(figures, _asked(locomo)))
+
+
+async def _bench(
+    url: str, options: Sequence[str], turns: int, entries: int, queries: int, locomo: Path | None
+) -> dict[Engine, Figures]:
+    figures = {engine: Figures() for engine in _ENGINES}
+    for engine, one in figures.items():
+        with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
+            one.rate = await _written(_settings(engine, url, Path(folder) / "write"), options, turns)
+            one.answers = await _answered(_settings(engine, url, Path(folder) / "read"), entries, queries)
+            if locomo is not None:
+                one.found = await _found(_settings(engine, url, Path(folder) / "locomo"), locomo)
+    return figures
+
+
+def _settings(engine: Engine, url: str, folder: Path) -> Settings:
+    prefix = f"bench-{uuid4().hex[:12]}"
+    return Settings(data=folder, text_store=engine, opensearch_url=url, opensearch_prefix=prefix, ner="none")
+
+
+def _up(settings: Settings, options: Sequence[str]) -> AbstractAsyncContextManager[Up]:
+    environment = {
+        "MEMORYBUS_TEXT_STORE": settings.text_store,
+        "MEMORYBUS_OPENSEARCH_URL": settings.opensearch_url,
+        "MEMORYBUS_OPENSEARCH_PREFIX": settings.opensearch_prefix,
+    }
+    return up_process(settings.data, options, environment=environment)
+
+
+async def _drop(settings: Settings) -> None:
+    """Remove the indexes that one measurement made."""
+    if settings.text_store != "opensearch":
+        return
+    password = settings.opensearch_password.get_secret_value() if settings.opensearch_password else ""
+    auth = (settings.opensearch_user, password) if settings.opensearch_user else None
+    async with httpx.AsyncClient(base_url=settings.opensearch_url.split(",")[0], auth=auth, timeout=30) as http:
+        made = await http.get(f"/_cat/indices/{settings.opensearch_prefix}-*", params={"h": "index"})
+        for name in made.text.split():
+            await http.delete(f"/{name}")
+
+
+async def _written(settings: Settings, options: Sequence[str], turns: int) -> float:
+    """Turns per second, end to end, once everything is warm."""
+    try:
+        async with _up(settings, options) as up, memory_client(up.nats) as client:
+            warm_up = list(Talk(seed=41).turns(_WARM_UP_TURNS, name="warm-up"))
+            await writing.end_to_end(client, warm_up, in_flight=64, before=0)
+            batch = list(Talk(seed=5).turns(turns, users=8))
+            return await writing.end_to_end(client, batch, in_flight=64, before=_WARM_UP_TURNS)
+    finally:
+        await _drop(settings)
+
+
+async def _answered(settings: Settings, entries: int, queries: int) -> list[float]:
+    """Milliseconds of each answer over the bus, after a warm-up."""
+    try:
+        await reading.filled(settings, entries)
+        async with _up(settings, ["--ner", "none"]) as up, memory_client(up.nats) as client:
+            questions = list(itertools.islice(reading.questions(), queries))
+            took = [await _timed(client, question) for question in [*questions[:_WARM_UP_QUESTIONS], *questions]]
+            return took[_WARM_UP_QUESTIONS:] if queries > _WARM_UP_QUESTIONS else took[queries:]
+    finally:
+        await _drop(settings)
+
+
+async def _timed(client: MemoryClient, question: str) -> float:
+    started = time.perf_counter()
+    await client.retrieve(RetrieveRequest(user_id=reading.USER, query=question))
+    return (time.perf_counter() - started) * 1000
+
+
+async def _found(settings: Settings, locomo: Path) -> list[tuple[str, ...]]:
+    """For each question the source ids of the ten best entries."""
+    batch = list(read_turns(Source(locomo, "locomo")))
+    try:
+        async with _up(settings, ["--ner", "none"]) as up, memory_client(up.nats) as client:
+            await writing.end_to_end(client, batch, in_flight=64, before=0)
+            return [await _best(client, asked) for asked in _asked(locomo)]
+    finally:
+        await _drop(settings)
+
+
+async def _best(client: MemoryClient, asked: Asked) -> tuple[str, ...]:
+    request = RetrieveRequest(
+        user_id=asked.user_id, query=asked.question, limit=_TOP, token_budget=100_000, min_score=0.0
+    )
+    reply = await client.retrieve(request)
+    return tuple(item.source_ids[0] for item in reply.items)
+
+
+def _asked(locomo: Path) -> list[Asked]:
+    samples = _SAMPLES.validate_json(Source(locomo, "locomo").whole())
+    return [
+        Asked(sample.sample_id, question.question, frozenset(_EVIDENCE.findall(" ".join(question.evidence))))
+        for sample in samples
+        for question in sample.qa
+    ]
+
+
+def _speeds(figures: dict[Engine, Figures]) -> Table:
+    table = Table(title="text stores, the same turns and questions")
+    table.add_column("what")
+    for engine in _ENGINES:
+        table.add_column(engine, justify="right")
+    table.add_column("opensearch ÷ sqlite", justify="right")
+    embedded, cluster = (figures[engine] for engine in _ENGINES)
+    table.add_row(
+        "write, turns/s", f"{embedded.rate:,.0f}", f"{cluster.rate:,.0f}", f"{cluster.rate / embedded.rate:.0%}"
+    )
+    for share in (0.5, 0.95):
+        one, other = percentile(embedded.answers, share), percentile(cluster.answers, share)
+        table.add_row(f"retrieve p{share * 100:.0f}, ms", f"{one:.1f}", f"{other:.1f}", f"{other / one:.2f} ×")
+    return table
+
+
+def _agreement(figures: dict[Engine, Figures], asked: Sequence[Asked]) -> Table:
+    """How many of the ten best both have in common, and how often each finds a turn that holds the answer."""
+    embedded, cluster = (figures[engine].found for engine in _ENGINES)
+    common = [
+        len(set(one) & set(other)) / max(len(one), len(other), 1) for one, other in zip(embedded, cluster, strict=True)
+    ]
+    table = Table(title=f"{len(asked)} questions, the ten best")
+    table.add_column("what")
+    table.add_column("figure", justify="right")
+    table.add_row("in common", f"{sum(common) / len(common):.1%}")
+    table.add_row("the same in the same order", f"{sum(map(tuple.__eq__, embedded, cluster)) / len(asked):.1%}")
+    answerable = [index for index, question in enumerate(asked) if question.evidence]
+    for engine in _ENGINES:
+        found = figures[engine].found
+        hits = sum(not asked[index].evidence.isdisjoint(found[index]) for index in answerable)
+        table.add_row(f"evidence among them, {engine}", f"{hits / len(answerable):.3f}")
+    return table

@@ -1,0 +1,103 @@
+"""Says what to do when the client fails, whatever it raises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import grpc  # type: ignore[import-untyped]
+import httpx
+from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
+from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
+
+from contracts.ports import Unavailable, UnusableStore
+
+Failure = Literal["unreachable", "slow", "key", "missing", "busy", "refused", "broken"]
+
+ADVICE: dict[Failure, str] = {
+    "unreachable": "check that the server runs, and that MEMORYBUS_QDRANT_URL is its address",
+    "slow": "the server did not answer in time: look at its load and its log",
+    "key": "check MEMORYBUS_QDRANT_API_KEY; it must allow to read, to write and to create collections",
+    "missing": "the collection is gone; an empty one is made with the next call, fill it with `memorybus reindex`",
+    "busy": "the server limits the rate of requests: wait, or raise its limits",
+    "refused": "the server does not accept the request: compare its version and its limits with the message",
+    "broken": "look at the log of the server, its disk and its memory",
+}
+
+_BY_STATUS: dict[int, Failure] = {401: "key", 403: "key", 404: "missing", 408: "slow", 429: "busy", 504: "slow"}
+_BY_CODE: dict[grpc.StatusCode, Failure] = {
+    grpc.StatusCode.UNAVAILABLE: "unreachable",
+    grpc.StatusCode.DEADLINE_EXCEEDED: "slow",
+    grpc.StatusCode.UNAUTHENTICATED: "key",
+    grpc.StatusCode.PERMISSION_DENIED: "key",
+    grpc.StatusCode.NOT_FOUND: "missing",
+    grpc.StatusCode.RESOURCE_EXHAUSTED: "busy",
+    grpc.StatusCode.INVALID_ARGUMENT: "refused",
+    grpc.StatusCode.UNIMPLEMENTED: "refused",
+}
+
+
+class CollectionMismatch(UnusableStore):
+    """The server holds something else under a name that is needed."""
+
+
+class CollectionMissing(Unavailable):
+    """The server answers, but has no such collection."""
+
+
+@contextmanager
+def explained(doing: str) -> Iterator[None]:
+    """Turn whatever the client raises into `Unavailable`: arguments were checked before, so it is never the caller.
+
+    Raises:
+        CollectionMissing: the server has no such collection.
+        Unavailable: anything else.
+    """
+    try:
+        yield
+    except (Unavailable, CollectionMismatch):
+        raise
+    except Exception as error:
+        failure, what = _diagnosed(error)
+        kind = CollectionMissing if failure == "missing" else Unavailable
+        raise kind(f"Qdrant failed {doing}: {what}; {ADVICE[failure]}") from error
+
+
+def _diagnosed(error: Exception) -> tuple[Failure, str]:
+    if isinstance(error, UnexpectedResponse):
+        return _of_status(error.status_code or 0), f"status {error.status_code}, {_server_words(error)}"
+    if isinstance(error, ResourceExhaustedResponse):
+        return "busy", str(error)
+    if isinstance(error, ResponseHandlingException):
+        return _of_transport(error.source), _named(error.source)
+    if isinstance(error, grpc.aio.AioRpcError):
+        return _BY_CODE.get(error.code(), "broken"), f"{error.code().name}, {error.details()}"
+    return "broken", _named(error)
+
+
+def _of_status(status: int) -> Failure:
+    return _BY_STATUS.get(status, "refused" if 400 <= status < 500 else "broken")
+
+
+def _of_transport(error: Exception) -> Failure:
+    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
+        return "unreachable"
+    if isinstance(error, httpx.TimeoutException):
+        return "slow"
+    return "unreachable" if isinstance(error, httpx.TransportError) else "broken"
+
+
+def _server_words(error: UnexpectedResponse) -> str:
+    """What the server itself says is wrong, on one line."""
+    try:
+        said = str(json.loads(error.content)["status"]["error"])
+    except (ValueError, LookupError, TypeError):
+        said = error.content.decode(errors="replace")
+    return " ".join(said.split())[:300] or "no words"
+
+
+def _named(error: Exception) -> str:
+    words = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -1,0 +1,115 @@
+"""Entries as points of the server, and filters as its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import NewType, TypeVar
+
+import numpy as np
+from qdrant_client import models
+
+from contracts.ports import Filters, Scope, Vector, VectorPoint
+from services.shared.stores.points import check_point, newest, payload, visible_keys
+from services.shared.stores.qdrant.spec import MAX_UPSERT
+
+T = TypeVar("T")
+
+ScopedFilter = NewType("ScopedFilter", models.Filter)
+"""A filter that lets through nothing but what one scope sees: the only kind that a search takes."""
+
+NUMBERS_PER_REQUEST = 16_384
+"""Of a request that stores vectors. Making and sending it takes some 3 ms, in which the event loop stands still."""
+
+IDS_PER_REQUEST = 1000
+
+
+def checked(points: Sequence[VectorPoint], sizes: Mapping[str, int]) -> list[VectorPoint]:
+    """Each entry once, in its newest version, the oldest versions first.
+
+    Raises:
+        ValueError: an id or a vector cannot be stored.
+    """
+    for point in points:
+        check_point(point, sizes)
+    return sorted(newest(points), key=_version)
+
+
+def upsert_requests(
+    points: Sequence[VectorPoint], dimensions: int, *, copies: bool
+) -> Iterator[list[models.UpdateOperation]]:
+    """The operations that store points sorted by version, one list a request.
+
+    The server replaces a point only where the filter of the operation matches what it has stored, hence one operation
+    a version; it inserts new points in any case.
+    """
+    for chunk in chunks(points, points_per_request(dimensions)):
+        yield [_upsert(version, group, copies=copies) for version, group in groupby(chunk, key=_version)]
+
+
+def points_per_request(dimensions: int) -> int:
+    """How many points are stored at once."""
+    return max(1, min(MAX_UPSERT, NUMBERS_PER_REQUEST // dimensions))
+
+
+def chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in their order, so many at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _version(point: VectorPoint) -> int:
+    return point.entry.version
+
+
+def _upsert(version: int, points: Iterable[VectorPoint], *, copies: bool) -> models.UpsertOperation:
+    not_newer = models.FieldCondition(key="version", range=models.Range(lte=version))
+    structs = [_point_struct(point, copies=copies) for point in points]
+    return models.UpsertOperation(
+        upsert=models.PointsList(points=structs, update_filter=models.Filter(must=[not_newer]))
+    )
+
+
+def _point_struct(point: VectorPoint, *, copies: bool) -> models.PointStruct:
+    vectors = {name: vector.tolist() for name, vector in point.vectors.items()}
+    return models.PointStruct(id=point.entry.id, vector=vectors, payload=payload(point.entry, with_copy=copies))
+
+
+def user_filter(user_id: str) -> models.Filter:
+    """Every point of one user, for counting."""
+    return models.Filter(must=[_is("user_id", user_id)])
+
+
+def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = None) -> ScopedFilter:
+    """The points of the scope that pass the filters and, where ids are given, have one of them."""
+    conditions: list[models.Condition] = [_is("user_id", scope.user_id), _scope_is(visible_keys(scope))]
+    if ids is not None:
+        conditions.append(models.HasIdCondition(has_id=list(ids)))
+    for field, allowed in (("type", filters.types), ("tags", filters.tags)):
+        if allowed is not None:
+            conditions.append(_is_any(field, allowed))
+    if filters.theme is not None:
+        conditions.append(_is("themes", filters.theme))
+    if filters.since is not None:
+        since = models.Range(gte=filters.since.timestamp())
+        conditions.append(models.FieldCondition(key="created_at", range=since))
+    return ScopedFilter(models.Filter(must=conditions))
+
+
+def _scope_is(keys: Sequence[str]) -> models.FieldCondition:
+    return _is("scope", keys[0]) if len(keys) == 1 else _is_any("scope", keys)
+
+
+def _is(field: str, value: str) -> models.FieldCondition:
+    return models.FieldCondition(key=field, match=models.MatchValue(value=value))
+
+
+def _is_any(field: str, values: Iterable[str]) -> models.FieldCondition:
+    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
+
+
+def vectors_by_id(records: Iterable[models.Record], name: str) -> Iterator[tuple[str, Vector]]:
+    """Each record's id and its vector of this name."""
+    for record in records:
+        vector = record.vector.get(name) if isinstance(record.vector, dict) else None
+        if vector is not None:
+            yield str(record.id), np.array(vector, dtype=np.float32)

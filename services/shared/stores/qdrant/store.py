@@ -1,0 +1,250 @@
+"""`VectorStore` on a Qdrant server: exact cosine search within a scope, and upserts that never go back a version."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+from qdrant_client import AsyncQdrantClient, models
+
+from contracts.ports import EmbeddingIdentity, Filters, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.v1.entries import Entry
+from services.shared.stores.points import COPY, TURN, checked_vector, copied_entry, point_ids
+from services.shared.stores.qdrant.collection import prepare
+from services.shared.stores.qdrant.connection import connect
+from services.shared.stores.qdrant.failures import CollectionMismatch, CollectionMissing, explained
+from services.shared.stores.qdrant.points import (
+    IDS_PER_REQUEST,
+    ScopedFilter,
+    checked,
+    chunks,
+    search_filter,
+    upsert_requests,
+    user_filter,
+    vectors_by_id,
+)
+from services.shared.stores.qdrant.spec import MAX_LIMIT, CollectionSpec, Quantization
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+READ_SECONDS = 5
+WRITE_SECONDS = 30
+PING_SECONDS = 3.0
+OPEN_SECONDS = 10.0
+
+
+class QdrantVectorStore:
+    """The `VectorStore` of contracts.ports on a Qdrant server that many processes share.
+
+    It needs no server to be opened: where there is none yet, calls raise `Unavailable` until one answers, and the
+    collection is made then. A write has been carried out when the call returns; as the server itself goes to disk
+    every few seconds only, the vectors of the last seconds before a power cut are those that a reconciliation with
+    the text store brings back.
+    """
+
+    def __init__(self, client: AsyncQdrantClient, spec: CollectionSpec, *, copies: bool) -> None:
+        self._client = client
+        self._copies = copies
+        self._spec = spec
+        self._sizes = dict.fromkeys(spec.names, spec.dimensions)
+        self._prepared = False
+        self._preparing = asyncio.Lock()
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        api_key: str | None = None,
+        grpc_port: int | None = None,
+        collection: str = "memorybus",
+        dimensions: int = 384,
+        names: Sequence[str] = (TURN,),
+        identity: EmbeddingIdentity | None = None,
+        quantization: Quantization = "none",
+        shards: int = 1,
+        replicas: int = 1,
+        copies: bool = True,
+    ) -> QdrantVectorStore:
+        """Connect to the server at `url`, and make the collection of this embedding model behind its alias.
+
+        With copies, the entries themselves are kept beside their vectors, to answer with while the text store is away.
+
+        Raises:
+            ValueError: the URL is none, or the identity is of other dimensions.
+            CollectionMismatch: the server holds something else under a name that is needed.
+        """
+        spec = CollectionSpec(collection, dimensions, tuple(names), identity, quantization, shards, replicas)
+        client = connect(url, api_key=api_key, grpc_port=grpc_port, timeout=WRITE_SECONDS)
+        return await cls.over(client, spec, copies=copies)
+
+    @classmethod
+    async def over(cls, client: AsyncQdrantClient, spec: CollectionSpec, *, copies: bool = True) -> QdrantVectorStore:
+        """The store over a ready client, which it closes in the end.
+
+        Raises:
+            CollectionMismatch: the server holds something else under a name that is needed.
+        """
+        store = cls(client, spec, copies=copies)
+        try:
+            async with asyncio.timeout(OPEN_SECONDS):
+                await store._prepare()
+        except (Unavailable, TimeoutError) as error:
+            log.warning("vector_store_unavailable", extra={"reason": str(error) or "no answer in time"})
+        except BaseException:
+            await client.close()
+            raise
+        return store
+
+    async def upsert(self, points: Sequence[VectorPoint]) -> None:
+        """Store points; one whose entry version is older than the stored one is left out.
+
+        Raises:
+            ValueError: an id is no UUID, or a vector has the wrong name, shape or numbers; nothing is stored then.
+            Unavailable: not everything is stored; the same call again stores the rest.
+        """
+        newest_last = checked(points, self._sizes)
+        for operations in upsert_requests(newest_last, self._spec.dimensions, copies=self._copies):
+            await self._write(operations)
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        """Remove points; unknown ids are no error."""
+        for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
+            await self._write([models.DeleteOperation(delete=models.PointIdsList(points=list(chunk)))])
+
+    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
+        """The points of the scope nearest to a unit vector by cosine, best first; at most 100,000."""
+        if limit < 1 or filters.types == () or filters.tags == ():
+            return []
+        return await self._query(vector, search_filter(scope, filters), min(limit, MAX_LIMIT))
+
+    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
+        """The cosine of each of these ids with a unit vector; ids without a vector in the scope are missing."""
+        cosines: dict[str, float] = {}
+        for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
+            hits = await self._query(vector, search_filter(scope, Filters(), chunk), len(chunk))
+            cosines.update((hit.id, hit.cosine) for hit in hits)
+        return cosines
+
+    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
+        """The stored unit vectors of these ids within the scope; others are missing."""
+        vectors: dict[str, Vector] = {}
+        for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
+            records = await self._scroll(search_filter(scope, Filters(), chunk), len(chunk), vectors=[TURN])
+            vectors.update(vectors_by_id(records, TURN))
+        return vectors
+
+    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
+        """The entries of these ids within the scope as they were when embedded, where copies were kept."""
+        copies: dict[str, Entry] = {}
+        for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
+            records = await self._scroll(search_filter(scope, Filters(), chunk), len(chunk), payload=["scope", COPY])
+            found = (copied_entry(record.payload, scope) for record in records)
+            copies.update((entry.id, entry) for entry in found if entry is not None)
+        return copies
+
+    async def count(self, user_id: str | None = None) -> int:
+        """How many points there are, of one user or of all; exact."""
+        matching = None if user_id is None else user_filter(user_id)
+        counted = await self._ask(
+            "counting",
+            lambda: self._client.count(self._spec.name, count_filter=matching, exact=True, timeout=READ_SECONDS),
+        )
+        return counted.count
+
+    async def ping(self) -> None:
+        """Answer within a few seconds, or raise `Unavailable`."""
+        try:
+            async with asyncio.timeout(PING_SECONDS):
+                await self._ask("answering", lambda: self._client.get_collection(self._spec.name))
+        except TimeoutError as error:
+            raise Unavailable(
+                f"Qdrant did not answer within {PING_SECONDS:g} s: look at its load and its log"
+            ) from error
+
+    async def close(self) -> None:
+        """Let go of the connections. Closing twice is no error."""
+        if not self._closed:
+            self._closed = True
+            await self._client.close()
+
+    async def _query(self, vector: Vector, matching: ScopedFilter, limit: int) -> list[SemanticHit]:
+        nearest = checked_vector(vector, self._sizes[TURN], TURN).tolist()
+        response = await self._ask(
+            "searching",
+            lambda: self._client.query_points(
+                self._spec.name,
+                query=nearest,
+                using=TURN,
+                query_filter=matching,
+                search_params=self._spec.search_params,
+                limit=limit,
+                with_payload=False,
+                timeout=READ_SECONDS,
+            ),
+        )
+        cosines = np.clip([point.score for point in response.points], -1.0, 1.0).tolist()
+        return [SemanticHit(str(point.id), cosine) for point, cosine in zip(response.points, cosines, strict=True)]
+
+    async def _scroll(
+        self, matching: ScopedFilter, limit: int, *, payload: Sequence[str] = (), vectors: Sequence[str] = ()
+    ) -> list[models.Record]:
+        records, _ = await self._ask(
+            "reading",
+            lambda: self._client.scroll(
+                self._spec.name,
+                scroll_filter=matching,
+                limit=limit,
+                with_payload=list(payload) or False,
+                with_vectors=list(vectors) or False,
+                timeout=READ_SECONDS,
+            ),
+        )
+        return records
+
+    async def _write(self, operations: Sequence[models.UpdateOperation]) -> None:
+        """Carry out operations, in order. Strong: with replicas, concurrent writes have one order on all of them."""
+        results = await self._ask(
+            "writing",
+            lambda: self._client.batch_update_points(
+                self._spec.name,
+                operations,
+                wait=True,
+                ordering=models.WriteOrdering.STRONG,
+                timeout=WRITE_SECONDS,
+            ),
+        )
+        undone = [result.status.value for result in results if result.status is not models.UpdateStatus.COMPLETED]
+        if undone:
+            raise Unavailable(f"Qdrant has not carried out a write within {WRITE_SECONDS} s ({undone[0]}): try again")
+
+    async def _ask(self, doing: str, call: Callable[[], Awaitable[T]]) -> T:
+        if self._closed:
+            raise Unavailable("the vector store is closed")
+        await self._ready()
+        try:
+            with explained(doing):
+                return await call()
+        except CollectionMissing:
+            self._prepared = False
+            raise
+
+    async def _ready(self) -> None:
+        try:
+            await self._prepare()
+        except CollectionMismatch as error:
+            raise Unavailable(str(error)) from error
+
+    async def _prepare(self) -> None:
+        if self._prepared:
+            return
+        async with self._preparing:
+            if not self._prepared:
+                await prepare(self._client, self._spec)
+                self._prepared = True

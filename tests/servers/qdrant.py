@@ -1,0 +1,130 @@
+"""Servers for tests of the Qdrant adapter: a stand-in of one's own to stop and kill, or a real one where there is."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+IMAGE = "qdrant/qdrant:v1.19.0"
+PATIENCE = 60.0
+
+
+class StandIn:
+    """The stand-in as a process of its own; it keeps its port and its data over stop, kill and start."""
+
+    def __init__(self, data: Path, *, api_key: str | None = None) -> None:
+        self.url = ""
+        """Where it is asked, once it was started."""
+        self._data = data
+        self._port = 0
+        self._key = ["--api-key", api_key] if api_key else []
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> str:
+        """Start it, wait until it answers, and return its url."""
+        words = [sys.executable, "-m", "tests.servers.qdrant_standin", "--data", str(self._data), *self._key]
+        process = subprocess.Popen([*words, "--port", str(self._port)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        self._process = process
+        assert process.stdout is not None
+        self.url = json.loads(process.stdout.readline())["url"]
+        self._port = int(self.url.rpartition(":")[2])
+        return self.url
+
+    def stop(self) -> int:
+        """End it cleanly, and return its exit code."""
+        return self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a power failure would."""
+        self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Let it hang: its port accepts, and nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after a pause."""
+        self._signal(signal.SIGCONT)
+
+    def _end(self, number: signal.Signals) -> int:
+        process = self._process
+        if process is None:
+            return 0
+        self._signal(number)
+        self._signal(signal.SIGCONT)  # or one that hangs would not hear
+        assert process.stdout is not None
+        process.stdout.close()
+        self._process = None
+        return process.wait(timeout=30)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+
+@contextmanager
+def standin(data: Path, *, api_key: str | None = None) -> Iterator[StandIn]:
+    """A stand-in that answers; ended in the end, however that comes."""
+    server = StandIn(data, api_key=api_key)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+@cache
+def server_url() -> tuple[str | None, str]:
+    """The real server that all tests of a session share, and where it comes from; no url, and why, when there is none.
+
+    It is the one that MEMORYBUS_QDRANT_URL names, else a container.
+    """
+    if named := os.environ.get("MEMORYBUS_QDRANT_URL"):
+        return named, "named by MEMORYBUS_QDRANT_URL"
+    url, container = _container()
+    return url, container if url else f"no real Qdrant server: MEMORYBUS_QDRANT_URL is not set; {container}"
+
+
+def _container() -> tuple[str | None, str]:
+    """A container of the official image, and that it is one; or why there is none."""
+    if find_spec("testcontainers") is None:
+        return None, "the package testcontainers is not installed"
+    if not _docker_answers():
+        return None, "no docker daemon answers"
+    container = import_module("testcontainers.core.container").DockerContainer(IMAGE)
+    container.with_exposed_ports(6333).start()
+    atexit.register(container.stop)
+    url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(6333)}"
+    _until_ready(url)
+    return url, f"a container of {IMAGE}"
+
+
+def _docker_answers() -> bool:
+    """Ask the command, as the Python package leaves a socket open when nobody answers."""
+    if shutil.which("docker") is None:
+        return False
+    asked = ["docker", "version", "--format", "{{.Server.Version}}"]
+    return subprocess.run(asked, capture_output=True, timeout=30, check=False).returncode == 0
+
+
+def _until_ready(url: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with suppress(OSError), urllib.request.urlopen(f"{url}/readyz"):
+            return
+        assert time.monotonic() < deadline, f"the container at {url} does not answer within {PATIENCE:.0f} s"
+        time.sleep(0.2)

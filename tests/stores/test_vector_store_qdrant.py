@@ -1,0 +1,279 @@
+"""What only the adapter for Qdrant has: collections by model behind an alias, and a server that may say no."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from hypothesis import given
+from hypothesis import strategies as st
+from qdrant_client import AsyncQdrantClient, models
+
+from contracts.ports import EmbeddingIdentity, Scope, Unavailable, Vector
+from services.shared.stores.qdrant import CollectionMismatch, CollectionSpec, QdrantVectorStore
+from services.shared.stores.qdrant import points as points_module
+from services.shared.stores.qdrant.collection import prepare
+from services.shared.stores.qdrant.spec import INDEXES, STRICT_MODE
+from tests.servers.qdrant import standin
+from tests.stores.qdrant_openers import open_local
+from tests.stores.vector_builders import DIMENSIONS, a_point, found, ids, newer, towards
+
+SCOPE = Scope("ann")
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with standin(tmp_path_factory.mktemp("qdrant")) as server:
+        yield server.url
+
+
+@pytest_asyncio.fixture
+async def client(url: str) -> AsyncIterator[AsyncQdrantClient]:
+    opened = AsyncQdrantClient(url=url, check_compatibility=False)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def alias() -> str:
+    return f"alias-{uuid4().hex}"
+
+
+@pytest_asyncio.fixture
+async def store(url: str, alias: str) -> AsyncIterator[QdrantVectorStore]:
+    opened = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
+    yield opened
+    await opened.close()
+
+
+async def aliases(client: AsyncQdrantClient) -> dict[str, str]:
+    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+
+
+identities = st.builds(EmbeddingIdentity, st.text(max_size=20), st.text(max_size=300), st.integers(1, 4096))
+
+
+@given(
+    st.lists(identities, min_size=2, max_size=6, unique=True), st.from_regex("[a-z][a-z0-9_-]{0,63}", fullmatch=True)
+)
+def test_every_model_has_a_collection_of_its_own_with_a_safe_name(drawn: list[EmbeddingIdentity], alias: str) -> None:
+    names = [CollectionSpec(alias, identity.dimensions, identity=identity).name for identity in drawn]
+    assert len(set(names)) == len(names)
+    assert alias not in names
+    for name in names:
+        assert len(name) <= 128
+        assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.")
+
+
+def test_an_identity_of_other_dimensions_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not make vectors of 16 dimensions"):
+        CollectionSpec("memorybus", 16, identity=EmbeddingIdentity("minilm", "all", 384))
+
+
+async def test_many_processes_that_start_at_once_make_one_collection(
+    url: str, alias: str, client: AsyncQdrantClient
+) -> None:
+    opening = (QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS) for _ in range(12))
+    stores = await asyncio.gather(*opening)
+    await asyncio.gather(*(store.upsert([a_point(SCOPE, towards(1))]) for store in stores))
+    assert {await store.count() for store in stores} == {12}
+    names = [each.name for each in (await client.get_collections()).collections if each.name.startswith(alias)]
+    assert names == [CollectionSpec(alias, DIMENSIONS).name] == [(await aliases(client))[alias]]
+    for each in stores:
+        await each.close()
+
+
+async def test_losing_the_race_for_the_collection_is_no_failure(client: AsyncQdrantClient, alias: str) -> None:
+    spec = CollectionSpec(alias, DIMENSIONS)
+    await prepare(client, spec)
+    answers = iter([False, True])
+
+    class SeesItLate:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(client, name)
+
+        async def collection_exists(self, _: str) -> bool:
+            return next(answers)
+
+    await prepare(SeesItLate(), spec)  # type: ignore[arg-type]
+    assert next(answers, None) is None
+
+
+async def test_the_collection_is_as_declared_and_made_so_again(client: AsyncQdrantClient, alias: str) -> None:
+    spec = CollectionSpec(alias, DIMENSIONS, quantization="scalar")
+    vectors = {"turn": models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)}
+    await client.create_collection(spec.name, vectors_config=vectors)  # as left by a death during its creation
+    await prepare(client, spec)
+    held = await client.get_collection(spec.name)
+    assert set(held.payload_schema) == set(INDEXES)
+    assert held.config.quantization_config == spec.quantized
+    assert held.config.strict_mode_config
+    assert held.config.strict_mode_config.model_dump(exclude_none=True) == STRICT_MODE.model_dump(exclude_none=True)
+    assert (await aliases(client))[alias] == spec.name
+
+    await prepare(client, CollectionSpec(alias, DIMENSIONS))
+    assert (await client.get_collection(spec.name)).config.quantization_config is None
+
+
+async def test_another_model_gets_another_collection_and_the_alias(
+    url: str, alias: str, client: AsyncQdrantClient
+) -> None:
+    stores = []
+    for model in ("small", "large"):
+        identity = EmbeddingIdentity("any", model, DIMENSIONS)
+        opened = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS, identity=identity)
+        assert (await aliases(client))[alias] == CollectionSpec(alias, DIMENSIONS, identity=identity).name
+        stores.append(opened)
+    await stores[0].upsert([a_point(SCOPE, towards(1))])
+    assert [await each.count() for each in stores] == [1, 0]
+    for each in stores:
+        await each.close()
+
+
+async def test_a_second_named_vector_can_be_added_later(url: str, alias: str, store: QdrantVectorStore) -> None:
+    point = a_point(SCOPE, towards(1))
+    both = type(point)(point.entry, {**point.vectors, "window": towards(0, 1)})
+    with pytest.raises(ValueError, match="no vector named 'window'"):
+        await store.upsert([both])
+    wider = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS, names=("turn", "window"))
+    await wider.upsert([both])
+    assert await found(wider, SCOPE) == await found(store, SCOPE) == ids([point])
+    await wider.close()
+
+
+async def test_a_collection_in_the_place_of_the_alias_is_explained(
+    url: str, alias: str, client: AsyncQdrantClient
+) -> None:
+    vectors = {"turn": models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)}
+    await client.create_collection(alias, vectors_config=vectors)
+    with pytest.raises(CollectionMismatch, match=r"is to be an alias.*MEMORYBUS_QDRANT_COLLECTION"):
+        await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
+
+
+async def test_a_collection_of_other_dimensions_is_explained(url: str, alias: str, client: AsyncQdrantClient) -> None:
+    vectors = {"turn": models.VectorParams(size=8, distance=models.Distance.COSINE)}
+    await client.create_collection(CollectionSpec(alias, DIMENSIONS).name, vectors_config=vectors)
+    with pytest.raises(CollectionMismatch, match=r"has 8 dimensions.*not 16"):
+        await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
+
+
+async def test_a_collection_removed_meanwhile_is_made_anew(store: QdrantVectorStore, client: AsyncQdrantClient) -> None:
+    await store.upsert([a_point(SCOPE, towards(1))])
+    await client.delete_collection(store._spec.name)
+    with pytest.raises(Unavailable, match="memorybus reindex"):
+        await found(store, SCOPE)
+    assert await found(store, SCOPE) == []
+    await store.upsert([a_point(SCOPE, towards(1))])
+    assert await store.count() == 1
+
+
+async def test_a_server_without_conditional_upserts_is_refused(client: AsyncQdrantClient, alias: str) -> None:
+    class Old:
+        async def info(self) -> models.VersionInfo:
+            return models.VersionInfo(title="qdrant", version="1.15.3")
+
+    with pytest.raises(Unavailable, match=r"1\.15\.3 is too old.*1\.16 or newer"):
+        await prepare(Old(), CollectionSpec(alias, DIMENSIONS))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("status", [models.UpdateStatus.ACKNOWLEDGED, models.UpdateStatus.WAIT_TIMEOUT])
+async def test_a_write_that_was_only_heard_is_no_success(
+    store: QdrantVectorStore, monkeypatch: pytest.MonkeyPatch, status: models.UpdateStatus
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def only_heard(*_: Any, **options: Any) -> list[models.UpdateResult]:
+        asked.append(options)
+        return [models.UpdateResult(operation_id=1, status=status)]
+
+    monkeypatch.setattr(store._client, "batch_update_points", only_heard)
+    with pytest.raises(Unavailable, match=rf"not carried out.*{status.value}"):
+        await store.upsert([a_point(SCOPE, towards(1))])
+    with pytest.raises(Unavailable, match=rf"not carried out.*{status.value}"):
+        await store.remove([str(uuid4())])
+    assert all(each["wait"] is True and each["ordering"] is models.WriteOrdering.STRONG for each in asked)
+
+
+async def test_many_points_go_in_requests_of_bounded_size(
+    store: QdrantVectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(points_module, "NUMBERS_PER_REQUEST", 10 * DIMENSIONS)
+    sizes: list[int] = []
+    write = store._client.batch_update_points
+
+    async def counted(name: str, operations: Any, **options: Any) -> Any:
+        sizes.append(sum(len(operation.upsert.points) for operation in operations))
+        return await write(name, operations, **options)
+
+    monkeypatch.setattr(store._client, "batch_update_points", counted)
+    points = [a_point(SCOPE, towards(1, i), version=1 + i % 3) for i in range(35)]
+    await store.upsert(points)
+    assert sizes == [10, 10, 10, 5]
+    assert set(await store.vectors(SCOPE, ids(points))) == set(ids(points))
+
+
+@pytest.mark.parametrize(("dimensions", "points"), [(1, 1024), (384, 42), (3072, 5), (65_536, 1)])
+def test_requests_hold_fewer_points_the_longer_their_vectors(dimensions: int, points: int) -> None:
+    assert points_module.points_per_request(dimensions) == points
+
+
+async def test_ids_are_asked_for_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.shared.stores.qdrant.store.IDS_PER_REQUEST", 4)
+    local = await open_local(tmp_path)
+    points = [a_point(SCOPE, towards(1, i)) for i in range(10)]
+    await local.upsert(points)
+    assert set(await local.vectors(SCOPE, ids(points))) == set(ids(points))
+    assert set(await local.cosines(SCOPE, ids(points) * 2, towards(1))) == set(ids(points))
+    await local.remove(ids(points)[:9])
+    assert await local.count() == 1
+    await local.close()
+
+
+async def test_an_older_version_is_left_out_although_its_request_brings_newer_ones(store: QdrantVectorStore) -> None:
+    first, second = (a_point(SCOPE, towards(1), version=5) for _ in range(2))
+    await store.upsert([first, second])
+    other: Vector = towards(0, 1)
+    await store.upsert([newer(first, other, version=4), newer(second, other, version=6)])
+    cosines = await store.cosines(SCOPE, ids([first, second]), towards(1))
+    assert cosines == pytest.approx({first.entry.id: 1.0, second.entry.id: 0.0}, abs=1e-6)
+
+
+async def test_copies_are_of_the_newest_version_and_for_their_own_scope(store: QdrantVectorStore) -> None:
+    points = [a_point(SCOPE, towards(1), text=f"text {i}", version=2, tags=("red",)) for i in range(3)]
+    await store.upsert(points)
+    await store.upsert([newer(points[0], towards(1), version=3, text="changed")])
+    copies = await store.copies(SCOPE, [*ids(points)[:2], str(uuid4()), "no uuid"])
+    assert set(copies) == set(ids(points)[:2])
+    assert copies[ids(points)[0]].text == "changed"
+    assert copies[ids(points)[1]] == points[1].entry
+    assert await store.copies(Scope("bob"), ids(points)) == {}
+
+
+async def test_without_copies_no_text_is_kept(url: str, alias: str, client: AsyncQdrantClient) -> None:
+    opened = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS, copies=False)
+    point = a_point(SCOPE, towards(1), text="private words")
+    await opened.upsert([point])
+    assert await opened.copies(SCOPE, ids([point])) == {}
+    records, _ = await client.scroll(alias, with_payload=[*INDEXES, "copy"])
+    assert "private" not in str(records[0].payload)
+    await opened.close()
+
+
+def test_quantized_vectors_are_rescored_with_the_originals() -> None:
+    exact, scalar = CollectionSpec("a", 16), CollectionSpec("a", 16, quantization="scalar")
+    assert exact.search_params.exact
+    assert exact.name == scalar.name
+    assert scalar.search_params.quantization
+    assert scalar.search_params.quantization.rescore
+    assert not scalar.search_params.exact
+    assert scalar.creation()["hnsw_config"].m == 0
+
+
+@pytest.mark.parametrize(("replicas", "factor"), [(1, 1), (2, 1), (3, 2), (5, 3)])
+def test_half_of_the_replicas_must_have_a_write(replicas: int, factor: int) -> None:
+    assert CollectionSpec("a", 16, replicas=replicas).creation()["write_consistency_factor"] == factor
