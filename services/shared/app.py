@@ -193,18 +193,7 @@ async def open_opensearch(settings: Settings) -> TextStore:
     _need("opensearchpy")
     from services.shared.stores import opensearch
 
-    password = settings.opensearch_password
-    address = opensearch.Address(
-        urls=tuple(url.strip() for url in settings.opensearch_url.split(",")),
-        user=settings.opensearch_user,
-        password=password.get_secret_value() if password else None,
-        ca=settings.opensearch_ca,
-    )
-    layout = opensearch.Layout(
-        shards=settings.opensearch_shards,
-        replicas=settings.opensearch_replicas,
-        refresh_seconds=settings.opensearch_refresh_seconds,
-    )
+    address, layout = opensearch.Address.of(settings), opensearch.Layout.of(settings)
     return await opensearch.OpenSearchTextStore.open(address, prefix=settings.opensearch_prefix, layout=layout)
 
 

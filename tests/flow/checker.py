@@ -29,14 +29,19 @@ async def check(client: MemoryClient, acknowledged: Iterable[Turn]) -> Verdict:
     lost = duplicated = without_vector = 0
     for user_id, turns in by_user.items():
         entries = await all_entries(client, user_id)
-        said = Counter(turn.text for turn in turns)
-        kept = Counter({text: 0 for text in said})
+        said = Counter(_statement(turn) for turn in turns)
+        kept: Counter[tuple[str | None, ...]] = Counter()
         for entry in entries:
-            kept[entry.text] += 1 + entry.repeat_count
+            kept[_statement(entry)] += 1 + entry.repeat_count
         lost += sum((said - kept).values())
-        duplicated += sum((kept - said).values()) + len(entries) - len({entry.text for entry in entries})
+        duplicated += sum((kept - said).values()) + len(entries) - len(kept)
         without_vector += sum(entry.embedding_state != "ready" for entry in entries)
     return Verdict(lost, duplicated, without_vector)
+
+
+def _statement(said: Turn | Entry) -> tuple[str | None, ...]:
+    """Who says what, and where: what is one memory however often it is said."""
+    return said.space, said.persona_id, said.role, said.speaker, said.text
 
 
 async def all_entries(client: MemoryClient, user_id: str) -> list[Entry]:

@@ -128,14 +128,14 @@ async def test_a_change_that_fails_takes_no_other_with_it(text_store: TextStore,
     assert (await text_store.entries([entry]))[entry.id].repeat_count == 20
 
 
-async def test_a_proposal_that_is_not_decided_in_time_is_stuck(text_store: TextStore, user: str) -> None:
-    older, newer, decided = await log_proposals(text_store, user, 3)
-    await store_entries(text_store, [entry_of(decided)])
+async def test_a_proposal_that_is_not_decided_in_time_is_stuck(empty_text_store: TextStore, user: str) -> None:
+    older, newer, decided = await log_proposals(empty_text_store, user, 3)
+    await store_entries(empty_text_store, [entry_of(decided)])
     far_future = NOON.replace(year=2200)
-    stuck = await text_store.unfinished("undecided", before=far_future, limit=10)
+    stuck = await empty_text_store.unfinished("undecided", before=far_future, limit=10)
     assert sorted(stuck) == sorted([(user, older.id), (user, newer.id)])
-    assert await text_store.unfinished("undecided", before=NOON.replace(year=2020), limit=10) == []
-    assert len(await text_store.unfinished("undecided", before=far_future, limit=1)) == 1
+    assert await empty_text_store.unfinished("undecided", before=NOON.replace(year=2020), limit=10) == []
+    assert len(await empty_text_store.unfinished("undecided", before=far_future, limit=1)) == 1
 
 
 @pytest.mark.parametrize(
@@ -146,21 +146,21 @@ async def test_a_proposal_that_is_not_decided_in_time_is_stuck(text_store: TextS
     ],
 )
 async def test_entries_that_lack_something_for_long_are_stuck_the_oldest_first(
-    text_store: TextStore, user: str, lacking: Stuck, stuck: dict[str, Any], done: dict[str, Any]
+    empty_text_store: TextStore, user: str, lacking: Stuck, stuck: dict[str, Any], done: dict[str, Any]
 ) -> None:
     entries = [an_entry(user, updated_at=NOON + minutes(i), **stuck) for i in (2, 0, 1, 3)]
     others = [an_entry(user, **(stuck | done)), an_entry(user, status="archived", **stuck)]
-    await store_entries(text_store, [*entries, *others])
-    found = await text_store.unfinished(lacking, before=NOON + minutes(3), limit=10)
+    await store_entries(empty_text_store, [*entries, *others])
+    found = await empty_text_store.unfinished(lacking, before=NOON + minutes(3), limit=10)
     assert found == [(user, entries[i].id) for i in (1, 2, 0)]
-    await text_store.modify([entries[1]], lambda entry: entry.model_copy(update=done))
-    found = await text_store.unfinished(lacking, before=NOON + minutes(3), limit=1)
+    await empty_text_store.modify([entries[1]], lambda entry: entry.model_copy(update=done))
+    found = await empty_text_store.unfinished(lacking, before=NOON + minutes(3), limit=1)
     assert found == [(user, entries[2].id)]
 
 
-async def test_entries_are_found_by_the_state_of_their_embedding(text_store: TextStore, user: str) -> None:
+async def test_entries_are_found_by_the_state_of_their_embedding(empty_text_store: TextStore, user: str) -> None:
     pending, ready, failed, archived = await store_entries(
-        text_store,
+        empty_text_store,
         [
             an_entry(user),
             an_entry(user, embedding_state="ready"),
@@ -168,17 +168,17 @@ async def test_entries_are_found_by_the_state_of_their_embedding(text_store: Tex
             an_entry(user, embedding_state="ready", status="archived"),
         ],
     )
-    assert await text_store.with_embedding("ready", limit=10) == [ready]
-    assert await text_store.with_embedding("pending", limit=10) == [pending]
-    assert await text_store.with_embedding("error", limit=10) == [failed]
-    assert await text_store.with_embedding("ready", limit=0) == []
+    assert await empty_text_store.with_embedding("ready", limit=10) == [ready]
+    assert await empty_text_store.with_embedding("pending", limit=10) == [pending]
+    assert await empty_text_store.with_embedding("error", limit=10) == [failed]
+    assert await empty_text_store.with_embedding("ready", limit=0) == []
     assert archived.embedding_state == "ready"
 
 
-async def test_entries_are_counted_by_stage(text_store: TextStore, user: str) -> None:
-    await text_store.log([a_turn(user), a_turn(user, persona_id="guide", space="work")], [])
+async def test_entries_are_counted_by_stage(empty_text_store: TextStore, user: str) -> None:
+    await empty_text_store.log([a_turn(user), a_turn(user, persona_id="guide", space="work")], [])
     await store_entries(
-        text_store,
+        empty_text_store,
         [
             an_entry(user),
             an_entry(user, space="work", enriched=True),
@@ -187,9 +187,9 @@ async def test_entries_are_counted_by_stage(text_store: TextStore, user: str) ->
             an_entry(a_user()),
         ],
     )
-    counted = await text_store.counts(user)
+    counted = await empty_text_store.counts(user)
     assert (counted.turns, counted.entries, counted.unenriched, counted.unembedded) == (2, 3, 1, 2)
-    everybody = await text_store.counts()
+    everybody = await empty_text_store.counts()
     assert (everybody.turns, everybody.entries, everybody.unenriched, everybody.unembedded) == (2, 4, 2, 3)
 
 
@@ -198,13 +198,13 @@ async def test_nobody_has_nothing(text_store: TextStore) -> None:
     assert (counted.turns, counted.entries, counted.undecided, counted.unembedded) == (0, 0, 0, 0)
 
 
-async def test_the_identity_of_the_embedding_is_remembered(text_store: TextStore) -> None:
-    assert await text_store.recall_identity() is None
+async def test_the_identity_of_the_embedding_is_remembered(empty_text_store: TextStore) -> None:
+    assert await empty_text_store.recall_identity() is None
     for identity in (EmbeddingIdentity("minilm", "all-MiniLM-L6-v2", 384), EmbeddingIdentity("http", "other", 768)):
-        await text_store.remember_identity(identity)
-        assert await text_store.recall_identity() == identity
-    await text_store.remember_identity(None)
-    assert await text_store.recall_identity() is None
+        await empty_text_store.remember_identity(identity)
+        assert await empty_text_store.recall_identity() == identity
+    await empty_text_store.remember_identity(None)
+    assert await empty_text_store.recall_identity() is None
 
 
 async def test_a_store_answers(text_store: TextStore) -> None:

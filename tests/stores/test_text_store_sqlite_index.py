@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
 from services.shared.core.analysis import analyze
-from services.shared.stores.sqlite import SqliteTextStore, fingerprints, keys, postings, terms
+from services.shared.stores import moments
+from services.shared.stores.sqlite import SqliteTextStore, fingerprints, postings, terms
+from services.shared.stores.words import words_of
 from tests.stores.builders import NOON, a_user, an_entry, minutes, probe_of, store_entries
 
 
@@ -129,7 +131,7 @@ async def described(store: SqliteTextStore) -> dict[tuple[int, str], int]:
         found = {}
         for doc, body in db.execute("SELECT doc, body FROM entries"):
             entry = Entry.model_validate_json(body)
-            for term, count in terms.terms_of(entry, terms.words_of(entry)).items():
+            for term, count in terms.terms_of(entry, words_of(entry)).items():
                 found[doc, term] = min(count, postings.MOST)
         return found
 
@@ -188,4 +190,4 @@ def two_bands_with_the_same_key() -> tuple[str, str]:
 
 def test_times_are_exact() -> None:
     for moment in (NOON, NOON.replace(microsecond=1), NOON.replace(year=1969, microsecond=999_999)):
-        assert keys.moment(keys.microseconds(moment)) == moment
+        assert moments.moment(moments.microseconds(moment)) == moment

@@ -6,7 +6,7 @@ import sqlite3
 from datetime import datetime
 
 from contracts.ports import Key, StageCounts, Stuck
-from services.shared.stores.sqlite.keys import microseconds
+from services.shared.stores.moments import microseconds
 
 _SETTLED = """
 SELECT coalesce(sum(turns), 0), coalesce(sum(entries), 0), coalesce(sum(merged), 0), coalesce(sum(refused), 0)

@@ -1,4 +1,4 @@
-"""Small numbers for what repeats: scopes, sessions, voices; and for times.
+"""Small numbers for what repeats: scopes, sessions, voices.
 
 Nothing is kept between calls: another process may write to the same file.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import TypeVar
 
@@ -16,21 +15,9 @@ from contracts.ports import Ref, Scope
 NUMBER_BITS = 32
 NUMBER_MASK = (1 << NUMBER_BITS) - 1
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _MOST_PLACEHOLDERS = 400
 
 T = TypeVar("T")
-
-
-def microseconds(moment: datetime) -> int:
-    """Microseconds since 1970, exact."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def moment(microseconds: int) -> datetime:
-    """The time that many microseconds after 1970, in UTC."""
-    return _EPOCH + microseconds * _MICROSECOND
 
 
 def marks(values: Sequence[object]) -> str:

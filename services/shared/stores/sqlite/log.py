@@ -10,8 +10,9 @@ from datetime import datetime
 
 from contracts.ports import Conversation, SessionMark, Settled
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.shared.stores.sqlite.keys import Keys, chunks, marks, microseconds
-from services.shared.stores.sqlite.keys import moment as to_moment
+from services.shared.stores.moments import microseconds
+from services.shared.stores.moments import moment as to_moment
+from services.shared.stores.sqlite.keys import Keys, chunks, marks
 
 _TurnKey = tuple[str, str, str]
 

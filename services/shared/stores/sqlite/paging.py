@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import sqlite3
-from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, TypeAdapter
 
 from contracts.ports import Page, Selection
 from contracts.v1.entries import Entry
+from services.shared.stores import cursors
 from services.shared.stores.sqlite import postings
 from services.shared.stores.sqlite.keys import scopes_of
 from services.shared.stores.sqlite.postings import NOWHERE, Layout
 from services.shared.stores.sqlite.terms import forbidden, required
-
-_Position = tuple[Annotated[int, Field(ge=-(1 << 62), le=1 << 62)], str]
-"""created_at and id of the last entry of a page."""
-
-_POSITION: TypeAdapter[_Position] = TypeAdapter(_Position)
 
 _Clause = tuple[str, tuple[object, ...]]
 
@@ -34,7 +27,7 @@ def page(connection: sqlite3.Connection, selection: Selection, *, limit: int, cu
     """
     if limit < 1:
         raise ValueError(f"a page holds at least 1 entry, not {limit}")
-    after = _position(cursor) if cursor is not None else None
+    after = cursors.position(cursor) if cursor is not None else None
     scopes = scopes_of(connection, selection.user_id, selection.space)
     if not scopes:
         return Page((), None, 0)
@@ -48,7 +41,7 @@ def page(connection: sqlite3.Connection, selection: Selection, *, limit: int, cu
     ).fetchall()
     entries = tuple(Entry.model_validate_json(body) for _, _, body in rows[:limit])
     more = len(rows) > limit
-    return Page(entries, _cursor(rows[limit - 1][:2]) if more else None, total)
+    return Page(entries, cursors.cursor(rows[limit - 1][:2]) if more else None, total)
 
 
 def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> _Clause:
@@ -77,15 +70,3 @@ def _labelled(connection: sqlite3.Connection, layout: Layout, selection: Selecti
     for label in without:
         passing[found.get(label, NOWHERE).places] = False
     return layout.docs(np.flatnonzero(passing))
-
-
-def _cursor(position: _Position) -> str:
-    return base64.urlsafe_b64encode(_POSITION.dump_json(position)).decode().rstrip("=")
-
-
-def _position(cursor: str) -> _Position:
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        return _POSITION.validate_json(base64.b64decode(padded, altchars=b"-_", validate=True), strict=True)
-    except ValueError as error:
-        raise ValueError("not a cursor of this list: use the one of the page before") from error

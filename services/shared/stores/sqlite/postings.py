@@ -16,13 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from services.shared.core import bm25
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, chunks, marks
 
 _PLACE_BITS = 10
 _COUNT_BITS = 6
 BLOCK = 1 << _PLACE_BITS
-MOST = (1 << _COUNT_BITS) - 1
-"""The highest count a posting can hold. BM25 saturates long before."""
+MOST = bm25.MOST
+assert MOST < 1 << _COUNT_BITS
 
 _CODE = np.dtype("<u2")
 

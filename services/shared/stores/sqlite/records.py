@@ -12,8 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from contracts.v1.entries import EmbeddingState, Entry
+from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import fingerprints, meta, postings, terms
-from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks, microseconds
+from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks
+from services.shared.stores.versions import successor
+from services.shared.stores.words import words_after, words_of
 
 _INSERT = """
 INSERT INTO entries (doc, spot, id, scope, session, created_at, status,
@@ -85,21 +88,6 @@ def _body(entry: Entry) -> str:
     return entry.model_dump_json(exclude_none=True)  # None is what every such field is when it is missing
 
 
-def successor(old: Entry, new: Entry) -> Entry:
-    """`new` as the next version of `old`.
-
-    Raises:
-        ValueError: it has another id, or belongs to another user, space or persona.
-    """
-    if _identity(old) != _identity(new):
-        raise ValueError(f"entry {old.id!r} cannot change its id, user, space or persona")
-    return new.model_copy(update={"version": old.version + 1})
-
-
-def _identity(entry: Entry) -> tuple[str, str, str, str]:
-    return entry.id, entry.user_id, entry.space, entry.persona_id or ""
-
-
 def modify(
     connection: sqlite3.Connection, users: Mapping[str, str], change: Callable[[Entry], Entry | None]
 ) -> list[Entry]:
@@ -143,7 +131,7 @@ class EntryWriter:
         """Store an entry whose id is not known yet."""
         scope = self._keys.scope(entry.user_id, entry.space, entry.persona_id)
         doc = scope << NUMBER_BITS | self._next_number(scope)
-        words = terms.words_of(entry)
+        words = words_of(entry)
         place = (self._session(entry), microseconds(entry.created_at), entry.status)
         self._inserts.append((doc, entry.id, scope, *place, *_changing_columns(entry, words)))
         self._postings.add(doc, terms.terms_of(entry, words))
@@ -153,7 +141,7 @@ class EntryWriter:
     def replace(self, stored: Stored, entry: Entry) -> None:
         """Put `entry`, a `successor` of the stored one, in its place."""
         old, doc = stored.entry, stored.doc
-        words = terms.words_after(stored.words, old, entry)
+        words = words_after(stored.words, old, entry)
         self._updates.append((*_changing_columns(entry, words), doc))
         if (old.session_id, old.created_at, old.status) != (entry.session_id, entry.created_at, entry.status):
             self._moves.append((self._session(entry), microseconds(entry.created_at), entry.status, doc))

@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contracts.ports import Filters, LexicalHit, Scope
-from services.shared.core.analysis import analyze_query
-from services.shared.stores.sqlite import bm25, postings, sessions
-from services.shared.stores.sqlite.keys import chunks, marks, microseconds, visible_scopes
+from services.shared.core import bm25
+from services.shared.stores import lexical
+from services.shared.stores.moments import microseconds
+from services.shared.stores.sqlite import postings, sessions
+from services.shared.stores.sqlite.keys import chunks, marks, visible_scopes
 from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
 from services.shared.stores.sqlite.terms import LENGTH, required
-
-_FEWEST_CANDIDATES = 100
-_MOST_TERMS = 100
-"""A longer query is cut: its further words cost time and change little."""
 
 _WINDOW = 2 * bm25.REACH
 """Turns to look at on each side of a candidate: those within REACH of a turn within REACH of it."""
@@ -58,15 +56,15 @@ def search(
 
     Equal scores are ordered by time, the newest first, then by id.
     """
-    terms = analyze_query(query)[:_MOST_TERMS]
+    terms = lexical.terms_of(query)
     scopes = visible_scopes(connection, scope)
     if not terms or not scopes or limit < 1:
         return []
     matches = _match(connection, Layout(scopes), terms, filters)
-    candidates = _candidates(matches, max(_FEWEST_CANDIDATES, 2 * limit))
+    candidates = _candidates(matches, lexical.candidates(limit))
     if not candidates.size:
         return []
-    scored = _best(_score(matches, _windows(connection, matches.layout, candidates)), limit)
+    scored = _score(matches, _windows(connection, matches.layout, candidates), limit)
     return _hits(connection, matches, scored)[:limit]
 
 
@@ -80,7 +78,7 @@ def _match(connection: sqlite3.Connection, layout: Layout, terms: list[str], fil
     turn_scores = np.zeros(layout.size)
     for term, weight in zip(terms, weights, strict=True):
         where = found.get(term, NOWHERE)
-        turn_scores[where.places] += bm25.turn_scores(postings.MOST, weight)[where.counts]
+        turn_scores[where.places] += bm25.turn_scores(weight)[where.counts]
     allowed = active
     if not filters.empty:
         allowed = active & postings.having(layout, found, groups) & _recent(connection, layout, filters)
@@ -174,18 +172,16 @@ def _fill(windows: Places, layout: Layout, lists: list[str], direction: int) -> 
     windows[np.repeat(np.arange(sizes.size), sizes), _WINDOW + direction * distances] = layout.places(docs)
 
 
-def _score(matches: _Matches, windows: Places) -> _Scored:
-    """The exact score of every place that may be returned and is at most REACH from the middle of a window."""
-    counts = _counts(matches, windows)
-    around = bm25.decayed(counts)
-    lengths, around = around[-1], around[:-1]
-    average = max(1.0, float(matches.lengths.counts.mean()) * bm25.SPREAD)
-    scores = bm25.context_score(around, lengths, matches.weights, average)
-    coverage = np.minimum(1.0, bm25.weighed(np.sign(around), matches.weights) / matches.weights.sum())
+def _score(matches: _Matches, windows: Places, limit: int) -> _Scored:
+    """The exact score of the best places that may be returned and are at most REACH from the middle of a window."""
+    mean_length = float(matches.lengths.counts.mean())
+    scores, coverage = bm25.context_scores(_counts(matches, windows), matches.weights, mean_length)
     places = windows[:, bm25.REACH : -bm25.REACH]
     wanted = (places >= 0) & (scores > 0) & matches.allowed[places]
     places, first = np.unique(places[wanted], return_index=True)
-    return _Scored(places, scores[wanted][first], coverage[wanted][first])
+    scores, coverage = scores[wanted][first], coverage[wanted][first]
+    best = bm25.best(scores, limit)
+    return _Scored(places[best], scores[best], coverage[best])
 
 
 def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
@@ -200,14 +196,6 @@ def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
     return counts[:, slots[windows]]
 
 
-def _best(scored: _Scored, limit: int) -> _Scored:
-    """The highest scores, and all that equal the last of them."""
-    if scored.scores.size <= limit:
-        return scored
-    kept = scored.scores >= np.partition(scored.scores, -limit)[-limit]
-    return _Scored(scored.places[kept], scored.scores[kept], scored.coverage[kept])
-
-
 def _hits(connection: sqlite3.Connection, matches: _Matches, scored: _Scored) -> list[LexicalHit]:
     docs = matches.layout.docs(scored.places).tolist()
     turn_scores = matches.turn_scores[scored.places].tolist()
@@ -216,5 +204,4 @@ def _hits(connection: sqlite3.Connection, matches: _Matches, scored: _Scored) ->
         rows = connection.execute(f"SELECT doc, id, created_at FROM entries WHERE doc IN ({marks(chunk)})", chunk)
         known |= {doc: (id_, created_at) for doc, id_, created_at in rows}
     found = zip(docs, scored.scores.tolist(), turn_scores, scored.coverage.tolist(), strict=True)
-    ranked = sorted(found, key=lambda hit: (-hit[1], -known[hit[0]][1], known[hit[0]][0]))
-    return [LexicalHit(known[doc][0], score, turn, coverage) for doc, score, turn, coverage in ranked]
+    return lexical.ranked((LexicalHit(known[doc][0], *of), known[doc][1]) for doc, *of in found)

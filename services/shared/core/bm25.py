@@ -16,6 +16,9 @@ B = 0.25
 REACH = 4
 """How many turns before and after count as context."""
 
+MOST = 63
+"""The highest count a term of a turn, or a turn's length, is taken for. BM25 saturates long before."""
+
 SPREAD = sum(0.5 ** abs(distance) for distance in range(-REACH, REACH + 1))
 """How much longer a turn is together with all of its context, when all turns are of one length."""
 
@@ -28,18 +31,34 @@ def idf(total: int, having: int) -> float:
     return float(np.log1p((total - having + 0.5) / (having + 0.5)))
 
 
-def turn_scores(most: int, weight: float) -> Floats:
-    """What a term of idf `weight` adds to the score of a turn that has it 0 … `most` times; b = 0: turns are short."""
-    counts = np.arange(most + 1)
+def turn_scores(weight: float) -> Floats:
+    """What a term of idf `weight` adds to the score of a turn that has it 0 … `MOST` times; b = 0: turns are short."""
+    counts = np.arange(MOST + 1)
     scored: Floats = weight * (K1 + 1) * counts / (counts + K1)
     return scored
 
 
-def context_score(counts: Floats, lengths: Floats, weights: Floats, average: float) -> Floats:
-    """The score of each turn by its decayed counts.
+def context_scores(counts: Floats, weights: Floats, mean_length: float) -> tuple[Floats, Floats]:
+    """The score and the coverage (0 to 1) of each turn with what was said around it.
 
-    `counts` has the shape (terms, …), `lengths` (…) as decayed as the counts, `average` is their mean over all turns.
+    `counts` has the shape (terms + 1, …, n) in the order of a session: how often each term, and at last any, occurs
+    in each turn. The result is of the inner turns, shape (…, n − 2·REACH). `mean_length` is of all turns.
     """
+    around = decayed(counts)
+    lengths, around = around[-1], around[:-1]
+    scores = _score(around, lengths, weights, max(1.0, mean_length * SPREAD))
+    return scores, np.minimum(1.0, weighed(np.sign(around), weights) / weights.sum())
+
+
+def best(scores: Floats, limit: int) -> NDArray[np.int64]:
+    """The indexes of the `limit` highest scores, and of all that equal the last of them."""
+    if scores.size <= limit:
+        return np.arange(scores.size)
+    return np.flatnonzero(scores >= np.partition(scores, -limit)[-limit])
+
+
+def _score(counts: Floats, lengths: Floats, weights: Floats, average: float) -> Floats:
+    """`counts` (terms, …) and `lengths` (…) are decayed, `average` is the mean of such lengths over all turns."""
     saturation = K1 * (1 - B + B * lengths / average)
     return weighed((K1 + 1) * counts / (counts + saturation), weights)
 

@@ -1,0 +1,81 @@
+"""`memorybus migrate`: brings the indices of OpenSearch to the layout of this version while they are in use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from contracts.ports import UnusableStore
+from services.cli.common import err, fail, out, run, settings_from
+from services.cli.sending import bars
+from services.shared.settings import Settings
+
+if TYPE_CHECKING:
+    from services.shared.stores.opensearch.migration import Step
+
+EPILOG = """Examples:\n
+  memorybus migrate --plan\n
+  memorybus migrate\n
+  memorybus migrate --drop-old\n
+  memorybus migrate --opensearch-url http://127.0.0.1:9200
+"""
+
+
+def migrate(
+    only_plan: Annotated[bool, typer.Option("--plan", help="Show what would be done, change nothing.")] = False,
+    drop_old: Annotated[bool, typer.Option("--drop-old", help="Remove the indices that were replaced.")] = False,
+    opensearch_url: Annotated[
+        str | None, typer.Option(help="OpenSearch; several nodes separated by commas.", show_default=False)
+    ] = None,
+) -> None:
+    """Bring the indices of OpenSearch to the layout of this version. Searches are answered meanwhile, and writes
+    wait for a moment at the end. Safe to repeat, also after it was broken off.
+
+    The embedded text store needs none of this: it brings itself up to date when it is opened.
+    """
+    settings = settings_from(text_store="opensearch", opensearch_url=opensearch_url)
+    try:
+        steps = run(_migrate(settings, only_plan=only_plan, drop_old=drop_old))
+    except UnusableStore as error:
+        fail(str(error))
+    _show(steps, only_plan=only_plan, drop_old=drop_old)
+
+
+async def _migrate(settings: Settings, *, only_plan: bool, drop_old: bool) -> Sequence[Step]:
+    from services.shared.stores.opensearch import migration
+    from services.shared.stores.opensearch.client import Address, Client
+    from services.shared.stores.opensearch.mappings import Layout
+
+    layout = Layout.of(settings)
+    client = Client(Address.of(settings), prefix=settings.opensearch_prefix)
+    try:
+        steps = await migration.plan(client, layout)
+        if only_plan:
+            return steps
+        with bars(err) as progress:
+            tasks = {
+                step.kind: progress.add_task(step.kind, total=step.documents, note="")
+                for step in steps
+                if step.target is not None
+            }
+            return await migration.migrate(
+                client,
+                layout,
+                drop_old=drop_old,
+                progress=lambda kind, count: progress.advance(tasks[kind], count),
+            )
+    finally:
+        await client.close()
+
+
+def _show(steps: Sequence[Step], *, only_plan: bool, drop_old: bool) -> None:
+    for step in steps:
+        out.print(escape(step.text), highlight=False)
+        if step.old:
+            verb = "remove" if drop_old else "--drop-old would remove"
+            out.print(escape(f"  {verb} {', '.join(step.old)}"), style="dim", highlight=False)
+    if not only_plan:
+        out.print("[green]the indices are up to date[/green]")

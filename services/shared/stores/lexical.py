@@ -1,0 +1,28 @@
+"""What a search by words is, in whatever engine: which terms, how many candidates, and the order of the hits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from contracts.ports import LexicalHit
+from services.shared.core.analysis import analyze_query
+
+_FEWEST_CANDIDATES = 100
+_MOST_TERMS = 100
+"""A longer query is cut: its further words cost time and change little."""
+
+
+def terms_of(query: str) -> list[str]:
+    """The terms to look for."""
+    return analyze_query(query)[:_MOST_TERMS]
+
+
+def candidates(limit: int) -> int:
+    """How many turns to score exactly, with those around them, when `limit` are asked for."""
+    return max(_FEWEST_CANDIDATES, 2 * limit)
+
+
+def ranked(hits: Iterable[tuple[LexicalHit, int]]) -> list[LexicalHit]:
+    """Hits, each given with its time, best first; equal scores by time, the newest first, then by id."""
+    order = sorted(hits, key=lambda found: (-found[0].score, -found[1], found[0].id))
+    return [hit for hit, _ in order]

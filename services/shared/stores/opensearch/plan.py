@@ -1,0 +1,140 @@
+"""What verdicts come to, given what is known: thought through in memory, in order, before anything is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from contracts.ports import Accepted, Merged, Ref, Refused, Settled, Verdict
+from contracts.v1.entries import Entry
+from services.shared.stores.opensearch.entries import Stored
+from services.shared.stores.points import scope_key
+from services.shared.stores.versions import successor
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is stored about the proposals and canonical entries of some verdicts."""
+
+    noted: Mapping[str, Settled]
+    """Outcomes that hold and are carried through, by proposal."""
+
+    decided: Mapping[str, Settled]
+    """Decisions that hold, carried through or not."""
+
+    open: Mapping[str, str]
+    """The scope of each proposal without a noted outcome."""
+
+    entries: Mapping[str, Stored]
+    taken: Collection[str]
+    """Ids under which another user has an entry."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """An entry with the changes of this call."""
+
+    entry: Entry
+    merged: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be written, in this order, and what holds then (`settled`), all by the id of proposal or entry."""
+
+    accepted: dict[str, Accepted] = field(default_factory=dict)
+    markers: dict[str, tuple[str, Settled]] = field(default_factory=dict)
+    """Decisions other than to store, with the user."""
+
+    changed: dict[str, Draft] = field(default_factory=dict)
+    notes: dict[str, tuple[str, Settled]] = field(default_factory=dict)
+    settled: dict[str, Settled] = field(default_factory=dict)
+
+
+def plan(verdicts: Sequence[Verdict], known: Known, *, without: Collection[str] = ()) -> Plan:
+    """What the verdicts come to, if the entries `without` cannot be accepted.
+
+    Raises:
+        ValueError: an accepted entry has the id of another user's, or a change makes an entry somebody else's.
+    """
+    planner = _Planner(known, without)
+    for verdict in verdicts:
+        planner.add(verdict)
+    return planner.plan
+
+
+def proposal_of(verdict: Verdict) -> Ref:
+    """What a verdict is about."""
+    return verdict.entry if isinstance(verdict, Accepted) else verdict.proposal
+
+
+class _Planner:
+    def __init__(self, known: Known, without: Collection[str]) -> None:
+        self.plan = Plan()
+        self._known = known
+        self._without = without
+        self._drafts = {id_: Draft(stored.entry, list(stored.merged)) for id_, stored in known.entries.items()}
+
+    def add(self, verdict: Verdict) -> None:
+        """Let a verdict follow on those before it; the first on a proposal that comes to something is the one."""
+        id_ = proposal_of(verdict).id
+        if id_ in self.plan.settled:
+            return
+        if id_ in self._known.noted:
+            self.plan.settled[id_] = self._known.noted[id_]
+        elif id_ in self._known.decided:
+            self._finish(verdict, self._known.decided[id_])
+        elif isinstance(verdict, Accepted):
+            self._accept(verdict)
+        elif id_ in self._known.open:
+            self._refuse(verdict) if isinstance(verdict, Refused) else self._merge(verdict)
+
+    def _finish(self, verdict: Verdict, settled: Settled) -> None:
+        """Carry a decision through that was made before, whatever is decided now."""
+        if settled.outcome == "merged" and settled.entry_id and isinstance(verdict, Merged):
+            self._count(settled.proposal_id, settled.entry_id, verdict.change)
+        self._decide(proposal_of(verdict), settled)
+
+    def _accept(self, verdict: Accepted) -> None:
+        entry = verdict.entry
+        if entry.id in self._known.taken:
+            raise ValueError(f"entry {entry.id!r} is another user's")
+        if entry.id in self._without:
+            return
+        self.plan.accepted[entry.id] = verdict
+        self._drafts[entry.id] = Draft(entry, [])
+        self._decide(entry, Settled(entry.id, "stored", entry.id))
+
+    def _merge(self, verdict: Merged) -> None:
+        draft = self._drafts.get(verdict.canonical_id)
+        if draft is None or _scope(draft.entry) != self._known.open[verdict.proposal.id]:
+            return
+        if verdict.change is not None and draft.entry.status != "active":
+            return
+        settled = Settled(verdict.proposal.id, "merged", verdict.canonical_id)
+        self.plan.markers[settled.proposal_id] = (verdict.proposal.user_id, settled)
+        self._count(settled.proposal_id, verdict.canonical_id, verdict.change)
+        self._decide(verdict.proposal, settled)
+
+    def _count(self, proposal_id: str, canonical_id: str, change: Callable[[Entry], Entry] | None) -> None:
+        """Change a canonical entry, unless it counts this proposal already or has gone out of use meanwhile."""
+        draft = self._drafts.get(canonical_id)
+        if change is None or draft is None or proposal_id in draft.merged or draft.entry.status != "active":
+            return
+        draft.entry = successor(draft.entry, change(draft.entry))
+        draft.merged.append(proposal_id)
+        self.plan.changed[canonical_id] = draft
+
+    def _refuse(self, verdict: Refused) -> None:
+        settled = Settled(verdict.proposal.id, "refused", None, verdict.reason)
+        self.plan.markers[settled.proposal_id] = (verdict.proposal.user_id, settled)
+        self._decide(verdict.proposal, settled)
+
+    def _decide(self, proposal: Ref, settled: Settled) -> None:
+        self.plan.settled[settled.proposal_id] = settled
+        if settled.proposal_id in self._known.open:
+            self.plan.notes[settled.proposal_id] = (proposal.user_id, settled)
+
+
+def _scope(entry: Entry) -> str:
+    return scope_key(entry.user_id, entry.space, entry.persona_id)

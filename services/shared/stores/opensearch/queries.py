@@ -1,0 +1,62 @@
+"""Conditions in the words of the engine: what a scope sees, what filters let through, what a selection means."""
+
+from __future__ import annotations
+
+from contracts.ports import Filters, Scope, Selection
+from services.shared.stores.moments import microseconds
+from services.shared.stores.opensearch.documents import label
+from services.shared.stores.opensearch.wire import Json
+from services.shared.stores.points import visible_keys
+
+MOST_HITS = 10_000
+"""The engine gives no more in one answer (index.max_result_window)."""
+
+
+def active(scopes: tuple[str, ...]) -> list[Json]:
+    """What is in use and in one of these scopes, given by their keys."""
+    return [{"terms": {"scope": list(scopes)}}, {"term": {"status": "active"}}]
+
+
+def seen_by(scope: Scope) -> list[Json]:
+    """The active entries of a scope, and those that a persona shares with everybody."""
+    return active(visible_keys(scope))
+
+
+def passing(filters: Filters) -> list[Json]:
+    """What fulfils the filters."""
+    conditions = _labelled(filters)
+    if filters.since is not None:
+        conditions.append({"range": {"created_at": {"gte": microseconds(filters.since)}}})
+    return conditions
+
+
+def selected(selection: Selection) -> list[Json]:
+    """The entries of a selection."""
+    conditions: list[Json] = [{"term": {"user_id": selection.user_id}}, {"term": {"status": selection.status}}]
+    if selection.space is not None:
+        conditions.append({"term": {"space": selection.space}})
+    for flag, wanted in (("pinned", selection.pinned), ("manually_saved", selection.manually_saved)):
+        if wanted is not None:
+            conditions.append({"term": {flag: wanted}})
+    return conditions + _labelled(selection)
+
+
+def _labelled(wanted: Filters | Selection) -> list[Json]:
+    conditions: list[Json] = []
+    if wanted.types is not None:
+        conditions.append({"terms": {"type": list(wanted.types)}})
+    if wanted.tags is not None:
+        conditions.append({"terms": {"tags": list(map(label, wanted.tags))}})
+    if wanted.theme is not None:
+        conditions.append({"term": {"themes": label(wanted.theme)}})
+    return conditions
+
+
+def all_of(conditions: list[Json]) -> Json:
+    """The query that every condition has to hold; it scores nothing."""
+    return {"bool": {"filter": conditions}}
+
+
+def only(*fields: str) -> Json:
+    """The parts of a search that make its hits small: these fields and nothing else."""
+    return {"_source": False, "stored_fields": "_none_", "docvalue_fields": list(fields), "track_total_hits": False}

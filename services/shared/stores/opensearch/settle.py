@@ -1,0 +1,158 @@
+"""Carrying out verdicts: each proposal gets one outcome, once, together with its effect.
+
+A decision is one write: to make the document that has the proposal's id among the entries, either the entry itself or
+a marker of what was decided instead. That succeeds once. All else follows from it and may be done by anybody, any
+number of times: the canonical entry is changed, unless it counts the proposal already, and at last the outcome is
+noted with the proposal, which is undecided until then. So a call that was broken off is simply made again, and so is
+one that finds on its way that another was faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from contracts.ports import Merged, Settled, Unavailable, Verdict
+from services.shared.stores.opensearch import contest
+from services.shared.stores.opensearch.client import Document, Get, Json, Write
+from services.shared.stores.opensearch.documents import (
+    DECIDED_AT,
+    ENTRY,
+    OUTCOME,
+    REASON,
+    SCOPE,
+    decision,
+    entry_document,
+    marker,
+    now,
+    owner,
+)
+from services.shared.stores.opensearch.entries import (
+    CROWDED,
+    STORED,
+    Replacement,
+    Stored,
+    is_entry,
+    owners,
+    read,
+    replace,
+    stored,
+)
+from services.shared.stores.opensearch.log import DECISION, STANDING, is_open, recorded
+from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.plan import Known, Plan, plan, proposal_of
+from services.shared.stores.opensearch.writing import Writer
+
+_ATTEMPTS = 50
+_PAUSE = 0.02  # seconds
+
+
+async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
+    """Carry out verdicts, in order; returns what holds for each, also when it was settled before.
+
+    A proposal that is merged into an entry which is not active (any more), or not in the same scope, or that was
+    never logged, or beside which a similar entry was accepted meanwhile, stays as it is and is missing from what is
+    returned.
+
+    Raises:
+        ValueError: an accepted entry has the id of another user's.
+    """
+    async with writer.locks.hold(_canonical_entries(verdicts)):
+        for _ in range(_ATTEMPTS):
+            settled = await _settle(writer, verdicts)
+            if settled is not None:
+                return [settled[id_] for id_ in (proposal_of(verdict).id for verdict in verdicts) if id_ in settled]
+            await wait(_PAUSE)
+    raise Unavailable(CROWDED)
+
+
+async def _settle(writer: Writer, verdicts: Sequence[Verdict]) -> dict[str, Settled] | None:
+    """What holds in the end, by proposal; None when something changed meanwhile and it must be begun again."""
+    known = await _read(writer, verdicts)
+    planned = plan(verdicts, known)
+    lost = await contest.lost(writer, list(planned.accepted.values()))
+    if lost.ids:
+        planned = plan(verdicts, known, without=lost.ids)
+    if not await _carry_out(writer, planned, known.entries):
+        return None
+    if lost.awaited:
+        await contest.wait_for(writer.client, lost.awaited)
+    return planned.settled
+
+
+def _canonical_entries(verdicts: Sequence[Verdict]) -> dict[str, str]:
+    return {verdict.canonical_id: verdict.proposal.user_id for verdict in verdicts if isinstance(verdict, Merged)}
+
+
+async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
+    """Read proposals, decisions and canonical entries as they are now."""
+    users, canonical = owners(map(proposal_of, verdicts)), _canonical_entries(verdicts)
+    wanted = [Get("turns", user_id, id_, DECISION) for id_, user_id in users.items()]
+    wanted += [Get("entries", user_id, id_, STANDING) for id_, user_id in users.items()]
+    wanted += [Get("entries", user_id, id_, STORED) for id_, user_id in canonical.items()]
+    found = iter(await writer.client.get(wanted))
+    proposals, standing = _found(users, found), _found(users, found)
+    entries = {id_: stored(doc) for id_, doc in _found(canonical, found).items() if is_entry(doc, canonical[id_])}
+    decided = {id_: decision(id_, doc.source) for id_, doc in standing.items() if owner(doc.source) == users[id_]}
+    noted = {id_: settled for id_, doc in proposals.items() if (settled := recorded(doc, users[id_]))}
+    # What was decided when a call was broken off may concern another entry than what is decided now.
+    further = {s.entry_id: users[id_] for id_, s in decided.items() if s.outcome == "merged" and id_ not in noted}
+    unread = {id_: user_id for id_, user_id in further.items() if id_ is not None and id_ not in entries}
+    return Known(
+        noted=noted,
+        decided=decided,
+        open={id_: doc.source[SCOPE] for id_, doc in proposals.items() if is_open(doc, users[id_])},
+        entries=entries | await read(writer.client, unread),
+        taken=standing.keys() - decided.keys(),
+    )
+
+
+def _found(users: Mapping[str, str], documents: Iterator[Document | None]) -> dict[str, Document]:
+    """The next documents by id, those that there are."""
+    return {id_: document for id_ in users if (document := next(documents)) is not None}
+
+
+async def _carry_out(writer: Writer, planned: Plan, known: Mapping[str, Stored]) -> bool:
+    """Write what was planned, decisions first; False as soon as another was faster."""
+    made = await _store(writer, planned)
+    if made is None or not await _mark(writer, planned):
+        return False
+    held = {**known, **made}
+    replacements = [Replacement(held[id_], draft.entry, draft.merged) for id_, draft in planned.changed.items()]
+    if await replace(writer, replacements):
+        return False
+    await writer.client.bulk([_note(id_, *note) for id_, note in planned.notes.items()])
+    return True
+
+
+async def _store(writer: Writer, planned: Plan) -> dict[str, Stored] | None:
+    """Store the accepted entries; None when there is a decision on one of them already."""
+    new = [(verdict.entry, writer.ticks.next()) for verdict in planned.accepted.values()]
+    made = await writer.client.bulk(
+        [Write("create", "entries", entry.user_id, entry.id, entry_document(entry, seq=seq)) for entry, seq in new]
+    )
+    held = {
+        entry.id: Stored(entry, seq, (), "", version)
+        for (entry, seq), version in zip(new, made, strict=True)
+        if version is not None
+    }
+    return held if len(held) == len(new) else None
+
+
+async def _mark(writer: Writer, planned: Plan) -> bool:
+    """Write down the other decisions; False when there is one already."""
+    made = await writer.client.bulk(
+        [
+            Write("create", "entries", user_id, id_, marker(user_id, settled))
+            for id_, (user_id, settled) in planned.markers.items()
+        ]
+    )
+    return None not in made
+
+
+def _note(id_: str, user_id: str, settled: Settled) -> Write:
+    fields: Json = {OUTCOME: settled.outcome, DECIDED_AT: now()}
+    if settled.outcome == "merged":
+        fields[ENTRY] = settled.entry_id
+    if settled.reason is not None:
+        fields[REASON] = settled.reason
+    return Write("update", "turns", user_id, id_, fields)

@@ -1,0 +1,51 @@
+"""Which active entries share a fingerprint: the candidates for being the same statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import nlargest
+from operator import attrgetter
+
+from contracts.ports import Probe
+from contracts.v1.entries import Entry
+from services.shared.stores.opensearch import claims
+from services.shared.stores.opensearch.client import Client
+from services.shared.stores.opensearch.documents import claim_id, claim_ids
+from services.shared.stores.opensearch.entries import Stored
+from services.shared.stores.opensearch.entries import read as read_entries
+from services.shared.stores.points import scope_key
+
+_MOST_PER_KEY = 32
+"""The newest so many active entries of a key are looked at."""
+
+
+async def similar(client: Client, probes: Sequence[Probe]) -> list[list[Entry]]:
+    """For each probe the active entries of the same voice that share one of its keys, in the order stored."""
+    asked = [_claim_ids(probe) for probe in probes]
+    users = {id_: probe.scope.user_id for probe, ids in zip(probes, asked, strict=True) for id_ in ids}
+    found = await claims.read(client, users)
+    listed = {id_: claim.user_id for claim in found.values() for id_ in claim.listed}
+    holders = _holders(found, await read_entries(client, listed))
+    return [_in_order({stored.entry.id: stored for id_ in ids for stored in holders[id_]}) for ids in asked]
+
+
+def _claim_ids(probe: Probe) -> list[str]:
+    scope = scope_key(probe.scope.user_id, probe.scope.space, probe.scope.persona_id)
+    return [claim_id(scope, probe.role, probe.speaker, key) for key in dict.fromkeys(probe.keys)]
+
+
+def _holders(found: Mapping[str, claims.Claim], stored: Mapping[str, Stored]) -> dict[str, list[Stored]]:
+    """For each claim the newest entries that are still what it was made for."""
+    claimed = {id_: frozenset(claim_ids(one.entry)) for id_, one in stored.items() if one.entry.status == "active"}
+    return {
+        claim.id: nlargest(
+            _MOST_PER_KEY,
+            (stored[id_] for id_ in claim.listed if claim.id in claimed.get(id_, ())),
+            key=attrgetter("seq"),
+        )
+        for claim in found.values()
+    }
+
+
+def _in_order(found: Mapping[str, Stored]) -> list[Entry]:
+    return [one.entry for one in sorted(found.values(), key=attrgetter("seq"))]

@@ -1,0 +1,163 @@
+"""The system of record in OpenSearch: every method of the port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from contracts.ports import (
+    Conversation,
+    EmbeddingIdentity,
+    Filters,
+    Key,
+    LexicalHit,
+    LogRecord,
+    Page,
+    Place,
+    Probe,
+    Ref,
+    Scope,
+    Selection,
+    SessionMark,
+    Settled,
+    StageCounts,
+    Stuck,
+    Verdict,
+)
+from contracts.v1.entries import EmbeddingState, Entry
+from contracts.v1.turns import LoggedTurn, Proposal
+from services.shared.stores.opensearch import (
+    archive,
+    counts,
+    entries,
+    heads,
+    indexes,
+    log,
+    meta,
+    paging,
+    search,
+    sessions,
+    settle,
+    similar,
+)
+from services.shared.stores.opensearch.client import Address, Client, Reads
+from services.shared.stores.opensearch.entries import owners
+from services.shared.stores.opensearch.mappings import Layout
+from services.shared.stores.opensearch.writing import Writer
+
+
+class OpenSearchTextStore:
+    """`contracts.ports.TextStore` on OpenSearch. Any number of processes may use the same indices.
+
+    What is asked for by id is as it was written last. What is searched for is as the indices showed it at their last
+    refresh; pages, counts and the like refresh first.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._writer = Writer(client)
+
+    @classmethod
+    async def open(
+        cls, address: Address, *, prefix: str, layout: Layout | None = None, reads: Reads = "refreshed"
+    ) -> OpenSearchTextStore:
+        """Open the indices whose names begin with `prefix`; those that are missing are made, laid out as said.
+
+        Raises:
+            UnusableIndexes: they were made by another version of this program, or are not its own.
+            Unavailable: OpenSearch cannot be reached, or cannot make them, now.
+        """
+        client = Client(address, prefix=prefix, reads=reads)
+        try:
+            await indexes.ensure(client, layout or Layout())
+        except BaseException:
+            await client.close()
+            raise
+        return cls(client)
+
+    async def session_marks(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[SessionMark | None]:
+        """For each conversation and moment, the latest logged turn at or before it."""
+        return await heads.session_marks(self._client, moments)
+
+    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
+        """Append turns and what they propose. A known turn stays as it was first."""
+        await log.append(self._writer, turns, proposals)
+
+    async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:
+        """Of these proposals, the ones that have no outcome yet, in the order asked."""
+        return await log.undecided(self._client, owners(proposals))
+
+    async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
+        """For each probe the active entries of the same scope, role and speaker that share one of its keys.
+
+        Of those that share a key the newest 32 are looked at.
+        """
+        return await similar.similar(self._client, probes)
+
+    async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:
+        """Carry out verdicts, in order; one that has to be judged again is left out."""
+        return await settle.settle(self._writer, verdicts)
+
+    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Settled]:
+        """What became of these proposals; the undecided are missing."""
+        return await log.outcomes(self._client, owners(proposals))
+
+    async def entries(self, refs: Sequence[Ref]) -> dict[str, Entry]:
+        """The stored entries by id, in any status and in the order asked; unknown and foreign ones are missing."""
+        return await entries.entries(self._client, owners(refs))
+
+    async def modify(self, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]) -> list[Entry]:
+        """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced."""
+        return await entries.modify(self._writer, owners(refs), change)
+
+    async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
+        """One page of entries, newest first. Raises ValueError for a cursor it did not make."""
+        return await paging.page(self._client, selection, limit=limit, cursor=cursor)
+
+    async def search(self, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:
+        """The active entries of the scope that, or whose neighbours, share words with the query; best first."""
+        return await search.search(self._client, scope, query, limit=limit, filters=filters)
+
+    async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
+        """The active entries around each known entry in its session: distance → id."""
+        return await sessions.neighbours(self._client, refs, reach=reach)
+
+    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[Key]:
+        """What has lacked this since before a moment; the oldest first."""
+        return await counts.unfinished(self._client, lacking, before, limit)
+
+    async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:
+        """Some active entries, of whatever user, whose embedding is in this state."""
+        return await counts.with_embedding(self._client, state, limit)
+
+    async def counts(self, user_id: str | None = None) -> StageCounts:
+        """Count what is stored, for one user or for all."""
+        return await counts.counts(self._client, user_id)
+
+    async def users(self, *, after: str, limit: int) -> list[str]:
+        """The users of whom anything is stored and whose ids come after this one, in order."""
+        return await archive.users(self._client, after, limit)
+
+    async def logged(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+        """The logged turns of a user after a place, the oldest first."""
+        return await archive.logged(self._client, user_id, after, limit)
+
+    async def kept(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
+        """The entries of a user in any status after a place, the oldest first."""
+        return await archive.kept(self._client, user_id, after, limit)
+
+    async def recall_identity(self) -> EmbeddingIdentity | None:
+        """The identity that the stored vectors were made by."""
+        return await meta.recall_identity(self._client)
+
+    async def remember_identity(self, identity: EmbeddingIdentity | None) -> None:
+        """Record the identity that vectors are made by from now on; None forgets it."""
+        await meta.remember_identity(self._client, identity)
+
+    async def ping(self) -> None:
+        """Read from the cluster, or raise `Unavailable`."""
+        await meta.recall_identity(self._client)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._client.close()

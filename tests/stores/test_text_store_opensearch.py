@@ -1,0 +1,249 @@
+"""The adapter for OpenSearch: refusals are seen and put into words, and passing trouble passes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.ports import Filters, Scope, Unavailable
+from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, bulk
+from services.shared.stores.opensearch.client import Client
+from tests.stores.builders import an_entry, log_proposals, store_entries
+from tests.stores.opensearch_openers import RARELY, a_prefix, a_store, open_at
+
+DONE = {"status": 201, "_seq_no": 7, "_primary_term": 1}
+CONFLICT = {"status": 409, "error": {"type": "version_conflict_engine_exception"}}
+FULL = {"status": 429, "error": {"type": "rejected_execution_exception", "reason": "queue is full"}}
+BROKEN = {"status": 400, "error": {"type": "mapper_parsing_exception", "reason": "no such field"}}
+DISK = {
+    "status": 429,
+    "error": {
+        "type": "cluster_block_exception",
+        "reason": "index [e] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark];",
+    },
+}
+
+
+class Cluster:
+    """Answers bulk requests: for each item, the results it gives one after the other."""
+
+    def __init__(self, **results: list[dict[str, Any]]) -> None:
+        self.results = results
+        self.asked: list[list[str]] = []
+
+    async def __call__(self, body: bytes) -> dict[str, Any]:
+        names = body.decode().split()
+        self.asked.append(names)
+        return {"items": [{"index": self.results[name].pop(0)} for name in names]}
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk, "PAUSES", (0.001,) * 3)
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_items_without_room_are_tried_again_and_only_those() -> None:
+    cluster = Cluster(a=[DONE], b=[FULL, FULL, DONE], c=[CONFLICT], d=[FULL, CONFLICT])
+    made = await bulk.carry_out([b"a\n", b"b\n", b"c\n", b"d\n"], cluster)
+    assert made == [(7, 1), (7, 1), None, None]
+    assert cluster.asked == [["a", "b", "c", "d"], ["b", "d"], ["b"]]
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_items_for_which_there_is_no_room_for_long_are_unavailable() -> None:
+    with pytest.raises(Unavailable, match="overloaded"):
+        await bulk.carry_out([b"a\n"], Cluster(a=[FULL] * 4))
+
+
+async def test_a_document_that_is_refused_is_an_error_of_its_own() -> None:
+    with pytest.raises(ValueError, match="no such field"):
+        await bulk.carry_out([b"a\n", b"b\n"], Cluster(a=[DONE], b=[BROKEN]))
+
+
+async def test_a_disk_that_is_nearly_full_is_said_at_once() -> None:
+    cluster = Cluster(a=[DISK])
+    with pytest.raises(Unavailable, match="free some space"):
+        await bulk.carry_out([b"a\n"], cluster)
+
+
+@pytest.mark.parametrize(("count", "size", "requests"), [(1200, 10, 3), (12, 1_000_000, 3), (2, 6_000_000, 2)])
+async def test_bulk_requests_are_cut_to_size(count: int, size: int, requests: int) -> None:
+    cluster = Cluster(**{"x" * (size - 1): [DONE] * count})
+    assert len(await bulk.carry_out([b"x" * (size - 1) + b"\n"] * count, cluster)) == count
+    assert len(cluster.asked) == requests
+
+
+@pytest.fixture
+async def store(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[OpenSearchTextStore]:
+    opened = await open_at(opensearch_url, opensearch_prefix, shards=2)
+    yield opened
+    await opened.close()
+
+
+@asynccontextmanager
+async def a_block(client: Client, name: str) -> AsyncIterator[None]:
+    await client.request("PUT", f"/{client.prefix}-*/_settings", body={f"index.blocks.{name}": True})
+    try:
+        yield
+    finally:
+        await client.request("PUT", f"/{client.prefix}-*/_settings", body={f"index.blocks.{name}": None})
+
+
+async def test_indices_that_a_full_disk_closed_are_unavailable_until_there_is_room(
+    opensearch_url: str, user: str
+) -> None:
+    async with a_store(opensearch_url) as store:
+        async with a_block(store._client, "read_only_allow_delete"):
+            with pytest.raises(Unavailable, match="free some space"):
+                await store_entries(store, [an_entry(user, "green tea")])
+            assert await store.search(Scope(user), "tea", limit=3, filters=Filters()) == []
+        await store_entries(store, [an_entry(user, "green tea")])
+        assert len(await store.search(Scope(user), "tea", limit=3, filters=Filters())) == 1
+
+
+async def test_a_write_waits_out_a_block_that_is_lifted_soon(opensearch_url: str, user: str) -> None:
+    async with a_store(opensearch_url) as store:
+        async with a_block(store._client, "write"):
+            writing = asyncio.create_task(log_proposals(store, user, 1))
+            await asyncio.sleep(0.1)
+            assert not writing.done()
+        (proposal,) = await writing
+        assert await store.undecided([proposal]) == [proposal]
+
+
+async def test_stores_that_open_at_once_make_the_indices_once(opensearch_url: str, user: str) -> None:
+    with a_prefix(opensearch_url) as prefix:
+        stores = await asyncio.gather(*(open_at(opensearch_url, prefix) for _ in range(4)))
+        entries = [an_entry(user, f"tea {i}") for i in range(4)]
+        await asyncio.gather(*(store_entries(*pair) for pair in zip(stores, [[e] for e in entries], strict=True)))
+        for store in stores:
+            assert list(await store.entries(entries)) == [entry.id for entry in entries]
+            await store.close()
+
+
+async def test_indices_that_are_missing_are_not_made_by_a_write(opensearch_url: str, user: str) -> None:
+    async with a_store(opensearch_url) as store:
+        indices = f"/{store._client.prefix}-*"
+        await store._client.request("DELETE", indices)
+        with pytest.raises(Unavailable, match="index is missing"):
+            await store_entries(store, [an_entry(user)])
+        assert await store._client.request("GET", indices) == {}
+
+
+async def test_indices_of_a_newer_version_are_refused(opensearch_url: str) -> None:
+    with a_prefix(opensearch_url) as prefix:
+        newer = Layout(schema=2, refresh_seconds=RARELY)
+        await (await OpenSearchTextStore.open(Address((opensearch_url,)), prefix=prefix, layout=newer)).close()
+        with pytest.raises(UnusableIndexes, match="newer version"):
+            await open_at(opensearch_url, prefix)
+
+
+async def test_ids_that_no_document_can_have_are_unknown(store: OpenSearchTextStore, user: str) -> None:
+    entry = an_entry(user)
+    impossible = [entry.model_copy(update={"id": id_}) for id_ in ("", "x" * 513)]
+    assert await store.entries(impossible) == {}
+    assert await store.outcomes(impossible) == {}
+    assert await store.modify(impossible, lambda e: e) == []
+
+
+async def test_an_id_of_another_user_cannot_be_taken(opensearch_url: str, user: str) -> None:
+    async with a_store(opensearch_url) as store:
+        (entry,) = await store_entries(store, [an_entry(user)])
+        with pytest.raises(ValueError, match="another user"):
+            await store_entries(store, [entry.model_copy(update={"user_id": "somebody else"})])
+        assert await store.entries([entry]) == {entry.id: entry}
+
+
+async def test_users_whose_ids_look_like_routing_keep_their_entries(store: OpenSearchTextStore, user: str) -> None:
+    entries = [an_entry(f"{user}{end}", "tea") for end in (",a", "a,b", " ", "%2C", "é\x00", "/../")]
+    await store_entries(store, entries)
+    for entry in entries:
+        hits = await store.search(Scope(entry.user_id), "tea", limit=9, filters=Filters())
+        assert [hit.id for hit in hits] == [entry.id]
+        assert (await store.counts(entry.user_id)).entries == 1
+
+
+async def test_a_closed_store_is_unavailable(opensearch_url: str, opensearch_prefix: str) -> None:
+    store = await open_at(opensearch_url, opensearch_prefix)
+    await store.close()
+    await store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await store.counts()
+
+
+def answering(status: int, body: str, kind: str = "application/json") -> bytes:
+    head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    return (head + body).encode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (answering(401, '{"error": "Unauthorized", "status": 401}'), "MEMORYBUS_OPENSEARCH_PASSWORD"),
+        (answering(401, "Unauthorized", "text/plain"), "MEMORYBUS_OPENSEARCH_PASSWORD"),
+        (answering(403, '{"error": {"type": "security_exception", "reason": "no permissions"}}'), "no permissions"),
+        (answering(200, "<html>hello</html>", "text/html"), "is not OpenSearch"),
+        (answering(503, "busy", "text/plain"), "overloaded"),
+        (b"", "cannot be reached"),
+    ],
+)
+async def test_what_is_wrong_with_the_address_is_said(answer: bytes, words: str) -> None:
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+        await writer.wait_closed()
+
+    server = await asyncio.start_server(answered, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    address = Address((f"http://127.0.0.1:{port}",), user="memorybus", password="secret word")
+    try:
+        with pytest.raises(Unavailable, match=words) as raised:
+            await OpenSearchTextStore.open(address, prefix="p")
+        assert "secret word" not in f"{raised.value!r}{address!r}"
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+async def test_another_node_answers_when_one_is_gone(
+    opensearch_url: str, opensearch_prefix: str, user: str, unused_port: Callable[[], int]
+) -> None:
+    address = Address((f"http://127.0.0.1:{unused_port()}", opensearch_url))
+    store = await OpenSearchTextStore.open(address, prefix=opensearch_prefix, layout=Layout(shards=2))
+    for i in range(4):
+        await store_entries(store, [an_entry(user, f"tea {i}")])
+    assert (await store.counts(user)).entries == 4
+    await store.close()
+
+
+@pytest.fixture
+def unused_port() -> Callable[[], int]:
+    import socket
+
+    def find() -> int:
+        with socket.socket() as tried:
+            tried.bind(("127.0.0.1", 0))
+            return int(tried.getsockname()[1])
+
+    return find
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+async def test_a_certificate_authority_that_is_none_is_said(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(Unavailable, match="MEMORYBUS_OPENSEARCH_CA"):
+        await OpenSearchTextStore.open(Address(("https://127.0.0.1:1",), ca=file), prefix="p")
+
+
+async def test_an_address_that_is_none_is_said() -> None:
+    with pytest.raises(Unavailable, match="MEMORYBUS_OPENSEARCH_URL"):
+        await OpenSearchTextStore.open(Address(("http://127.0.0.1:port",)), prefix="p")

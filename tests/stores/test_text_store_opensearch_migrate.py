@@ -1,0 +1,196 @@
+"""Moving to another layout: everything arrives, what is written meanwhile too, and searches are answered throughout."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from contracts.ports import Accepted, Filters, Merged, Scope, Selection, Unavailable
+from contracts.v1.turns import Proposal
+from services.cli.migrate import migrate as migrate_command
+from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, copying, migration
+from services.shared.stores.opensearch.client import Client
+from services.shared.stores.opensearch.indexes import current
+from services.shared.stores.opensearch.mappings import PROPERTIES, SCHEMA
+from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries
+from tests.stores.opensearch_openers import RARELY, a_store
+from tests.stores.test_text_store_settle import repeated
+
+
+def next_layout() -> Layout:
+    """The layout of a version to come: text is analysed otherwise, and entries have a field more."""
+    properties: Any = copy.deepcopy(dict(PROPERTIES))
+    properties["entries"]["text"]["analyzer"] = "standard"
+    properties["entries"]["language"] = {"type": "keyword"}
+    return Layout(shards=2, refresh_seconds=RARELY, schema=SCHEMA + 1, properties=properties)
+
+
+@pytest.fixture
+async def store(opensearch_url: str) -> AsyncIterator[OpenSearchTextStore]:
+    async with a_store(opensearch_url) as opened:
+        yield opened
+
+
+async def remembered(store: OpenSearchTextStore, user: str) -> list[Proposal]:
+    """One statement stored, one merged into it, one left open."""
+    stored, merged, left = proposals = await log_proposals(store, user, 3)
+    await store.settle([Accepted(entry_of(stored)), Merged(merged, stored.id, repeated)])
+    assert await store.undecided(proposals) == [left]
+    return proposals
+
+
+async def names(client: Client) -> dict[str, str]:
+    return {kind: index.name for kind, index in (await current(client)).items()}
+
+
+async def test_everything_is_there_after_a_migration(store: OpenSearchTextStore, user: str) -> None:
+    proposals = await remembered(store, user)
+    await store_entries(store, [an_entry(user, f"tea number {i}", tags=("red",)) for i in range(700)])
+    before = await store.page(Selection(user), limit=1000, cursor=None)
+    counted, hits = await store.counts(), await store.search(Scope(user), "tea", limit=900, filters=Filters())
+    await migration.migrate(store._client, next_layout())
+    assert await store.page(Selection(user), limit=1000, cursor=None) == before
+    assert await store.counts() == counted
+    assert await store.search(Scope(user), "tea", limit=900, filters=Filters()) == hits
+    assert [proposal.id for proposal in await store.undecided(proposals)] == [proposals[2].id]
+    (settled,) = await store.settle([Merged(proposals[2], proposals[0].id, repeated)])
+    assert settled.outcome == "merged"
+    assert (await store.entries(proposals))[proposals[0].id].repeat_count == 2
+    mapped = await store._client.request("GET", f"/{store._client.alias('entries')}/_mapping")
+    assert [m["mappings"]["properties"]["text"]["analyzer"] for m in mapped.values()] == ["standard"]
+
+
+async def test_searches_are_answered_and_writes_arrive_throughout(
+    store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_PAGE", 20)  # many rounds, so that much happens meanwhile
+    await store_entries(store, [an_entry(user, f"tea number {i}") for i in range(400)])
+    moved, written, searches = asyncio.Event(), 0, 0
+
+    async def write() -> None:
+        nonlocal written
+        while not moved.is_set():
+            turn = a_turn(user, "more tea", turn_id=f"later {written}")
+            await store.log([turn], [a_proposal(turn)])
+            await store.settle([Accepted(entry_of(a_proposal(turn)))])
+            await store.modify([a_proposal(turn)], repeated)
+            written += 1
+
+    async def search() -> None:
+        nonlocal searches
+        while not moved.is_set():
+            assert len(await store.search(Scope(user), "tea number 7", limit=5, filters=Filters())) == 5
+            searches += 1
+
+    working = asyncio.gather(write(), search())
+    await migration.migrate(store._client, next_layout())
+    moved.set()
+    await working
+    later = [a_proposal(a_turn(user, "more tea", turn_id=f"later {i}")) for i in range(written)]
+    entries = await store.entries(later)
+    assert (await store.counts(user)).entries == 400 + written
+    assert [entry.repeat_count for entry in entries.values()] == [1] * written
+    assert written > 3
+    assert searches > 3
+
+
+async def test_a_migration_is_planned_done_once_and_cleaned_up(store: OpenSearchTextStore, user: str) -> None:
+    await remembered(store, user)
+    client, prefix = store._client, store._client.prefix
+    planned = await migration.plan(client, next_layout())
+    assert [(step.kind, step.target) for step in planned] == [(k, f"{prefix}-{k}-000002") for k in PROPERTIES]
+    assert set((await names(client)).values()) == {f"{prefix}-{kind}-000001" for kind in PROPERTIES}
+    await migration.migrate(client, next_layout())
+    assert set((await names(client)).values()) == {f"{prefix}-{kind}-000002" for kind in PROPERTIES}
+    again = await migration.migrate(client, next_layout())
+    assert [(step.target, step.old) for step in again] == [(None, (f"{prefix}-{k}-000001",)) for k in PROPERTIES]
+    await migration.migrate(client, next_layout(), drop_old=True)
+    assert set(await client.request("GET", f"/{prefix}-*")) == {f"{prefix}-{kind}-000002" for kind in PROPERTIES}
+
+
+async def test_versions_meet_their_own_layout_only(store: OpenSearchTextStore, opensearch_url: str) -> None:
+    address, prefix = Address((opensearch_url,)), store._client.prefix
+    with pytest.raises(UnusableIndexes, match="memorybus migrate"):
+        await OpenSearchTextStore.open(address, prefix=prefix, layout=next_layout())
+    await migration.migrate(store._client, next_layout())
+    await (await OpenSearchTextStore.open(address, prefix=prefix, layout=next_layout())).close()
+    with pytest.raises(UnusableIndexes, match="newer version"):
+        await migration.plan(store._client, Layout())
+
+
+class Interrupted(Exception):
+    """The migration dies."""
+
+
+CASES = [(11, True), (14, True), (17, False), (17, True), (20, False), (22, True), (23, False), (24, True), (40, False)]
+"""After how many requests it dies, from the first copies to the moved alias, and whether it can clean up."""
+
+
+@pytest.mark.parametrize(("last", "kill"), CASES)
+async def test_a_migration_that_was_broken_off_goes_on(
+    store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch, last: int, *, kill: bool
+) -> None:
+    """However far it came; when it only fails, nobody is kept from writing afterwards."""
+    await remembered(store, user)
+    counted, client, left = await store.counts(), store._client, last
+    request = client.request
+
+    async def limited(method: str, path: str, **options: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0 and (kill or "_settings" not in path):
+            raise Interrupted
+        return await request(method, path, **options)
+
+    monkeypatch.setattr(client, "request", limited)
+    with pytest.raises(Interrupted):
+        await migration.migrate(client, next_layout())
+    monkeypatch.undo()
+    if not kill:
+        await store_entries(store, [an_entry(user, status="archived")])
+    await migration.migrate(client, next_layout())
+    assert await store.counts() == counted
+    await store_entries(store, [an_entry(user)])
+    assert (await store.counts()).entries == counted.entries + 1
+
+
+async def test_what_is_not_complete_is_not_moved_to(
+    store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await remembered(store, user)
+
+    async def nothing(*_: object) -> int:
+        return 0
+
+    monkeypatch.setattr(copying.Copier, "copy", nothing)
+    with pytest.raises(Unavailable, match="run `memorybus migrate` again"):
+        await migration.migrate(store._client, next_layout())
+    assert (await names(store._client))["turns"].endswith("000001")
+    await store_entries(store, [an_entry(user)])
+
+
+async def test_the_command_shows_the_plan_and_carries_it_out(
+    store: OpenSearchTextStore, opensearch_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYBUS_OPENSEARCH_PREFIX", store._client.prefix)
+    monkeypatch.setenv("MEMORYBUS_OPENSEARCH_SHARDS", "2")
+    app = typer.Typer()
+    app.command()(migrate_command)
+
+    async def run(*options: str) -> str:
+        arguments = ["--opensearch-url", opensearch_url, *options]
+        result = await asyncio.to_thread(CliRunner().invoke, app, arguments, env={"COLUMNS": "200"})
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    assert "entries: copy 0 documents" in await run("--plan")
+    assert "the indices are up to date" in await run()
+    assert "--drop-old would remove" in await run("--plan")
+    await run("--drop-old")
+    assert "remove" not in await run("--plan")

@@ -1,0 +1,213 @@
+"""Settling on OpenSearch: broken off anywhere it is simply done again, and of many at once one is first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+
+import pytest
+
+from contracts.ports import Accepted, Merged, Refused, Selection, TextStore, Verdict
+from contracts.v1.entries import EntryProposed, EntryRef
+from contracts.v1.turns import Proposal
+from services.dedupe.handler import judge_proposals
+from services.shared.stores.opensearch import OpenSearchTextStore
+from services.shared.stores.opensearch.client import Client, Version, Write
+from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, store_entries
+from tests.stores.opensearch_openers import open_at
+from tests.stores.test_text_store_settle import repeated
+
+LONG = " ".join(f"word{i}" for i in range(60))
+"""Long enough for bands, so that a statement has nine claims."""
+
+
+Opener = Callable[[], Awaitable[OpenSearchTextStore]]
+
+
+@pytest.fixture
+async def another(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[Opener]:
+    """Opens one store after the other on the same indices, as processes do."""
+    async with AsyncExitStack() as stack:
+
+        async def opened() -> OpenSearchTextStore:
+            store = await open_at(opensearch_url, opensearch_prefix, shards=2)
+            stack.push_async_callback(store.close)
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+async def store(another: Opener) -> OpenSearchTextStore:
+    return await another()
+
+
+class Crash(BaseException):
+    """The process dies."""
+
+
+class CrashingClient(Client):
+    """Dies at one of its writes: before any of it is done, in the middle of it, or before it hears of it."""
+
+    def dies(self, write: int, when: str) -> CrashingClient:
+        self.left, self.when = write, when
+        return self
+
+    async def bulk(self, writes: Sequence[Write]) -> list[Version | None]:
+        if not writes:
+            return []
+        self.left -= 1
+        if self.left >= 0:
+            return await super().bulk(writes)
+        done = {"before": 0, "amid": (len(writes) + 1) // 2, "after": len(writes)}[self.when]
+        await super().bulk(writes[:done])
+        raise Crash
+
+
+def proposals_of(user: str) -> list[Proposal]:
+    turns = [a_turn(user, f"statement {i}", turn_id=f"t{i}", created_at=NOON + minutes(i)) for i in range(5)]
+    return [a_proposal(turn) for turn in turns]
+
+
+async def history(store: TextStore, user: str) -> list[Proposal]:
+    """A stored statement, and five proposals."""
+    proposals = proposals_of(user)
+    await store.log([proposal.turn for proposal in proposals], proposals)
+    await store_entries(store, [an_entry(user, "kept", id=f"kept of {user}")])
+    return proposals
+
+
+def verdicts_on(proposals: Sequence[Proposal]) -> list[Verdict]:
+    accepted, merged, other, again, refused = proposals
+    kept = f"kept of {accepted.user_id}"
+    return [
+        Accepted(entry_of(accepted, statement_hash="h"), besides=frozenset()),
+        Merged(merged, accepted.id, repeated),
+        Merged(other, kept, repeated),
+        Merged(again, kept, repeated),
+        Refused(refused, "a reason"),
+    ]
+
+
+async def seen(store: TextStore, user: str) -> object:
+    """All of a user that can be seen, without ids."""
+    page = await store.page(Selection(user), limit=100, cursor=None)
+    entries = [(entry.text, entry.repeat_count, entry.version) for entry in page.entries]
+    proposals = proposals_of(user)
+    settled = await store.outcomes(proposals)
+    outcomes = [(settled[p.id].outcome, settled[p.id].reason) for p in proposals if p.id in settled]
+    return sorted(entries), outcomes, await store.undecided(proposals), await store.counts(user)
+
+
+async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: str) -> bool:
+    """Settle by a process that dies; whether it came to that."""
+    client = CrashingClient(store._client._address, prefix=store._client.prefix).dies(write, when)
+    try:
+        await OpenSearchTextStore(client).settle(verdicts_on(await history(store, user)))
+    except Crash:
+        return True
+    finally:
+        await client.close()
+    return False
+
+
+@pytest.mark.parametrize("when", ["before", "amid", "after"])
+async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: OpenSearchTextStore, when: str) -> None:
+    whole, died = a_user(), 0
+    proposals = await history(store, whole)
+    assert len(await store.settle(verdicts_on(proposals))) == 5
+    expected = await seen(store, whole)
+    while await interrupted(store, user := a_user(), died, when):
+        died += 1
+        again = [
+            a_proposal(a_turn(user, f"statement {i}", turn_id=f"t{i}", created_at=NOON + minutes(i))) for i in range(5)
+        ]
+        assert len(await store.settle(verdicts_on(again))) == 5
+        assert await seen(store, user) == expected
+        assert len(await store.settle(verdicts_on(again))) == 5
+        assert await seen(store, user) == expected
+    assert died == 5  # claims, the entry, the other decisions, the canonical entries, the outcomes
+
+
+async def test_a_merge_that_was_broken_off_holds_when_it_is_judged_otherwise_later(
+    store: OpenSearchTextStore, another: Opener, user: str
+) -> None:
+    assert await interrupted(store, user, 2, "after")
+    merged = proposals_of(user)[1]
+    assert await store.undecided([merged]) == [merged]
+    (settled,) = await store.settle([Accepted(entry_of(merged))])
+    assert settled.outcome == "merged"
+    assert await store.entries([merged]) == {}
+    assert await store.undecided([merged]) == []
+
+
+def proposed(proposals: Sequence[Proposal]) -> EntryProposed:
+    return EntryProposed.of([EntryRef(user_id=p.user_id, id=p.id) for p in proposals], at=NOON)
+
+
+async def judged(stores: Sequence[TextStore], shares: Sequence[Sequence[Proposal]]) -> None:
+    """Let every store judge its share, again and again as a redelivery would, until nothing is undecided."""
+    for _ in range(20):
+        await asyncio.gather(
+            *(judge_proposals([proposed(share)], store=store) for store, share in zip(stores, shares, strict=True))
+        )
+        if not await stores[0].undecided([proposal for share in shares for proposal in share]):
+            return
+    raise AssertionError("still undecided")
+
+
+@pytest.mark.parametrize("text", ["I prefer uv over pip", LONG], ids=["short", "long"])
+@pytest.mark.parametrize("same", [False, True], ids=["different turns", "the same turns"])
+async def test_of_the_same_statement_judged_by_many_at_once_one_is_stored(
+    store: OpenSearchTextStore, another: Opener, user: str, text: str, *, same: bool
+) -> None:
+    stores = [await another() for _ in range(4)]
+    turns = [[a_turn(user, text, created_at=NOON + minutes(4 * i + j)) for j in range(3)] for i in range(4)]
+    turns = [turns[0]] * 4 if same else turns
+    distinct = {turn.turn_id: turn for share in turns for turn in share}
+    await stores[0].log(list(distinct.values()), [a_proposal(turn) for turn in distinct.values()])
+    await judged(stores, [[a_proposal(turn) for turn in share] for share in turns])
+    page = await stores[1].page(Selection(user), limit=10, cursor=None)
+    counted = await stores[2].counts(user)
+    assert [entry.repeat_count for entry in page.entries] == [len(distinct) - 1]
+    assert (counted.entries, counted.merged, counted.undecided) == (1, len(distinct) - 1, 0)
+
+
+async def test_a_statement_whose_claimant_died_is_accepted_after_a_while(
+    store: OpenSearchTextStore, another: Opener, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await interrupted(store, user, 0, "after")  # claimed, and never stored
+    turn = a_turn(user, "the same statement")
+    await store.log([turn], [a_proposal(turn)])
+    verdict = Accepted(entry_of(a_proposal(turn), statement_hash="h"), besides=frozenset())
+    assert await store.settle([verdict]) == []
+    monkeypatch.setattr("services.shared.stores.opensearch.contest.ABANDONED", 0)
+    assert [settled.outcome for settled in await store.settle([verdict])] == ["stored"]
+
+
+async def test_changes_by_several_processes_do_not_overwrite_each_other(
+    store: OpenSearchTextStore, another: Opener, user: str
+) -> None:
+    stores = [await another() for _ in range(3)]
+    (entry,) = await store_entries(stores[0], [an_entry(user)])
+    await asyncio.gather(*(store.modify([entry], repeated) for store in stores for _ in range(8)))
+    changed = (await stores[0].entries([entry]))[entry.id]
+    assert (changed.repeat_count, changed.version) == (24, 25)
+
+
+async def test_a_change_whose_answer_was_lost_is_made_once(
+    store: OpenSearchTextStore, another: Opener, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second attempt of a write that had been done is refused, and that is seen."""
+    (entry,) = await store_entries(store, [an_entry(user)])
+    send = store._client._send
+
+    async def twice(body: bytes) -> object:
+        await send(body)
+        return await send(body)
+
+    monkeypatch.setattr(store._client, "_send", twice)
+    (changed,) = await store.modify([entry], repeated)
+    assert (changed.repeat_count, changed.version) == (1, 2)
+    assert await store.entries([entry]) == {entry.id: changed}
