@@ -1,8 +1,8 @@
-"""A whole memorybus on real engines: nats-server, SQLite, qdrant-edge, MiniLM; free ports, temporary folders."""
+"""A whole memorybus on real engines: nats-server, SQLite or OpenSearch, qdrant-edge, MiniLM; temporary folders."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,8 @@ import pytest
 from services.cli.runtime import Running, running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
+from tests.servers.opensearch import server_url as opensearch_server
+from tests.stores.opensearch_openers import a_prefix
 
 
 @pytest.fixture(scope="session")
@@ -18,8 +20,27 @@ def model_cache() -> Path:
     return Settings().cache
 
 
+@pytest.fixture(params=["sqlite", "opensearch"])
+def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The settings that choose the text store; OpenSearch with indices that only this test has."""
+    if request.param == "sqlite":
+        yield {}
+        return
+    url, whence = opensearch_server()
+    if url is None:
+        pytest.skip(whence)
+    with a_prefix(url) as prefix:
+        yield {
+            "MEMORYBUS_TEXT_STORE": "opensearch",
+            "MEMORYBUS_OPENSEARCH_URL": url,
+            "MEMORYBUS_OPENSEARCH_PREFIX": prefix,
+        }
+
+
 @pytest.fixture
-def settings(tmp_path: Path, model_cache: Path) -> Settings:
+def settings(tmp_path: Path, model_cache: Path, engine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Settings:
+    for name, value in engine.items():
+        monkeypatch.setenv(name, value)
     return Settings(data=tmp_path / "data", cache=model_cache, nats_port=0, http_port=0, ner="none", log_level="error")
 
 

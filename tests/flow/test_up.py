@@ -50,14 +50,14 @@ async def test_what_was_stored_is_there_after_a_clean_stop_and_a_new_start(tmp_p
     assert (backlog.total, backlog.dead_letters) == (0, 0)
 
 
-async def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path) -> None:
+async def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, engine: dict[str, str]) -> None:
     acknowledged: list[str] = []
-    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
+    async with up_process(tmp_path, LIGHT, environment=engine) as up, memory_client(up.nats) as client:
         for turn in turns(150):
             await client.publish(turn)
             acknowledged.append(str(turn.turn_id))
         os.kill(up.pid, signal.SIGKILL)
-    async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
+    async with up_process(tmp_path, LIGHT, environment=engine) as up, memory_client(up.nats) as client:
         await client.publish_all(turns(50, start=150))
         await digested(client, turns=200)
         status = await client.status()
