@@ -14,6 +14,7 @@ from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
 from services.shared.stores.opensearch.client import Client, Version, Write
+from services.shared.stores.opensearch.recent import Recent
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, store_entries
 from tests.stores.opensearch_openers import open_at
 from tests.stores.test_text_store_settle import repeated
@@ -104,7 +105,7 @@ async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: s
     """Settle by a process that dies; whether it came to that."""
     client = CrashingClient(store._client._address, prefix=store._client.prefix).dies(write, when)
     try:
-        await OpenSearchTextStore(client).settle(verdicts_on(await history(store, user)))
+        await OpenSearchTextStore(client, Recent(0.0)).settle(verdicts_on(await history(store, user)))
     except Crash:
         return True
     finally:

@@ -8,6 +8,7 @@ than hits with a field for each thing. Sorted as words, digests are in the order
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,16 +24,23 @@ _LONGEST = 30_000
 _SESSION = 16
 """Digits of the session's hash: enough to tell the sessions of one user apart."""
 
+_SPOT = _SESSION + 1 + 15 + 1 + 14
+"""Characters of a head that say where an entry stands."""
+
 _BEFORE_ALL_TIME = 10**17
 """Added to times, so that none is negative. Microseconds."""
 
 
 def digests(id_: str, session: str, created_at: int, seq: int, words: Sequence[str]) -> list[str]:
     """The digests of an entry: its id, the hash of its session, microseconds, order stored, analysed words."""
-    when = f"{created_at + _BEFORE_ALL_TIME:015x} {seq:014x}"
-    head = f"{session[:_SESSION]} {when} {min(len(words), MOST):02d}"
+    head = f"{spot(session, created_at, seq)} {min(len(words), MOST):02d}"
     room = _LONGEST - len(f"{head}|  |{id_}".encode())
     return [f"{head}|{terms}|{id_}" for terms in _packed(words, room)]
+
+
+def spot(session: str, created_at: int, seq: int) -> str:
+    """What entries are sorted by: session, time, order stored."""
+    return f"{session[:_SESSION]} {created_at + _BEFORE_ALL_TIME:015x} {seq:014x}"
 
 
 def _packed(words: Sequence[str], room: int) -> Iterator[str]:
@@ -77,6 +85,19 @@ class Digests:
         """When it was said, in microseconds since 1970."""
         return int(self.heads[index].split(" ")[1], 16) - _BEFORE_ALL_TIME
 
+    def spot(self, place: int) -> str:
+        """Where the entry at a place stands."""
+        return self.heads[place][:_SPOT]
+
+    def around(self, spot: str, reach: int) -> dict[int, str]:
+        """Distance to id of the entries of its session before and after a spot; what stands there itself has none."""
+        session, middle = spot[:_SESSION], bisect_left(self.heads, spot)
+        after = middle + (middle < len(self.heads) and self.heads[middle].startswith(spot))
+        before = _same_session(self.heads[max(0, middle - reach) : middle][::-1], session)
+        later = _same_session(self.heads[after : after + reach], session)
+        found = {-distance: self.ids[middle - distance] for distance in range(1, before + 1)}
+        return found | {distance: self.ids[after + distance - 1] for distance in range(1, later + 1)}
+
     def having(self, term: str) -> tuple[NDArray[np.int64], list[int]]:
         """Which entries have a term, and how often each."""
         once, often = _places(self._terms, f" {term} "), _places(self._terms, f" {term}=")
@@ -100,6 +121,11 @@ def unpacked(passing: Sequence[str], others: Sequence[str]) -> Digests:
     if others:
         passes[owners[np.fromiter(map(frozenset(others).__contains__, words), np.bool_, len(words))]] = False
     return Digests(ids, heads, passes, "".join(terms), np.cumsum(sizes) - sizes, owners)
+
+
+def _same_session(heads: Sequence[str], session: str) -> int:
+    """How many of the heads, from the first on, are of this session."""
+    return next((n for n, head in enumerate(heads) if not head.startswith(session)), len(heads))
 
 
 def _places(text: str, wanted: str) -> list[int]:

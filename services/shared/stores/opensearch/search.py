@@ -20,6 +20,7 @@ from services.shared.stores.opensearch import queries, sessions
 from services.shared.stores.opensearch.client import Client, Json
 from services.shared.stores.opensearch.digest import Digests
 from services.shared.stores.opensearch.documents import ID, LENGTH, SESSION
+from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.sessions import Session
 
 
@@ -31,7 +32,9 @@ class _Statistics:
     mean_length: float
 
 
-async def search(client: Client, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:
+async def search(
+    client: Client, recent: Recent, scope: Scope, query: str, *, limit: int, filters: Filters
+) -> list[LexicalHit]:
     """The active entries of the scope that share words with the query, and neighbours of those; best first.
 
     Equal scores are ordered by time, the newest first, then by id.
@@ -44,6 +47,7 @@ async def search(client: Client, scope: Scope, query: str, *, limit: int, filter
     bodies = [_counting(scope, terms), *_choosing(scope, terms, filters, count)]
     counted, *chosen = await client.msearch("entries", bodies, routing=scope.user_id)
     found = await sessions.turns(client, scope, _sessions(chosen, count), filters)
+    recent.keep(scope, found)
     return _hits(found, terms, _statistics(counted), limit) if found.ids else []
 
 
@@ -93,7 +97,7 @@ def _statistics(answer: Json) -> _Statistics:
 def _sessions(chosen: list[Json], count: int) -> set[Session]:
     """The sessions to look at. When few entries pass the filters, those of all that do; when none does, none."""
     best, *passing = (answer["hits"]["hits"] for answer in chosen)
-    promising = _promising(best, count * 3 // 4)
+    promising = _promising(best, count // 2)
     if not passing:
         return promising
     (those,) = passing

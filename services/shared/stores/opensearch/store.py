@@ -43,6 +43,7 @@ from services.shared.stores.opensearch import (
 from services.shared.stores.opensearch.client import Address, Client, Reads
 from services.shared.stores.opensearch.entries import owners
 from services.shared.stores.opensearch.mappings import Layout
+from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.writing import Writer
 
 
@@ -53,8 +54,9 @@ class OpenSearchTextStore:
     refresh; pages, counts and the like refresh first.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, recent: Recent) -> None:
         self._client = client
+        self._recent = recent
         self._writer = Writer(client)
 
     @classmethod
@@ -67,13 +69,13 @@ class OpenSearchTextStore:
             UnusableIndexes: they were made by another version of this program, or are not its own.
             Unavailable: OpenSearch cannot be reached, or cannot make them, now.
         """
-        client = Client(address, prefix=prefix, reads=reads)
+        client, layout = Client(address, prefix=prefix, reads=reads), layout or Layout()
         try:
-            await indexes.ensure(client, layout or Layout())
+            await indexes.ensure(client, layout)
         except BaseException:
             await client.close()
             raise
-        return cls(client)
+        return cls(client, Recent(layout.refresh_seconds if reads == "refreshed" else 0.0))
 
     async def session_marks(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[SessionMark | None]:
         """For each conversation and moment, the latest logged turn at or before it."""
@@ -116,11 +118,11 @@ class OpenSearchTextStore:
 
     async def search(self, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:
         """The active entries of the scope that, or whose neighbours, share words with the query; best first."""
-        return await search.search(self._client, scope, query, limit=limit, filters=filters)
+        return await search.search(self._client, self._recent, scope, query, limit=limit, filters=filters)
 
     async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """The active entries around each known entry in its session: distance → id."""
-        return await sessions.neighbours(self._client, refs, reach=reach)
+        return await sessions.neighbours(self._client, self._recent, refs, reach=reach)
 
     async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[Key]:
         """What has lacked this since before a moment; the oldest first."""
