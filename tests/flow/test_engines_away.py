@@ -1,0 +1,167 @@
+"""OpenSearch or Qdrant stopped, killed, hanging, read-only: nothing is lost, and recovery needs no hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.turns import Turn
+from services.cli.runtime import Running, running
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+from tests.flow.checker import all_entries, check
+from tests.polling import digested, eventually
+from tests.servers import opensearch
+from tests.servers.opensearch import OpenSearchNode, opensearch_node
+from tests.servers.qdrant import StandIn, standin
+
+pytestmark = pytest.mark.timeout(300)
+AWAY = 6.0
+"""Seconds that an engine stays away: longer than the services try within one attempt."""
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenSearchNode]:
+    if lacking := opensearch.missing():
+        pytest.skip(f"no OpenSearch to stop: {lacking}")
+    with opensearch_node(tmp_path_factory.mktemp("node")) as started:
+        yield started
+
+
+@pytest.fixture
+def qdrant(tmp_path: Path) -> Iterator[StandIn]:
+    with standin(tmp_path / "qdrant") as started:
+        yield started
+
+
+@pytest.fixture
+async def memory(
+    node: OpenSearchNode, qdrant: StandIn, model_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Running]:
+    monkeypatch.setenv("MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS", "0.5")
+    settings = Settings(
+        data=tmp_path / "data",
+        cache=model_cache,
+        nats_port=0,
+        http_port=0,
+        ner="none",
+        log_level="error",
+        text_store="opensearch",
+        opensearch_url=node.url,
+        opensearch_prefix=f"away-{tmp_path.name[-8:].strip('_-').lower()}",
+        vector_store="qdrant",
+        qdrant_url=qdrant.url,
+    )
+    async with running(settings) as up:
+        yield up
+
+
+@pytest.fixture
+async def client(memory: Running) -> AsyncIterator[MemoryClient]:
+    async with memory_client(memory.nats) as connected:
+        yield connected
+
+
+def turns(count: int, start: int = 0) -> list[Turn]:
+    return [
+        Turn(user_id="ann", role="user", text=f"Number {n} is what I keep in the cellar.", turn_id=f"t{n}")
+        for n in range(start, start + count)
+    ]
+
+
+async def ask(client: MemoryClient) -> RetrieveReply:
+    return await client.retrieve(
+        RetrieveRequest(user_id="ann", query="what is in the cellar", min_score=0.0), patience=5
+    )
+
+
+async def problems(memory: Running) -> list[str]:
+    async with httpx.AsyncClient() as http:
+        answer = (await http.get(f"{memory.http}/readyz")).json()
+    return list(answer["problems"])
+
+
+async def all_is_well_again(client: MemoryClient, memory: Running, said: list[Turn]) -> None:
+    await digested(client, turns=len(said), within=90)
+    verdict = await check(client, said)
+    assert (verdict.lost, verdict.duplicated, verdict.without_vector) == (0, 0, 0)
+    assert (await eventually(lambda: ask(client), lambda reply: reply.degraded == (), within=30)).items
+    assert await eventually(lambda: problems(memory), lambda found: not found, within=30) == []
+
+
+@pytest.mark.parametrize("way", ["killed", "hanging"])
+async def test_while_opensearch_is_away_turns_wait_and_meaning_answers(
+    client: MemoryClient, memory: Running, node: OpenSearchNode, way: str
+) -> None:
+    before, meanwhile = turns(20), turns(40, start=20)
+    await client.publish_all(before)
+    await digested(client, turns=20)
+    await asyncio.to_thread(node.kill if way == "killed" else node.pause)
+    try:
+        await client.publish_all(meanwhile)
+        reply = await ask(client)
+        assert reply.degraded == ("lexical",)
+        assert "cellar" in reply.context
+        stuck = await eventually(lambda: problems(memory), bool, within=40)
+        assert any("ingest" in problem for problem in stuck)
+        await asyncio.sleep(AWAY)
+    finally:
+        await asyncio.to_thread(node.start if way == "killed" else node.resume)
+    await all_is_well_again(client, memory, before + meanwhile)
+
+
+async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
+    client: MemoryClient, memory: Running, node: OpenSearchNode
+) -> None:
+    before, meanwhile = turns(20), turns(20, start=20)
+    await client.publish_all(before)
+    await digested(client, turns=20)
+    block(node, read_only=True)
+    try:
+        await client.publish_all(meanwhile)
+        assert (await ask(client)).degraded == ()
+        stuck = await eventually(lambda: problems(memory), bool, within=40)
+        assert any("ingest" in problem for problem in stuck)
+    finally:
+        block(node, read_only=None)
+    await all_is_well_again(client, memory, before + meanwhile)
+
+
+@pytest.mark.parametrize("way", ["killed", "hanging"])
+async def test_while_qdrant_is_away_only_vectors_wait_and_words_answer(
+    client: MemoryClient, memory: Running, qdrant: StandIn, way: str
+) -> None:
+    before, meanwhile = turns(20), turns(20, start=20)
+    await client.publish_all(before)
+    await digested(client, turns=20)
+    qdrant.kill() if way == "killed" else qdrant.pause()
+    try:
+        await client.publish_all(meanwhile)
+        await eventually(lambda: logged(client), lambda count: count == 40, within=40)
+        reply = await eventually(lambda: ask(client), lambda found: found.total_count >= 40, within=20)
+        assert reply.degraded == ("semantic",)
+        stuck = await eventually(lambda: problems(memory), bool, within=60)
+        assert all("embed" in problem for problem in stuck)
+    finally:
+        await asyncio.to_thread(qdrant.start) if way == "killed" else qdrant.resume()
+    await all_is_well_again(client, memory, before + meanwhile)
+
+
+async def logged(client: MemoryClient) -> int:
+    """Turns that are remembered, found by listing them: the counts ask the vector store, too."""
+    return len(await all_entries(client, "ann"))
+
+
+def block(node: OpenSearchNode, *, read_only: bool | None) -> None:
+    """What a disk that runs full makes OpenSearch do to its indices."""
+    body = json.dumps({"index.blocks.read_only_allow_delete": read_only}).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{node.url}/away-*/_settings", data=body, headers=headers, method="PUT")
+    urllib.request.urlopen(request, timeout=30).close()
