@@ -66,7 +66,10 @@ class UserStatusRequest(Request):
 
 
 class StatusReply(Reply):
-    """Counts by stage. When nothing is pending, entries + merged + refused = turns and vectors = entries."""
+    """Counts by stage. When nothing is pending, entries + merged + refused = turns and vectors = entries.
+
+    `degraded` says "semantic" while the vector store does not answer; `vectors` is 0 then.
+    """
 
     turns: int
     entries: int
@@ -74,3 +77,4 @@ class StatusReply(Reply):
     refused: int
     vectors: int
     pending: int
+    degraded: tuple[str, ...] = ()

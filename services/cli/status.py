@@ -105,6 +105,8 @@ def _rows(counts: StatusReply, user: str | None) -> list[tuple[str, int, str]]:
 def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
     """What somebody should look at; counts can only be compared while nothing waits."""
     found = []
+    if counts.degraded:
+        found.append("The vector store does not answer: words are searched, vectors wait.")
     if backlog.dead_letters:
         found.append("There are dead letters: each carries its reason, on the subjects memory.v1.dead.<stage>.")
     if counts.pending or backlog.total:
@@ -112,6 +114,6 @@ def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
     settled = counts.entries + counts.merged + counts.refused
     if settled != counts.turns:
         found.append(f"{counts.turns:,} turns, but entries + merged + refused = {settled:,}.")
-    if counts.vectors not in (0, counts.entries):
+    if counts.vectors not in (0, counts.entries) and not counts.degraded:
         found.append(f"{counts.entries:,} entries, but {counts.vectors:,} vectors: try `memorybus reindex`.")
     return found

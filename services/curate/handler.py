@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE
-from contracts.ports import Key, Selection, Stuck, TextStore, TurnPublisher, VectorStore
+from contracts.ports import Key, Selection, Stuck, TextStore, TurnPublisher, Unavailable, VectorStore
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -21,6 +21,7 @@ from contracts.v1.turns import Turn, entry_id
 from services.shared.errors import Rejected
 
 _LOOK_EVERY = 0.005
+_COUNTING = 1.0
 NOTES = "notes"
 
 
@@ -123,6 +124,7 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
 async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore | None, enriches: bool) -> StatusReply:
     """Count what is stored, for one user or for all. What this profile never does is not pending."""
     counts = await store.counts(user_id)
+    found, degraded = await _vectors(vectors, user_id)
     unenriched = counts.unenriched if enriches else 0
     unembedded = counts.unembedded if vectors is not None else 0
     return StatusReply(
@@ -130,9 +132,19 @@ async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore 
         entries=counts.entries,
         merged=counts.merged,
         refused=counts.refused,
-        vectors=await vectors.count(user_id) if vectors is not None else 0,
+        vectors=found,
         pending=counts.undecided + unenriched + unembedded,
+        degraded=degraded,
     )
+
+
+async def _vectors(vectors: VectorStore | None, user_id: str | None) -> tuple[int, tuple[str, ...]]:
+    """How many there are. Who asks wants to know what is wrong: a store that is away is named, and no error."""
+    try:
+        async with asyncio.timeout(_COUNTING):
+            return (await vectors.count(user_id) if vectors is not None else 0), ()
+    except (Unavailable, TimeoutError):
+        return 0, ("semantic",)
 
 
 _AT_ONCE = 128

@@ -89,3 +89,9 @@ async def test_one_user_is_counted_alone_and_the_bus_as_a_whole() -> None:
     memory.turns = [Turn(user_id=user, role="user", text=text) for user, text in (("a", "x"), ("a", "x"), ("b", "y"))]
     assert await counted(memory, "a") == (a_status(turns=2, entries=1, merged=1, vectors=1), Backlog({"embed": 4}, 0))
     assert (await counted(memory, None))[0].turns == 3
+
+
+def test_a_vector_store_that_is_away_is_named_and_no_vectors_are_missed() -> None:
+    text = shown(DONE.model_copy(update={"vectors": 0, "degraded": ("semantic",)}), IDLE)
+    assert "vector store does not answer" in text
+    assert "reindex" not in text
