@@ -15,9 +15,13 @@ from services.cli.export import lines, write_archive
 from services.cli.import_ import read_archive
 from services.cli.sending import bars
 from services.shared.stores.sqlite import SqliteTextStore
+from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.builders import NOON, a_proposal, a_turn, an_entry, entry_of, log_proposals, minutes
+from tests.stores.opensearch_openers import a_store
 
 USERS = ("ann", "bob", "übel\x1f/…")
+
+pytestmark = pytest.mark.timeout(300)  # the first to ask for OpenSearch starts it
 
 
 def repeated(entry: Entry) -> Entry:
@@ -50,11 +54,19 @@ async def source(tmp_path: Path) -> AsyncIterator[TextStore]:
     await store.close()
 
 
-@pytest.fixture
-async def target(tmp_path: Path) -> AsyncIterator[TextStore]:
-    store = await SqliteTextStore.open(tmp_path / "target.sqlite3", synchronous="normal")
-    yield store
-    await store.close()
+@pytest.fixture(params=["sqlite", "opensearch"])
+async def target(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TextStore]:
+    """An empty memory, on either engine."""
+    if request.param == "sqlite":
+        store = await SqliteTextStore.open(tmp_path / "target.sqlite3", synchronous="normal")
+        yield store
+        await store.close()
+        return
+    url, whence = opensearch_server()
+    if url is None:
+        pytest.skip(whence)
+    async with a_store(url) as opened:
+        yield opened
 
 
 async def exported(store: TextStore, path: Path, user: str | None = None) -> list[bytes]:
