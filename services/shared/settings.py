@@ -52,9 +52,11 @@ class Settings(BaseSettings):
         default="always", description="always: on disk before it is acknowledged; interval: faster, power cuts may lose"
     )
 
-    text_store: Literal["sqlite", "opensearch"] = Field(default="sqlite", description="system of record")
+    text_store: Literal["sqlite", "opensearch"] = Field(
+        default="sqlite", description="system of record: sqlite in the data folder, or opensearch"
+    )
     vector_store: Literal["edge", "qdrant", "none"] = Field(
-        default="edge", description="vectors; none: search by words only"
+        default="edge", description="vectors: edge in the data folder, or qdrant; none: search by words only"
     )
 
     opensearch_url: str = Field(
