@@ -12,12 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from services.cli.common import DataOption, NatsOption, fail, nats_url, out, run, settings_from
-from services.shared import provisioning
-from services.shared.access import Access, without_password
-from services.shared.bus import connect
-from services.shared.declarations import Change
-from services.shared.permissions import authorization, users
-from services.shared.provisioning import ProvisioningError
+from services.shared.bus import provisioning
+from services.shared.bus.access import Access, without_password
+from services.shared.bus.connection import connect
+from services.shared.bus.declarations import Change
+from services.shared.bus.permissions import authorization, users
+from services.shared.bus.provisioning import ProvisioningError
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n

@@ -14,11 +14,11 @@ from services.enrich.app import build as build_enrich
 from services.gateway.app import build as build_gateway
 from services.ingest.app import build as build_ingest
 from services.retrieve.app import build as build_retrieve
-from services.shared.access import without_password
 from services.shared.app import Builder, Host
+from services.shared.bus.access import without_password
+from services.shared.bus.server import NatsServer
 from services.shared.http import HttpServer, listen
 from services.shared.instance import FolderLock, Instance
-from services.shared.nats_server import NatsServer
 from services.shared.settings import Settings
 
 SERVICES: dict[str, Builder] = {

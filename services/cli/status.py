@@ -12,7 +12,7 @@ from rich.table import Table
 
 from contracts.v1.commands import StatusReply
 from services.cli.common import DataOption, NatsOption, nats_url, out, run
-from services.shared.access import without_password
+from services.shared.bus.access import without_password
 from services.shared.client import Backlog, memory_client
 
 EPILOG = """Examples:\n

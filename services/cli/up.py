@@ -17,10 +17,10 @@ from contracts.ports import Unavailable, UnusableStore
 from services.cli.common import fail, out, settings_from
 from services.cli.runtime import SERVICES, Running, running
 from services.shared.app import IdentityMismatch, MissingExtra
+from services.shared.bus.provisioning import ProvisioningError
+from services.shared.bus.server import BusNotStarted
 from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse
-from services.shared.nats_server import BusNotStarted
-from services.shared.provisioning import ProvisioningError
 from services.shared.settings import Settings
 from services.shared.telemetry import configure_logging
 

@@ -26,7 +26,7 @@ from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, Entry
 from services.curate import handler
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
-from services.shared.requests import Answering
+from services.shared.bus.requests import Answering
 
 _STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
     (subjects.DEDUPE, "undecided", EntryProposed),

@@ -14,7 +14,7 @@ from contracts.v1.entries import EntryAccepted, EntryProposed, EntryRefused, Ent
 from services.dedupe.handler import judge_proposals
 from services.dedupe.settings import DedupeSettings
 from services.shared.app import Host, Service
-from services.shared.worker import Stage, read_json
+from services.shared.bus.worker import Stage, read_json
 
 
 async def build(host: Host) -> Service:

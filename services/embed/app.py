@@ -12,7 +12,7 @@ from contracts.v1.entries import EntryEmbedded, EntryEnriched
 from services.embed.handler import embed_entries
 from services.embed.settings import EmbedSettings
 from services.shared.app import Host, Service
-from services.shared.worker import Stage, read_json
+from services.shared.bus.worker import Stage, read_json
 
 
 async def build(host: Host) -> Service:

@@ -12,7 +12,7 @@ from contracts.v1.entries import EntryAccepted, EntryEnriched
 from services.enrich.handler import enrich_entries
 from services.enrich.settings import EnrichSettings
 from services.shared.app import Host, Service
-from services.shared.worker import Stage, read_json
+from services.shared.bus.worker import Stage, read_json
 
 
 async def build(host: Host) -> Service:

@@ -23,9 +23,9 @@ from contracts.v1.turns import Turn
 from services.ingest.handler import Incoming, log_turns, read_turn
 from services.ingest.settings import IngestSettings
 from services.shared.app import Host, Service
-from services.shared.bus import Bus
-from services.shared.sharing import Sharing
-from services.shared.worker import Stage, Worker
+from services.shared.bus.connection import Bus
+from services.shared.bus.sharing import Sharing
+from services.shared.bus.worker import Stage, Worker
 
 _SWEEP_SECONDS = 60.0
 

@@ -11,7 +11,7 @@ from services.retrieve.handler import Retriever
 from services.retrieve.recorder import ScoreRecorder
 from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, Service
-from services.shared.requests import Answering
+from services.shared.bus.requests import Answering
 
 
 async def build(host: Host) -> Service:

@@ -14,20 +14,20 @@ from faststream.asgi import AsgiFastStream
 from nats.aio.client import Client
 
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
-from services.shared.access import NOBODY, Access
 from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
-from services.shared.bus import Bus, connect
+from services.shared.bus.access import NOBODY, Access
+from services.shared.bus.connection import Bus, connect
+from services.shared.bus.provisioning import provision
+from services.shared.bus.requests import Answering, Responder
+from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.health import Route, health_routes
-from services.shared.provisioning import provision
-from services.shared.requests import Answering, Responder
 from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
 from services.shared.tasks import end
 from services.shared.tokens import Cl100kCounter
-from services.shared.worker import Stage, Worker
 
 log = logging.getLogger(__name__)
 

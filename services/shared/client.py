@@ -31,8 +31,8 @@ from contracts.v1.commands import (
 )
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
-from services.shared.access import Access
-from services.shared.bus import Bus, connect
+from services.shared.bus.access import Access
+from services.shared.bus.connection import Bus, connect
 from services.shared.settings import Settings
 
 R = TypeVar("R", bound=Reply)

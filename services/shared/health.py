@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from services.shared.worker import Worker
+from services.shared.bus.worker import Worker
 
 _ROUND_TRIP = 2.0
 _NO_PROGRESS = 60.0

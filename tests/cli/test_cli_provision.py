@@ -15,8 +15,8 @@ from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from services.cli import provision as command
-from services.shared.declarations import Change, FieldChange
-from services.shared.permissions import authorization, users
+from services.shared.bus.declarations import Change, FieldChange
+from services.shared.bus.permissions import authorization, users
 from tests.servers.nats_cluster import ServerProcess, nats_server
 
 

@@ -16,10 +16,10 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.ports import Unavailable
-from services.shared.access import NOBODY, Access, servers_of, without_password
-from services.shared.bus import connect
+from services.shared.bus.access import NOBODY, Access, servers_of, without_password
+from services.shared.bus.connection import connect
+from services.shared.bus.server import free_port
 from services.shared.client import memory_client
-from services.shared.nats_server import free_port
 from services.shared.settings import Settings
 from tests.servers.nats_cluster import nats_server
 

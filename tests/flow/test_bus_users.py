@@ -13,10 +13,10 @@ from contracts.flow import FLOW
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.runtime import running
-from services.shared.access import Access
+from services.shared.bus.access import Access
+from services.shared.bus.permissions import ASSISTANT, PROVISION, authorization, users
+from services.shared.bus.provisioning import provision
 from services.shared.client import MemoryClient, memory_client
-from services.shared.permissions import ASSISTANT, PROVISION, authorization, users
-from services.shared.provisioning import provision
 from services.shared.settings import Settings
 from tests.polling import digested, eventually
 from tests.servers.nats_cluster import ServerProcess, nats_server

@@ -19,6 +19,7 @@ from tests.polling import digested
 from tests.servers import opensearch
 from tests.servers.cluster import Cluster, cluster
 from tests.servers.workers import WORKERS
+from tests.stores.opensearch_openers import a_prefix
 
 PUBLISHERS = 10
 TURNS = 600
@@ -33,9 +34,10 @@ async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     if url is None:
         pytest.skip(where)
     monkeypatch.setenv("MEMORYBUS_OPENSEARCH_URL", url)
-    settings = {"MEMORYBUS_OPENSEARCH_PREFIX": f"t{tmp_path.name[-20:].lower()}", "MEMORYBUS_NER": "none"}
-    async with cluster(tmp_path, settings=settings) as started:
-        yield started
+    with a_prefix(url) as prefix:
+        settings = {"MEMORYBUS_OPENSEARCH_PREFIX": prefix, "MEMORYBUS_NER": "none"}
+        async with cluster(tmp_path, settings=settings) as started:
+            yield started
 
 
 def turns() -> list[Turn]:

@@ -7,6 +7,7 @@ import json
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -55,7 +56,7 @@ async def memory(
         log_level="error",
         text_store="opensearch",
         opensearch_url=node.url,
-        opensearch_prefix=f"away-{tmp_path.name[-8:].strip('_-').lower()}",
+        opensearch_prefix=f"away-{uuid4().hex[:12]}",
         vector_store="qdrant",
         qdrant_url=qdrant.url,
     )

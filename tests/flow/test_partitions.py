@@ -18,16 +18,16 @@ from contracts import subjects
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn
-from services.shared.bus import Bus, connect
+from services.shared.bus.connection import Bus, connect
+from services.shared.bus.declarations import declared_consumer
+from services.shared.bus.jetstream import JetStream
+from services.shared.bus.provisioning import ProvisioningError, provision
+from services.shared.bus.pull import PullConsumer
+from services.shared.bus.sharing import Sharing, fair_share
+from services.shared.bus.worker import Stage, Worker, read_json
 from services.shared.client import MemoryClient
-from services.shared.declarations import declared_consumer
-from services.shared.jetstream import JetStream
-from services.shared.provisioning import ProvisioningError, provision
-from services.shared.pull import PullConsumer
 from services.shared.settings import Settings
-from services.shared.sharing import Sharing, fair_share
 from services.shared.tasks import end
-from services.shared.worker import Stage, Worker, read_json
 from tests.polling import eventually
 from tests.servers.nats_cluster import ServerProcess, nats_server
 

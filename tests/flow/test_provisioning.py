@@ -11,9 +11,9 @@ from nats.js import JetStreamContext
 from nats.js.api import StorageType, StreamConfig
 
 from contracts import subjects
-from services.shared.bus import connect
-from services.shared.jetstream import JetStream
-from services.shared.provisioning import ProvisioningError, plan, provision
+from services.shared.bus.connection import connect
+from services.shared.bus.jetstream import JetStream
+from services.shared.bus.provisioning import ProvisioningError, plan, provision
 from services.shared.settings import Settings
 from tests.servers.nats_cluster import nats_server
 

@@ -14,9 +14,9 @@ import pytest
 
 from contracts.v1.turns import Turn
 from services.cli.bench.process import up_process
+from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
 from services.shared.instance import find_instance
-from services.shared.nats_server import NatsServer
 from tests.polling import digested, eventually
 
 LIGHT = ("--embedder", "none", "--ner", "none")

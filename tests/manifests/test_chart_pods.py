@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from services.cli.runtime import SERVICES
-from services.shared.bus import PUBLISH_TIMEOUT
+from services.shared.bus.connection import PUBLISH_TIMEOUT
+from services.shared.bus.requests import Responder
+from services.shared.bus.worker import Worker
 from services.shared.health import health_routes
 from services.shared.http import HttpServer, listen
-from services.shared.requests import Responder
-from services.shared.worker import Worker
 from tests.manifests.chart import CASES, Refused, containers, environment, manifests, objects, of_kind, pods
 
 _PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}

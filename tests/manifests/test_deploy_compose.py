@@ -16,12 +16,13 @@ import yaml
 from compose_spec import PyCompose
 
 from services.cli.runtime import SERVICES
-from services.shared import http, nats_server
+from services.shared import http
 from services.shared.annotators import child
-from services.shared.permissions import users
-from services.shared.requests import Responder
+from services.shared.bus import server as nats_server
+from services.shared.bus.permissions import users
+from services.shared.bus.requests import Responder
+from services.shared.bus.worker import Worker
 from services.shared.settings import Settings
-from services.shared.worker import Worker
 from tests.manifests import deploy
 
 NAMES = sorted(deploy.services())

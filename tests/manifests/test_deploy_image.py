@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from services.shared.bus.server import free_port
 from services.shared.embedders.minilm import MiniLmEmbedder
 from services.shared.embedders.minilm_model import PRECISIONS
-from services.shared.nats_server import free_port
 from tests.manifests import deploy
 
 

@@ -22,8 +22,8 @@ from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
 
 from contracts import subjects
-from services.shared.nats_server import find_executable, free_port
-from services.shared.permissions import authorization, users
+from services.shared.bus.permissions import authorization, users
+from services.shared.bus.server import find_executable, free_port
 from tests.manifests import deploy
 from tests.polling import eventually
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from services.shared.bus import connect
-from services.shared.nats_server import die_with_parent, find_executable, free_port
+from services.shared.bus.connection import connect
+from services.shared.bus.server import die_with_parent, find_executable, free_port
 
 _PATIENCE = 20.0
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from services.shared.nats_server import die_with_parent
+from services.shared.bus.server import die_with_parent
 
 WORKERS = ("ingest", "dedupe", "enrich", "embed", "retrieve", "curate")
 _READY = 120.0

@@ -6,7 +6,7 @@ import pytest
 
 from contracts import subjects
 from contracts.flow import FLOW
-from services.shared.permissions import ASSISTANT, PROVISION, User, authorization, users
+from services.shared.bus.permissions import ASSISTANT, PROVISION, User, authorization, users
 
 USERS = {user.name: user for user in users()}
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import subjects
-from services.shared.declarations import declared_consumer, declared_stream, difference, partitions_in
+from services.shared.bus.declarations import declared_consumer, declared_stream, difference, partitions_in
 from services.shared.settings import Settings
 
 PARTS = st.integers(1, 256)

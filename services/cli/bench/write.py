@@ -24,10 +24,10 @@ from services.cli.bench.texts import Talk
 from services.cli.common import out, run
 from services.shared.annotators import open_annotator
 from services.shared.app import open_embedder_of
-from services.shared.bus import connect
+from services.shared.bus.connection import connect
+from services.shared.bus.provisioning import provision
+from services.shared.bus.server import NatsServer
 from services.shared.client import MemoryClient, memory_client
-from services.shared.nats_server import NatsServer
-from services.shared.provisioning import provision
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n

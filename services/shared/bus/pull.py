@@ -23,8 +23,8 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from contracts.subjects import Consumer
-from services.shared.declarations import PIN_SECONDS
-from services.shared.failures import backoff
+from services.shared.bus.declarations import PIN_SECONDS
+from services.shared.bus.failures import backoff
 
 log = logging.getLogger(__name__)
 

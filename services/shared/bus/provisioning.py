@@ -13,9 +13,9 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError, ServiceUnavailableError
 
 from contracts import subjects
-from services.shared.access import without_password
-from services.shared.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
-from services.shared.jetstream import JetStream, Json
+from services.shared.bus.access import without_password
+from services.shared.bus.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
+from services.shared.bus.jetstream import JetStream, Json
 from services.shared.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from typing import Any
 
 from nats.errors import Error as NatsError
 
-from services.shared.bus import Bus
-from services.shared.worker import Worker
+from services.shared.bus.connection import Bus
+from services.shared.bus.worker import Worker
 
 log = logging.getLogger(__name__)
 

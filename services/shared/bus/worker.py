@@ -19,10 +19,10 @@ from contracts.ports import Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
-from services.shared.bus import Bus
-from services.shared.declarations import ACK_WAIT
-from services.shared.failures import MAX_ATTEMPTS, attempts_of, backoff, dead_letter, is_permanent, reason_of
-from services.shared.pull import PullConsumer
+from services.shared.bus.connection import Bus
+from services.shared.bus.declarations import ACK_WAIT
+from services.shared.bus.failures import MAX_ATTEMPTS, attempts_of, backoff, dead_letter, is_permanent, reason_of
+from services.shared.bus.pull import PullConsumer
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from contracts.ports import Unavailable
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared import telemetry
-from services.shared.access import NOBODY, Access, servers_of, without_password
+from services.shared.bus.access import NOBODY, Access, servers_of, without_password
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ import sysconfig
 from contextlib import suppress
 from pathlib import Path
 
-from services.shared.failures import backoff
+from services.shared.bus.failures import backoff
 from services.shared.settings import SyncMode
 from services.shared.tasks import end
 
