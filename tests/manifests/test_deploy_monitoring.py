@@ -65,7 +65,7 @@ def test_an_expression_about_a_metric_that_does_not_exist_would_be_found() -> No
 
 
 def test_stages_and_outcomes_in_expressions_are_ones_that_the_code_counts() -> None:
-    sources = "".join(path.read_text() for path in (deploy.ROOT / "services" / "shared").glob("*.py"))
+    sources = "".join(path.read_text() for path in (deploy.ROOT / "services" / "shared").rglob("*.py"))
     for expression in expressions():
         for label, values in MATCHER.findall(expression):
             for value in values.split("|"):
