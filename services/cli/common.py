@@ -13,7 +13,8 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
-from contracts.ports import Unavailable
+from contracts.ports import Unavailable, UnusableStore
+from services.shared.app import MissingExtra
 from services.shared.client import RequestFailed
 from services.shared.instance import NotRunning, find_instance
 from services.shared.settings import Settings
@@ -56,7 +57,7 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     logging.basicConfig(level=logging.ERROR)
     try:
         return asyncio.run(work)
-    except (NotRunning, Unavailable, RequestFailed) as error:
+    except (NotRunning, Unavailable, UnusableStore, MissingExtra, RequestFailed) as error:
         fail(str(error))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from contracts.ports import UnusableStore
-from services.cli.common import err, fail, out, run, settings_from
+from services.cli.common import err, out, run, settings_from
 from services.cli.sending import bars
+from services.shared.app import need
 from services.shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,14 +37,12 @@ def migrate(
     The embedded text store needs none of this: it brings itself up to date when it is opened.
     """
     settings = settings_from(text_store="opensearch", opensearch_url=opensearch_url)
-    try:
-        steps = run(_migrate(settings, only_plan=only_plan, drop_old=drop_old))
-    except UnusableStore as error:
-        fail(str(error))
+    steps = run(_migrate(settings, only_plan=only_plan, drop_old=drop_old))
     _show(steps, only_plan=only_plan, drop_old=drop_old)
 
 
 async def _migrate(settings: Settings, *, only_plan: bool, drop_old: bool) -> Sequence[Step]:
+    need("opensearchpy")
     from services.shared.stores.opensearch import migration
     from services.shared.stores.opensearch.client import Address, Client
     from services.shared.stores.opensearch.mappings import Layout

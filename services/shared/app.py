@@ -190,7 +190,7 @@ async def open_opensearch(settings: Settings) -> TextStore:
         UnusableStore: the indices are those of another version or program.
         Unavailable: OpenSearch cannot be reached now.
     """
-    _need("opensearchpy")
+    need("opensearchpy")
     from services.shared.stores import opensearch
 
     address, layout = opensearch.Address.of(settings), opensearch.Layout.of(settings)
@@ -204,7 +204,7 @@ async def open_qdrant(settings: Settings, identity: EmbeddingIdentity) -> Vector
         MissingExtra: its client library is not installed.
         UnusableStore: the server holds something else under the names that are needed.
     """
-    _need("qdrant_client")
+    need("qdrant_client")
     from services.shared.stores import qdrant
 
     key = settings.qdrant_api_key
@@ -222,7 +222,12 @@ async def open_qdrant(settings: Settings, identity: EmbeddingIdentity) -> Vector
     )
 
 
-def _need(module: str) -> None:
+def need(module: str) -> None:
+    """Make sure that a client library of the cluster is installed.
+
+    Raises:
+        MissingExtra: it is not.
+    """
     if find_spec(module) is None:
         raise MissingExtra(
             f"the client library {module} is not installed: `scripts/setup cluster`, or install memorybus[cluster]"
