@@ -31,6 +31,12 @@ def test_scripts_that_are_named_exist(name: str) -> None:
     assert (ROOT / name).exists()
 
 
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", README))))
+def test_tests_that_are_named_exist(name: str) -> None:
+    path, _, test = name.partition("::")
+    assert f"def {test}(" in (ROOT / path).read_text() if test else (ROOT / path).exists()
+
+
 @pytest.mark.parametrize("step", FLOW, ids=lambda step: step.service)
 def test_every_service_explains_itself(step: object) -> None:
     service = getattr(step, "service")  # noqa: B009 - parametrized over the flow table
