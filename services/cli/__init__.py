@@ -20,12 +20,13 @@ app = typer.Typer(
 
 def _register() -> None:
     """The commands are imported when the program starts, not when the package is."""
-    from services.cli import ask, bench, demo, export, import_, migrate, provision, publish, reindex, status, up
+    from services.cli import ask, bench, dead, demo, export, import_, migrate, provision, publish, reindex, status, up
 
     for module in (up, publish, ask, status, demo, reindex, export, import_, migrate, provision):
         name = module.__name__.rpartition(".")[2]
         app.command(name.rstrip("_"), epilog=module.EPILOG)(getattr(module, name))
     app.add_typer(bench.app, name="bench")
+    app.add_typer(dead.app, name="dead")
 
 
 def main() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, repeat
 
 from contracts.ports import Accepted, Merged, Probe, Scope, Settled, TextStore, Verdict
 from contracts.v1.entries import (
@@ -25,23 +29,37 @@ from services.shared.core.salience import detect_type, importance, repeat_boost,
 from services.shared.core.similarity import same_statement, statement
 from services.shared.core.text import normalize
 
-_ROUNDS = 3
+log = logging.getLogger(__name__)
+
+_PATIENCE = 40.0
+"""Seconds for which proposals are judged again: longer than a store takes to give up on a replica that died while it
+accepted the same statement. What is undecided even then is left to curate to resume."""
+
+_PAUSES = (0.0, 0.0, 0.1, 0.2, 0.5, 1.0)
+"""Seconds before each further round; the last one repeats."""
 
 
 async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) -> list[EntryEvent]:
     """Settle every proposal of the events, and tell what became of it: also of those settled by an earlier delivery."""
     refs = {ref.id: ref for event in events for ref in event.entries}
     settled = await store.outcomes(list(refs.values()))
-    for _ in range(_ROUNDS):  # what a decision rested on may change between looking and settling: then judge again
-        still_open = [ref for ref in refs.values() if ref.id not in settled]
-        if not still_open:
+    deadline, pauses = time.monotonic() + _PATIENCE, chain(_PAUSES, repeat(_PAUSES[-1]))
+    while left := [ref for ref in refs.values() if ref.id not in settled]:
+        proposals = await store.undecided(left)
+        if not proposals:  # decided by another delivery meanwhile, or never logged
+            settled |= await store.outcomes(left)
             break
-        settled |= {result.proposal_id: result for result in await _settle(still_open, store)}
+        settled |= {result.proposal_id: result for result in await _settle(proposals, store)}
+        if all(proposal.id in settled for proposal in proposals):
+            continue
+        if time.monotonic() > deadline:
+            log.warning("left_undecided", extra={"proposals": len(left)})
+            break
+        await asyncio.sleep(next(pauses))  # what a decision rested on changed between looking and settling
     return tell(refs.values(), settled)
 
 
-async def _settle(refs: Sequence[EntryRef], store: TextStore) -> list[Settled]:
-    proposals = await store.undecided(refs)
+async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Settled]:
     candidates = [candidate_entry(proposal) for proposal in proposals]
     similar = await store.similar([probe_of(entry) for entry in candidates])
     now = datetime.now(UTC)
@@ -126,7 +144,7 @@ def find_canonical(candidate: Entry, similar: Iterable[Entry]) -> Entry | None:
     """The entry that already says the same: an exact repeat before a near one, the oldest first."""
     ranked = sorted(similar, key=lambda e: (e.exact_hash != candidate.exact_hash, e.created_at, e.id))
     for entry in ranked:
-        if entry.exact_hash == candidate.exact_hash or same_statement(entry.text, candidate.text):
+        if same_statement(entry.text, candidate.text):
             return entry
     return None
 

@@ -241,5 +241,13 @@ def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None) -> Can
 
 def filters_of(request: RetrieveRequest, now: datetime) -> Filters:
     """What the request filters by."""
-    since = now - timedelta(days=request.recency_days) if request.recency_days is not None else None
+    since = _days_before(now, request.recency_days) if request.recency_days is not None else None
     return Filters(types=request.types, tags=request.tags, theme=request.theme, since=since)
+
+
+def _days_before(now: datetime, days: float) -> datetime | None:
+    """The moment so many days ago; None when that is before all time, and nothing is older."""
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import UTC, datetime
 from typing import Any
@@ -145,6 +146,19 @@ async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighb
     assert letter["attempts"] == 1
     assert letter["stage"] == "ingest"
     assert (await client.status()).turns == 2
+
+
+async def test_a_message_too_large_to_be_kept_whole_is_set_aside_in_part(client: MemoryClient) -> None:
+    body = b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 1_000_000 + b'"}'
+    await publish_raw(client, "ann", body)
+    await client.publish(a_turn("After the large one.", turn_id="t2"))
+    await digested(client, turns=1)
+    (letter,) = await eventually(lambda: dead_letters(client), lambda letters: len(letters) == 1)
+    kept = base64.b64decode(letter["body"])
+    assert letter["cut"] is True
+    assert "65536 are allowed" in letter["reason"]
+    assert body.startswith(kept)
+    assert len(kept) > 500_000
 
 
 async def test_create_answers_with_the_entry_and_it_can_be_shown_and_listed(client: MemoryClient) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from services.cli.bench import engines, retrieve, write
+from services.cli.bench import duplicates, engines, retrieve, write
 
 app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True)
 app.command(epilog=write.EPILOG)(write.write)
 app.command(epilog=retrieve.EPILOG)(retrieve.retrieve)
 app.command(epilog=engines.EPILOG)(engines.engines)
+app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)

@@ -10,10 +10,12 @@ from contextlib import suppress
 from typing import Any
 
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
+from nats.errors import MaxPayloadError
 from nats.js import JetStreamContext
 from nats.js.errors import APIError, NoStreamResponseError
-from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_random_exponential
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
 
 from contracts import subjects
 from contracts.ports import Unavailable
@@ -54,7 +56,7 @@ async def connect(url: str, *, name: str, access: Access = NOBODY, patience: flo
         Unavailable: nobody answers there within `patience` seconds, or the bus does not let us in.
     """
     servers, options = servers_of(url), access.options()
-    kind = _EncryptedClient if access.wants_tls else Client
+    kind = _EncryptedClient if access.wants_tls else _SturdyClient
     try:
         async with asyncio.timeout(patience):
             await _knock(kind, servers, options)
@@ -67,7 +69,29 @@ class _NotEncrypted(NatsError):
     """The server offers no TLS."""
 
 
-class _EncryptedClient(Client):
+class _SturdyClient(Client):
+    """Reads on whatever bytes others publish; the client itself would stop reading for good at some of them."""
+
+    async def _process_headers(self, headers: bytes) -> dict[str, str] | None:
+        try:
+            found: dict[str, str] | None = await super()._process_headers(headers)
+        except (IndexError, ValueError):
+            return None
+        return found
+
+    def _build_message(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: dict[str, str] | None
+    ) -> Msg:
+        message: Msg = super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
+        return message
+
+
+def _readable(name: bytes) -> bytes:
+    """The same where it is UTF-8; else its odd bytes written out."""
+    return name.decode("utf-8", "backslashreplace").encode()
+
+
+class _EncryptedClient(_SturdyClient):
     """Says who we are only on an encrypted connection; the client itself would also tell a server that offers none."""
 
     def _connect_command(self) -> bytes:
@@ -126,6 +150,11 @@ async def _quiet(_: Exception) -> None:
     """Keep the client from printing what is raised anyway."""
 
 
+def _has_unknown_outcome(error: BaseException) -> bool:
+    """Whether the message may or may not be there; one that is too large for the bus never is."""
+    return isinstance(error, _UNKNOWN_OUTCOME) and not isinstance(error, MaxPayloadError)
+
+
 class Bus:
     """Publishes until the bus acknowledges; an unknown outcome is tried again with the same message id."""
 
@@ -147,7 +176,7 @@ class Bus:
             raise Unavailable(f"the bus did not acknowledge {subject}: {error!r}") from error
 
     @retry(
-        retry=retry_if_exception_type(_UNKNOWN_OUTCOME),
+        retry=retry_if_exception(_has_unknown_outcome),
         wait=wait_random_exponential(multiplier=0.1, max=3),
         stop=stop_after_delay(30),
         reraise=True,

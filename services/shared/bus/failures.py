@@ -19,6 +19,7 @@ from services.shared.errors import Poison, in_words
 
 MAX_ATTEMPTS = 5
 _LONGEST_REASON = 2000
+_ENVELOPE = 1024  # bytes around a letter: its message id, and the words of the protocol
 
 
 def is_permanent(error: Exception) -> bool:
@@ -44,9 +45,11 @@ def attempts_of(msg: Msg) -> int:
     return int(msg.metadata.num_delivered or 1)
 
 
-def dead_letter(msg: Msg, stage: str, error: Exception) -> DeadLetter:
-    """The message with where it came from and why it was set aside."""
-    return DeadLetter(
+def dead_letter(msg: Msg, stage: str, error: Exception, *, room: int) -> DeadLetter:
+    """The message with where it came from and why it was set aside, in at most `room` bytes."""
+    headers = dict(msg.headers or {})
+    kept = headers if len(str(headers)) <= room // 8 else {}
+    letter = DeadLetter(
         subject=msg.subject,
         stream=msg.metadata.stream,
         sequence=msg.metadata.sequence.stream,
@@ -54,7 +57,11 @@ def dead_letter(msg: Msg, stage: str, error: Exception) -> DeadLetter:
         reason=reason_of(error),
         permanent=is_permanent(error),
         attempts=attempts_of(msg),
-        body=base64.b64encode(msg.data).decode(),
-        headers=dict(msg.headers or {}),
+        body="",
+        headers=kept,
         died_at=datetime.now(UTC),
     )
+    left = room - len(letter.model_dump_json().encode()) - _ENVELOPE
+    body = msg.data[: max(0, left) // 4 * 3]  # base64 takes four bytes for three
+    cut = len(body) < len(msg.data) or kept != headers
+    return letter.model_copy(update={"body": base64.b64encode(body).decode(), "cut": cut})

@@ -145,7 +145,8 @@ class PullConsumer:
         if status is None:
             self._asked = max(0, self._asked - 1)
             self._refusals = 0
-            self._pin = (msg.headers or {}).get(_PIN_HEADER, self._pin)
+            if self._consumer.group:  # elsewhere a publisher may have written that header
+                self._pin = (msg.headers or {}).get(_PIN_HEADER, self._pin)
             self._waiting.append(msg)
             self._arrived.set()
         elif status == _HEARTBEAT_STATUS:
@@ -161,4 +162,5 @@ class PullConsumer:
             self._refusals = 0
         else:  # no such consumer, no leader, too many requests: asking again at once would be refused at once
             self._refusals += 1
+            self._pin = None
         self._arrived.set()

@@ -188,7 +188,7 @@ class Worker(Generic[M]):
         await msg.nak(delay=backoff(attempts))
 
     async def _bury(self, msg: Msg, error: Exception) -> None:
-        letter = dead_letter(msg, self.stage.name, error)
+        letter = dead_letter(msg, self.stage.name, error, room=self._bus.client.max_payload)
         letter = letter.model_copy(update={"subject": subjects.published_as(letter.subject)})
         message_id = f"dead:{letter.stream}:{letter.sequence}:{self.stage.name}"
         body = letter.model_dump_json().encode()

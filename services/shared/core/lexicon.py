@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from functools import lru_cache
-from itertools import chain
+from services.shared.core.spelling import NUMBER_WORDS
 
 
 def _words(text: str) -> frozenset[str]:
@@ -14,12 +11,6 @@ def _words(text: str) -> frozenset[str]:
 
 NEGATIONS = _words("not no never none nobody nothing nowhere neither nor without hardly barely scarcely ain't")
 
-NUMBER_WORDS = {
-    word: str(value)
-    for value, word in enumerate(
-        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-    )
-}
 NUMERIC = _words(
     "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty"
     " ninety hundred hundreds thousand thousands million millions billion billions dozen dozens half quarter third"
@@ -56,12 +47,32 @@ ARTICLES = _words("a an the")
 INTENSIFIERS = _words("really very just actually basically please")
 LINKING = _words("am is are was were be been feel feels felt look looks looked")
 NOT_AFTER_SO = _words("that far much many long")
-INTERJECTIONS = _words("oh well hey um uh umm uhh hm hmm ah")
+INTERJECTIONS = _words(
+    "oh so well hey hi hello um uh umm uhh hm hmm ah aha ok okay alright yeah yep yup yes also anyway anyhow honestly"
+    " frankly btw tbh fyi"
+)
+OPENING_PHRASES = tuple(
+    tuple(phrase.split())
+    for phrase in ("by the way", "to be honest", "to be fair", "to tell the truth", "in fact", "as a matter of fact")
+)
+"""What may open a text before it comes to its subject. "You know" and "I mean" do not: they may be the statement."""
+
 SUBJECTS = _words("i you he she it we they there this the a an my your his her its our their")
+AUXILIARIES = _words("am is are was were do does did have has had can could will would shall should may might must")
+PERSONS = _words("i you he she we they")
+ASKING_ONLY_PERSONS = _words("do did have had was were")
+"""Verbs that ask before a person only: "did the laundry" leaves out who did it."""
+
+QUESTION_WORDS = _words("what who where when why how which whose")
 SAYING = _words(
     "think thinks thought know knows knew say says said believe believes believed hope hopes hoped feel feels felt"
     " guess mean means meant remember remembers remembered sure glad heard hear noticed told"
 )
+NOT_BEFORE_PLEASE = MODALS | NEGATIONS | _words("i you he she we they to and or as")
+TELLING = _words("tell tells told remind reminds reminded promise promised warn warned")
+TOLD = _words("me you him her us them")
+"""Between a word of telling and a "that" that may be left out: "she told me that …"."""
+
 LETTERED = _words(
     "plan vitamin type class grade group hepatitis option section team exhibit side category block building level tier"
     " series model appendix schedule column row point letter influenza an"
@@ -82,71 +93,3 @@ SWAPPED_BUT_WORDS = _words(
     " saliva salvia martian martina"
 )
 """Words that become another word when two neighbouring letters change places: never a typing error."""
-
-_CONTRACTIONS = {
-    "won't": ("will", "not"),
-    "can't": ("can", "not"),
-    "cannot": ("can", "not"),
-    "shan't": ("shall", "not"),
-    "ain't": ("ain't",),
-    "let's": ("let", "us"),
-    "i'm": ("i", "am"),
-}
-_WITHOUT_APOSTROPHE = _words(
-    "im ive dont doesnt didnt isnt arent wasnt werent havent hasnt hadnt wouldnt couldnt shouldnt youre theyre youve"
-    " theyve"
-)
-_ENDINGS = {"n't": "not", "'re": "are", "'ll": "will", "'ve": "have"}  # 'd is had or would, and stays as it is
-_TAKES_IS = _words("it that there here what who where how when why he she")
-
-_BRITISH = {
-    "centre": "center", "centres": "centers", "theatre": "theater", "theatres": "theaters", "metre": "meter",
-    "metres": "meters", "kilometre": "kilometer", "kilometres": "kilometers", "litre": "liter", "litres": "liters",
-    "fibre": "fiber", "analyse": "analyze", "analysed": "analyzed",
-    "programme": "program", "programmes": "programs", "jewellery": "jewelry", "aluminium": "aluminum",
-}  # fmt: skip
-_LONGEST_CACHED = 64  # hostile lengths stay out of the cache
-_OUR = re.compile(
-    r"^(colo|flavo|favo|hono|labo|neighbo|humo|behavio|harbo|rumo|vapo|armo|savo|endeavo|odo|glamo|splendo|vigo)u(?=r)"
-)
-_ISE = re.compile(
-    r"^(organ|real|recogn|apolog|memor|priorit|custom|optim|minim|maxim|summar|categor|final|emphas|critic|special"
-    r"|standard|synchron|visual|util|normal|initial|social|author|character)is(?=(?:e|ed|es|ing|ation|ations)$)"
-)
-_DOUBLE_L = re.compile(
-    r"^(travel|cancel|label|model|signal|fuel|level|counsel|marvel|quarrel|dial)l(?=(?:ed|ing|er|ers)$)"
-)
-
-
-def plain_words(tokens: Sequence[str]) -> list[str]:
-    """Tokens of a normalized text in full words: contractions spelled out, American spelling, small numbers in digits.
-
-    The inflection stays: "I worked there" and "I work there" say different things.
-    """
-    spelled = _plain_words if max(map(len, tokens), default=0) <= _LONGEST_CACHED else _plain_words_of_any_length
-    return list(chain.from_iterable(map(spelled, tokens)))
-
-
-def _plain_words_of_any_length(token: str) -> tuple[str, ...]:
-    return _plain_words(token) if len(token) <= _LONGEST_CACHED else (token,)
-
-
-@lru_cache(maxsize=1 << 14)
-def _plain_words(token: str) -> tuple[str, ...]:
-    if token in _WITHOUT_APOSTROPHE:
-        token = re.sub(r"(?=m$|ve$|re$|t$)", "'", token, count=1)
-    if token in _CONTRACTIONS:
-        return _CONTRACTIONS[token]
-    stem, ending = token[:-3], token[-3:]
-    if stem and ending in _ENDINGS:
-        return (stem, _ENDINGS[ending])
-    if token.endswith("'s") and token[:-2] in _TAKES_IS:
-        return (token[:-2], "is")
-    return (NUMBER_WORDS.get(token) or _american(token),)
-
-
-def _american(word: str) -> str:
-    if not word.isascii() or not word.isalpha():
-        return word
-    word = _BRITISH.get(word, word)
-    return _DOUBLE_L.sub(r"\1", _ISE.sub(r"\1iz", _OUR.sub(r"\1", word)))

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 
 from services.shared.core import lexicon
 from services.shared.core.fingerprint import LONG, jaccard
+from services.shared.core.spelling import plain_words
 from services.shared.core.text import fold, normalize, separate, without_urls
 
 Agreement: TypeAlias = Literal["equal", "light_words", "typing_error"]
@@ -40,9 +41,10 @@ class Difference:
 def same_statement(a: str, b: str) -> bool:
     """Whether two raw texts of the same speaker state the same, so that the second is a repeat of the first.
 
-    Texts with equal normal forms always do. Otherwise only articles, fillers ("really", "well, …"), contractions,
-    British or American spelling and small numbers in words may differ; in texts of 40 words and more also
-    a typing error. Texts that differ in a number, date, name, negation or any other word never do. Symmetric.
+    Texts with equal normal forms do, unless one asks and the other states. Otherwise only articles, fillers ("really",
+    "well, …"), contractions, British or American spelling and numbers in words may differ; in texts of 40 words and
+    more also a typing error. Texts that differ in a number, date, name, negation or any other word never do. Nor do
+    the same facts in other words: they are two memories. Symmetric.
     """
     return _judge(a, b).reason is not None
 
@@ -64,15 +66,32 @@ class _Judged:
 
 def _judge(a: str, b: str) -> _Judged:
     normal_a, normal_b = normalize(a), normalize(b)
-    if normal_a == normal_b:
+    alike = _ask_alike(a, b, normal_a, normal_b)
+    if normal_a == normal_b and alike:
         return _Judged("equal")
     words_a, words_b = statement(normal_a), statement(normal_b)
-    if _questions(a) == _questions(b):
-        if words_a == words_b:
-            return _Judged("light_words")
-        if _differ_by_typing(words_a, words_b, a, b) and jaccard(normal_a, normal_b) >= LIKE:
-            return _Judged("typing_error")
+    if alike and words_a == words_b:
+        return _Judged("light_words")
+    if alike and _differ_by_typing(words_a, words_b, a, b) and jaccard(normal_a, normal_b) >= LIKE:
+        return _Judged("typing_error")
     return _Judged(None, words_a, words_b)
+
+
+def _ask_alike(a: str, b: str, normal_a: str, normal_b: str) -> bool:
+    """Whether both texts ask, or both state. A mark may be missing where the word order asks: "is he here"."""
+    marks_a, marks_b = _questions(a), _questions(b)
+    if marks_a == marks_b:
+        return True
+    return {marks_a, marks_b} == {0, 1} and _opens_asking(normal_a) and _opens_asking(normal_b)
+
+
+def _opens_asking(normal: str) -> bool:
+    first, second = (*plain_words(normal.split(" ")[:3]), "", "")[:2]
+    if first in lexicon.ASKING_ONLY_PERSONS:
+        return second in lexicon.PERSONS
+    if first in lexicon.QUESTION_WORDS:
+        return second in lexicon.AUXILIARIES
+    return first in lexicon.AUXILIARIES and second in lexicon.SUBJECTS
 
 
 def _questions(text: str) -> int:
@@ -81,21 +100,36 @@ def _questions(text: str) -> int:
 
 def statement(normal: str) -> list[str]:
     """The words of a normalized text that make its statement: spelled out, without those that may be left out."""
-    words = lexicon.plain_words(normal.split(" "))
-    opening = _opening(words)
-    return [word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i, opening)]
+    words = plain_words(normal.split(" "))
+    words = words[_opening(words) : -1 if _ends_in_please(words) else None]
+    return [word for i, word in enumerate(words) if word not in _MAYBE_LIGHT or not _is_light(words, i)]
 
 
 def _opening(words: Sequence[str]) -> int:
-    """How many interjections the text opens with before it comes to its subject."""
-    first = next((i for i, word in enumerate(words) if word not in lexicon.INTERJECTIONS), len(words))
-    return first if first < len(words) and words[first] in lexicon.SUBJECTS else 0
+    """How many words the text opens with before it comes to its subject: interjections and the like."""
+    first = 0
+    while step := _filler(words, first):
+        first += step
+    return first if first < len(words) - 1 and words[first] in lexicon.SUBJECTS else 0
 
 
-_MAYBE_LIGHT = lexicon.ARTICLES | lexicon.INTENSIFIERS | lexicon.INTERJECTIONS | {"so", "that"}
+def _ends_in_please(words: Sequence[str]) -> bool:
+    """Whether the last word is a mere courtesy: not so in "we aim to please" and "as you please"."""
+    return len(words) > 2 and words[-1] == "please" and words[-2] not in lexicon.NOT_BEFORE_PLEASE
 
 
-def _is_light(words: Sequence[str], i: int, opening: int) -> bool:
+def _filler(words: Sequence[str], start: int) -> int:
+    """The length of the interjection or opening phrase that stands here, 0 if there is none."""
+    if start < len(words) and words[start] in lexicon.INTERJECTIONS:
+        return 1
+    phrases = lexicon.OPENING_PHRASES
+    return next((len(phrase) for phrase in phrases if tuple(words[start : start + len(phrase)]) == phrase), 0)
+
+
+_MAYBE_LIGHT = lexicon.ARTICLES | lexicon.INTENSIFIERS | {"so", "that"}
+
+
+def _is_light(words: Sequence[str], i: int) -> bool:
     """Whether word `i` can go. The last word cannot: "I think so", "vitamin A", "I live in OH"."""
     if i == len(words) - 1:
         return False
@@ -103,12 +137,22 @@ def _is_light(words: Sequence[str], i: int, opening: int) -> bool:
     if word in lexicon.ARTICLES:
         return _is_article(word, before, after)
     if word in lexicon.INTENSIFIERS:
-        return before not in lexicon.NEGATIONS and before not in lexicon.ARTICLES
+        return before not in lexicon.NEGATIONS and (before not in lexicon.ARTICLES or _is_degree(before, word))
     if word == "so":
-        return after in lexicon.SUBJECTS if i == 0 else before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO
-    if word == "that":
-        return before in lexicon.SAYING and after in lexicon.SUBJECTS
-    return i < opening
+        return before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO
+    return after in lexicon.SUBJECTS and _is_saying(words[:i][-2:])
+
+
+def _is_degree(before: str, word: str) -> bool:
+    """Whether this is "a very good …": unlike "the very man" and "a just cause"."""
+    return before == "a" and word in ("really", "very")
+
+
+def _is_saying(words: Sequence[str]) -> bool:
+    """Whether the words end in a verb that a "that" may follow or not: "I think", "she told me"."""
+    if not words:
+        return False
+    return words[-1] in lexicon.SAYING or (words[0] in lexicon.TELLING and words[-1] in lexicon.TOLD)
 
 
 def _is_article(word: str, before: str, after: str) -> bool:

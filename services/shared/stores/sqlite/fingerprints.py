@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from zlib import crc32
 
+from contracts.v1.entries import Entry
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
 
 _MOST_PER_KEY = 32
@@ -30,12 +31,14 @@ def holders(connection: sqlite3.Connection, voice: int, keys: Iterable[int]) -> 
 
 
 def alike(connection: sqlite3.Connection, scope: int, voice: int, keys: Iterable[str]) -> set[str]:
-    """The ids of the entries of this voice that have one of the keys."""
-    numbers = {number for found in holders(connection, voice, keys_of(keys)).values() for number in found}
+    """The ids of the entries of this voice that have one of the keys. The table holds hashes of keys, which collide."""
+    wanted = frozenset(keys)
+    numbers = {number for found in holders(connection, voice, keys_of(wanted)).values() for number in found}
     found: set[str] = set()
     for chunk in chunks(scope << NUMBER_BITS | number for number in numbers):
-        rows = connection.execute(f"SELECT id FROM entries WHERE doc IN ({marks(chunk)})", chunk)
-        found |= {id_ for (id_,) in rows}
+        rows = connection.execute(f"SELECT body FROM entries WHERE doc IN ({marks(chunk)})", chunk)
+        entries = (Entry.model_validate_json(body) for (body,) in rows)
+        found |= {entry.id for entry in entries if not wanted.isdisjoint(entry.fingerprint_keys)}
     return found
 
 

@@ -1,0 +1,172 @@
+"""`memorybus bench duplicates`: how well repeats are told from what only looks like them, on labelled pairs."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias, get_args
+
+import typer
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as validated
+from rich.markup import escape
+from rich.table import Table
+
+from services.cli.common import fail, out
+from services.shared.core.fingerprint import fingerprint, hamming
+from services.shared.core.similarity import compare, same_statement, statement
+from services.shared.core.text import normalize
+
+EPILOG = """Examples:\n
+  memorybus bench duplicates tests/quality/near_duplicates.tsv\n
+  memorybus bench duplicates tests/quality/near_duplicates.tsv --wrong
+"""
+Label: TypeAlias = Literal["repeated", "conflicting", "reworded", "unrelated"]
+Rule: TypeAlias = Callable[[str, str], bool]
+
+SIMHASH_BITS = 3
+
+
+@validated(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
+class Pair:
+    """Two texts of one speaker, how they relate, and in what they differ."""
+
+    label: Label
+    kind: str = Field(min_length=1)
+    a: str = Field(min_length=1)
+    b: str = Field(min_length=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What a rule made of labelled pairs: which it merged though it must not, and which repeats it missed."""
+
+    merged: int
+    wrong: tuple[Pair, ...]
+    missed: tuple[Pair, ...]
+
+    @property
+    def precision(self) -> float:
+        """The share of merged pairs that are repeats; 1 if none was merged."""
+        return 1 - len(self.wrong) / self.merged if self.merged else 1.0
+
+    @property
+    def recall(self) -> float:
+        """The share of repeats that were merged; 1 if there are none."""
+        found = self.merged - len(self.wrong)
+        return found / (found + len(self.missed)) if found or self.missed else 1.0
+
+    def wrongly(self, label: Label) -> int:
+        """How many pairs with this label were merged."""
+        return sum(pair.label == label for pair in self.wrong)
+
+
+def exactly(a: str, b: str) -> bool:
+    """Whether two texts have the same normal form."""
+    return normalize(a) == normalize(b)
+
+
+def simhash_alike(a: str, b: str) -> bool:
+    """Whether the SimHashes of two texts differ in at most three bits, the usual bound for web pages."""
+    prints = [fingerprint(normal, statement(normal)) for normal in (normalize(a), normalize(b))]
+    return hamming(prints[0].simhash, prints[1].simhash) <= SIMHASH_BITS
+
+
+RULES: dict[str, Rule] = {
+    "memorybus": same_statement,
+    f"SimHash ≤ {SIMHASH_BITS} alone": simhash_alike,
+    "exact, normalized, alone": exactly,
+}
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """The pairs of a tab-separated file with the columns label, kind, a and b.
+
+    Raises:
+        ValueError: the file is no such table, or has no pairs; the text says where and what to do.
+        OSError: the file cannot be read.
+    """
+    csv.field_size_limit(min(sys.maxsize, 1 << 20))
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE, restkey="beyond")
+        pairs = [_pair(row, rows.line_num) for row in rows]
+    if not pairs:
+        raise ValueError("no pairs: the first line names the columns label, kind, a and b, each other line is a pair")
+    return pairs
+
+
+_PAIR = TypeAdapter(Pair)
+
+
+def _pair(row: Mapping[str, object], line: int) -> Pair:
+    try:
+        return _PAIR.validate_python(row)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(
+            f"line {line}, {where}: {first['msg']}; a line is label, kind, a and b with tabs between them, and the"
+            f" label is one of {', '.join(get_args(Label))}"
+        ) from error
+
+
+def judged(pairs: Sequence[Pair], rule: Rule) -> Quality:
+    """What a rule makes of the pairs."""
+    merged = [pair for pair in pairs if rule(pair.a, pair.b)]
+    wrong = tuple(pair for pair in merged if pair.label != "repeated")
+    kept = set(merged)
+    missed = tuple(pair for pair in pairs if pair.label == "repeated" and pair not in kept)
+    return Quality(len(merged), wrong, missed)
+
+
+def duplicates(
+    file: Annotated[Path, typer.Argument(help="Pairs: label, kind, a and b, with tabs between them.")],
+    wrong: Annotated[bool, typer.Option("--wrong", help="Also show each pair that memorybus gets wrong.")] = False,
+) -> None:
+    """Judge labelled pairs of texts: which are repeats that memory keeps once?"""
+    try:
+        pairs = read_pairs(file)
+    except (ValueError, OSError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        fail(f"{file}: {reason}")
+    qualities = {name: judged(pairs, rule) for name, rule in RULES.items()}
+    out.print(_summary(pairs, qualities))
+    ours = qualities["memorybus"]
+    out.print(_kinds(pairs, ours))
+    if wrong:
+        _show((*ours.wrong, *ours.missed))
+
+
+def _summary(pairs: Sequence[Pair], qualities: dict[str, Quality]) -> Table:
+    counts = Counter(pair.label for pair in pairs)
+    told = ", ".join(f"{counts[label]} {label}" for label in get_args(Label))
+    table = Table(title=f"{len(pairs)} pairs: {told}")
+    table.add_column("rule")
+    for column in ("precision", "recall", "merged: conflicting", "reworded", "unrelated"):
+        table.add_column(column, justify="right")
+    for name, found in qualities.items():
+        merged = (str(found.wrongly(label)) for label in ("conflicting", "reworded", "unrelated"))
+        table.add_row(name, f"{found.precision:.3f}", f"{found.recall:.3f}", *merged)
+    return table
+
+
+def _kinds(pairs: Sequence[Pair], found: Quality) -> Table:
+    table = Table(title="repeats by what differs")
+    table.add_column("kind")
+    table.add_column("pairs", justify="right")
+    table.add_column("found", justify="right")
+    counts = Counter(pair.kind for pair in pairs if pair.label == "repeated")
+    missed = Counter(pair.kind for pair in found.missed)
+    for kind, count in counts.items():
+        table.add_row(escape(kind), str(count), str(count - missed[kind]))
+    return table
+
+
+def _show(pairs: Sequence[Pair]) -> None:
+    for pair in pairs:
+        why = compare(pair.a, pair.b).reason
+        out.print(f"[bold]{pair.label}[/bold], judged {why}:", f"  {escape(pair.a)}", f"  {escape(pair.b)}", sep="\n")

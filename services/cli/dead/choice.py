@@ -1,0 +1,102 @@
+"""Which dead letters a command is about: filters shared by all, and the connection to read them by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contracts import subjects
+from services.cli.common import err, nats_url
+from services.cli.sending import bars
+from services.shared.bus.letters import Letters, Wanted
+from services.shared.client import memory_client
+
+_AGO = re.compile(r"(\d{1,9})([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def a_stage(given: str) -> str:
+    """The name of a stage.
+
+    Raises:
+        BadParameter: there is no such stage.
+    """
+    known = [consumer.service for consumer in subjects.CONSUMERS]
+    if given not in known:
+        raise typer.BadParameter(f"there is no stage {given!r}: {', '.join(known)}")
+    return given
+
+
+def a_moment(given: str) -> datetime:
+    """A point in time: so long ago, or a date with or without a time, in UTC where it names no zone.
+
+    Raises:
+        BadParameter: it is neither.
+    """
+    try:
+        if ago := _AGO.fullmatch(given):
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        moment = datetime.fromisoformat(given)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"{given!r} is no time: write 30m, 2h, 7d or 2026-02-01T22:00") from None
+
+
+StageOption = Annotated[
+    str | None,
+    typer.Option("--stage", parser=a_stage, metavar="STAGE", help="Set aside by this stage.", show_default=False),
+]
+WhoseOption = Annotated[
+    str | None, typer.Option("--user", "-u", help="About this user's memory.", show_default=False, metavar="USER")
+]
+SinceOption = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since", parser=a_moment, metavar="WHEN", help="Set aside since: 30m, 2h, 7d ago, or a date (UTC).",
+        show_default=False,
+    ),
+]  # fmt: skip
+ReasonOption = Annotated[
+    str | None, typer.Option("--reason", help="With this text in the reason.", show_default=False, metavar="TEXT")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The options that say which bus is meant."""
+
+    data: Path | None
+    nats: str | None
+
+
+@asynccontextmanager
+async def letters_at(where: Where) -> AsyncIterator[Letters]:
+    """The dead letters of the bus there.
+
+    Raises:
+        NotRunning, Unavailable: no bus is found, or none answers.
+    """
+    async with memory_client(nats_url(where.data, where.nats), name="memorybus-dead") as client:
+        yield Letters(client.bus.js)
+
+
+async def numbers_of(letters: Letters, wanted: Wanted) -> list[int]:
+    """The numbers of the letters that are wanted, oldest first: turns go again in the order in which they came."""
+    if wanted == Wanted():
+        return (await letters.numbers())[::-1]
+    with bars(err) as progress:
+        task = progress.add_task("looking", total=None, note="")
+        found = [
+            kept.number
+            async for kept in letters.newest_first(
+                wanted, looked=lambda done, total: progress.update(task, completed=done, total=total)
+            )
+        ]
+    return found[::-1]

@@ -1,0 +1,122 @@
+"""How dead letters are shown. They hold what strangers wrote: nothing in them may reach the terminal as a command."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from services.shared.bus.letters import Kept
+
+_USERS_SHOWN = 3
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """The text with everything that is not printable written out, but for the characters to `keep`."""
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def as_text(body: bytes) -> str | None:
+    """The body where it is text."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def summary(kept: Kept) -> dict[str, Any]:
+    """A letter in one line of JSON."""
+    return {
+        "number": kept.number,
+        "kept_at": kept.kept_at.isoformat(),
+        "stage": kept.stage,
+        "users": kept.users,
+        "reason": kept.reason,
+        "attempts": kept.letter.attempts if kept.letter else None,
+        "readable": kept.letter is not None,
+    }
+
+
+def everything(kept: Kept) -> dict[str, Any]:
+    """All that is known of a letter; `body` is the original in base64, `text` the same where it is text."""
+    if kept.letter is None:
+        return {**summary(kept), "raw": base64.b64encode(kept.raw).decode(), "text": as_text(kept.raw)}
+    letter = kept.letter
+    return {
+        **letter.model_dump(mode="json"),
+        **summary(kept),
+        "trace_id": letter.trace_id,
+        "text": as_text(kept.body),
+    }
+
+
+def show_list(letters: Sequence[Kept], console: Console, *, more: bool, narrowed: bool) -> None:
+    """Letters as a table; `narrowed`: a filter may have left others out."""
+    if not letters:
+        console.print("No dead letters match." if narrowed else "No dead letters.", highlight=False)
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("number", justify="right", no_wrap=True)
+    table.add_column("when (UTC)", no_wrap=True)
+    for column in ("stage", "user", "reason"):
+        table.add_column(column, overflow="fold")
+    table.add_column("attempts", justify="right")
+    for kept in letters:
+        attempts = f"{kept.letter.attempts:,}" if kept.letter else "?"
+        cells = (f"{kept.number}", _when(kept.kept_at), kept.stage, _users(kept.users), kept.reason, attempts)
+        table.add_row(*(Text(visible(cell)) for cell in cells))
+    console.print(table)
+    if more:
+        console.print("There are more: --limit shows them, --stage, --user, --since and --reason narrow them down.")
+
+
+def show_letter(kept: Kept, console: Console) -> None:
+    """All that is known of a letter, then its body."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in _facts(kept):
+        table.add_row(name, Text(visible(value)))
+    console.print(table)
+    body = kept.body if kept.letter else kept.raw
+    text = as_text(body)
+    console.print(f"\n{len(body):,} bytes{' of text' if text is not None else ', no text: in base64'}", style="dim")
+    shown = visible(text, keep="\n") if text is not None else base64.b64encode(body).decode()
+    console.print(Text(shown), soft_wrap=True)
+
+
+def _facts(kept: Kept) -> list[tuple[str, str]]:
+    facts = [
+        ("number", f"{kept.number}"),
+        ("kept at", f"{_when(kept.kept_at)} UTC"),
+        ("stage", kept.stage),
+        ("reason", kept.reason),
+    ]
+    if kept.letter is None:
+        return facts
+    letter = kept.letter
+    return [
+        *facts,
+        ("will it heal", "no, as it is" if letter.permanent else "perhaps"),
+        ("attempts", f"{letter.attempts}"),
+        ("died at", f"{_when(letter.died_at)} UTC"),
+        ("user", ", ".join(kept.users) or "not said"),
+        ("subject", letter.subject),
+        ("origin", f"{letter.stream}, message {letter.sequence}"),
+        ("trace", letter.trace_id or "none"),
+        *((f"header {visible(name)}", value) for name, value in letter.headers.items()),
+    ]
+
+
+def _when(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}"
+
+
+def _users(users: Sequence[str]) -> str:
+    more = len(users) - _USERS_SHOWN
+    return ", ".join(users[:_USERS_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,269 @@
+"""Dead letters: read what could not be digested, say it again where it came from, or let it go."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from nats.errors import BadHeaderError, MaxPayloadError
+from nats.errors import Error as NatsError
+from nats.js import JetStreamContext
+from nats.js.api import RawStreamMsg
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from contracts import subjects
+from contracts.ports import Unavailable
+from contracts.v1.dead import DeadLetter
+from services.shared.errors import in_words
+
+_STREAM = subjects.DEAD_STREAM.name
+_TIMEOUT = 5.0
+_READ_TOGETHER = 64
+_NO_SUCH_STREAM = 10059
+_TURN_SUBJECT = re.compile(re.escape(subjects.TURNS) + r"\.[^\s.*>\x00-\x20\x7f]+")
+_EVENT_SUBJECTS = frozenset(one.subject for one in subjects.CONSUMERS if one.stream == subjects.EVENTS_STREAM.name)
+_OF_THE_BUS = "nats-"  # headers that tell the bus what to do: it would obey those of the first time once more
+
+
+class NoSuchLetter(Exception):
+    """No letter has this number, or it was retried, dropped, or too old."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"there is no dead letter {number}: `memorybus dead list` shows those that are there")
+
+
+class NotRetryable(Exception):
+    """This letter cannot be said again, and is kept; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A message of the stream of dead letters. `problem` says why it cannot be read, in place of letter and body."""
+
+    number: int
+    kept_at: datetime
+    subject: str
+    raw: bytes
+    letter: DeadLetter | None = None
+    body: bytes = b""
+    problem: str = ""
+
+    @property
+    def stage(self) -> str:
+        """Who set it aside: the subject says so, which the bus lets only that service publish on."""
+        return self.subject.removeprefix(f"{subjects.DEAD}.")
+
+    @property
+    def reason(self) -> str:
+        """Why it was set aside."""
+        return self.letter.reason if self.letter else f"unreadable: {self.problem}"
+
+    @property
+    def users(self) -> tuple[str, ...]:
+        """Whose memory it is about, as far as subject or body say so; each once."""
+        if self.letter is None:
+            return ()
+        return tuple(dict.fromkeys((*_user_in_subject(self.letter.subject), *_users_in_body(self.body))))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which letters are meant; what is None does not matter. `reason` is a part of it, in whatever case."""
+
+    stage: str | None = None
+    user: str | None = None
+    since: datetime | None = None
+    reason: str | None = None
+
+    def includes(self, kept: Kept) -> bool:
+        """Whether this letter is one of them."""
+        return (
+            (self.stage is None or kept.stage == self.stage)
+            and not self.is_before(kept)
+            and (self.reason is None or self.reason.casefold() in kept.reason.casefold())
+            and (self.user is None or self.user in kept.users)
+        )
+
+    def is_before(self, kept: Kept) -> bool:
+        """Whether this letter is too old, and with it all that were set aside earlier."""
+        return self.since is not None and kept.kept_at < self.since
+
+
+class Letters:
+    """The dead letters of a bus. Every method raises `Unavailable` when the bus does not answer for them."""
+
+    def __init__(self, js: JetStreamContext) -> None:
+        self._js = js
+
+    async def numbers(self) -> list[int]:
+        """The numbers of all letters, newest first."""
+        request = json.dumps({"deleted_details": True}).encode()
+        with _asking():  # the client has no public way to ask for the gaps
+            state = (await self._js._api_request(f"$JS.API.STREAM.INFO.{_STREAM}", request, timeout=_TIMEOUT))["state"]
+        gone = frozenset(state.get("deleted") or ())
+        first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
+        return [number for number in range(state["last_seq"], first - 1, -1) if number not in gone]
+
+    async def get(self, number: int) -> Kept:
+        """One letter.
+
+        Raises:
+            NoSuchLetter: it is not there.
+        """
+        with _asking():
+            try:
+                return opened(await self._js.get_msg(_STREAM, number))
+            except NotFoundError as error:
+                if error.err_code == _NO_SUCH_STREAM:
+                    raise
+                raise NoSuchLetter(number) from None
+
+    async def newest_first(
+        self, wanted: Wanted, *, looked: Callable[[int, int], None] = lambda done, total: None
+    ) -> AsyncIterator[Kept]:
+        """The letters that are wanted; `looked` is told how many of how many have been looked at."""
+        numbers = await self.numbers()
+        for start in range(0, len(numbers), _READ_TOGETHER):
+            some = await self._some(numbers[start : start + _READ_TOGETHER])
+            for kept in filter(wanted.includes, some):
+                yield kept
+            looked(min(start + _READ_TOGETHER, len(numbers)), len(numbers))
+            if some and all(map(wanted.is_before, some)):
+                return
+
+    async def retry(self, number: int) -> None:
+        """Say the original once more where it was published; the letter goes when the bus has promised to keep it.
+
+        The message id is the letter's own, so that two who retry the same letter at once say it once.
+
+        Raises:
+            NoSuchLetter: it is not there.
+            NotRetryable: it cannot be read, or would not reach a stage.
+        """
+        kept = await self.get(number)
+        subject, stream = destination(kept)
+        await self._say(subject, kept.body, stream=stream, headers=headers_again(kept))
+        with suppress(NoSuchLetter):
+            await self.drop(number)
+
+    async def drop(self, number: int) -> None:
+        """Remove a letter for good.
+
+        Raises:
+            NoSuchLetter: it is not there.
+        """
+        with _asking():
+            try:
+                await self._js.delete_msg(_STREAM, number)
+            except ServiceUnavailableError:
+                raise
+            except APIError:
+                await self.get(number)  # one server and a cluster refuse differently to remove what is gone
+                raise
+
+    async def _some(self, numbers: Sequence[int]) -> list[Kept]:
+        found = await asyncio.gather(*map(self._get_if_there, numbers))
+        return [kept for kept in found if kept is not None]
+
+    async def _get_if_there(self, number: int) -> Kept | None:
+        try:
+            return await self.get(number)
+        except NoSuchLetter:
+            return None
+
+    async def _say(self, subject: str, body: bytes, *, stream: str, headers: dict[str, str]) -> None:
+        with _asking():
+            try:
+                await self._js.publish(subject, body, timeout=_TIMEOUT, stream=stream, headers=headers)
+            except (BadHeaderError, MaxPayloadError) as error:
+                raise NotRetryable(f"the bus does not take it as it is: {error}") from error
+
+
+def opened(message: RawStreamMsg) -> Kept:
+    """A message of the stream of dead letters, whatever is in it."""
+    assert message.seq is not None
+    assert message.subject is not None
+    assert message.time is not None
+    number, kept_at, subject, raw = message.seq, message.time, message.subject, message.data or b""
+    try:
+        letter = DeadLetter.model_validate_json(raw)
+        return Kept(number, kept_at, subject, raw, letter, base64.b64decode(letter.body, validate=True))
+    except ValidationError as error:
+        return Kept(number, kept_at, subject, raw, problem=in_words(error))
+    except (binascii.Error, ValueError):
+        return Kept(number, kept_at, subject, raw, problem="its body is not base64")
+
+
+def destination(kept: Kept) -> tuple[str, str]:
+    """The subject that the original is said on again, and the stream that must take it.
+
+    Raises:
+        NotRetryable: the letter cannot be read, or no stage reads that subject.
+    """
+    if kept.letter is None:
+        raise NotRetryable(f"it cannot be read ({kept.problem})")
+    if kept.letter.cut:
+        raise NotRetryable("it was too large to be kept whole")
+    subject = subjects.published_as(kept.letter.subject)
+    if _TURN_SUBJECT.fullmatch(subject):
+        return subject, subjects.TURNS_STREAM.name
+    if subject in _EVENT_SUBJECTS:
+        return subject, subjects.EVENTS_STREAM.name
+    raise NotRetryable(f"it came on {subject!r}, which no stage reads")
+
+
+def headers_again(kept: Kept) -> dict[str, str]:
+    """The original headers without those meant for the bus, and with a message id that only this letter has."""
+    assert kept.letter is not None
+    letter = kept.letter
+    own = {name: value for name, value in letter.headers.items() if not name.strip().lower().startswith(_OF_THE_BUS)}
+    return {**own, subjects.MSG_ID_HEADER: f"retry:{kept.number}:{letter.stream}:{letter.sequence}"}
+
+
+def _user_in_subject(subject: str) -> list[str]:
+    published = subjects.published_as(subject)
+    with suppress(ValueError):
+        if _TURN_SUBJECT.fullmatch(published):
+            return [subjects.user_of(published.rpartition(".")[2])]
+    return []
+
+
+def _users_in_body(body: bytes) -> Iterator[str]:
+    """The user of a turn, or the users of the entries that an event names."""
+    try:
+        said: Any = from_json(body)
+    except ValueError:
+        return
+    entries = said.get("entries") if isinstance(said, dict) else None
+    for part in (said, *(entries if isinstance(entries, list) else ())):
+        user = part.get("user_id") if isinstance(part, dict) else None
+        if isinstance(user, str) and user:
+            yield user
+
+
+@contextmanager
+def _asking() -> Iterator[None]:
+    """Turn what the client raises into one helpful line."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise Unavailable("this bus has no memorybus on it: start one with `memorybus up`") from error
+    except (ServiceUnavailableError, NoStreamResponseError) as error:
+        raise Unavailable("the bus keeps no streams now: is JetStream on, and do enough of its servers run?") from error
+    except APIError as error:
+        raise Unavailable(f"the bus refused: {error.description}; the letter is kept") from error
+    except (NatsError, TimeoutError, OSError) as error:
+        raise Unavailable(
+            f"the bus did not answer for its dead letters ({error!r}): try again, nothing is lost or said twice; "
+            "a bus with users must let this one read and remove them and publish what is retried"
+        ) from error

@@ -1,0 +1,246 @@
+"""Many say the same at the same moment, and several replicas of dedupe decide: it is remembered once, and counted."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from contracts.v1.commands import ListRequest, StatusReply
+from contracts.v1.entries import Entry
+from contracts.v1.turns import LoggedTurn, Proposal, Turn
+from services.dedupe.handler import candidate_entry
+from services.ingest.handler import propose
+from services.shared.client import MemoryClient, memory_client
+from services.shared.core.similarity import same_statement
+from services.shared.core.text import normalize
+from tests.faults.replicas import Replicas, replicas, send
+from tests.polling import eventually
+from tests.servers import opensearch
+from tests.servers.workers import Worker
+from tests.stores.opensearch_openers import a_prefix
+
+SEED = 20261
+CONNECTIONS = 20
+IN_FLIGHT = 16
+REPLICAS = 4
+WITHIN = 90.0
+TIMES = 100
+NEVER = {"MEMORYBUS_CURATE_RESUME_EVERY_SECONDS": "86400"}
+"""Nothing is set going again from outside: what the replicas leave undecided stays so, and is seen."""
+
+OPENINGS = ("", "Oh, ", "Well, ", "um ", "Hey... ")
+CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper, str.title)
+ENDS = ("", ".", "!", " ...", " !!")
+THINGS = ("locker", "bicycle lock", "garden gate", "front door", "office safe")
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def sentences(count: int) -> list[str]:
+    """So many sentences that all state something else, though they differ in a word or a number only."""
+    pairs = [(thing, number) for number in range(count // len(THINGS)) for thing in THINGS]
+    return [f"My {thing} at work has the code {4000 + 7 * number}" for thing, number in pairs]
+
+
+def variations(sentence: str) -> list[str]:
+    """The sentence in other case, with other punctuation, with and without an interjection: a hundred ways."""
+    return [opening + case(sentence) + end for opening, case, end in product(OPENINGS, CASES, ENDS)]
+
+
+def shuffled_turns(user_id: str, said: Sequence[str]) -> list[Turn]:
+    """Every sentence a hundred times, in an order that mixes all."""
+    texts = [text for sentence in said for text in variations(sentence)]
+    random.Random(SEED).shuffle(texts)
+    return [Turn(user_id=user_id, role="user", text=text, turn_id=str(uuid4())) for text in texts]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is stored when nothing waits any more, and how long that took."""
+
+    status: StatusReply
+    dead_letters: int
+    entries: Sequence[Entry]
+    shares: Sequence[int]
+    """How many proposals each replica of dedupe has judged."""
+
+    published_in: float
+    decided_in: float
+
+
+async def published_at_once(running: Replicas, turns: Sequence[Turn]) -> Outcome:
+    """Publish from all connections at once, wait until all is decided, look."""
+    user_id, began = turns[0].user_id, time.monotonic()
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(memory_client(running.nats)) for _ in range(CONNECTIONS)]
+        async with asyncio.TaskGroup() as publishing:
+            publishing.create_task(begin_together(dedupes(running), clients[0]))
+            for number, client in enumerate(clients):
+                publishing.create_task(client.publish_all(turns[number::CONNECTIONS], in_flight=IN_FLIGHT))
+        published = time.monotonic() - began
+        status = await all_decided(clients[0], user_id, len(turns))
+        decided = time.monotonic() - began
+        dead_letters = (await clients[0].backlog()).dead_letters
+        entries = await all_entries(clients[0], user_id)
+        shares = [await judged_in(worker) for worker in dedupes(running)]
+        return Outcome(status, dead_letters, entries, shares, published, decided)
+
+
+def dedupes(running: Replicas) -> list[Worker]:
+    """The replicas of dedupe."""
+    return [worker for worker in running.workers if worker.service == "dedupe"]
+
+
+async def begin_together(workers: Sequence[Worker], client: MemoryClient) -> None:
+    """Hold the replicas until each has work, so that all of them meet every sentence for the first time at once."""
+    for worker in workers:
+        send(worker, signal.SIGSTOP)
+    try:
+        await eventually(client.backlog, lambda backlog: backlog.by_consumer["dedupe"] >= 2 * len(workers))
+    finally:
+        for worker in workers:
+            send(worker, signal.SIGCONT)
+
+
+async def all_decided(client: MemoryClient, user_id: str, turns: int) -> StatusReply:
+    """Wait until so many turns are logged and every one of them is decided; what is stored then."""
+
+    async def look() -> StatusReply:
+        await asyncio.sleep(0.2)  # counting must not be what the replicas are busy with
+        return await client.status(user_id)
+
+    return await eventually(look, lambda s: s.turns >= turns and s.pending == 0, within=WITHIN)
+
+
+async def judged_in(worker: Worker) -> int:
+    """How many proposals a replica has judged, after its own metrics."""
+    async with httpx.AsyncClient() as http:
+        text = (await http.get(f"{worker.http}/metrics")).text
+    found = re.search(r'^memorybus_items_total\{stage="dedupe"\} (\S+)', text, re.MULTILINE)
+    return int(float(found[1])) if found else 0
+
+
+async def all_entries(client: MemoryClient, user_id: str) -> list[Entry]:
+    """Every entry of the user."""
+    entries: list[Entry] = []
+    cursor = None
+    while True:
+        page = await client.list(ListRequest(user_id=user_id, limit=100, cursor=cursor))
+        entries += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return entries
+
+
+def report(where: str, turns: int, outcome: Outcome) -> None:
+    rate = turns / outcome.decided_in
+    print(
+        f"\n{where}: seed {SEED}, {turns:,} turns published in {outcome.published_in:.1f} s,"
+        f" decided in {outcome.decided_in:.1f} s ({rate:,.0f}/s), by each replica {list(outcome.shares)}"
+    )
+
+
+def check(outcome: Outcome, said: Sequence[str]) -> None:
+    """One entry for each sentence, every further turn counted at its own entry, none lost, none refused."""
+    turns = len(said) * TIMES
+    status = outcome.status
+    assert (status.turns, status.entries, status.merged, status.refused) == (turns, len(said), turns - len(said), 0)
+    assert outcome.dead_letters == 0
+    of_sentence = {normalize(text): sentence for sentence in said for text in variations(sentence)}
+    assert Counter(of_sentence[normalize(entry.text)] for entry in outcome.entries) == Counter(said)
+    assert {entry.repeat_count for entry in outcome.entries} == {TIMES - 1}
+    assert sum(entry.repeat_count for entry in outcome.entries) == status.merged
+    assert min(outcome.shares) > 0
+
+
+def proposals(user_id: str, *texts: str) -> list[Proposal]:
+    """One proposal for each text, as ingest makes them."""
+    at = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
+    turns = [
+        LoggedTurn(user_id=user_id, role="user", text=text, turn_id=str(uuid4()), created_at=at, session_id="s")
+        for text in texts
+    ]
+    return [propose(turn) for turn in turns]
+
+
+def services() -> list[str]:
+    """All but dedupe in one process, and every replica of dedupe in one of its own."""
+    return ["ingest,enrich,embed,retrieve,curate", *["dedupe"] * REPLICAS]
+
+
+def test_the_sentences_state_different_things_and_their_variations_the_same() -> None:
+    said = sentences(100)
+    assert len({text for sentence in said for text in variations(sentence)}) == 100 * TIMES
+    assert all(same_statement(sentence, text) for sentence in said for text in variations(sentence))
+    assert not any(same_statement(a, b) for number, a in enumerate(said) for b in said[:number])
+
+
+def flawless(said: Sequence[str]) -> Outcome:
+    """What should come of every sentence being said so many times."""
+    entries = [
+        candidate_entry(proposal).model_copy(update={"repeat_count": TIMES - 1}) for proposal in proposals("ann", *said)
+    ]
+    turns = len(said) * TIMES
+    status = StatusReply(turns=turns, entries=len(said), merged=turns - len(said), refused=0, vectors=0, pending=0)
+    return Outcome(status, 0, entries, [1] * REPLICAS, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "flaw",
+    [
+        lambda good: replace(good, status=good.status.model_copy(update={"entries": 6, "merged": 494})),
+        lambda good: replace(good, entries=[*good.entries, good.entries[0]]),
+        lambda good: replace(good, entries=[good.entries[0], *good.entries[:-1]]),
+        lambda good: replace(
+            good, entries=[good.entries[0].model_copy(update={"repeat_count": 98}), *good.entries[1:]]
+        ),
+        lambda good: replace(good, dead_letters=1),
+        lambda good: replace(good, shares=[3, 0, 1, 1]),
+    ],
+    ids=["counted twice", "stored twice", "another is missing", "a repeat is lost", "dead letter", "an idle replica"],
+)
+def test_the_check_finds_a_flaw(flaw: Callable[[Outcome], Outcome]) -> None:
+    said = sentences(5)
+    good = flawless(said)
+    check(good, said)
+    with pytest.raises(AssertionError):
+        check(flaw(good), said)
+
+
+async def test_ten_thousand_near_duplicates_at_once_become_a_hundred_entries(tmp_path: Path) -> None:
+    user_id, said = f"u-{uuid4().hex}", sentences(100)
+    async with replicas(tmp_path, services(), NEVER) as running:
+        outcome = await published_at_once(running, shuffled_turns(user_id, said))
+    report("SQLite", len(said) * TIMES, outcome)
+    check(outcome, said)
+
+
+async def test_ten_thousand_near_duplicates_at_once_become_a_hundred_entries_in_opensearch(tmp_path: Path) -> None:
+    url, where = opensearch.server_url()
+    if url is None:
+        pytest.skip(where)
+    user_id, said = f"u-{uuid4().hex}", sentences(100)
+    with a_prefix(url) as prefix:
+        chosen = {
+            "MEMORYBUS_TEXT_STORE": "opensearch",
+            "MEMORYBUS_OPENSEARCH_URL": url,
+            "MEMORYBUS_OPENSEARCH_PREFIX": prefix,
+        }
+        async with replicas(tmp_path, services(), NEVER | chosen) as running:
+            outcome = await published_at_once(running, shuffled_turns(user_id, said))
+    report("OpenSearch", len(said) * TIMES, outcome)
+    check(outcome, said)

@@ -1,0 +1,81 @@
+"""What dedupe cannot decide at once, as others change what a decision rests on, it decides a little later."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from contracts.ports import Settled, TextStore, Verdict
+from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryProposed, EntryRef, EntryRepeated
+from contracts.v1.turns import Proposal
+from services.dedupe.handler import judge_proposals
+from services.shared.stores.opensearch import claims
+from services.shared.stores.opensearch.claims import stake
+from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.sqlite import SqliteTextStore
+from tests.faults.test_concurrent_duplicates import proposals
+from tests.servers import opensearch
+from tests.stores.opensearch_openers import a_store
+
+REDELIVERED_AFTER = 4.0
+"""Seconds until what a dead replica had in hand comes to another one: longer than the store waits for an entry."""
+
+pytestmark = pytest.mark.timeout(300)
+
+
+class Died(Exception):
+    """A replica ended here."""
+
+
+async def stake_and_die(writer: Writer, entries: Sequence[Entry]) -> dict[str, claims.Claim]:
+    """Claim the fingerprints of entries, and store none of them."""
+    await stake(writer, entries)
+    raise Died
+
+
+async def judged(store: TextStore, proposal: Proposal) -> EntryEvent:
+    """What dedupe says about one proposal."""
+    ref = EntryRef(user_id=proposal.user_id, id=proposal.id)
+    events = await judge_proposals([EntryProposed.of([ref], at=proposal.turn.created_at)], store=store)
+    (said,) = [event for event in events if event.entries]
+    return said
+
+
+async def test_what_others_keep_changing_is_judged_until_it_is_decided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await SqliteTextStore.open(tmp_path / "memory.sqlite3")
+    settle, in_vain = store.settle, iter(range(5))
+
+    async def settle_after_others(verdicts: Sequence[Verdict]) -> list[Settled]:
+        return [] if next(in_vain, None) is not None else await settle(verdicts)
+
+    monkeypatch.setattr(store, "settle", settle_after_others)
+    (proposal,) = proposals("ann", "I live in Porto")
+    await store.log([proposal.turn], [proposal])
+    assert isinstance(await judged(store, proposal), EntryAccepted)
+    await store.close()
+
+
+async def test_a_replica_that_died_while_it_accepted_an_entry_delays_its_repeats_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url, where = opensearch.server_url()
+    if url is None:
+        pytest.skip(where)
+    async with a_store(url) as store:
+        first, second = proposals(f"u-{uuid4().hex}", "I live in Porto", "Well, I live in Porto!")
+        await store.log([first.turn, second.turn], [first, second])
+        with monkeypatch.context() as broken:
+            broken.setattr(claims, "stake", stake_and_die)
+            with pytest.raises(Died):
+                await judged(store, first)
+        waiting = asyncio.create_task(judged(store, second))
+        await asyncio.sleep(REDELIVERED_AFTER)
+        assert not waiting.done()
+        assert isinstance(await judged(store, first), EntryAccepted)
+        assert isinstance(await waiting, EntryRepeated)
