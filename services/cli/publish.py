@@ -123,5 +123,5 @@ def show(result: Published, console: Console) -> None:
     if result.skipped:
         console.print(f"left out {result.skipped:,} without text", highlight=False)
     if result.dead_letters:
-        warning = f"{result.dead_letters:,} dead letters since the start: `memorybus status` shows them"
+        warning = f"{result.dead_letters:,} dead letters since the start: `memorybus dead list` shows them"
         console.print(warning, style="yellow", highlight=False, soft_wrap=True)

@@ -108,7 +108,7 @@ def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
     if counts.degraded:
         found.append("The vector store does not answer: words are searched, vectors wait.")
     if backlog.dead_letters:
-        found.append("There are dead letters: each carries its reason, on the subjects memory.v1.dead.<stage>.")
+        found.append("There are dead letters: `memorybus dead list` shows them, each with its reason.")
     if counts.pending or backlog.total:
         return found
     settled = counts.entries + counts.merged + counts.refused

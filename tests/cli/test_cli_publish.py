@@ -62,7 +62,7 @@ async def test_only_new_dead_letters_are_counted(tmp_path: Path) -> None:
     memory.dead_letters = 40
     result = await publish(memory, Source(written(tmp_path, lines(A_TURN))))
     assert result.dead_letters == 2
-    assert "2 dead letters since the start: `memorybus status` shows them" in shown(result)
+    assert "2 dead letters since the start: `memorybus dead list` shows them" in shown(result)
 
 
 async def test_what_was_left_out_is_told(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_people_see_stores_stages_and_dead_letters() -> None:
         "dead letters": "2",
     }
     assert "nats://127.0.0.1:4222" in text
-    assert "memory.v1.dead.<stage>" in text
+    assert "memorybus dead list" in text
 
 
 def test_when_all_is_well_nobody_is_warned() -> None:
