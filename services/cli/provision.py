@@ -18,6 +18,7 @@ from services.shared.bus.connection import connect
 from services.shared.bus.declarations import Change
 from services.shared.bus.permissions import authorization, users
 from services.shared.bus.provisioning import ProvisioningError
+from services.shared.instance import NotRunning
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -48,11 +49,11 @@ def provision(
     if permissions:
         print(json.dumps([asdict(user) for user in users()]) if as_json else authorization(users()))
         return
-    url = nats_url(data, nats)
-    settings = settings_from(nats_url=url, nats_replicas=replicas, turns_partitions=partitions, provision=True)
     try:
+        url = nats_url(data, nats)
+        settings = settings_from(nats_url=url, nats_replicas=replicas, turns_partitions=partitions, provision=True)
         changes = run(_changes(settings, url, only_plan=only_plan))
-    except ProvisioningError as error:
+    except (NotRunning, ProvisioningError) as error:
         fail(str(error))
     if as_json:
         print(json.dumps([as_fields(change) for change in changes]))

@@ -94,3 +94,9 @@ def test_a_change_shows_what_is_held_and_what_is_wanted() -> None:
     command.show([change], Console(file=output, width=120), url="nats://one:4222", only_plan=True)
     assert "num_replicas 1 → 3" in output.getvalue()
     assert command.as_fields(change)["fields"] == {"num_replicas": {"from": 1, "to": 3}}
+
+
+async def test_where_nothing_runs_it_says_how_to_name_a_bus(app: typer.Typer, tmp_path: Path) -> None:
+    result = await typed(app, "--data", str(tmp_path))
+    assert result.exit_code == 1
+    assert "--nats" in result.output
