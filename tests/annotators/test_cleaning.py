@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.shared.annotators.cleaning import LONGEST, clean_name, clean_phrase
@@ -53,6 +53,7 @@ def test_phrases_lose_greetings_and_fillers(text: str, kept: str | None) -> None
     assert clean_phrase(text) == kept
 
 
+@example("0 's")
 @given(st.text(max_size=150) | st.text(alphabet="Hey Mel,'s!? \n-", max_size=40))
 def test_what_is_kept_is_short_says_something_and_stays_as_it_is(text: str) -> None:
     kept = clean_name(text, "GPE")

@@ -20,7 +20,7 @@ _CAPITALISED = frozenset({"PERSON", "ORG", "NORP", "FAC", "PRODUCT", "WORK_OF_AR
 
 def clean_name(text: str, label: str) -> str | None:
     """The name without what does not belong to it; None when nothing, or nothing likely, is left."""
-    name = _without_fillers(text).removesuffix("'s").removesuffix("’s")
+    name = _without_fillers(text).removesuffix("'s").removesuffix("’s").strip(_EDGES)
     if not _is_something(name) or (label in _CAPITALISED and name.islower()):
         return None
     return name
