@@ -169,9 +169,11 @@ class Host:
         await check_identity(await self.text_store(), embedder.identity)
         if self.settings.vector_store == "qdrant":
             return await open_qdrant(self.settings, embedder.identity)
-        copies = self.settings.text_store != "sqlite"  # in one process both are there, or neither
-        dimensions = embedder.identity.dimensions
-        return await EdgeVectorStore.open(self.settings.vectors_path, dimensions=dimensions, copies=copies)
+        return await EdgeVectorStore.open(
+            self.settings.vectors_path,
+            dimensions=embedder.identity.dimensions,
+            copies=self.settings.vectors_carry_entries,
+        )
 
     async def _open_embedder(self) -> Embedder:
         embedder = await open_embedder_of(self.settings)
@@ -218,7 +220,7 @@ async def open_qdrant(settings: Settings, identity: EmbeddingIdentity) -> Vector
         quantization=settings.qdrant_quantization,
         shards=settings.qdrant_shards,
         replicas=settings.qdrant_replicas,
-        copies=settings.text_store != "sqlite",
+        copies=settings.vectors_carry_entries,
     )
 
 

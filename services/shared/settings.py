@@ -107,6 +107,11 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
 
     @property
+    def vectors_carry_entries(self) -> bool:
+        """Whether retrieval must answer from the vector store alone; beside SQLite both are there, or neither."""
+        return self.text_store != "sqlite"
+
+    @property
     def sqlite_path(self) -> Path:
         """The file of the embedded text store."""
         return self.data / "memory.sqlite3"

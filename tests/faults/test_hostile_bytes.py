@@ -5,40 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from contracts.v1.turns import Turn
-from services.cli.runtime import Running, running
-from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from services.cli.runtime import Running
+from services.shared.client import MemoryClient
 from tests.polling import eventually
 
 PLAIN = b"NATS/1.0\r\n\r\n"
 TURNS, RETRIEVE = b"memory.v1.turns.ann", b"memory.v1.retrieve.ann"
-
-
-@pytest.fixture
-async def instance(tmp_path: Path) -> AsyncIterator[Running]:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        embedder="none",
-        ner="none",
-        sync="interval",
-        log_level="error",
-    )
-    async with running(settings) as up:
-        yield up
-
-
-@pytest.fixture
-async def client(instance: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(instance.nats) as connected:
-        yield connected
 
 
 @pytest.mark.parametrize(

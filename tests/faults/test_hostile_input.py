@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -25,9 +25,7 @@ from contracts.envelope import ErrorCode
 from contracts.v1.commands import ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn, derived_turn_id
-from services.cli.runtime import running
-from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from services.shared.client import MemoryClient
 from tests.faults.hostile import EVENTS, Hostile, Hostility
 from tests.polling import eventually
 
@@ -71,21 +69,6 @@ class Outcome:
     unreadable_events: set[Origin] = field(default_factory=set)
     events: int = 0
     letters: Counter[Origin] = field(default_factory=Counter)
-
-
-@pytest.fixture
-async def client(tmp_path: Path) -> AsyncIterator[MemoryClient]:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        embedder="none",
-        ner="none",
-        sync="interval",
-        log_level="error",
-    )
-    async with running(settings) as up, memory_client(up.nats) as connected:
-        yield connected
 
 
 async def test_a_few_hundred_hostile_messages_are_answered_or_set_aside(client: MemoryClient) -> None:

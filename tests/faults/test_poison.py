@@ -6,19 +6,16 @@ import asyncio
 import base64
 import json
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contracts import subjects
 from contracts.v1.turns import LoggedTurn, Proposal, Turn
-from services.cli.runtime import running
 from services.shared.bus.failures import MAX_ATTEMPTS
-from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from services.shared.client import MemoryClient
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.polling import digested, eventually
 
@@ -45,7 +42,7 @@ class Log:
         return at
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)  # before memorybus starts
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     """A text store that fails, for a reason that nobody foresaw, whenever the poison is among what it is to log."""
     kept, log_truly = Log(), SqliteTextStore.log
@@ -62,21 +59,6 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
 
     monkeypatch.setattr(SqliteTextStore, "log", picky)
     return kept
-
-
-@pytest.fixture
-async def client(tmp_path: Path, log: Log) -> AsyncIterator[MemoryClient]:
-    settings = Settings(
-        data=tmp_path / "data",
-        nats_port=0,
-        http_port=0,
-        embedder="none",
-        ner="none",
-        sync="interval",
-        log_level="error",
-    )
-    async with running(settings) as up, memory_client(up.nats) as connected:
-        yield connected
 
 
 async def test_poison_is_delivered_five_times_and_kept_with_its_body_headers_reason_and_origin(

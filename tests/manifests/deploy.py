@@ -11,31 +11,15 @@ from typing import Any
 
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
-from pydantic_settings import BaseSettings
 
-from services.curate.settings import CurateSettings
-from services.dedupe.settings import DedupeSettings
-from services.embed.settings import EmbedSettings
-from services.enrich.settings import EnrichSettings
-from services.ingest.settings import IngestSettings
-from services.retrieve.settings import RetrieveSettings
+from scripts.generate import SETTINGS
 from services.shared import telemetry
-from services.shared.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 COMPOSE = DEPLOY / "compose.yaml"
 DOCKERFILE = DEPLOY / "Dockerfile"
 
-SETTINGS: tuple[type[BaseSettings], ...] = (
-    Settings,
-    IngestSettings,
-    DedupeSettings,
-    EnrichSettings,
-    EmbedSettings,
-    RetrieveSettings,
-    CurateSettings,
-)
 _REFERENCE = re.compile(r"\$\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<rest>[^}]*))?\}")
 
 

@@ -14,8 +14,8 @@ from qdrant_client import models
 
 from contracts.ports import Filters, Scope, Vector, VectorPoint, VectorStore
 from contracts.v1.turns import EntryType
-from services.shared.stores.points import visible_keys
 from services.shared.stores.qdrant import QdrantVectorStore
+from services.shared.stores.scopes import visible_keys
 from tests.stores.qdrant_openers import open_local
 from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, ids
 

@@ -93,7 +93,7 @@ def assemble(entries: Sequence[Entry], *, token_budget: int, counter: TokenCount
         tokens = counter.count(context)
         if tokens <= token_budget:
             return Assembled(context, tuple(line.entry_id for line in lines), tokens, truncated=False)
-    return _selected(entries, topics, token_budget, counter)
+    return _selected(entries, lines, token_budget, counter)
 
 
 def snippet(text: str, limit: int) -> str:
@@ -106,13 +106,12 @@ def snippet(text: str, limit: int) -> str:
     return f"{head.rstrip()}…"[: max(limit, 0)]
 
 
-def _selected(entries: Sequence[Entry], topics: Counter[str], token_budget: int, counter: TokenCounter) -> Assembled:
+def _selected(entries: Sequence[Entry], lines: Sequence[_Line], token_budget: int, counter: TokenCounter) -> Assembled:
     frame = counter.count(HEAD) + counter.count(TAIL)
     block = _Block(counter, spent=frame)
-    pinned = [entry for entry in entries if entry.pinned]
-    others = [entry for entry in entries if not entry.pinned]
-    _fill(block, pinned, topics, limit=min(token_budget, frame + token_budget // 2))
-    _fill(block, others, topics, limit=token_budget)
+    both = list(zip(entries, lines, strict=True))
+    _fill(block, [pair for pair in both if pair[0].pinned], limit=min(token_budget, frame + token_budget // 2))
+    _fill(block, [pair for pair in both if not pair[0].pinned], limit=token_budget)
     context, tokens = _rendered(block, token_budget)
     kept = tuple(line.entry_id for line in block.lines)
     truncated = len(kept) < len(entries) or any(line.cut for line in block.lines)
@@ -123,9 +122,8 @@ def _line(entry: Entry, topics: Counter[str]) -> _Line:
     return _Line(entry.id, _heading(entry, topics), f"{_label(entry)} {_body(entry)}")
 
 
-def _fill(block: _Block, entries: Sequence[Entry], topics: Counter[str], *, limit: int) -> None:
-    for entry in entries:
-        line = _line(entry, topics)
+def _fill(block: _Block, both: Sequence[tuple[Entry, _Line]], *, limit: int) -> None:
+    for entry, line in both:
         if not block.place(line, limit=limit):
             _place_cut(block, replace(line, text=_label(entry)), _body(entry), limit=limit)
             return

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
 from contracts.ports import Scope, Vector, VectorPoint
 from contracts.v1.entries import Entry
+from services.shared.stores.scopes import scope_key, visible_keys
 
 TURN = "turn"
 """The vector of an entry's own text."""
@@ -20,18 +19,6 @@ COPY = "copy"
 """The field of a payload that holds the entry itself."""
 
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-def scope_key(user_id: str, space: str, persona_id: str | None) -> str:
-    """One keyword for user, space and persona together, whatever characters are in them."""
-    parts = json.dumps([user_id, space, persona_id or ""])
-    return blake2b(parts.encode(), digest_size=16).hexdigest()
-
-
-def visible_keys(scope: Scope) -> tuple[str, ...]:
-    """The keys of what the scope sees: entries of no persona, and those of its own."""
-    common = scope_key(scope.user_id, scope.space, None)
-    return (common, scope_key(scope.user_id, scope.space, scope.persona_id)) if scope.persona_id else (common,)
 
 
 def point_id(entry_id: str) -> str | None:

@@ -10,7 +10,8 @@ import numpy as np
 import qdrant_edge as qdrant
 
 from contracts.ports import Filters, Scope, Vector, VectorPoint
-from services.shared.stores.points import check_point, checked_vector, newest, payload, point_id, visible_keys
+from services.shared.stores.points import check_point, checked_vector, newest, payload, point_id
+from services.shared.stores.scopes import visible_keys
 
 __all__ = [
     "INDEXES",

@@ -6,10 +6,8 @@ from the body whenever that changes.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
-from hashlib import blake2b
 from typing import Final
 
 from contracts.ports import Settled
@@ -18,7 +16,7 @@ from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.digest import digests
 from services.shared.stores.opensearch.wire import Json
-from services.shared.stores.points import scope_key
+from services.shared.stores.scopes import hashed, scope_key
 from services.shared.stores.words import words_of
 
 # What documents of several kinds have.
@@ -69,11 +67,6 @@ OWNER: Final = "owner"
 
 _MOST_MERGED = 256
 _LONGEST_WORD = 1024
-
-
-def hashed(*parts: str) -> str:
-    """One keyword for several strings, whatever characters are in them."""
-    return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
 def label(value: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from contracts.ports import Ref, Unavailable
+from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import claims
 from services.shared.stores.opensearch.client import Client, Document, Version, Write
@@ -32,11 +32,6 @@ class Stored:
     merged: tuple[str, ...]
     stamp: str
     seen: Version
-
-
-def owners(refs: Iterable[Ref]) -> dict[str, str]:
-    """User by id."""
-    return {ref.id: ref.user_id for ref in refs}
 
 
 def is_entry(document: Document | None, user_id: str) -> bool:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from contracts.ports import Accepted, Merged, Ref, Refused, Settled, Verdict
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch.entries import Stored
-from services.shared.stores.points import scope_key
+from services.shared.stores.scopes import scope_key
+from services.shared.stores.verdicts import proposal_of
 from services.shared.stores.versions import successor
 
 
@@ -61,11 +62,6 @@ def plan(verdicts: Sequence[Verdict], known: Known, *, without: Collection[str] 
     for verdict in verdicts:
         planner.add(verdict)
     return planner.plan
-
-
-def proposal_of(verdict: Verdict) -> Ref:
-    """What a verdict is about."""
-    return verdict.entry if isinstance(verdict, Accepted) else verdict.proposal
 
 
 class _Planner:

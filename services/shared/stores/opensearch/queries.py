@@ -6,7 +6,7 @@ from contracts.ports import Filters, Scope, Selection
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.documents import label
 from services.shared.stores.opensearch.wire import Json
-from services.shared.stores.points import visible_keys
+from services.shared.stores.scopes import visible_keys
 
 MOST_HITS = 10_000
 """The engine gives no more in one answer (index.max_result_window)."""

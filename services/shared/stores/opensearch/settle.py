@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from contracts.ports import Merged, Settled, Unavailable, Verdict
+from contracts.ports import Settled, Unavailable, Verdict
 from services.shared.stores.opensearch import contest
 from services.shared.stores.opensearch.client import Document, Get, Json, Write
 from services.shared.stores.opensearch.documents import (
@@ -32,15 +32,15 @@ from services.shared.stores.opensearch.entries import (
     Replacement,
     Stored,
     is_entry,
-    owners,
     read,
     replace,
     stored,
 )
 from services.shared.stores.opensearch.log import DECISION, STANDING, is_open, recorded
 from services.shared.stores.opensearch.pauses import wait
-from services.shared.stores.opensearch.plan import Known, Plan, plan, proposal_of
+from services.shared.stores.opensearch.plan import Known, Plan, plan
 from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.verdicts import canonical_entries, owners, proposal_of
 
 _ATTEMPTS = 50
 _PAUSE = 0.02  # seconds
@@ -56,7 +56,7 @@ async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
     Raises:
         ValueError: an accepted entry has the id of another user's.
     """
-    async with writer.locks.hold(_canonical_entries(verdicts)):
+    async with writer.locks.hold(canonical_entries(verdicts)):
         for _ in range(_ATTEMPTS):
             settled = await _settle(writer, verdicts)
             if settled is not None:
@@ -79,13 +79,9 @@ async def _settle(writer: Writer, verdicts: Sequence[Verdict]) -> dict[str, Sett
     return planned.settled
 
 
-def _canonical_entries(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    return {verdict.canonical_id: verdict.proposal.user_id for verdict in verdicts if isinstance(verdict, Merged)}
-
-
 async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
     """Read proposals, decisions and canonical entries as they are now."""
-    users, canonical = owners(map(proposal_of, verdicts)), _canonical_entries(verdicts)
+    users, canonical = owners(map(proposal_of, verdicts)), canonical_entries(verdicts)
     wanted = [Get("turns", user_id, id_, DECISION) for id_, user_id in users.items()]
     wanted += [Get("entries", user_id, id_, STANDING) for id_, user_id in users.items()]
     wanted += [Get("entries", user_id, id_, STORED) for id_, user_id in canonical.items()]

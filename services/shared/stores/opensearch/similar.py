@@ -13,7 +13,7 @@ from services.shared.stores.opensearch.client import Client
 from services.shared.stores.opensearch.documents import claim_id, claim_ids
 from services.shared.stores.opensearch.entries import Stored
 from services.shared.stores.opensearch.entries import read as read_entries
-from services.shared.stores.points import scope_key
+from services.shared.stores.scopes import scope_key
 
 _MOST_PER_KEY = 32
 """The newest so many active entries of a key are looked at."""

@@ -41,10 +41,10 @@ from services.shared.stores.opensearch import (
     similar,
 )
 from services.shared.stores.opensearch.client import Address, Client, Reads
-from services.shared.stores.opensearch.entries import owners
 from services.shared.stores.opensearch.mappings import Layout
 from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.verdicts import owners
 
 
 class OpenSearchTextStore:

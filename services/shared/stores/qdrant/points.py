@@ -10,8 +10,9 @@ import numpy as np
 from qdrant_client import models
 
 from contracts.ports import Filters, Scope, Vector, VectorPoint
-from services.shared.stores.points import check_point, newest, payload, visible_keys
+from services.shared.stores.points import check_point, newest, payload
 from services.shared.stores.qdrant.spec import MAX_UPSERT
+from services.shared.stores.scopes import visible_keys
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
-from contracts.ports import Ref, Scope
+from contracts.ports import Scope
 
 NUMBER_BITS = 32
 NUMBER_MASK = (1 << NUMBER_BITS) - 1
@@ -23,11 +23,6 @@ T = TypeVar("T")
 def marks(values: Sequence[object]) -> str:
     """As many placeholders as there are values, for an IN (…)."""
     return ",".join("?" * len(values))
-
-
-def owners(refs: Iterable[Ref]) -> dict[str, str]:
-    """User by id."""
-    return {ref.id: ref.user_id for ref in refs}
 
 
 def chunks(values: Iterable[T]) -> Iterator[list[T]]:

@@ -6,10 +6,11 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contracts.ports import Accepted, Merged, Ref, Refused, Settled, Verdict
+from contracts.ports import Accepted, Merged, Refused, Settled, Verdict
 from contracts.v1.entries import Entry
 from services.shared.stores.sqlite import fingerprints, log, records
-from services.shared.stores.sqlite.keys import Keys, chunks, marks, owners
+from services.shared.stores.sqlite.keys import Keys, chunks, marks
+from services.shared.stores.verdicts import canonical_entries, owners, proposal_of
 from services.shared.stores.versions import successor
 
 
@@ -41,17 +42,17 @@ class _Court:
     def __init__(self, connection: sqlite3.Connection, verdicts: Sequence[Verdict]) -> None:
         self._connection = connection
         self._keys = Keys(connection)
-        users = owners(map(_proposal, verdicts))
+        users = owners(map(proposal_of, verdicts))
         self._settled = log.outcomes(connection, users)
         self._open = _undecided(connection, {id_: user for id_, user in users.items() if id_ not in self._settled})
-        self._stored = records.by_id(connection, users | _canonical_entries(verdicts))
+        self._stored = records.by_id(connection, users | canonical_entries(verdicts))
         self._entries = {id_: stored.entry for id_, stored in self._stored.items()}
         self._new: list[Settled] = []
         self._touched: dict[str, None] = {}
 
     def carry_out(self, verdict: Verdict) -> Settled | None:
         """What holds for the proposal after this verdict; None when it stays open."""
-        known = self._settled.get(_proposal(verdict).id)
+        known = self._settled.get(proposal_of(verdict).id)
         if known is not None:
             return known
         match verdict:
@@ -126,14 +127,6 @@ class _Court:
             f"UPDATE scopes SET {outcome} = {outcome} + 1 WHERE scope = ?",
             [(proposal.scope,) for proposal in proposals if proposal.ordinal == 0],
         )
-
-
-def _proposal(verdict: Verdict) -> Ref:
-    return verdict.entry if isinstance(verdict, Accepted) else verdict.proposal
-
-
-def _canonical_entries(verdicts: Sequence[Verdict]) -> dict[str, str]:
-    return {verdict.canonical_id: verdict.proposal.user_id for verdict in verdicts if isinstance(verdict, Merged)}
 
 
 def _undecided(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, _Open]:

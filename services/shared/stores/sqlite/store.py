@@ -43,8 +43,8 @@ from services.shared.stores.sqlite import (
     similar,
 )
 from services.shared.stores.sqlite.connection import Readers, Synchronous, Writer, connect, translated
-from services.shared.stores.sqlite.keys import owners
 from services.shared.stores.sqlite.schema import migrate
+from services.shared.stores.verdicts import owners
 
 
 class SqliteTextStore:

@@ -1,0 +1,24 @@
+"""Scopes as single keywords, for engines that filter by one field."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+
+from contracts.ports import Scope
+
+
+def hashed(*parts: str) -> str:
+    """One keyword for several strings, whatever characters are in them."""
+    return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+def scope_key(user_id: str, space: str, persona_id: str | None) -> str:
+    """One keyword for user, space and persona together."""
+    return hashed(user_id, space, persona_id or "")
+
+
+def visible_keys(scope: Scope) -> tuple[str, ...]:
+    """The keys of what the scope sees: entries of no persona, and those of its own."""
+    common = scope_key(scope.user_id, scope.space, None)
+    return (common, scope_key(scope.user_id, scope.space, scope.persona_id)) if scope.persona_id else (common,)

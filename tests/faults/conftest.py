@@ -1,0 +1,33 @@
+"""A memorybus on real engines without models, for messages that nobody should send."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from services.cli.runtime import Running, running
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+
+
+@pytest.fixture
+async def instance(tmp_path: Path) -> AsyncIterator[Running]:
+    settings = Settings(
+        data=tmp_path / "data",
+        nats_port=0,
+        http_port=0,
+        embedder="none",
+        ner="none",
+        sync="interval",
+        log_level="error",
+    )
+    async with running(settings) as up:
+        yield up
+
+
+@pytest.fixture
+async def client(instance: Running) -> AsyncIterator[MemoryClient]:
+    async with memory_client(instance.nats) as connected:
+        yield connected
