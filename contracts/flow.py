@@ -11,9 +11,15 @@ from contracts import subjects
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
+    EraseReply,
+    EraseRequest,
+    ForgetReply,
+    ForgetRequest,
     GetRequest,
     ListReply,
     ListRequest,
+    ReconcileReply,
+    ReconcileRequest,
     StatusReply,
     StatusRequest,
     UserStatusRequest,
@@ -62,8 +68,11 @@ RETRIEVE = Answer(f"{subjects.RETRIEVE}.<user>", RetrieveRequest, RetrieveReply)
 CREATE = Answer(f"{subjects.ENTRIES}.create.<user>", CreateRequest, EntryReply)
 GET = Answer(f"{subjects.ENTRIES}.get.<user>", GetRequest, EntryReply)
 LIST = Answer(f"{subjects.ENTRIES}.list.<user>", ListRequest, ListReply)
+FORGET = Answer(f"{subjects.ENTRIES}.forget.<user>", ForgetRequest, ForgetReply)
+ERASE = Answer(f"{subjects.MEMORY}.erase.<user>", EraseRequest, EraseReply)
 USER_STATUS = Answer(f"{subjects.MEMORY}.status.<user>", UserStatusRequest, StatusReply)
 STATUS = Answer(subjects.STATUS, StatusRequest, StatusReply)
+RECONCILE = Answer(subjects.RECONCILE, ReconcileRequest, ReconcileReply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +124,10 @@ FLOW = (
     ),
     Step(
         "curate",
-        "creates, shows, lists and counts entries; sets stuck work going again",
-        "nothing of its own",
-        answers=(CREATE, GET, LIST, USER_STATUS, STATUS),
+        "creates, shows, lists, counts and forgets entries; keeps within capacity and age; compares the stores; "
+        "sets stuck work going again",
+        "tombstones",
+        answers=(CREATE, GET, LIST, FORGET, ERASE, USER_STATUS, STATUS, RECONCILE),
     ),
     Step("gateway", "health, metrics and this documentation over HTTP", "nothing"),
 )

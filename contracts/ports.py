@@ -10,15 +10,19 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from contracts.upkeep import TextUpkeep, Transit, VectorUpkeep
 from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal, Turn
 from contracts.values import (
     Accepted,
     Annotation,
     Conversation,
+    Crowd,
     Decision,
     EmbeddingIdentity,
     Filters,
+    Forgotten,
+    InTransit,
     Key,
     LexicalHit,
     LogRecord,
@@ -36,6 +40,7 @@ from contracts.values import (
     Settled,
     StageCounts,
     Stuck,
+    TurnKey,
     Vector,
     VectorPoint,
     Verdict,
@@ -46,10 +51,13 @@ __all__ = [
     "Annotation",
     "Annotator",
     "Conversation",
+    "Crowd",
     "Decision",
     "Embedder",
     "EmbeddingIdentity",
     "Filters",
+    "Forgotten",
+    "InTransit",
     "Key",
     "LexicalHit",
     "LogRecord",
@@ -70,6 +78,8 @@ __all__ = [
     "TextRefused",
     "TextStore",
     "TokenCounter",
+    "Transit",
+    "TurnKey",
     "TurnPublisher",
     "Unavailable",
     "UnusableStore",
@@ -92,7 +102,7 @@ class TextRefused(Exception):
     """A model cannot handle this text, though it handles others. The same call will fail again."""
 
 
-class TextStore(Protocol):
+class TextStore(TextUpkeep, Protocol):
     """The system of record: conversation log, proposals, entries, and search by words.
 
     Every write is durable when the call returns, and safe to repeat: the second time changes nothing.
@@ -118,7 +128,7 @@ class TextStore(Protocol):
         """Carry out verdicts, in order. A proposal that has an outcome keeps it; what is returned is what holds.
 
         Left out is what has to be judged again: merged into an entry that is not active any more, or accepted though
-        a similar entry came in meanwhile.
+        a similar entry came in, or the same statement was forgotten, meanwhile.
         """
         ...
 
@@ -190,7 +200,7 @@ class TextStore(Protocol):
         ...
 
 
-class VectorStore(Protocol):
+class VectorStore(VectorUpkeep, Protocol):
     """Vectors of active entries: derived, and rebuilt from the text store at any time."""
 
     async def upsert(self, points: Sequence[VectorPoint]) -> None:

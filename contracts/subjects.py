@@ -15,6 +15,7 @@ RETRIEVE = "memory.v1.retrieve"  # .<user>, request
 ENTRIES = "memory.v1.entries"  # .<verb>.<user>, request
 MEMORY = "memory.v1.memory"  # .<verb>.<user>, request
 STATUS = "memory.v1.ops.status"  # request, operators: counts over all users
+RECONCILE = "memory.v1.ops.reconcile"  # request, operators: compares the stores, all users
 
 ENTRY_PROPOSED = "memory.v1.entry.proposed"
 ENTRY_ACCEPTED = "memory.v1.entry.accepted"

@@ -108,7 +108,7 @@ class Accepted:
     """Store this new entry.
 
     With `besides`, only if no other active entry of the same voice shares one of its keys but these (by id): those
-    that it was compared with. Another one was accepted meanwhile, and the proposal has to be judged again.
+    that it was compared with, and its statement may come back. Otherwise the proposal has to be judged again.
     """
 
     entry: Entry
@@ -129,7 +129,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Do not store the proposal, and remember why."""
+    """Do not store the proposal, remember why, and leave nothing of its words in the log."""
 
     proposal: Ref
     reason: str
@@ -167,6 +167,39 @@ class LogRecord:
 
     turn: LoggedTurn
     decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is left of an entry, and the ids of the turns in its space whose words were taken out of the log."""
+
+    tombstone: Entry
+    turn_ids: tuple[str, ...]
+
+    @property
+    def turns(self) -> frozenset[TurnKey]:
+        """Those turns."""
+        return frozenset((self.tombstone.space, turn_id) for turn_id in self.turn_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """How many active entries a user has in a space."""
+
+    user_id: str
+    space: str
+    entries: int
+
+
+TurnKey: TypeAlias = tuple[str, str]
+"""Which turn of a user: its space and its id. The same id in another space is another turn."""
+
+
+class InTransit(NamedTuple):
+    """How many messages with what a user said are on the bus: turns that wait, and dead letters."""
+
+    turns: int
+    dead_letters: int
 
 
 class Place(NamedTuple):
@@ -211,10 +244,14 @@ class SemanticHit:
 
 @dataclass(frozen=True, slots=True)
 class StageCounts:
-    """What is stored, by stage. `undecided` are proposals without an outcome, `unembedded` active pending entries."""
+    """What is stored, by stage. `entries` are active, `inactive` archived, superseded or forgotten.
+
+    `undecided` are proposals without an outcome, `unembedded` active pending entries.
+    """
 
     turns: int
     entries: int
+    inactive: int
     merged: int
     refused: int
     undecided: int
@@ -224,11 +261,17 @@ class StageCounts:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingIdentity:
-    """Which model makes the vectors. Vectors of different identities are never compared."""
+    """Which model makes the vectors. Vectors of different identities are never compared.
+
+    `generation` counts how often they were made anew, each time in a place of its own; `url` is where an embedding
+    server answers.
+    """
 
     provider: str
     model: str
     dimensions: int
+    generation: int = field(default=0, compare=False)
+    url: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

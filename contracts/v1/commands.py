@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from contracts.envelope import Message, Reply, Request
+from contracts.envelope import Message, Moment, Reply, Request
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import EntryType
 
@@ -55,6 +57,88 @@ class ListReply(Reply):
     total_count: int
 
 
+class ForgetRequest(Request):
+    """Forget one entry, with all that says it."""
+
+    id: str
+
+
+class ForgetReceipt(Message):
+    """What was removed, counted by looking again: `left` says in how many places something is found after all."""
+
+    id: str
+    forgotten_at: Moment
+    refused_until: Moment
+    turns: int
+    vectors: int
+    messages: int
+    dead_letters: int
+    left: dict[str, int]
+
+
+class ForgetReply(Reply):
+    """The same statement is refused until `refused_until`, with this as the reason."""
+
+    receipt: ForgetReceipt
+
+
+class EraseRequest(Request):
+    """Remove everything of a user."""
+
+
+class EraseReceipt(Message):
+    """What there was in each place, and what is found there now: nothing is left when every count in `left` is 0.
+
+    `drained` says whether the bus holds no turns of others beside which old bytes could stay readable, `swept`
+    whether the files of the stores were written without what was removed; both follow within seconds of idling.
+    """
+
+    removed: dict[str, int]
+    left: dict[str, int]
+    drained: bool
+    swept: bool
+
+
+class EraseReply(Reply):
+    """The user is unknown from now on."""
+
+    receipt: EraseReceipt
+
+
+Side = Literal["log", "entries", "vectors"]
+"""What is gone through: the log for effects that are missing, entries for vectors, vectors for entries."""
+
+Kind = Literal["undecided", "without_entry", "without_vector", "without_reason"]
+"""A proposal without an outcome, one whose entry is missing, an entry whose vector is missing or filtered by something
+else, a vector of no active entry."""
+
+
+class Difference(Message):
+    """One thing that is not as it should be."""
+
+    kind: Kind
+    user_id: str
+    id: str
+
+
+class ReconcileRequest(Message):
+    """Compare the stores, one page at a time; with `fix` what differs is put right."""
+
+    side: Side
+    after: str = ""
+    limit: int = Field(default=500, ge=1, le=5000)
+    fix: bool = False
+    correlation_id: str | None = None
+
+
+class ReconcileReply(Reply):
+    """What differs on one page of so many; `after` asks for the next one, None when there is none."""
+
+    looked_at: int
+    differences: tuple[Difference, ...]
+    after: str | None
+
+
 class StatusRequest(Message):
     """Count what is stored, over all users."""
 
@@ -66,13 +150,15 @@ class UserStatusRequest(Request):
 
 
 class StatusReply(Reply):
-    """Counts by stage. When nothing is pending, entries + merged + refused = turns and vectors = entries.
+    """Counts by stage. When nothing is pending, entries + inactive + merged + refused = turns and vectors = entries.
 
-    `degraded` says "semantic" while the vector store does not answer; `vectors` is 0 then.
+    `inactive` entries are archived, superseded or forgotten. `degraded` says "semantic" while the vector store does not
+    answer; `vectors` is 0 then.
     """
 
     turns: int
     entries: int
+    inactive: int
     merged: int
     refused: int
     vectors: int

@@ -12,6 +12,9 @@ from contracts.envelope import NAMESPACE, Message, Moment
 Role = Literal["user", "assistant", "system", "tool"]
 EntryType = Literal["fact", "preference", "decision", "instruction", "note", "summary", "other"]
 
+WORDLESS = "[forgotten]"
+"""Stands in the log in place of what was said and may not be kept."""
+
 
 class Turn(Message):
     """One thing that was said. Only `user_id`, `role` and `text` are required.

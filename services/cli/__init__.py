@@ -20,9 +20,29 @@ app = typer.Typer(
 
 def _register() -> None:
     """The commands are imported when the program starts, not when the package is."""
-    from services.cli import ask, bench, dead, demo, export, import_, migrate, provision, publish, reindex, status, up
+    from services.cli import (
+        ask,
+        bench,
+        dead,
+        demo,
+        erase,
+        export,
+        forget,
+        import_,
+        migrate,
+        provision,
+        publish,
+        reconcile,
+        reindex,
+        status,
+        up,
+    )
 
-    for module in (up, publish, ask, status, demo, reindex, export, import_, migrate, provision):
+    commands = (
+        *(up, publish, ask, status, demo, forget, erase),
+        *(reconcile, reindex, export, import_, migrate, provision),
+    )
+    for module in commands:
         name = module.__name__.rpartition(".")[2]
         app.command(name.rstrip("_"), epilog=module.EPILOG)(getattr(module, name))
     app.add_typer(bench.app, name="bench")

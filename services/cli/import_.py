@@ -154,8 +154,7 @@ def _verdict(decision: Decision, stored: dict[str, Entry]) -> Verdict | None:
 
 async def _counts(store: TextStore, users: Sequence[str]) -> StageCounts:
     counted = [await store.counts(user) for user in users]
-    fields = ("turns", "entries", "merged", "refused", "undecided", "unenriched", "unembedded")
-    return StageCounts(**{name: sum(getattr(counts, name) for counts in counted) for name in fields})
+    return StageCounts(*(sum(getattr(counts, name) for counts in counted) for name in StageCounts.__slots__))
 
 
 _COMPARED = ("turns", "entries", "merged", "refused")

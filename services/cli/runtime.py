@@ -53,7 +53,7 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
         listening = listen(settings.http_host, settings.http_port)
         stack.callback(listening.close)
         nats_url = settings.nats_url or await _start_bus(stack, settings)
-        host = Host(settings, nats_url)
+        host = Host(settings, nats_url, was_clean=lock is None or lock.was_clean)
         stack.push_async_callback(host.stop)
         await host.start([SERVICES[name] for name in only or SERVICES])
         http = await _serve(stack, host, listening)

@@ -60,7 +60,7 @@ async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backl
 
 def as_line(counts: StatusReply, backlog: Backlog) -> str:
     """The numbers as one JSON line."""
-    stored = counts.model_dump(include={"turns", "entries", "merged", "refused", "vectors", "pending"})
+    stored = counts.model_dump(include={"turns", "entries", "inactive", "merged", "refused", "vectors", "pending"})
     waiting = {"backlog": backlog.total, "backlog_by_stage": backlog.by_consumer}
     return json.dumps({**stored, "dead_letters": backlog.dead_letters, **waiting})
 
@@ -95,6 +95,7 @@ def _rows(counts: StatusReply, user: str | None) -> list[tuple[str, int, str]]:
     return [
         ("turns", counts.turns, f"text store: {whose} conversation log"),
         ("entries", counts.entries, "text store: what is remembered"),
+        ("inactive", counts.inactive, "entries that are archived, superseded or forgotten"),
         ("merged", counts.merged, "turns that repeat an entry"),
         ("refused", counts.refused, "turns that were not kept"),
         ("vectors", counts.vectors, "vector store: entries found by meaning"),
@@ -111,9 +112,11 @@ def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
         found.append("There are dead letters: `memorybus dead list` shows them, each with its reason.")
     if counts.pending or backlog.total:
         return found
-    settled = counts.entries + counts.merged + counts.refused
+    settled = counts.entries + counts.inactive + counts.merged + counts.refused
     if settled != counts.turns:
-        found.append(f"{counts.turns:,} turns, but entries + merged + refused = {settled:,}.")
+        sum_ = f"{counts.turns:,} turns, but entries + inactive + merged + refused = {settled:,}"
+        found.append(f"{sum_}: `memorybus reconcile` shows what is missing.")
     if counts.vectors not in (0, counts.entries) and not counts.degraded:
-        found.append(f"{counts.entries:,} entries, but {counts.vectors:,} vectors: try `memorybus reindex`.")
+        sum_ = f"{counts.entries:,} entries, but {counts.vectors:,} vectors"
+        found.append(f"{sum_}: `memorybus reconcile --fix` makes what is missing.")
     return found

@@ -1,47 +1,46 @@
-"""curate: answers for what is stored, and sees to it that nothing stays stuck.
+"""curate: answers for what is stored, keeps it in order, and sees to it that nothing stays stuck.
 
 memory.v1.entries.<verb>.<user> ◄──► curate
-memory.v1.memory.status.<user>  ◄──►
-memory.v1.ops.status            ◄──►
+memory.v1.memory.<verb>.<user>  ◄──►
+memory.v1.ops.<verb>            ◄──►
 """
 
 from __future__ import annotations
 
-import asyncio
-from datetime import timedelta
-
-from contracts import flow, subjects
-from contracts.ports import Stuck
+from contracts import flow
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
+    EraseReply,
+    EraseRequest,
+    ForgetReply,
+    ForgetRequest,
     GetRequest,
     ListReply,
     ListRequest,
+    ReconcileReply,
+    ReconcileRequest,
     StatusReply,
     StatusRequest,
     UserStatusRequest,
 )
-from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
-from services.curate import handler
+from services.curate import forgetting, handler, reconcile
+from services.curate.forgetting import Places
+from services.curate.routines import Routines
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
 from services.shared.bus.requests import Answering
-
-_STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
-    (subjects.DEDUPE, "undecided", EntryProposed),
-    (subjects.ENRICH, "unenriched", EntryAccepted),
-    (subjects.EMBED, "unembedded", EntryEnriched),
-)
+from services.shared.bus.transit import BusTransit
 
 
 async def build(host: Host) -> Service:
-    """Wire the commands and the resuming."""
+    """Wire the commands, and what is done without being asked."""
     settings = CurateSettings()
     store, vectors = await host.text_store(), await host.vector_store()
-    enriches = host.settings.ner != "none"
-    done_here = {"undecided"} | ({"unenriched"} if enriches else set()) | ({"unembedded"} if vectors else set())
-    at_once = settings.max_concurrency
+    places = Places(store, vectors, BusTransit(host.bus.js))
+    stores = reconcile.Stores(store, vectors, host.bus.publish_events)
+    routines = Routines(host, settings, places, stores)
+    enriches, at_once = host.settings.ner != "none", settings.max_concurrency
 
     async def create(request: CreateRequest) -> EntryReply:
         longest = host.settings.max_text_bytes
@@ -53,27 +52,33 @@ async def build(host: Host) -> Service:
     async def list_entries(request: ListRequest) -> ListReply:
         return await handler.list_entries(request, store=store)
 
+    async def forget(request: ForgetRequest) -> ForgetReply:
+        with routines.noting(request):
+            return await forgetting.forget(request, places=places, refuse_for=settings.refuse_for)
+
+    async def erase(request: EraseRequest) -> EraseReply:
+        reply = await forgetting.erase(request, places=places)
+        if any(reply.receipt.removed.values()):
+            routines.sweeper.note()
+        return reply
+
     async def user_status(request: UserStatusRequest) -> StatusReply:
         return await handler.status(request.user_id, store=store, vectors=vectors, enriches=enriches)
 
     async def status(_: StatusRequest) -> StatusReply:
         return await handler.status(None, store=store, vectors=vectors, enriches=enriches)
 
-    async def keep_going() -> None:
-        older_than = timedelta(0)  # at the start: whatever an earlier process or an import left unfinished
-        while True:
-            for consumer, lacking, event in _STAGES:
-                if lacking in done_here and await host.bus.is_idle(consumer):
-                    events = await handler.resume(event, lacking, store=store, older_than=older_than)
-                    await host.bus.publish_events(events)
-            older_than = timedelta(seconds=settings.resume_after_seconds)
-            await asyncio.sleep(settings.resume_every_seconds)
+    async def compare(request: ReconcileRequest) -> ReconcileReply:
+        return await reconcile.reconcile(request, stores)
 
     answers = (
         Answering(flow.CREATE, create, at_once),
         Answering(flow.GET, get, at_once),
         Answering(flow.LIST, list_entries, at_once),
+        Answering(flow.FORGET, forget, at_once),
+        Answering(flow.ERASE, erase, at_once),
         Answering(flow.USER_STATUS, user_status, at_once),
         Answering(flow.STATUS, status, at_once),
+        Answering(flow.RECONCILE, compare, 1),
     )
-    return Service("curate", answers=answers, background=(keep_going,))
+    return Service("curate", answers=answers, background=routines.all)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4, uuid5
 
@@ -130,6 +131,7 @@ async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore 
     return StatusReply(
         turns=counts.turns,
         entries=counts.entries,
+        inactive=counts.inactive,
         merged=counts.merged,
         refused=counts.refused,
         vectors=found,
@@ -148,14 +150,41 @@ async def _vectors(vectors: VectorStore | None, user_id: str | None) -> tuple[in
 
 
 _AT_ONCE = 128
+_LONGEST_PAUSE = timedelta(days=1)
+
+
+class Attempts:
+    """When stuck work was set going, by key: what stays stuck is left alone for twice as long each time.
+
+    Otherwise an entry that no stage can digest would be dead-lettered anew for ever.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Key, tuple[datetime, timedelta]] = {}
+
+    def due(self, stuck: Sequence[Key], now: datetime, *, first: timedelta) -> list[Key]:
+        """Those of all that is stuck now whose turn it is; they count as set going. The first pause is `first`."""
+        self._last = {key: self._last[key] for key in stuck if key in self._last}
+        due = [key for key in stuck if key not in self._last or now - self._last[key][0] >= self._last[key][1]]
+        for key in due:
+            pause = min(2 * self._last[key][1], _LONGEST_PAUSE) if key in self._last else first
+            self._last[key] = (now, pause)
+        return due
 
 
 async def resume(
-    event: type[EntryEvent], lacking: Stuck, *, store: TextStore, older_than: timedelta, limit: int = 10_000
+    event: type[EntryEvent],
+    lacking: Stuck,
+    attempts: Attempts,
+    *,
+    store: TextStore,
+    older_than: timedelta,
+    pause: timedelta,
+    limit: int = 10_000,
 ) -> list[EntryEvent]:
     """The events that set stuck work going again: what the store shows unfinished though nothing is on the bus."""
     now = datetime.now(UTC)
     found = await store.unfinished(lacking, before=now - older_than, limit=limit)
-    refs = [EntryRef(user_id=key.user_id, id=key.id) for key in found]
+    refs = [EntryRef(user_id=key.user_id, id=key.id) for key in attempts.due(found, now, first=pause)]
     chunks = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
     return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]

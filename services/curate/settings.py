@@ -1,6 +1,8 @@
-"""The knobs of curate."""
+"""The knobs of curate: MEMORYBUS_CURATE_<NAME>."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -9,10 +11,30 @@ from services.shared.settings import ServiceSettings
 
 
 class CurateSettings(ServiceSettings):
-    """How often curate looks after what got stuck."""
+    """How much is kept and for how long, and how often curate looks after it."""
 
     model_config = SettingsConfigDict(env_prefix="MEMORYBUS_CURATE_", extra="ignore")
 
+    soft_cap: int = Field(default=10_000, ge=0, description="active entries of a user in a space; 0: any number")
+    max_age_days: float = Field(default=0, ge=0, description="what was said longer ago is forgotten; 0: never")
+    importance_kept: float = Field(
+        default=1.0, gt=0, le=1, description="share of its importance an entry keeps per day when capacity is short"
+    )
+    tau_days: float = Field(default=7.0, gt=0, description="recency is exp(-age/tau) when capacity is short")
+    forgotten_hours: float = Field(default=24, ge=0, description="for how long a forgotten statement is refused")
+
+    tidy_every_seconds: float = Field(default=60, gt=0, description="how often capacity and age are looked after")
+    sweep_after_seconds: float = Field(
+        default=2, gt=0, description="how soon after forgetting the files are written without it, when nothing waits"
+    )
+    reconcile_every_hours: float = Field(
+        default=24, ge=0, description="how often the stores are compared and put right; 0: only after a crash"
+    )
     resume_every_seconds: float = Field(default=60, gt=0, description="how often stuck work is looked for")
     resume_after_seconds: float = Field(default=120, gt=0, description="how old work must be to count as stuck")
     max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")
+
+    @property
+    def refuse_for(self) -> timedelta:
+        """For how long a forgotten statement is refused."""
+        return timedelta(hours=self.forgotten_hours)

@@ -6,12 +6,12 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, repeat
 
-from contracts.ports import Accepted, Merged, Probe, Scope, Settled, TextStore, Verdict
+from contracts.ports import Accepted, Key, Merged, Probe, Refused, Scope, Settled, TextStore, Verdict
 from contracts.v1.entries import (
     Entry,
     EntryAccepted,
@@ -23,7 +23,7 @@ from contracts.v1.entries import (
     RefusalRef,
     RepeatRef,
 )
-from contracts.v1.turns import Proposal
+from contracts.v1.turns import WORDLESS, Proposal
 from services.shared.core.fingerprint import fingerprint
 from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
 from services.shared.core.similarity import same_statement, statement
@@ -34,6 +34,12 @@ log = logging.getLogger(__name__)
 _PATIENCE = 40.0
 """Seconds for which proposals are judged again: longer than a store takes to give up on a replica that died while it
 accepted the same statement. What is undecided even then is left to curate to resume."""
+
+FORGOTTEN = "forgotten on request, and not to be remembered again so soon"
+"""Why a proposal is refused that says what its user had forgotten."""
+
+NOTHING_LEFT = "its words were forgotten before it was decided"
+"""Why a proposal is refused whose turn the log keeps without words."""
 
 _PAUSES = (0.0, 0.0, 0.1, 0.2, 0.5, 1.0)
 """Seconds before each further round; the last one repeats."""
@@ -61,9 +67,10 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
 
 async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Settled]:
     candidates = [candidate_entry(proposal) for proposal in proposals]
-    similar = await store.similar([probe_of(entry) for entry in candidates])
-    now = datetime.now(UTC)
-    return await store.settle(judge(candidates, similar, now=now))
+    similar, forgotten = await asyncio.gather(
+        store.similar([probe_of(entry) for entry in candidates]), store.forgotten(candidates)
+    )
+    return await store.settle(judge(candidates, similar, forgotten, now=datetime.now(UTC)))
 
 
 def candidate_entry(proposal: Proposal) -> Entry:
@@ -125,11 +132,20 @@ def _keys(entry: Entry) -> Iterable[tuple[object, ...]]:
     return [(voice, key) for key in entry.fingerprint_keys]
 
 
-def judge(candidates: Sequence[Entry], similar: Sequence[Sequence[Entry]], *, now: datetime) -> list[Verdict]:
-    """One verdict per candidate, in order: the first of its kind is accepted, later ones are merged into it."""
+def judge(
+    candidates: Sequence[Entry], similar: Sequence[Sequence[Entry]], forgotten: Collection[str], *, now: datetime
+) -> list[Verdict]:
+    """One verdict per candidate, in order: the first of its kind is accepted, later ones are merged into it.
+
+    Those whose ids are among the `forgotten` are refused.
+    """
     batch = _Batch(defaultdict(list))
     verdicts: list[Verdict] = []
     for candidate, stored in zip(candidates, similar, strict=True):
+        if candidate.text == WORDLESS or candidate.id in forgotten:
+            reason = NOTHING_LEFT if candidate.text == WORDLESS else FORGOTTEN
+            verdicts.append(Refused(Key(candidate.user_id, candidate.id), reason))
+            continue
         alike = [*stored, *batch.similar(candidate)]
         canonical = find_canonical(candidate, alike)
         if canonical is None:
@@ -160,12 +176,15 @@ class repeat_of:
         repeats = entry.repeat_count + 1
         step = repeat_boost(repeats) - repeat_boost(entry.repeat_count)
         boosted = max(entry.importance, self.candidate.importance) + step
+        tags = tuple(dict.fromkeys((*entry.tags, *self.candidate.tags)))
         return entry.model_copy(
             update={
                 "repeat_count": repeats,
                 "importance": min(1.0, boosted),
                 "manually_saved": entry.manually_saved or self.candidate.manually_saved,
-                "tags": tuple(dict.fromkeys((*entry.tags, *self.candidate.tags))),
+                "tags": tags,
+                # curate has a vector made anew that is filtered by the new tags; until then the old one is found
+                "embedding_state": "pending" if tags != entry.tags else entry.embedding_state,
                 "source_ids": tuple(dict.fromkeys((*entry.source_ids, *self.candidate.source_ids))),
                 "updated_at": self.now,
             }

@@ -18,11 +18,16 @@ async def embed_entries(
     vectors: VectorStore | None,
     embedder: Embedder | None,
 ) -> list[EntryEmbedded]:
-    """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words."""
+    """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words.
+
+    Of those that are out of use no vector is left: an earlier delivery may have written one and died.
+    """
     if vectors is None or embedder is None:
         return []
     refs = {ref.id: ref for event in events for ref in event.entries}
     found = await store.entries(list(refs.values()))
+    if gone := [id_ for id_ in refs if id_ not in found or found[id_].status != "active"]:
+        await vectors.remove(gone)
     todo = [entry for entry in found.values() if needs_embedding(entry)]
     if todo:
         await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder)
@@ -55,7 +60,7 @@ async def _leave_out_the_refused(
             await embed_and_mark([entry], store=store, vectors=vectors, embedder=embedder)
         return
     update = {"embedding_state": "error", "embedding_error": str(error)}
-    await store.modify(entries, lambda entry: entry.model_copy(update=update))
+    await store.modify(entries, lambda entry: entry.model_copy(update=update) if needs_embedding(entry) else None)
 
 
 async def _take_back(entries: Sequence[Entry], store: TextStore, vectors: VectorStore) -> None:

@@ -56,6 +56,7 @@ def enriched(entry: Entry, notes: Annotation, now: datetime) -> Entry | None:
             "metadata_confidence": confidence,
             "importance": min(1.0, base + repeat_boost(entry.repeat_count)),
             "enriched": True,
+            "embedding_state": "pending",  # a vector made before was not filtered by these tags
             "updated_at": now,
         }
     )

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,16 +25,18 @@ from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.health import Route, health_routes
 from services.shared.settings import Settings
-from services.shared.stores.edge import EdgeVectorStore
+from services.shared.stores.edge import EdgeVectorStore, check_layout
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
 from services.shared.tasks import end
 from services.shared.tokens import Cl100kCounter
+from services.shared.vectors import identity as identities
+from services.shared.vectors.following import Follower
+from services.shared.vectors.identity import IdentityMismatch as IdentityMismatch
+from services.shared.vectors.identity import check_identity as check_identity
+from services.shared.vectors.places import Places
+from services.shared.vectors.switch import Pair, Switch
 
 log = logging.getLogger(__name__)
-
-
-class IdentityMismatch(Exception):
-    """The stored vectors were made by another model than the one chosen now."""
 
 
 class MissingExtra(Exception):
@@ -61,8 +64,9 @@ class Host:
     is behind a port, nor who else uses it.
     """
 
-    def __init__(self, settings: Settings, nats_url: str) -> None:
+    def __init__(self, settings: Settings, nats_url: str, *, was_clean: bool = True) -> None:
         self.settings = settings
+        self.was_clean = was_clean
         self.workers: list[Worker[Any]] = []
         self.services: list[Service] = []
         self.bus: Bus
@@ -90,9 +94,10 @@ class Host:
         self.workers = [Worker(stage, self.bus) for service in self.services for stage in service.stages]
         for worker in self.workers:
             await worker.start()
-        self._background = [
-            asyncio.create_task(_keep_running(work)) for service in self.services for work in service.background
-        ]
+        background = [work for service in self.services for work in service.background]
+        if "vectors" in self._opened:
+            background.append((await self._follower()).run)
+        self._background = [asyncio.create_task(_keep_running(work)) for work in background]
 
     async def stop(self) -> None:
         """Hear no new requests, finish what is under way, give back the rest, close the adapters."""
@@ -122,17 +127,13 @@ class Host:
         Raises:
             IdentityMismatch: the stored vectors are of another model.
         """
-        if self.settings.vector_store == "none" or self.settings.embedder == "none":
-            return None
-        store: VectorStore = await self._once("vectors", self._open_vector_store)
-        return store
+        switch = await self._switch()
+        return switch.vectors if switch else None
 
     async def embedder(self) -> Embedder | None:
-        """The model that makes vectors, or None."""
-        if self.settings.vector_store == "none" or self.settings.embedder == "none":
-            return None
-        embedder: Embedder = await self._once("embedder", self._open_embedder)
-        return embedder
+        """The model that makes the vectors, or None; it is opened together with them."""
+        switch = await self._switch()
+        return switch.embedder if switch else None
 
     async def annotator(self) -> Annotator | None:
         """What reads names and key phrases, or None."""
@@ -144,6 +145,12 @@ class Host:
     def token_counter(self) -> TokenCounter:
         """Counts cl100k_base tokens."""
         return Cl100kCounter()
+
+    async def _switch(self) -> Switch | None:
+        if self.settings.vector_store == "none" or self.settings.embedder == "none":
+            return None
+        switch: Switch = await self._once("vectors", self._open_switch)
+        return switch
 
     async def _once(self, name: str, opener: Callable[[], Awaitable[Any]]) -> Any:
         if name not in self._opened:
@@ -163,22 +170,24 @@ class Host:
         durability: Synchronous = "full" if self.settings.sync == "always" else "normal"
         return await SqliteTextStore.open(self.settings.sqlite_path, synchronous=durability)
 
-    async def _open_vector_store(self) -> VectorStore:
-        embedder = await self.embedder()
+    async def _open_switch(self) -> Switch:
+        """The vectors in use with the embedder that made them, which is opened anew for every process."""
+        store = await self.text_store()
+        settings = identities.chosen(self.settings, await store.recall_identity())
+        embedder = await open_embedder_of(settings)
         assert embedder is not None
-        await check_identity(await self.text_store(), embedder.identity)
-        if self.settings.vector_store == "qdrant":
-            return await open_qdrant(self.settings, embedder.identity)
-        return await EdgeVectorStore.open(
-            self.settings.vectors_path,
-            dimensions=embedder.identity.dimensions,
-            copies=self.settings.vectors_carry_entries,
-        )
+        try:
+            recorded = await check_identity(store, identities.recordable(embedder.identity, settings))
+            return Switch(Pair(recorded, embedder, await open_vectors(settings, recorded)))
+        except BaseException:
+            await embedder.close()
+            raise
 
-    async def _open_embedder(self) -> Embedder:
-        embedder = await open_embedder_of(self.settings)
-        assert embedder is not None
-        return embedder
+    async def _follower(self) -> Follower:
+        switch = await self._switch()
+        assert switch is not None
+        places = Places(self.settings.vectors_path) if self.settings.vector_store == "edge" else None
+        return Follower(switch, await self.text_store(), partial(open_pair, self.settings), places)
 
     async def _open_annotator(self) -> Annotator:
         return WarmingAnnotator(open_annotator(self.settings.ner, processes=self.settings.ner_processes))
@@ -199,8 +208,8 @@ async def open_opensearch(settings: Settings) -> TextStore:
     return await opensearch.OpenSearchTextStore.open(address, prefix=settings.opensearch_prefix, layout=layout)
 
 
-async def open_qdrant(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
-    """The vector store of a cluster.
+async def open_qdrant(settings: Settings, identity: EmbeddingIdentity, *, in_use: bool = True) -> VectorStore:
+    """The vector store of a cluster; only where it is in use its collection gets the alias.
 
     Raises:
         MissingExtra: its client library is not installed.
@@ -209,19 +218,14 @@ async def open_qdrant(settings: Settings, identity: EmbeddingIdentity) -> Vector
     need("qdrant_client")
     from services.shared.stores import qdrant
 
-    key = settings.qdrant_api_key
-    return await qdrant.QdrantVectorStore.open(
-        settings.qdrant_url,
-        api_key=key.get_secret_value() if key else None,
-        grpc_port=settings.qdrant_grpc_port,
-        collection=settings.qdrant_collection,
-        dimensions=identity.dimensions,
-        identity=identity,
-        quantization=settings.qdrant_quantization,
-        shards=settings.qdrant_shards,
-        replicas=settings.qdrant_replicas,
-        copies=settings.vectors_carry_entries,
-    )
+    return await qdrant.open_store(settings, identity, in_use=in_use)
+
+
+async def drop_former(settings: Settings, identity: EmbeddingIdentity) -> None:
+    """Remove the vectors on the Qdrant server that were in use before these."""
+    from services.shared.stores import qdrant
+
+    await qdrant.drop_former(settings, identity)
 
 
 def need(module: str) -> None:
@@ -249,25 +253,38 @@ async def open_embedder_of(settings: Settings) -> Embedder | None:
     )
 
 
-async def check_identity(store: TextStore, identity: EmbeddingIdentity) -> None:
-    """Record the embedding identity on first use, and hold every later start to it.
+async def open_pair(settings: Settings, recorded: EmbeddingIdentity) -> Pair:
+    """The recorded vectors with their embedder, whatever embedder the settings choose.
 
     Raises:
-        IdentityMismatch: the stored vectors are of another provider, model or dimension.
+        IdentityMismatch: the embedding server gives vectors of another kind now.
+        EmbedderMisconfigured: the embedder needs something that the environment does not have.
+        Unavailable: embedder or vectors cannot be opened now.
     """
-    stored = await store.recall_identity()
-    if stored is None:
-        await store.remember_identity(identity)
-    elif stored != identity:
-        raise IdentityMismatch(
-            f"the stored vectors are of {_named(stored)}, but {_named(identity)} is chosen now; vectors of two models "
-            "cannot be compared. Make them anew with `memorybus reindex` and the same --data and --embedder, "
-            "or choose the former embedder again"
-        )
+    settings = identities.following(settings, recorded)
+    embedder = await open_embedder_of(settings)
+    assert embedder is not None
+    try:
+        identities.check_same(recorded, embedder.identity)
+        return Pair(recorded, embedder, await open_vectors(settings, recorded))
+    except BaseException:
+        await embedder.close()
+        raise
 
 
-def _named(identity: EmbeddingIdentity) -> str:
-    return f"{identity.provider} {identity.model} ({identity.dimensions} dimensions)"
+async def open_vectors(settings: Settings, identity: EmbeddingIdentity, *, in_use: bool = True) -> VectorStore:
+    """The vectors of a model and generation; not `in_use`, they are only being made.
+
+    Raises:
+        UnusableStore: what is there cannot be used; the text says what to do.
+        Unavailable: it cannot be opened now.
+    """
+    if settings.vector_store == "qdrant":
+        return await open_qdrant(settings, identity, in_use=in_use)
+    if in_use:
+        check_layout(settings.vectors_path)
+    place = Places(settings.vectors_path).of(identity)
+    return await EdgeVectorStore.open(place, dimensions=identity.dimensions, copies=settings.vectors_carry_entries)
 
 
 async def _keep_running(work: Callable[[], Awaitable[None]]) -> None:

@@ -22,9 +22,15 @@ from contracts.ports import Unavailable
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
+    EraseReply,
+    EraseRequest,
+    ForgetReply,
+    ForgetRequest,
     GetRequest,
     ListReply,
     ListRequest,
+    ReconcileReply,
+    ReconcileRequest,
     StatusReply,
     StatusRequest,
     UserStatusRequest,
@@ -102,6 +108,18 @@ class MemoryClient:
     async def list(self, request: ListRequest, *, patience: float = 5.0) -> ListReply:
         """Page through entries."""
         return await self.request(subjects.entries("list", request.user_id), request, ListReply, patience=patience)
+
+    async def forget(self, request: ForgetRequest, *, patience: float = 30.0) -> ForgetReply:
+        """Forget an entry; what could not be removed now is said in the receipt."""
+        return await self.request(subjects.entries("forget", request.user_id), request, ForgetReply, patience=patience)
+
+    async def erase(self, request: EraseRequest, *, patience: float = 60.0) -> EraseReply:
+        """Remove everything of a user. Asked again it says what is found by then, which should be nothing."""
+        return await self.request(subjects.memory("erase", request.user_id), request, EraseReply, patience=patience)
+
+    async def reconcile(self, request: ReconcileRequest, *, patience: float = 60.0) -> ReconcileReply:
+        """Compare one page of one side of the stores."""
+        return await self.request(subjects.RECONCILE, request, ReconcileReply, patience=patience)
 
     async def status(self, user_id: str | None = None, *, patience: float = 10.0) -> StatusReply:
         """Count what is stored, for one user or for all."""

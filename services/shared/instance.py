@@ -37,6 +37,7 @@ class FolderLock:
         self._folder = folder
         self._file: TextIOWrapper | None = None
         self.was_clean = True
+        self._is_announced = False
         self.pid = os.getpid()
 
     def acquire(self) -> None:
@@ -69,11 +70,16 @@ class FolderLock:
         draft = target.with_suffix(".new")
         draft.write_text(json.dumps(asdict(instance)))
         draft.replace(target)
+        self._is_announced = True
 
     def release(self) -> None:
-        """Let go of the folder; clients find nothing there any more."""
+        """Let go of the folder; clients find nothing there any more.
+
+        What a crashed instance announced stays for the next one to see.
+        """
         if self._file is not None:
-            (self._folder / _INSTANCE).unlink(missing_ok=True)
+            if self._is_announced:
+                (self._folder / _INSTANCE).unlink(missing_ok=True)
             self._file.close()
             self._file = None
 

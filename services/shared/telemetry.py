@@ -18,6 +18,12 @@ ITEM_SECONDS = Histogram("memorybus_item_seconds", "Time of a batch over its ite
 REQUEST_SECONDS = Histogram("memorybus_request_seconds", "Time to answer", ["request", "outcome"], buckets=_FINE)
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that a leg could not answer", ["leg"])
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
+TRIMMED = Counter("memorybus_trimmed_total", "Entries archived because their space was full")
+SPARED = Counter(
+    "memorybus_trim_spared_total", "Pinned or manually saved entries that capacity would have archived, by each look"
+)
+EXPIRED = Counter("memorybus_expired_total", "Entries forgotten because they were too old")
+REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores that were put right")
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName"}
 

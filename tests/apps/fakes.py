@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -11,9 +11,12 @@ from contracts.ports import (
     Annotation,
     EmbeddingIdentity,
     Filters,
+    InTransit,
+    Key,
     Scope,
     SemanticHit,
     TextRefused,
+    TurnKey,
     Unavailable,
     Vector,
     VectorPoint,
@@ -64,6 +67,7 @@ class FakeVectors:
         self.points |= {point.entry.id: point for point in points}
 
     async def remove(self, ids: Sequence[str]) -> None:
+        await self._maybe_fail()
         for entry_id in ids:
             self.points.pop(entry_id, None)
 
@@ -85,13 +89,51 @@ class FakeVectors:
         return {i: self.points[i].entry for i in ids if i in self.points and self.keeps_copies}
 
     async def count(self, user_id: str | None = None) -> int:
-        return len(self.points)
+        return len([p for p in self.points.values() if user_id in (None, p.entry.user_id)])
+
+    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+        await self._maybe_fail()
+        keys = [Key(point.entry.user_id, id_) for id_, point in sorted(self.points.items()) if id_ > after]
+        return keys[:limit]
+
+    async def lacking(self, entries: Sequence[Entry]) -> set[str]:
+        await self._maybe_fail()
+        return {e.id for e in entries if e.id not in self.points or self.points[e.id].entry.tags != e.tags}
+
+    async def erase(self, user_id: str) -> None:
+        await self._maybe_fail()
+        self.points = {id_: point for id_, point in self.points.items() if point.entry.user_id != user_id}
+
+    async def sweep(self) -> bool:
+        return True
 
     async def ping(self) -> None:
         await self._maybe_fail()
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+class FakeTransit:
+    """Holds ids of turns in the default space by user, and dead letters by user."""
+
+    def __init__(self) -> None:
+        self.turns: dict[str, list[str]] = {}
+        self.letters: dict[str, int] = {}
+
+    async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+        found = await self.count(user_id, turns)
+        kept = self.turns.get(user_id, ()) if turns is not None else ()
+        self.turns[user_id] = [turn_id for turn_id in kept if ("default", turn_id) not in (turns or ())]
+        self.letters[user_id] = 0 if turns is None else self.letters.get(user_id, 0)
+        return found
+
+    async def count(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+        waiting = [t for t in self.turns.get(user_id, ()) if turns is None or ("default", t) in turns]
+        return InTransit(len(waiting), self.letters.get(user_id, 0) if turns is None else 0)
+
+    async def is_drained(self) -> bool:
+        return not any(self.turns.values())
 
 
 class FakeAnnotator:

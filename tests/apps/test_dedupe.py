@@ -27,7 +27,7 @@ def a_candidate(text: str, number: int = 0, **given: Any) -> Entry:
 
 def verdicts(texts: list[str]) -> list[str]:
     candidates = [a_candidate(text, number) for number, text in enumerate(texts)]
-    judged = judge(candidates, [[]] * len(candidates), now=NOON)
+    judged = judge(candidates, [[]] * len(candidates), (), now=NOON)
     return ["new" if isinstance(verdict, Accepted) else f"repeats {verdict.canonical_id}" for verdict in judged]  # type: ignore[union-attr]
 
 
@@ -54,7 +54,7 @@ def test_a_stored_entry_is_preferred_over_one_of_the_batch_and_the_exact_over_th
     exact = a_candidate("I live in Porto.", 2)
     candidate = a_candidate("i live in PORTO", 3)
     assert find_canonical(candidate, [near, exact]) is exact
-    (verdict,) = judge([candidate], [[exact]], now=NOON)
+    (verdict,) = judge([candidate], [[exact]], (), now=NOON)
     assert isinstance(verdict, Merged)
     assert verdict.canonical_id == "e2"
 

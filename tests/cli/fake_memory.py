@@ -58,7 +58,7 @@ def a_reply(*items: RetrievedItem, **fields: Any) -> RetrieveReply:
 
 def a_status(**counts: int) -> StatusReply:
     """Counts, zero where nothing is said."""
-    names = ("turns", "entries", "merged", "refused", "vectors", "pending")
+    names = ("turns", "entries", "inactive", "merged", "refused", "vectors", "pending")
     return StatusReply(**(dict.fromkeys(names, 0) | counts))
 
 

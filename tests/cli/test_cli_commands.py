@@ -11,11 +11,23 @@ import typer
 from typer.testing import CliRunner
 
 from contracts.ports import Unavailable
-from services.cli import ask, demo, publish, status
+from services.cli import ask, demo, erase, forget, publish, reconcile, status
 from tests.cli.files import A_TURN, lines, written
 
-MODULES = (publish, ask, status, demo)
+MODULES = (publish, ask, status, demo, forget, erase, reconcile)
 NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
+
+
+ARGUMENTS = {
+    "ask": ["what?", "--user", "me"],
+    "forget": ["e1", "--user", "me"],
+    "erase": ["--user", "me", "--yes"],
+}
+
+
+def arguments_of(name: str, folder: Path) -> list[str]:
+    """What the command cannot do without."""
+    return [str(written(folder, lines(A_TURN)))] if name == "publish" else ARGUMENTS.get(name, [])
 
 
 @pytest.fixture
@@ -40,8 +52,7 @@ def test_help_shows_examples_line_by_line(app: typer.Typer, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_an_instance_each_command_says_how_to_start_one(app: typer.Typer, name: str, tmp_path: Path) -> None:
-    arguments = {"publish": [str(written(tmp_path, lines(A_TURN)))], "ask": ["what?", "--user", "me"]}.get(name, [])
-    result = CliRunner().invoke(app, [name, *arguments, "--data", str(tmp_path / "nothing")])
+    result = CliRunner().invoke(app, [name, *arguments_of(name, tmp_path), "--data", str(tmp_path / "nothing")])
     assert result.exit_code == 1
     assert result.output.startswith("error: nothing runs in ")
     assert "start it with `memorybus up`" in result.output
@@ -59,8 +70,7 @@ def test_a_bus_that_does_not_answer_is_one_line(
 
     for module in MODULES:
         monkeypatch.setattr(module, "memory_client", refused)
-    arguments = {"publish": [str(written(tmp_path, lines(A_TURN)))], "ask": ["what?", "--user", "me"]}.get(name, [])
-    result = CliRunner().invoke(app, [name, *arguments, "--nats", "nats://127.0.0.1:9"])
+    result = CliRunner().invoke(app, [name, *arguments_of(name, tmp_path), "--nats", "nats://127.0.0.1:9"])
     assert (result.exit_code, result.output) == (1, "error: no bus answers at nats://127.0.0.1:9\n")
 
 

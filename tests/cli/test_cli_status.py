@@ -15,7 +15,7 @@ from tests.cli.fake_memory import FakeMemory, a_status
 
 IDLE = Backlog({"ingest": 0, "dedupe": 0, "enrich": 0, "embed": 0}, 0)
 BUSY = Backlog({"ingest": 1200, "dedupe": 0, "enrich": 3, "embed": 17}, 2)
-DONE = a_status(turns=10, entries=7, merged=2, refused=1, vectors=7)
+DONE = a_status(turns=10, entries=6, inactive=1, merged=2, refused=1, vectors=6)
 
 
 def shown(counts: StatusReply, backlog: Backlog, user: str | None = None) -> str:
@@ -31,11 +31,12 @@ def rows(text: str) -> dict[str, str]:
 
 
 def test_the_line_for_scripts_has_all_numbers_as_integers() -> None:
-    line = as_line(a_status(turns=9, entries=5, merged=3, refused=1, vectors=4, pending=1), BUSY)
+    line = as_line(a_status(turns=11, entries=5, inactive=2, merged=3, refused=1, vectors=4, pending=1), BUSY)
     assert "\n" not in line
     assert json.loads(line) == {
-        "turns": 9,
+        "turns": 11,
         "entries": 5,
+        "inactive": 2,
         "merged": 3,
         "refused": 1,
         "vectors": 4,
@@ -47,10 +48,11 @@ def test_the_line_for_scripts_has_all_numbers_as_integers() -> None:
 
 
 def test_people_see_stores_stages_and_dead_letters() -> None:
-    text = shown(a_status(turns=1234, entries=1000, vectors=990, pending=10), BUSY)
+    text = shown(a_status(turns=1234, entries=1000, inactive=234, vectors=990, pending=10), BUSY)
     assert rows(text) == {
         "turns": "1,234",
         "entries": "1,000",
+        "inactive": "234",
         "merged": "0",
         "refused": "0",
         "vectors": "990",
@@ -74,14 +76,15 @@ def test_when_all_is_well_nobody_is_warned() -> None:
 
 def test_counts_that_do_not_add_up_are_told_once_nothing_waits() -> None:
     lost = DONE.model_copy(update={"merged": 1})
-    assert "10 turns, but entries + merged + refused = 9." in shown(lost, IDLE)
+    assert "10 turns, but entries + inactive + merged + refused = 9: `memorybus reconcile`" in shown(lost, IDLE)
     assert "but" not in shown(lost, BUSY)
     assert "but" not in shown(lost.model_copy(update={"pending": 1}), IDLE)
 
 
 def test_missing_vectors_are_told_unless_there_are_none_at_all() -> None:
-    assert "7 entries, but 6 vectors: try `memorybus reindex`." in shown(DONE.model_copy(update={"vectors": 6}), IDLE)
-    assert "reindex" not in shown(DONE.model_copy(update={"vectors": 0}), IDLE)
+    text = shown(DONE.model_copy(update={"vectors": 5}), IDLE)
+    assert "6 entries, but 5 vectors: `memorybus reconcile --fix`" in text
+    assert "reconcile" not in shown(DONE.model_copy(update={"vectors": 0}), IDLE)
 
 
 async def test_one_user_is_counted_alone_and_the_bus_as_a_whole() -> None:
@@ -94,4 +97,4 @@ async def test_one_user_is_counted_alone_and_the_bus_as_a_whole() -> None:
 def test_a_vector_store_that_is_away_is_named_and_no_vectors_are_missed() -> None:
     text = shown(DONE.model_copy(update={"vectors": 0, "degraded": ("semantic",)}), IDLE)
     assert "vector store does not answer" in text
-    assert "reindex" not in text
+    assert "reconcile" not in text

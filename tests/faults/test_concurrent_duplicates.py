@@ -195,7 +195,9 @@ def flawless(said: Sequence[str]) -> Outcome:
         candidate_entry(proposal).model_copy(update={"repeat_count": TIMES - 1}) for proposal in proposals("ann", *said)
     ]
     turns = len(said) * TIMES
-    status = StatusReply(turns=turns, entries=len(said), merged=turns - len(said), refused=0, vectors=0, pending=0)
+    status = StatusReply(
+        turns=turns, entries=len(said), merged=turns - len(said), inactive=0, refused=0, vectors=0, pending=0
+    )
     return Outcome(status, 0, entries, [1] * REPLICAS, 1.0, 1.0)
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from contracts import subjects
 from contracts.flow import FLOW
+from contracts.v1.commands import EraseRequest, ForgetRequest, ReconcileRequest, Side
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.runtime import running
 from services.shared.bus.access import Access
-from services.shared.bus.permissions import ASSISTANT, PROVISION, authorization, users
+from services.shared.bus.letters import Letters
+from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, authorization, users
 from services.shared.bus.provisioning import provision
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
@@ -64,7 +67,7 @@ async def test_every_service_does_its_work_as_its_own_user(bus: ServerProcess, t
             settings = settings_of(step.service, bus, tmp_path / "data", partitions)
             await stack.enter_async_context(running(settings, only=[step.service]))
         assistant = await stack.enter_async_context(client_of(ASSISTANT, bus))
-        operator = await stack.enter_async_context(client_of(PROVISION, bus))
+        operator = await stack.enter_async_context(client_of(OPERATOR, bus))
         await assistant.publish(TURN)
         await assistant.bus.publish(subjects.turns("bob"), b"{", message_id="bad", stream=subjects.TURNS_STREAM.name)
         await digested(operator, turns=1)
@@ -73,8 +76,25 @@ async def test_every_service_does_its_work_as_its_own_user(bus: ServerProcess, t
         created = await assistant.status("ann")
         backlog = await eventually(operator.backlog, lambda b: b.total == 0 and b.dead_letters == 1)
         turns_left = await eventually(lambda: _messages(operator), lambda count: count == 0)
+        pages = [await operator.reconcile(ReconcileRequest(side=side)) for side in get_args(Side)]
+        await letters_are_retried_and_dropped(operator)
+        forgotten = await assistant.forget(ForgetRequest(user_id="ann", id=reply.items[0].id))
+        erased = await operator.erase(EraseRequest(user_id="ann"))
     assert [item.text for item in reply.items] == [TURN.text]
     assert (created.turns, backlog.dead_letters, turns_left) == (1, 1, 0)
+    assert [one.differences for one in pages] == [(), (), ()]
+    assert not any((*forgotten.receipt.left.values(), *erased.receipt.left.values()))
+
+
+async def letters_are_retried_and_dropped(operator: MemoryClient) -> None:
+    """What died of bob's dies once more, and is dropped."""
+    letters = Letters(operator.bus.js)
+    (first,) = await letters.numbers()
+    await letters.retry(first)
+    (again,) = await eventually(letters.numbers, lambda numbers: len(numbers) == 1 and numbers != [first])
+    assert (await letters.get(again)).users == ("bob",)
+    await letters.drop(again)
+    assert await letters.numbers() == []
 
 
 async def _messages(client: MemoryClient) -> int:
@@ -94,13 +114,28 @@ FORBIDDEN = [
     ("ingest", "memory.v1.turns.ann"),
     ("ingest", "$JS.API.STREAM.UPDATE.MEMORY_TURNS"),
     ("ingest", "$JS.API.CONSUMER.DELETE.MEMORY_TURNS.ingest"),
-    ("curate", "$JS.API.STREAM.MSG.GET.MEMORY_TURNS"),
+    ("ingest", "$JS.API.STREAM.MSG.GET.MEMORY_TURNS"),
+    ("curate", "$JS.API.STREAM.MSG.GET.MEMORY_EVENTS"),
+    ("curate", "$JS.API.STREAM.PURGE.MEMORY_TURNS"),
+    ("curate", "memory.v1.memory.erase.ann"),
     ("gateway", "memory.v1.turns.ann"),
     ("gateway", "_INBOX.assistant.x"),
     (ASSISTANT, "memory.v1.entry.accepted"),
     (ASSISTANT, "memory.v1.ops.status"),
+    (ASSISTANT, "memory.v1.ops.reconcile"),
+    (ASSISTANT, "$JS.API.STREAM.MSG.GET.MEMORY_DEAD"),
     (ASSISTANT, "$JS.API.STREAM.INFO.MEMORY_TURNS"),
     (ASSISTANT, "_INBOX.retrieve.x"),
+    (OPERATOR, "memory.v1.retrieve.ann"),
+    (OPERATOR, "memory.v1.entries.list.ann"),
+    (OPERATOR, "memory.v1.entry.embedded"),
+    (OPERATOR, "memory.v1.dead.ingest"),
+    (OPERATOR, "$JS.API.STREAM.MSG.GET.MEMORY_TURNS"),
+    (OPERATOR, "$JS.API.STREAM.PURGE.MEMORY_DEAD"),
+    (OPERATOR, "$JS.API.STREAM.UPDATE.MEMORY_DEAD"),
+    (OPERATOR, "$JS.API.CONSUMER.MSG.NEXT.MEMORY_TURNS.ingest"),
+    (PROVISION, "memory.v1.ops.status"),
+    (PROVISION, "memory.v1.ops.reconcile"),
     (PROVISION, "memory.v1.turns.ann"),
     (PROVISION, "$JS.API.STREAM.PURGE.MEMORY_TURNS"),
     (PROVISION, "$JS.API.STREAM.MSG.GET.MEMORY_TURNS"),

@@ -29,7 +29,7 @@ NAMES = sorted(deploy.services())
 OURS = sorted(deploy.ours())
 WORKING = sorted(set(OURS) - {"provision", "all"})
 # Done with once they have ended; nothing asks them whether they are well.
-ONE_SHOT = {"nats-volumes", "provision"}
+ONE_SHOT = {"nats-volumes", "provision", "operator"}
 
 
 def needed() -> set[str]:
@@ -134,7 +134,8 @@ def test_a_container_can_do_no_more_than_it_must(name: str) -> None:
 def test_a_container_has_limits_a_restart_policy_and_bounded_logs(name: str) -> None:
     service = deploy.services()[name]
     assert service["deploy"]["resources"]["limits"].keys() == {"cpus", "memory", "pids"}
-    assert service["restart"] == {"nats-volumes": "no", "provision": "on-failure"}.get(name, "unless-stopped")
+    once = {"nats-volumes": "no", "provision": "on-failure", "operator": "no"}
+    assert service["restart"] == once.get(name, "unless-stopped")
     assert service["logging"]["options"].keys() == {"max-size", "max-file"}
 
 
@@ -167,6 +168,12 @@ def test_every_worker_has_a_second_replica(name: str) -> None:
     assert deploy.services()[name]["deploy"]["replicas"] == 2
 
 
+def test_an_operator_runs_an_image_that_is_built_and_only_when_asked() -> None:
+    operator = deploy.services()["operator"]
+    assert operator["profiles"] == ["operator"]
+    assert operator["image"] in {service["image"] for service in deploy.ours().values()}
+
+
 def test_ports_are_published_on_the_loopback_interface_only() -> None:
     published = {name: service["ports"] for name, service in deploy.services().items() if "ports" in service}
     assert set(published) == {"nats-1", "nats-2", "nats-3", "gateway", "grafana"}
@@ -196,7 +203,7 @@ def test_every_setting_exists_and_has_a_value_it_may_have(name: str, monkeypatch
     assert settings.provision is (given.get("MEMORYBUS_PROVISION") != "false")
 
 
-@pytest.mark.parametrize("name", sorted(set(OURS) - {"all"}))
+@pytest.mark.parametrize("name", sorted({*OURS, "operator"} - {"all"}))
 def test_a_service_is_its_own_user_of_the_bus(name: str) -> None:
     environment = deploy.written()["services"][name]["environment"]
     assert environment["MEMORYBUS_NATS_USER"] == name
@@ -207,8 +214,9 @@ def test_a_service_is_its_own_user_of_the_bus(name: str) -> None:
     assert not deploy.references(environment) & others
 
 
-def test_the_gateway_is_told_nothing_of_the_stores() -> None:
-    given = deploy.services()["gateway"]["environment"]
+@pytest.mark.parametrize("name", ["gateway", "operator"])
+def test_who_only_talks_to_the_bus_is_told_nothing_of_the_stores(name: str) -> None:
+    given = deploy.services()[name]["environment"]
     assert not [name for name in given if re.search("OPENSEARCH|QDRANT|STORE", name)]
 
 

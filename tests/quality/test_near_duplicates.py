@@ -31,7 +31,7 @@ def entry(text: str, name: str) -> Entry:
 
 def merges(first: str, second: str) -> bool:
     """Whether dedupe merges the second text into the first, looking it up by its keys."""
-    verdicts = judge([entry(first, "first"), entry(second, "second")], [[], []], now=NOW)
+    verdicts = judge([entry(first, "first"), entry(second, "second")], [[], []], (), now=NOW)
     return isinstance(verdicts[1], Merged)
 
 
@@ -93,7 +93,7 @@ def test_what_is_the_same_is_found_by_a_shared_key() -> None:
 
 def test_conflicts_stay_apart_when_one_speaker_says_everything() -> None:
     texts = list(dict.fromkeys(text for pair in PAIRS for text in (pair.a, pair.b)))
-    verdicts = judge([entry(text, text) for text in texts], [[]] * len(texts), now=NOW)
+    verdicts = judge([entry(text, text) for text in texts], [[]] * len(texts), (), now=NOW)
     kept = {
         text: verdict.canonical_id if isinstance(verdict, Merged) else text
         for text, verdict in zip(texts, verdicts, strict=True)

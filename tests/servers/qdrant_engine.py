@@ -127,18 +127,27 @@ class Collection:
         )
         return [{"id": str(hit.id), "version": 0, "score": hit.score} for hit in self._shard.query(asked)]
 
-    def scroll(self, request: models.ScrollRequest) -> list[dict[str, Any]]:
-        """Points by their ids, with the vectors and the fields of the payload asked for."""
+    def scroll(self, request: models.ScrollRequest) -> dict[str, Any]:
+        """Points in the order of their ids, with the vectors and the fields of the payload asked for."""
         fields = request.with_payload if isinstance(request.with_payload, list) else False
         names = request.with_vector if isinstance(request.with_vector, list) else []
         asked = edge.ScrollRequest(
-            limit=request.limit, filter=self._filter(request.filter), with_payload=fields, with_vector=names
+            offset=None if request.offset is None else str(request.offset),
+            limit=request.limit,
+            filter=self._filter(request.filter),
+            with_payload=fields,
+            with_vector=names,
         )
-        records, _ = self._shard.scroll(asked)
-        return [
-            {"id": str(record.id), "payload": record.payload, "vector": _lists(record.vector or {})}
-            for record in records
-        ]
+        records, following = self._shard.scroll(asked)
+        return {
+            "points": [_plain_record(record) for record in records],
+            "next_page_offset": None if following is None else str(following),
+        }
+
+    def retrieve(self, request: models.PointRequest) -> list[dict[str, Any]]:
+        """The points with these ids, with the fields of the payload asked for."""
+        fields = request.with_payload if isinstance(request.with_payload, list) else False
+        return [_plain_record(each) for each in self._shard.retrieve([str(key) for key in request.ids], fields, False)]
 
     def count(self, request: models.CountRequest) -> int:
         """How many points there are, exactly."""
@@ -147,6 +156,10 @@ class Collection:
     def _operation(self, operation: models.UpdateOperation) -> edge.UpdateOperation:
         if isinstance(operation, models.DeleteOperation) and isinstance(operation.delete, models.PointIdsList):
             return edge.UpdateOperation.delete_points([str(key) for key in operation.delete.points])
+        if isinstance(operation, models.DeleteOperation) and isinstance(operation.delete, models.FilterSelector):
+            matching = self._filter(operation.delete.filter)
+            assert matching is not None
+            return edge.UpdateOperation.delete_points_by_filter(matching)
         if isinstance(operation, models.UpsertOperation) and isinstance(operation.upsert, models.PointsList):
             points = [self._point(point) for point in operation.upsert.points]
             return edge.UpdateOperation.upsert_points(points, self._filter(operation.upsert.update_filter))
@@ -202,6 +215,10 @@ def _index_params(wanted: models.CreateFieldIndex) -> Any:
 
 def _data_type(held: edge.PayloadIndexInfo) -> models.PayloadSchemaType:
     return models.PayloadSchemaType(str(held.data_type).rpartition(".")[2].lower())
+
+
+def _plain_record(record: edge.Record) -> dict[str, Any]:
+    return {"id": str(record.id), "payload": record.payload, "vector": _lists(record.vector or {})}
 
 
 def _lists(vectors: Any) -> dict[str, Sequence[float]]:

@@ -114,7 +114,10 @@ class Storage:
         return {"points": self._get(name).query(models.QueryRequest.model_validate_json(body))}
 
     def scroll(self, body: bytes, name: str) -> Any:
-        return {"points": self._get(name).scroll(models.ScrollRequest.model_validate_json(body))}
+        return self._get(name).scroll(models.ScrollRequest.model_validate_json(body))
+
+    def retrieve(self, body: bytes, name: str) -> Any:
+        return self._get(name).retrieve(models.PointRequest.model_validate_json(body))
 
     def count(self, body: bytes, name: str) -> Any:
         return {"count": self._get(name).count(models.CountRequest.model_validate_json(body))}
@@ -142,6 +145,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", f"/collections/{NAME}/exists", Storage.exists),
     ("PUT", f"/collections/{NAME}/vectors/{NAME}", Storage.add_vector),
     ("PUT", f"/collections/{NAME}/index", Storage.index),
+    ("POST", f"/collections/{NAME}/points", Storage.retrieve),
     ("POST", f"/collections/{NAME}/points/batch", Storage.update),
     ("POST", f"/collections/{NAME}/points/query", Storage.query),
     ("POST", f"/collections/{NAME}/points/scroll", Storage.scroll),

@@ -18,6 +18,14 @@ def minutes(count: float) -> timedelta:
     return timedelta(minutes=count)
 
 
+def tomorrow() -> datetime:
+    return datetime.now(UTC) + timedelta(days=1)
+
+
+def yesterday() -> datetime:
+    return datetime.now(UTC) - timedelta(days=1)
+
+
 def a_user() -> str:
     return f"user-{uuid4()}"
 
@@ -81,6 +89,11 @@ def probe_of(entry: Entry, **fields: Any) -> Probe:
     return Probe(**(defaults | fields))
 
 
+def repeated(entry: Entry) -> Entry:
+    """A change that counts one repeat more."""
+    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1})
+
+
 async def store_entries(store: TextStore, entries: Sequence[Entry]) -> list[Entry]:
     await store.settle([Accepted(entry) for entry in entries])
     return list(entries)
@@ -89,6 +102,14 @@ async def store_entries(store: TextStore, entries: Sequence[Entry]) -> list[Entr
 async def log_proposals(store: TextStore, user_id: str, count: int, **fields: Any) -> list[Proposal]:
     """Log so many turns, each of which proposes itself."""
     turns = [a_turn(user_id, f"statement number {i}", created_at=NOON + minutes(i), **fields) for i in range(count)]
+    proposals = [a_proposal(turn) for turn in turns]
+    await store.log(turns, proposals)
+    return proposals
+
+
+async def log_texts(store: TextStore, user_id: str, *texts: str, **fields: Any) -> list[Proposal]:
+    """Log a turn for each text, a minute apart, each of which proposes itself."""
+    turns = [a_turn(user_id, text, created_at=NOON + minutes(i), **fields) for i, text in enumerate(texts)]
     proposals = [a_proposal(turn) for turn in turns]
     await store.log(turns, proposals)
     return proposals

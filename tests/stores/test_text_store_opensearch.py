@@ -13,6 +13,7 @@ import pytest
 from contracts.ports import Filters, Scope, Unavailable
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, bulk
 from services.shared.stores.opensearch.client import Client
+from services.shared.stores.opensearch.mappings import SCHEMA
 from tests.stores.builders import an_entry, log_proposals, store_entries
 from tests.stores.opensearch_openers import RARELY, a_prefix, a_store, open_at
 
@@ -53,6 +54,15 @@ async def test_items_without_room_are_tried_again_and_only_those() -> None:
     made = await bulk.carry_out([b"a\n", b"b\n", b"c\n", b"d\n"], cluster)
     assert made == [(7, 1), (7, 1), None, None]
     assert cluster.asked == [["a", "b", "c", "d"], ["b", "d"], ["b"]]
+
+
+@pytest.mark.usefixtures("short_pauses")
+async def test_what_was_removed_meanwhile_counts_as_changed() -> None:
+    removed = {"status": 404, "error": {"type": "document_missing_exception", "reason": "[b]: document missing"}}
+    gone = {"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index [e]"}}
+    assert await bulk.carry_out([b"a\n", b"b\n"], Cluster(a=[DONE], b=[removed])) == [(7, 1), None]
+    with pytest.raises(Unavailable, match="index is missing"):
+        await bulk.carry_out([b"a\n"], Cluster(a=[gone]))
 
 
 @pytest.mark.usefixtures("short_pauses")
@@ -117,6 +127,16 @@ async def test_a_write_waits_out_a_block_that_is_lifted_soon(opensearch_url: str
         assert await store.undecided([proposal]) == [proposal]
 
 
+async def test_what_may_not_be_removed_now_is_unavailable(opensearch_url: str, user: str) -> None:
+    async with a_store(opensearch_url) as store:
+        await store_entries(store, [an_entry(user)])
+        async with a_block(store._client, "write"):
+            with pytest.raises(Unavailable, match="a migration is under way"):
+                await store.erase(user)
+        await store.erase(user)
+        assert set((await store.traces(user)).values()) == {0}
+
+
 async def test_stores_that_open_at_once_make_the_indices_once(opensearch_url: str, user: str) -> None:
     with a_prefix(opensearch_url) as prefix:
         stores = await asyncio.gather(*(open_at(opensearch_url, prefix) for _ in range(4)))
@@ -138,7 +158,7 @@ async def test_indices_that_are_missing_are_not_made_by_a_write(opensearch_url: 
 
 async def test_indices_of_a_newer_version_are_refused(opensearch_url: str) -> None:
     with a_prefix(opensearch_url) as prefix:
-        newer = Layout(schema=2, refresh_seconds=RARELY)
+        newer = Layout(schema=SCHEMA + 1, refresh_seconds=RARELY)
         await (await OpenSearchTextStore.open(Address((opensearch_url,)), prefix=prefix, layout=newer)).close()
         with pytest.raises(UnusableIndexes, match="newer version"):
             await open_at(opensearch_url, prefix)

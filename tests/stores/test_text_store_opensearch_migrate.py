@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,9 +19,17 @@ from services.shared.stores.opensearch import Address, Layout, OpenSearchTextSto
 from services.shared.stores.opensearch.client import Client
 from services.shared.stores.opensearch.indexes import current
 from services.shared.stores.opensearch.mappings import PROPERTIES, SCHEMA
-from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries
-from tests.stores.opensearch_openers import RARELY, a_store
-from tests.stores.test_text_store_settle import repeated
+from tests.stores.builders import (
+    a_proposal,
+    a_turn,
+    an_entry,
+    entry_of,
+    log_proposals,
+    repeated,
+    store_entries,
+    tomorrow,
+)
+from tests.stores.opensearch_openers import RARELY, a_prefix, a_store, open_at
 
 
 def next_layout() -> Layout:
@@ -64,6 +73,28 @@ async def test_everything_is_there_after_a_migration(store: OpenSearchTextStore,
     assert (await store.entries(proposals))[proposals[0].id].repeat_count == 2
     mapped = await store._client.request("GET", f"/{store._client.alias('entries')}/_mapping")
     assert [m["mappings"]["properties"]["text"]["analyzer"] for m in mapped.values()] == ["standard"]
+
+
+def first_layout() -> Layout:
+    """The layout before anything could be forgotten."""
+    properties: Any = copy.deepcopy(dict(PROPERTIES))
+    properties["entries"]["entry_id"] = {"type": "keyword", "index": False, "doc_values": False}
+    del properties["claims"]["until"]
+    return Layout(refresh_seconds=RARELY, schema=1, properties=properties)
+
+
+async def test_what_was_merged_before_the_first_migration_is_forgotten_after_it(opensearch_url: str, user: str) -> None:
+    with a_prefix(opensearch_url) as prefix:
+        address = Address((opensearch_url,))
+        old = await OpenSearchTextStore.open(address, prefix=prefix, layout=first_layout(), reads="fresh")
+        stored, merged, _ = await remembered(old, user)
+        await migration.migrate(old._client, Layout(refresh_seconds=RARELY))
+        await old.close()
+        store = await open_at(opensearch_url, prefix)
+        (forgotten,) = await store.forget([stored], until=tomorrow())
+        assert forgotten.turn_ids == (stored.turn.turn_id, merged.turn.turn_id)
+        assert len(await store.logged(user, after=None, limit=9)) == 3
+        await store.close()
 
 
 async def test_searches_are_answered_and_writes_arrive_throughout(
@@ -154,6 +185,7 @@ async def test_a_migration_that_was_broken_off_goes_on(
     monkeypatch.undo()
     if not kill:
         await store_entries(store, [an_entry(user, status="archived")])
+        counted = replace(counted, inactive=1)
     await migration.migrate(client, next_layout())
     assert await store.counts() == counted
     await store_entries(store, [an_entry(user)])

@@ -13,11 +13,9 @@ from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
-from services.shared.stores.opensearch.client import Client, Version, Write
-from services.shared.stores.opensearch.recent import Recent
-from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, store_entries
+from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, repeated, store_entries
 from tests.stores.opensearch_openers import open_at
-from tests.stores.test_text_store_settle import repeated
+from tests.stores.opensearch_processes import Crash, When, dying
 
 LONG = " ".join(f"word{i}" for i in range(60))
 """Long enough for bands, so that a statement has nine claims."""
@@ -42,28 +40,6 @@ async def another(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[
 @pytest.fixture
 async def store(another: Opener) -> OpenSearchTextStore:
     return await another()
-
-
-class Crash(BaseException):
-    """The process dies."""
-
-
-class CrashingClient(Client):
-    """Dies at one of its writes: before any of it is done, in the middle of it, or before it hears of it."""
-
-    def dies(self, write: int, when: str) -> CrashingClient:
-        self.left, self.when = write, when
-        return self
-
-    async def bulk(self, writes: Sequence[Write]) -> list[Version | None]:
-        if not writes:
-            return []
-        self.left -= 1
-        if self.left >= 0:
-            return await super().bulk(writes)
-        done = {"before": 0, "amid": (len(writes) + 1) // 2, "after": len(writes)}[self.when]
-        await super().bulk(writes[:done])
-        raise Crash
 
 
 def proposals_of(user: str) -> list[Proposal]:
@@ -98,23 +74,23 @@ async def seen(store: TextStore, user: str) -> object:
     proposals = proposals_of(user)
     settled = await store.outcomes(proposals)
     outcomes = [(settled[p.id].outcome, settled[p.id].reason) for p in proposals if p.id in settled]
-    return sorted(entries), outcomes, await store.undecided(proposals), await store.counts(user)
+    logged = [record.turn.text for record in await store.logged(user, after=None, limit=100)]
+    return sorted(entries), outcomes, logged, await store.undecided(proposals), await store.counts(user)
 
 
-async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: str) -> bool:
+async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: When) -> bool:
     """Settle by a process that dies; whether it came to that."""
-    client = CrashingClient(store._client._address, prefix=store._client.prefix).dies(write, when)
-    try:
-        await OpenSearchTextStore(client, Recent(0.0)).settle(verdicts_on(await history(store, user)))
-    except Crash:
-        return True
-    finally:
-        await client.close()
+    proposals = await history(store, user)
+    async with dying(store, write, when) as process:
+        try:
+            await process.settle(verdicts_on(proposals))
+        except Crash:
+            return True
     return False
 
 
 @pytest.mark.parametrize("when", ["before", "amid", "after"])
-async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: OpenSearchTextStore, when: str) -> None:
+async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: OpenSearchTextStore, when: When) -> None:
     whole, died = a_user(), 0
     proposals = await history(store, whole)
     assert len(await store.settle(verdicts_on(proposals))) == 5
@@ -128,7 +104,7 @@ async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: Op
         assert await seen(store, user) == expected
         assert len(await store.settle(verdicts_on(again))) == 5
         assert await seen(store, user) == expected
-    assert died == 5  # claims, the entry, the other decisions, the canonical entries, the outcomes
+    assert died == 6  # claims, the entry, the other decisions, the canonical entries, refused words, the outcomes
 
 
 async def test_a_merge_that_was_broken_off_holds_when_it_is_judged_otherwise_later(

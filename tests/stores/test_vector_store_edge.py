@@ -153,20 +153,23 @@ async def test_a_second_named_vector_can_be_added_later(tmp_path: Path) -> None:
 
 async def test_a_folder_left_by_a_death_during_its_creation_is_completed(tmp_path: Path) -> None:
     turn = qdrant_edge.EdgeVectorParams(size=DIMENSIONS, distance=qdrant_edge.Distance.Cosine)
-    qdrant_edge.EdgeShard.create(str(tmp_path), qdrant_edge.EdgeConfig(vectors={"turn": turn})).close()
+    shard_folder = tmp_path / "1"
+    shard_folder.mkdir()
+    qdrant_edge.EdgeShard.create(str(shard_folder), qdrant_edge.EdgeConfig(vectors={"turn": turn})).close()
     store = await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
     await store.upsert(points(0, 3))
     assert await nearest(store, 2) == entry_id(2)
     await store.close()
 
-    shard = qdrant_edge.EdgeShard.load(str(tmp_path))
-    assert {"user_id", "scope", "type", "tags", "themes", "created_at"} == set(shard.info().payload_schema)
+    shard = qdrant_edge.EdgeShard.load(str(shard_folder))
+    assert {"user_id", "scope", "type", "tag_keys", "theme_keys", "created_at"} == set(shard.info().payload_schema)
     shard.close()
 
 
 @pytest.mark.parametrize("content", ["", "{}", json.dumps({"vectors": {"turn": {}}}), "\x00\x01"])
 async def test_a_damaged_folder_is_explained(tmp_path: Path, content: str) -> None:
-    (tmp_path / "edge_config.json").write_text(content)
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / "edge_config.json").write_text(content)
     with pytest.raises(Unavailable, match=r"moved away and made anew with `memorybus reindex`"):
         await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
 
@@ -175,19 +178,6 @@ async def test_a_file_in_the_place_of_the_folder_is_explained(tmp_path: Path) ->
     (tmp_path / "vectors").write_text("not a folder")
     with pytest.raises(Unavailable, match="can be read and written"):
         await EdgeVectorStore.open(tmp_path / "vectors", dimensions=DIMENSIONS)
-
-
-async def test_compacting_drops_removed_points_and_keeps_the_others(store: EdgeVectorStore, tmp_path: Path) -> None:
-    await store.upsert(points(0, 1500))
-    await store.remove([entry_id(i) for i in range(1000)])
-    before = set((tmp_path / "vectors" / "segments").iterdir())
-    await store.compact()
-    assert before.isdisjoint((tmp_path / "vectors" / "segments").iterdir())
-    assert await store.count() == 500
-    assert await nearest(store, 1200) == entry_id(1200)
-    await store.upsert(points(1500, 1600) + points(1200, 1201, version=2))
-    assert await store.count() == 600
-    assert await nearest(store, 1550) == entry_id(1550)
 
 
 async def test_writes_are_flushed_now_and_then(store: EdgeVectorStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from qdrant_client.conversions.conversion import RestToGrpc
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from contracts.ports import Filters, Scope, Unavailable
+from services.shared.stores.points import word_keys
 from services.shared.stores.qdrant import CollectionSpec, QdrantVectorStore
 from services.shared.stores.qdrant import store as store_module
 from services.shared.stores.qdrant.connection import connect
@@ -251,6 +252,7 @@ def test_what_is_asked_can_be_said_over_grpc() -> None:
     [[upsert]] = upsert_requests(points, DIMENSIONS, copies=True)
     said = RestToGrpc.convert_update_operation(upsert).upsert
     assert said.update_filter.must[0].field.range.lte == 3
-    assert said.points[0].payload["tags"].list_value.values[0].string_value == "red"
+    keys = said.points[0].payload["tag_keys"].list_value.values
+    assert [key.string_value for key in keys] == word_keys(SCOPE.user_id, ["red"])
     filters = Filters(types=("fact",), tags=("red",), theme="food", since=points[0].entry.created_at)
     assert len(RestToGrpc.convert_filter(search_filter(SCOPE, filters, [points[0].entry.id])).must) == 7

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from contracts import subjects
-from contracts.flow import FLOW
-from services.shared.bus.permissions import ASSISTANT, PROVISION, User, authorization, users
+from contracts.flow import ERASE, FLOW, FORGET, USER_STATUS
+from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, User, authorization, users
 
 USERS = {user.name: user for user in users()}
 
@@ -30,15 +30,15 @@ def who_may_publish(subject: str) -> set[str]:
     return {name for name, user in USERS.items() if may_publish(user, subject)}
 
 
-def test_there_is_a_user_for_every_service_and_two_more() -> None:
-    assert list(USERS) == [*(step.service for step in FLOW), PROVISION, ASSISTANT]
+def test_there_is_a_user_for_every_service_and_three_more() -> None:
+    assert list(USERS) == [*(step.service for step in FLOW), PROVISION, OPERATOR, ASSISTANT]
 
 
-def test_every_event_is_said_by_its_service_and_by_curate_only_what_it_resumes() -> None:
-    resumed = {subjects.ENTRY_PROPOSED, subjects.ENTRY_ACCEPTED, subjects.ENTRY_ENRICHED}
+def test_every_event_is_said_by_its_service_and_again_by_who_resumes_it_or_retries_a_dead_letter() -> None:
+    read = {subjects.ENTRY_PROPOSED, subjects.ENTRY_ACCEPTED, subjects.ENTRY_ENRICHED}
     for step in FLOW:
         for event in step.says:
-            again = {"curate"} if event.subject in resumed else set()
+            again = {"curate", OPERATOR} if event.subject in read else set()
             assert who_may_publish(event.subject) == {step.service} | again
 
 
@@ -60,11 +60,19 @@ def test_only_ingest_removes_turns_and_only_the_provisioning_user_declares() -> 
             assert who_may_publish(subject) == {PROVISION}
 
 
+def test_single_messages_are_taken_out_by_curate_and_dead_letters_by_operators_too() -> None:
+    takers = {subjects.TURNS_STREAM: {"curate"}, subjects.DEAD_STREAM: {"curate", OPERATOR}}
+    for stream in subjects.STREAMS:
+        for verb in ("GET", "DELETE"):
+            assert who_may_publish(f"$JS.API.STREAM.MSG.{verb}.{stream.name}") == takers.get(stream, set())
+
+
 def test_turns_and_questions_come_from_assistants_and_questions_are_heard_by_who_answers() -> None:
-    assert who_may_publish("memory.v1.turns.ann") == {ASSISTANT, "curate"}
+    assert who_may_publish("memory.v1.turns.ann") == {ASSISTANT, OPERATOR, "curate"}
     for step in FLOW:
         for answer in step.answers:
-            asks = {ASSISTANT} if answer.is_of_one_user else {PROVISION}
+            also = {OPERATOR} if answer in (USER_STATUS, FORGET, ERASE) else set()
+            asks = {ASSISTANT} | also if answer.is_of_one_user else {OPERATOR}
             assert who_may_publish(answer.pattern.replace("*", "ann")) == asks
             hears = {name for name, user in USERS.items() if f"{answer.pattern} {step.service}" in user.subscribe}
             assert hears == {step.service}

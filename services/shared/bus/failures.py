@@ -3,19 +3,27 @@
 Unavailable        not the message's fault   wait in place, as long as it takes
 Poison, invalid    never going to work       dead letter at once
 anything else      may heal                  delayed redelivery, dead letter after MAX_ATTEMPTS
+
+An event that names several entries is condemned only where one of them fails alone: the others have their effect.
 """
 
 from __future__ import annotations
 
 import base64
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from nats.aio.msg import Msg
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
+from contracts import subjects
 from contracts.v1.dead import DeadLetter
+from contracts.v1.entries import EntryEvent
 from services.shared.errors import Poison, in_words
+
+M = TypeVar("M", bound=BaseModel)
 
 MAX_ATTEMPTS = 5
 _LONGEST_REASON = 2000
@@ -40,19 +48,46 @@ def reason_of(error: Exception) -> str:
     return f"{error}"[:_LONGEST_REASON] or type(error).__name__
 
 
+def number_of(msg: Msg) -> int:
+    """The number of this message in its stream."""
+    return int(msg.metadata.sequence.stream)
+
+
 def attempts_of(msg: Msg) -> int:
     """How often the bus has delivered this message, this time included."""
     return int(msg.metadata.num_delivered or 1)
 
 
-def dead_letter(msg: Msg, stage: str, error: Exception, *, room: int) -> DeadLetter:
-    """The message with where it came from and why it was set aside, in at most `room` bytes."""
+def halves_of(model: M) -> list[M]:
+    """Two events for one that names several entries; nothing for what cannot be split."""
+    if not isinstance(model, EntryEvent) or len(model.entries) < 2:
+        return []
+    middle = len(model.entries) // 2
+    parts = (model.entries[:middle], model.entries[middle:])
+    return [model.of(part, at=model.occurred_at) for part in parts]
+
+
+def joined(parts: Sequence[M]) -> M:
+    """One event for all that these name."""
+    first = parts[0]
+    if not isinstance(first, EntryEvent):
+        return first
+    refs = [ref for part in parts if isinstance(part, EntryEvent) for ref in part.entries]
+    return first.of(refs, at=first.occurred_at)
+
+
+def dead_letter(msg: Msg, stage: str, error: Exception, *, part: BaseModel | None = None, room: int) -> DeadLetter:
+    """The message with where it came from and why it was set aside, in at most `room` bytes.
+
+    With `part` its body is that part of the message; all else is of the message itself.
+    """
+    whole = msg.data if part is None else part.model_dump_json().encode()
     headers = dict(msg.headers or {})
     kept = headers if len(str(headers)) <= room // 8 else {}
     letter = DeadLetter(
-        subject=msg.subject,
+        subject=subjects.published_as(msg.subject),
         stream=msg.metadata.stream,
-        sequence=msg.metadata.sequence.stream,
+        sequence=number_of(msg),
         stage=stage,
         reason=reason_of(error),
         permanent=is_permanent(error),
@@ -62,6 +97,12 @@ def dead_letter(msg: Msg, stage: str, error: Exception, *, room: int) -> DeadLet
         died_at=datetime.now(UTC),
     )
     left = room - len(letter.model_dump_json().encode()) - _ENVELOPE
-    body = msg.data[: max(0, left) // 4 * 3]  # base64 takes four bytes for three
-    cut = len(body) < len(msg.data) or kept != headers
+    body = whole[: max(0, left) // 4 * 3]  # base64 takes four bytes for three
+    cut = len(body) < len(whole) or kept != headers
     return letter.model_copy(update={"body": base64.b64encode(body).decode(), "cut": cut})
+
+
+def letter_id(letter: DeadLetter, part: BaseModel | None) -> str:
+    """The message id of a letter: the same for the same message, or part of it, however often it is set aside."""
+    whole = f"dead:{letter.stream}:{letter.sequence}:{letter.stage}"
+    return f"{whole}:{part.event_id}" if isinstance(part, EntryEvent) else whole

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contracts import subjects
-from contracts.flow import FLOW, Step
+from contracts.flow import ERASE, FLOW, FORGET, USER_STATUS, Step
 from contracts.subjects import Consumer, Stream
 
 PROVISION = "provision"
+OPERATOR = "operator"
 ASSISTANT = "assistant"
 _API = "$JS.API"
 
@@ -22,6 +23,14 @@ _ALSO_SAYS = {
         subjects.ENTRY_ACCEPTED,
         subjects.ENTRY_ENRICHED,
     ),
+}
+_ALSO_HEARS = {
+    # what was refused has left words in the files
+    "curate": (subjects.ENTRY_REFUSED,),
+}
+_TAKES_OUT = {
+    # what a user said goes wherever it is: also while it waits, and where it was set aside
+    "curate": (subjects.TURNS_STREAM, subjects.DEAD_STREAM),
 }
 
 
@@ -41,7 +50,7 @@ class User:
 
 def users() -> tuple[User, ...]:
     """Every user of the bus, the same however the turns are split."""
-    return (*(service_user(step) for step in FLOW), provision_user(), assistant_user())
+    return (*(service_user(step) for step in FLOW), provision_user(), operator_user(), assistant_user())
 
 
 def service_user(step: Step) -> User:
@@ -55,17 +64,38 @@ def service_user(step: Step) -> User:
             [subjects.dead(step.service)] if own else [],
             [event.subject for event in step.says],
             _ALSO_SAYS.get(step.service, ()),
+            *(_takes_out(stream) for stream in _TAKES_OUT.get(step.service, ())),
             [f"{subjects.INBOX}.>"] if step.answers else [],
         ),
-        subscribe=(_inbox(step.service), *(f"{answer.pattern} {step.service}" for answer in step.answers)),
+        subscribe=(
+            _inbox(step.service),
+            *(f"{answer.pattern} {step.service}" for answer in step.answers),
+            *_ALSO_HEARS.get(step.service, ()),
+        ),
     )
 
 
 def provision_user() -> User:
-    """Whoever declares streams and consumers, and asks how the whole is doing. It reads no message."""
-    of_all = [answer.pattern for step in FLOW for answer in step.answers if not answer.is_of_one_user]
+    """Whoever declares streams and consumers. It reads no message."""
     manages = [_manages(stream) for stream in subjects.STREAMS]
-    return User(PROVISION, publish=_once(_looks(), *manages, of_all), subscribe=(_inbox(PROVISION),))
+    return User(PROVISION, publish=_once(_looks(), *manages), subscribe=(_inbox(PROVISION),))
+
+
+def operator_user() -> User:
+    """Whoever looks after the whole: counts, compares, says dead letters again or drops them, forgets for a user."""
+    asks = [answer.pattern for step in FLOW for answer in step.answers if not answer.is_of_one_user]
+    events = [one.subject for one in subjects.CONSUMERS if one.stream == subjects.EVENTS_STREAM.name]
+    return User(
+        OPERATOR,
+        publish=_once(
+            _looks(),
+            _takes_out(subjects.DEAD_STREAM),
+            [f"{subjects.TURNS}.*", *events],  # where dead letters are said again
+            asks,
+            [answer.pattern for answer in (USER_STATUS, FORGET, ERASE)],
+        ),
+        subscribe=(_inbox(OPERATOR),),
+    )
 
 
 def assistant_user() -> User:
@@ -118,6 +148,11 @@ def _reads(consumer: Consumer) -> list[str]:
         f"{_API}.CONSUMER.UNPIN.{parts}",
         f"{_API}.STREAM.PURGE.{consumer.stream}",
     ]
+
+
+def _takes_out(stream: Stream) -> list[str]:
+    """Reading single messages of a stream and overwriting them."""
+    return [f"{_API}.STREAM.MSG.{verb}.{stream.name}" for verb in ("GET", "DELETE")]
 
 
 def _manages(stream: Stream) -> list[str]:

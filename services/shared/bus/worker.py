@@ -21,13 +21,25 @@ from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
 from services.shared.bus.connection import Bus
 from services.shared.bus.declarations import ACK_WAIT
-from services.shared.bus.failures import MAX_ATTEMPTS, attempts_of, backoff, dead_letter, is_permanent, reason_of
+from services.shared.bus.failures import (
+    MAX_ATTEMPTS,
+    attempts_of,
+    backoff,
+    dead_letter,
+    halves_of,
+    is_permanent,
+    joined,
+    letter_id,
+    number_of,
+)
 from services.shared.bus.pull import PullConsumer
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=BaseModel)
+
+_MOST_LEFT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +72,7 @@ class Worker(Generic[M]):
         self.progress_at = time.monotonic()
         self._bus = bus
         self._pull = PullConsumer(bus.client, stage.consumer, max_batch=stage.max_batch)
+        self._left: dict[int, M] = {}  # by number, what is left of messages that will be delivered again
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._passing_on = False
@@ -134,22 +147,34 @@ class Worker(Generic[M]):
         readable: list[tuple[Msg, M]] = []
         for msg in batch:
             try:
-                readable.append((msg, self.stage.read(msg)))
+                readable.append((msg, self._left.get(number_of(msg)) or self.stage.read(msg)))
             except Exception as error:
-                await self._bury(msg, error)
+                await self._bury(msg, [(None, error)])
         if readable:
             await self._handle(readable)
         self.progress_at = time.monotonic()
 
-    async def _handle(self, pairs: list[tuple[Msg, M]]) -> None:
+    async def _handle(self, pairs: Sequence[tuple[Msg, M]]) -> None:
+        error = await self._try(pairs)
+        if error is None:
+            return
+        alone = [(pair, await self._try([pair])) for pair in pairs] if len(pairs) > 1 else [(pairs[0], error)]
+        for (msg, model), why in alone:  # only now, so that no neighbour waits for the parts of a bad one
+            if why is not None:
+                await self._on_failure(msg, model, why)
+
+    async def _try(self, pairs: Sequence[tuple[Msg, M]]) -> Exception | None:
+        """Handle messages together, and settle them; why they failed if they are still to be settled."""
         messages = [msg for msg, _ in pairs]
         try:
             await self._effect([model for _, model in pairs])
+        except Unavailable:
+            await self._settle_all(messages, lambda msg: msg.nak())
         except Exception as error:
-            await self._on_failure(pairs, error)
+            return error
         else:
-            await self._settle_all(messages, lambda msg: msg.ack())
-            telemetry.MESSAGES.labels(self.stage.name, "done").inc(len(messages))
+            await self._done(messages)
+        return None
 
     async def _effect(self, models: Sequence[M]) -> None:
         """Handle and publish; while something is unavailable wait in place, so that nothing piles up behind."""
@@ -169,34 +194,68 @@ class Worker(Generic[M]):
                 self._wait_for(str(error))
                 await asyncio.sleep(backoff(attempt, longest=5.0))
 
-    async def _on_failure(self, pairs: list[tuple[Msg, M]], error: Exception) -> None:
-        if isinstance(error, Unavailable):
-            await self._settle_all([msg for msg, _ in pairs], lambda msg: msg.nak())
-        elif len(pairs) > 1:  # one of them is bad: handle each alone, so that its neighbours flow on
-            for pair in pairs:
-                await self._handle([pair])
-        else:
-            await self._retry_or_bury(pairs[0][0], error)
-
-    async def _retry_or_bury(self, msg: Msg, error: Exception) -> None:
-        attempts = attempts_of(msg)
-        if is_permanent(error) or attempts >= MAX_ATTEMPTS:
-            await self._bury(msg, error)
+    async def _on_failure(self, msg: Msg, model: M, error: Exception) -> None:
+        """Try what a message names one by one; only what is bad is tried again by redelivery, or buried."""
+        try:
+            bad = await self._bad_parts(model, error)
+        except Unavailable:
+            await self._settle_all([msg], lambda msg: msg.nak())
             return
+        if not bad:
+            await self._done([msg])
+        elif attempts_of(msg) >= MAX_ATTEMPTS or all(is_permanent(why) for _, why in bad):
+            is_whole = bad[0][0] is model and number_of(msg) not in self._left
+            await self._bury(msg, [(None if is_whole else part, why) for part, why in bad])
+        else:
+            if bad[0][0] is not model:
+                self._keep_left(msg, [part for part, _ in bad])
+            await self._retry(msg, bad[0][1])
+
+    async def _bad_parts(self, model: M, error: Exception) -> list[tuple[M, Exception]]:
+        """What of a model that failed fails even alone, each with the reason; all else is handled then."""
+        parts = halves_of(model)
+        if not parts:
+            return [(model, error)]
+        bad: list[tuple[M, Exception]] = []
+        for part in parts:
+            try:
+                await self._effect([part])
+            except Unavailable:
+                raise
+            except Exception as why:
+                bad += await self._bad_parts(part, why)
+        return bad
+
+    def _keep_left(self, msg: Msg, parts: Sequence[M]) -> None:
+        """So that the others are not handled once more; where it is forgotten, that changes nothing."""
+        self._left[number_of(msg)] = joined(parts)
+        if len(self._left) > _MOST_LEFT:  # redelivered to another replica
+            del self._left[next(iter(self._left))]
+
+    async def _retry(self, msg: Msg, error: Exception) -> None:
+        attempts = attempts_of(msg)
         log.warning("will_retry", extra={"stage": self.stage.name, "attempts": attempts, "cause": repr(error)})
         telemetry.MESSAGES.labels(self.stage.name, "retried").inc()
         await msg.nak(delay=backoff(attempts))
 
-    async def _bury(self, msg: Msg, error: Exception) -> None:
-        letter = dead_letter(msg, self.stage.name, error, room=self._bus.client.max_payload)
-        letter = letter.model_copy(update={"subject": subjects.published_as(letter.subject)})
-        message_id = f"dead:{letter.stream}:{letter.sequence}:{self.stage.name}"
-        body = letter.model_dump_json().encode()
-        subject = subjects.dead(self.stage.name)
-        await self._bus.publish(subject, body, message_id=message_id, stream=subjects.DEAD_STREAM.name)
+    async def _bury(self, msg: Msg, bad: Sequence[tuple[BaseModel | None, Exception]]) -> None:
+        """Set aside the bad parts of a message, each in a letter of its own; None is the whole, to the byte."""
+        for part, error in bad:
+            letter = dead_letter(msg, self.stage.name, error, part=part, room=self._bus.client.max_payload)
+            body = letter.model_dump_json().encode()
+            message_id = letter_id(letter, part)
+            subject = subjects.dead(self.stage.name)
+            await self._bus.publish(subject, body, message_id=message_id, stream=subjects.DEAD_STREAM.name)
+            telemetry.MESSAGES.labels(self.stage.name, "dead").inc()
+            log.warning("dead_lettered", extra={"stage": self.stage.name, "reason": letter.reason})
         await msg.term()
-        telemetry.MESSAGES.labels(self.stage.name, "dead").inc()
-        log.warning("dead_lettered", extra={"stage": self.stage.name, "reason": reason_of(error)})
+        self._left.pop(number_of(msg), None)
+
+    async def _done(self, messages: Sequence[Msg]) -> None:
+        for msg in messages:
+            self._left.pop(number_of(msg), None)
+        await self._settle_all(messages, lambda msg: msg.ack())
+        telemetry.MESSAGES.labels(self.stage.name, "done").inc(len(messages))
 
     async def _settle_all(self, messages: Sequence[Msg], settle: Callable[[Msg], Awaitable[None]]) -> None:
         for msg in messages:

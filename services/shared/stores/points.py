@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from contracts.ports import Scope, Vector, VectorPoint
 from contracts.v1.entries import Entry
-from services.shared.stores.scopes import scope_key, visible_keys
+from services.shared.stores.scopes import hashed, scope_key, visible_keys
 
 TURN = "turn"
 """The vector of an entry's own text."""
@@ -18,6 +19,17 @@ TURN = "turn"
 COPY = "copy"
 """The field of a payload that holds the entry itself."""
 
+TAGS, THEMES = "tag_keys", "theme_keys"
+"""The fields of a payload that stand for words of the user. They hold hashes: what an engine was told once may stay
+readable in its files long after it was removed."""
+
+FORMER_FIELD = "tags"
+"""An index that only collections of a former layout have: they hold the words themselves."""
+
+FILTERED = ("user_id", "scope", "type", TAGS, THEMES, "created_at")
+"""The fields that a search may ask for."""
+
+_A_MICROSECOND = 1e-6
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -70,18 +82,48 @@ def checked_vector(vector: Vector, dimensions: int | None, name: str) -> Any:
     return np.asarray(vector, dtype=np.float32)
 
 
+def place_in_order(after: str) -> str | None:
+    """The id after which points are wanted; None for all of them.
+
+    Raises:
+        ValueError: it is neither empty nor the id of a point.
+    """
+    if after and point_id(after) is None:
+        raise ValueError(f"points are in the order of UUIDs, and {after!r} is none")
+    return after or None
+
+
+def word_keys(user_id: str, words: Iterable[str]) -> list[str]:
+    """What stands for words of a user, other than for the same words of another."""
+    return [hashed(user_id, word) for word in words]
+
+
 def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:
     """What points are filtered by; and, if wanted, a copy of the entry to answer with while the text store is away."""
     filtered_by = {
         "user_id": entry.user_id,
         "scope": scope_key(entry.user_id, entry.space, entry.persona_id),
         "type": entry.type,
-        "tags": list(entry.tags),
-        "themes": list(entry.themes),
+        TAGS: word_keys(entry.user_id, entry.tags),
+        THEMES: word_keys(entry.user_id, entry.themes),
         "created_at": entry.created_at.timestamp(),
         "version": entry.version,
     }
     return filtered_by | {COPY: entry.model_dump_json(exclude_none=True)} if with_copy else filtered_by
+
+
+def lacking(entries: Iterable[Entry], payloads: Mapping[str, Mapping[str, Any] | None]) -> set[str]:
+    """The ids of the entries whose payload is missing, or has them filtered by something else than they are now."""
+    return {entry.id for entry in entries if not _is_filtered_by(entry, payloads.get(entry.id) or {})}
+
+
+def _is_filtered_by(entry: Entry, held: Mapping[str, Any]) -> bool:
+    wanted = payload(entry)
+    moment = held.get("created_at")
+    same_moment = isinstance(moment, float | int) and math.isclose(
+        moment, wanted["created_at"], rel_tol=0, abs_tol=_A_MICROSECOND
+    )
+    return same_moment and all(held.get(field) == wanted[field] for field in FILTERED if field != "created_at")
 
 
 def copied_entry(payload: Mapping[str, Any] | None, scope: Scope) -> Entry | None:

@@ -1,4 +1,4 @@
-"""Opens the folder of a shard: makes it, takes it over, or says why it cannot."""
+"""Opens the folder of a store: makes its shard, takes it over, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import qdrant_edge as qdrant
 
 from contracts.ports import Unavailable, UnusableStore
+from services.shared.stores.edge.generations import Generations
 from services.shared.stores.edge.points import INDEXES
 
 CONFIG_FILE = "edge_config.json"
@@ -22,7 +23,7 @@ class FolderInUse(Unavailable):
 
 
 class FolderMismatch(UnusableStore):
-    """The folder holds vectors of other dimensions than asked for."""
+    """The folder holds vectors of other dimensions than asked for, or in a form that is not kept any more."""
 
 
 @contextmanager
@@ -34,6 +35,35 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise
     except BaseException as error:  # a panic of the engine is a BaseException
         raise Unavailable(f"the vector store failed {doing}: {error}") from error
+
+
+def open_current(path: Path, *, dimensions: int, names: Sequence[str]) -> qdrant.EdgeShard:
+    """The shard in use in the folder of a store; what an interrupted rewriting left beside it is removed.
+
+    Raises:
+        FolderInUse: another process has it open.
+        FolderMismatch: its vectors have other dimensions, or it is of a former version.
+        Unavailable: it cannot be read or written.
+    """
+    check_layout(path)
+    generations = Generations(path)
+    shard = open_shard(generations.current, dimensions=dimensions, names=names)
+    with _explained(path):
+        generations.discard_others()
+    return shard
+
+
+def check_layout(path: Path) -> None:
+    """Refuse a folder of a former version, which kept the words of tags and themes.
+
+    Raises:
+        FolderMismatch: it is one.
+    """
+    if (path / CONFIG_FILE).exists():
+        raise FolderMismatch(
+            f"the vectors in {path} are of a former version, which kept tags and themes as plain words: "
+            "make them anew with `memorybus reindex`"
+        )
 
 
 def open_shard(path: Path, *, dimensions: int, names: Sequence[str]) -> qdrant.EdgeShard:

@@ -10,7 +10,16 @@ import numpy as np
 import qdrant_edge as qdrant
 
 from contracts.ports import Filters, Scope, Vector, VectorPoint
-from services.shared.stores.points import check_point, checked_vector, newest, payload, point_id
+from services.shared.stores.points import (
+    TAGS,
+    THEMES,
+    check_point,
+    checked_vector,
+    newest,
+    payload,
+    point_id,
+    word_keys,
+)
 from services.shared.stores.scopes import visible_keys
 
 __all__ = [
@@ -27,8 +36,8 @@ INDEXES: Mapping[str, Any] = {
     "user_id": qdrant.KeywordIndexParams(is_tenant=True),
     "scope": qdrant.KeywordIndexParams(),
     "type": qdrant.KeywordIndexParams(),
-    "tags": qdrant.KeywordIndexParams(),
-    "themes": qdrant.KeywordIndexParams(),
+    TAGS: qdrant.KeywordIndexParams(),
+    THEMES: qdrant.KeywordIndexParams(),
     "created_at": qdrant.FloatIndexParams(),
 }
 
@@ -68,11 +77,12 @@ def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = No
     conditions: list[Any] = []
     if ids is not None:
         conditions.append(qdrant.HasIdCondition(set(ids)))
-    for field, allowed in (("type", filters.types), ("tags", filters.tags)):
-        if allowed is not None:
-            conditions.append(qdrant.FieldCondition(field, match=qdrant.MatchAny(list(allowed))))
+    if filters.types is not None:
+        conditions.append(_is_any("type", filters.types))
+    if filters.tags is not None:
+        conditions.append(_is_any(TAGS, word_keys(scope.user_id, filters.tags)))
     if filters.theme is not None:
-        conditions.append(_is("themes", filters.theme))
+        conditions.append(_is_any(THEMES, word_keys(scope.user_id, [filters.theme])))
     if filters.since is not None:
         since = qdrant.RangeFloat(gte=filters.since.timestamp())
         conditions.append(qdrant.FieldCondition("created_at", range=since))
@@ -95,3 +105,7 @@ def visible_vectors(records: Iterable[qdrant.Record], scope: Scope, name: str) -
 
 def _is(field: str, value: str) -> qdrant.FieldCondition:
     return qdrant.FieldCondition(field, match=qdrant.MatchValue(value))
+
+
+def _is_any(field: str, values: Iterable[str]) -> qdrant.FieldCondition:
+    return qdrant.FieldCondition(field, match=qdrant.MatchAny(list(values)))

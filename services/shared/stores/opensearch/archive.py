@@ -1,4 +1,4 @@
-"""Reading a whole memory out, oldest first, so that it can be moved elsewhere."""
+"""Reading a whole memory out: oldest first, so that it can be moved elsewhere, or by id, so that it can be compared."""
 
 from __future__ import annotations
 
@@ -11,8 +11,20 @@ from contracts.v1.turns import LoggedTurn, entry_id
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.client import Client, Json, Kind
-from services.shared.stores.opensearch.documents import BODY, CREATED_AT, ID, KIND, SAID_AT, SPACE, TURN_ID, USER
+from services.shared.stores.opensearch.documents import (
+    BODY,
+    CREATED_AT,
+    ID,
+    KIND,
+    SAID_AT,
+    SPACE,
+    STATUS,
+    TURN_ID,
+    USER,
+)
 from services.shared.stores.opensearch.log import PROPOSAL, proposal_of, recorded
+
+_TOGETHER = 1000
 
 _Where = tuple[str, str]
 """The space and id of a turn, of one user."""
@@ -47,6 +59,14 @@ async def kept(client: Client, user_id: str, after: Place | None, limit: int) ->
     return [Entry.model_validate_json(body) for body in bodies]
 
 
+async def in_order(client: Client, after: str, limit: int) -> list[Entry]:
+    """The active entries of all users whose ids come after this one, in the order of ids."""
+    await client.refresh("entries")
+    conditions: list[Json] = [{"term": {STATUS: "active"}}, {"range": {ID: {"gt": after}}}]
+    bodies = await _sorted(client, "entries", conditions, (ID, USER), None, limit, None)
+    return [Entry.model_validate_json(body) for body in bodies]
+
+
 async def _bodies(
     client: Client,
     kind: Kind,
@@ -58,8 +78,21 @@ async def _bodies(
 ) -> list[str]:
     await client.refresh(kind)
     place = None if after is None else [microseconds(after.at), after.space, after.id]
+    return await _sorted(client, kind, conditions, order, place, limit, user_id)
+
+
+async def _sorted(
+    client: Client,
+    kind: Kind,
+    conditions: list[Json],
+    order: Sequence[str],
+    place: list[object] | None,
+    limit: int,
+    user_id: str | None,
+) -> list[str]:
+    """The first bodies after a place in some order: of one user, or of all."""
     found: list[str] = []
-    while (size := min(limit - len(found), queries.MOST_HITS)) > 0:
+    while (size := min(limit - len(found), _TOGETHER)) > 0:
         body = {"query": queries.all_of(conditions), "size": size, "_source": [BODY]}
         body |= {"sort": [{field: "asc"} for field in order], **({"search_after": place} if place else {})}
         hits = (await client.search(kind, body, routing=user_id))["hits"]["hits"]

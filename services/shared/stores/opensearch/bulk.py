@@ -16,17 +16,20 @@ Send = Callable[[bytes], Awaitable[Json]]
 _MOST_ITEMS = 500
 _MOST_BYTES = 5_000_000
 _CONFLICT = 409
+_MISSING = "document_missing_exception"
 _CONFLICTS_OF_UPDATES = 5
 """Two updates that merge different fields into one document do not disturb each other: the second is done again."""
 
 
 def item(write: Write, index: str) -> bytes:
-    """The two lines that carry out a write."""
+    """The lines that carry out a write."""
     action: Json = {"_index": index, "_id": write.id, "routing": routed(write.routing)}
     if write.seen is not None:
         action |= {"if_seq_no": write.seen.seq_no, "if_primary_term": write.seen.primary_term}
     elif write.operation == "update":
         action["retry_on_conflict"] = _CONFLICTS_OF_UPDATES
+    if write.operation == "delete":
+        return lines((to_json({"delete": action}),))
     body = {"doc": write.body} if write.operation == "update" else write.body
     return lines((to_json({write.operation: action}), to_json(body)))
 
@@ -59,12 +62,16 @@ async def _sent(
         status = int(result["status"])
         if status < 300:
             made[index] = Version(result["_seq_no"], result["_primary_term"])
-        elif status != _CONFLICT:
-            cause = result.get("error") or {}
+        elif not _overtaken(status, cause := result.get("error") or {}):
             if pause is None or not failures.passes_soon(status, cause):
                 raise failures.of_item(status, cause)
             again.append(index)
     return again
+
+
+def _overtaken(status: int, cause: Json) -> bool:
+    """Whether another write was faster; what was removed meanwhile cannot be updated."""
+    return status == _CONFLICT or cause.get("type") == _MISSING
 
 
 def _chunks(items: Sequence[bytes], indexes: Sequence[int]) -> Iterator[list[int]]:

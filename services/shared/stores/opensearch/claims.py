@@ -27,6 +27,7 @@ _RENEWED = ABANDONED // 2
 _ENTRIES, _AT = "entries", "at"
 _ATTEMPTS = 50
 _PAUSE = 0.02  # seconds
+_CROWDED = "other processes keep storing the same statements: try again"
 
 
 @dataclass(slots=True)
@@ -52,7 +53,9 @@ class Claim:
         return True
 
     def write(self) -> Write:
-        """The write that stores the list, unless it was changed meanwhile."""
+        """The write that stores the list, unless it was changed meanwhile; nothing is kept of an empty one."""
+        if self.seen and not self.listed:
+            return Write("delete", "claims", self.user_id, self.id, seen=self.seen)
         body = {USER: self.user_id, _ENTRIES: list(self.listed), _AT: list(self.listed.values())}
         return Write("index" if self.seen else "create", "claims", self.user_id, self.id, body, self.seen)
 
@@ -96,13 +99,40 @@ async def stake(writer: Writer, entries: Sequence[Entry]) -> dict[str, Claim]:
             if not left:
                 return staked
             await wait(_PAUSE)
-    raise Unavailable("other processes keep storing the same statements: try again")
+    raise Unavailable(_CROWDED)
 
 
 async def _write(client: Client, found: Iterable[Claim], claimants: Mapping[str, Sequence[Entry]]) -> dict[str, str]:
     """List the claimants; the claims (user by id) that were changed meanwhile."""
     at = now()
     changed = [claim for claim in found if any([claim.list(entry.id, at) for entry in claimants[claim.id]])]
+    made = await client.bulk([claim.write() for claim in changed])
+    return {claim.id: claim.user_id for claim, version in zip(changed, made, strict=True) if version is None}
+
+
+async def release(writer: Writer, entries: Sequence[Entry]) -> None:
+    """Take entries off the lists of all of their keys.
+
+    Raises:
+        Unavailable: others keep changing the same claims, or they cannot be written now.
+    """
+    released = {entry.id for entry in entries}
+    left = {id_: entry.user_id for entry in entries for id_ in claim_ids(entry)}
+    async with writer.locks.hold(left):
+        for _ in range(_ATTEMPTS):
+            found = await read(writer.client, left)
+            left = await _take_off(writer.client, found.values(), released)
+            if not left:
+                return
+            await wait(_PAUSE)
+    raise Unavailable(_CROWDED)
+
+
+async def _take_off(client: Client, found: Iterable[Claim], released: set[str]) -> dict[str, str]:
+    """Store the lists without some entries; the claims (user by id) that were changed meanwhile."""
+    changed = [claim for claim in found if not released.isdisjoint(claim.listed)]
+    for claim in changed:
+        claim.listed = {id_: at for id_, at in claim.listed.items() if id_ not in released}
     made = await client.bulk([claim.write() for claim in changed])
     return {claim.id: claim.user_id for claim, version in zip(changed, made, strict=True) if version is None}
 

@@ -210,9 +210,13 @@ class Client:
 
     async def refresh(self, kind: Kind) -> None:
         """Let searches find everything this process wrote, and what others wrote up to a moment ago."""
-        begun, written = time.monotonic(), self._written[kind]
-        if not self._unseen(kind) and begun < self._refreshed_at.get(kind, -_FRESH_ENOUGH) + _FRESH_ENOUGH:
+        if not self._unseen(kind) and time.monotonic() < self._refreshed_at.get(kind, -_FRESH_ENOUGH) + _FRESH_ENOUGH:
             return
+        await self.refresh_now(kind)
+
+    async def refresh_now(self, kind: Kind) -> None:
+        """Let searches find everything that anybody wrote before this call."""
+        begun, written = time.monotonic(), self._written[kind]
         await self.request("POST", f"/{self.alias(kind)}/_refresh")
         self._shown[kind] = max(self._shown[kind], written)
         self._refreshed_at[kind] = begun

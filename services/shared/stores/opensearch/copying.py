@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
-from services.shared.stores.opensearch import bulk
+from services.shared.stores.opensearch import bulk, failures
 from services.shared.stores.opensearch.client import Client, Json, Kind
 from services.shared.stores.opensearch.documents import (
     BODY,
@@ -39,14 +39,15 @@ class Copier:
 
     A shard numbers its writes. All up to its checkpoint are done, so they are seen after a refresh; those above may
     become visible in any order, so the next time begins at the checkpoint read before the refresh. What is copied
-    twice, or was overtaken, is refused by its version.
+    twice, or was overtaken, is refused by its version: the number of its write, which unlike the document's own version
+    only grows even when the document is removed and made again.
     """
 
     def __init__(
         self, client: Client, layout: Layout, index: Index, target: str, progress: Callable[[int], None]
     ) -> None:
         self._client = client
-        self._properties = layout.properties[index.kind]
+        self._layout = layout
         self._index = index
         self._target = target
         self._progress = progress
@@ -70,47 +71,76 @@ class Copier:
 
     async def _copy_shard(self, shard: int) -> int:
         copied, after = 0, self._done[shard]
-        while hits := await self._page(shard, after):
+        while hits := await self._page(self._index.name, shard, after):
             await bulk.carry_out([self._item(hit) for hit in hits], self._send)
             self._progress(len(hits))
             copied, after = copied + len(hits), hits[-1]["_seq_no"]
         return copied
 
-    async def _page(self, shard: int, after: int) -> list[Json]:
+    async def _page(self, name: str, shard: int, after: int, *, whole: bool = True) -> list[Json]:
         body = {
             "query": {"range": {"_seq_no": {"gt": after}}},
             "sort": [{"_seq_no": "asc"}],
             "size": _PAGE,
             "seq_no_primary_term": True,
-            "version": True,
             "track_total_hits": False,
+            "_source": whole,
         }
         params = {"preference": f"_shards:{shard}", "allow_partial_search_results": "false"}
-        answer = await self._client.request("POST", f"/{self._index.name}/_search", body=body, params=params)
+        answer = await self._client.request("POST", f"/{name}/_search", body=body, params=params)
         hits: list[Json] = answer["hits"]["hits"]
         return hits
 
     def _item(self, hit: Json) -> bytes:
         action = {"_index": self._target, "_id": hit["_id"], "routing": hit["_routing"]}
-        action |= {"version": hit["_version"], "version_type": "external"}
+        action |= {"version": hit["_seq_no"] + 1, "version_type": "external"}
         document = made_anew(self._index.kind, hit["_source"])
-        kept = {name: value for name, value in document.items() if name in self._properties}
+        kept = {name: value for name, value in document.items() if name in self._layout.properties[self._index.kind]}
         return lines((to_json({"index": action}), to_json(kept)))
 
     async def _send(self, body: bytes) -> Json:
         answer: Json = await self._client.request("POST", "/_bulk", body=body)
         return answer
 
+    async def prune(self) -> None:
+        """Remove from the new index what was removed from the old one after it was copied."""
+        old, new = await self._counts()
+        if new <= old:
+            return
+        for shard in range(self._layout.shards_of(self._index.kind)):
+            after = -1
+            while hits := await self._page(self._target, shard, after, whole=False):
+                gone = await self._gone(hits)
+                await bulk.carry_out([self._removal(hit) for hit in gone], self._send)
+                after = hits[-1]["_seq_no"]
+
+    async def _gone(self, hits: list[Json]) -> list[Json]:
+        """Those that the old index has no more."""
+        asked = [{"_id": hit["_id"], "routing": hit["_routing"], "_source": False} for hit in hits]
+        answer = await self._client.request("POST", f"/{self._index.name}/_mget", body={"docs": asked})
+        for found in answer["docs"]:
+            failures.check(found)
+        return [hit for hit, found in zip(hits, answer["docs"], strict=True) if not found["found"]]
+
+    def _removal(self, hit: Json) -> bytes:
+        action = {"_index": self._target, "_id": hit["_id"], "routing": hit["_routing"]}
+        seen = {"if_seq_no": hit["_seq_no"], "if_primary_term": hit["_primary_term"]}
+        return lines((to_json({"delete": action | seen}),))
+
+    async def _counts(self) -> tuple[int, int]:
+        """How many documents the old and the new index have."""
+        await self._client.request("POST", f"/{self._index.name},{self._target}/_refresh")
+        return await count(self._client, self._index.name), await count(self._client, self._target)
+
     async def check(self) -> None:
-        """Make sure that nothing is missing.
+        """Make sure that nothing is missing, and that nothing is there that was removed.
 
         Raises:
-            Unavailable: the new index has fewer documents than the old one.
+            Unavailable: the new index has not as many documents as the old one.
         """
-        await self._client.request("POST", f"/{self._index.name},{self._target}/_refresh")
-        old, new = await count(self._client, self._index.name), await count(self._client, self._target)
-        if new < old:
-            raise Unavailable(f"only {new} of {old} documents are in {self._target}: run `memorybus migrate` again")
+        old, new = await self._counts()
+        if new != old:
+            raise Unavailable(f"{new} documents are in {self._target}, not {old}: run `memorybus migrate` again")
 
 
 def made_anew(kind: Kind, source: Json) -> Json:

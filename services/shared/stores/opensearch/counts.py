@@ -1,16 +1,20 @@
-"""How much is stored, and what got stuck."""
+"""How much is stored, where there is too much or too old, and what got stuck."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import datetime
+from heapq import nsmallest
 
-from contracts.ports import Key, StageCounts, Stuck
+from contracts.ports import Crowd, Key, StageCounts, Stuck
 from contracts.v1.entries import EmbeddingState, Entry
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.client import Client, Json, Kind
-from services.shared.stores.opensearch.documents import BODY
+from services.shared.stores.opensearch.documents import BODY, CREATED_AT, ID, PINNED, SAVED, SPACE, USER
+
+_SPACES = 1000
 
 _TURN: Json = {"term": {"kind": "turn"}}
 _UNDECIDED: list[Json] = [
@@ -18,6 +22,7 @@ _UNDECIDED: list[Json] = [
     {"bool": {"must_not": {"exists": {"field": "outcome"}}}},
 ]
 _ACTIVE: Json = {"term": {"status": "active"}}
+_INACTIVE: Json = {"terms": {"status": ["archived", "superseded", "forgotten"]}}
 _UNENRICHED: Json = {"term": {"enriched": False}}
 _PENDING: Json = {"term": {"embedding_state": "pending"}}
 
@@ -29,7 +34,12 @@ _OF_TURNS = {
 }
 """Facts drawn from a turn are not counted with the turns that were merged or refused."""
 
-_OF_ENTRIES = {"entries": _ACTIVE, "unenriched": _UNENRICHED, "unembedded": _PENDING}
+_OF_ENTRIES = {
+    "entries": _ACTIVE,
+    "inactive": _INACTIVE,
+    "unenriched": queries.all_of([_ACTIVE, _UNENRICHED]),
+    "unembedded": queries.all_of([_ACTIVE, _PENDING]),
+}
 
 _STUCK: dict[Stuck, tuple[Kind, list[Json], str]] = {
     "undecided": ("turns", _UNDECIDED, "logged_at"),
@@ -44,7 +54,7 @@ async def counts(client: Client, user_id: str | None) -> StageCounts:
     mine: list[Json] = [] if user_id is None else [{"term": {"user_id": user_id}}]
     of_turns, of_entries = await asyncio.gather(
         _counted(client, "turns", mine, _OF_TURNS, user_id),
-        _counted(client, "entries", [*mine, _ACTIVE], _OF_ENTRIES, user_id),
+        _counted(client, "entries", mine, _OF_ENTRIES, user_id),
     )
     return StageCounts(**of_turns, **of_entries)
 
@@ -73,6 +83,46 @@ async def unfinished(client: Client, lacking: Stuck, before: datetime, limit: in
     await client.refresh(kind)
     hits = (await client.search(kind, body))["hits"]["hits"]
     return [Key(hit["_source"]["user_id"], hit["_id"]) for hit in hits]
+
+
+async def aged(client: Client, before: datetime, limit: int) -> list[Key]:
+    """Active entries said before a moment that nobody asked to keep, the oldest first."""
+    unkept: list[Json] = [{"term": {PINNED: False}}, {"term": {SAVED: False}}]
+    earlier = {"range": {CREATED_AT: {"lt": microseconds(before)}}}
+    body = {
+        "query": queries.all_of([_ACTIVE, *unkept, earlier]),
+        "sort": [{CREATED_AT: "asc"}, {ID: "asc"}],
+        "size": max(0, min(limit, queries.MOST_HITS)),
+        "track_total_hits": False,
+        "_source": [USER],
+    }
+    await client.refresh("entries")
+    hits = (await client.search("entries", body))["hits"]["hits"]
+    return [Key(hit["_source"][USER], hit["_id"]) for hit in hits]
+
+
+async def crowded(client: Client, cap: int, limit: int) -> list[Crowd]:
+    """The spaces with more than `cap` active entries, the fullest first. Every space is looked at."""
+    await client.refresh("entries")
+    fullest: list[Crowd] = []
+    async for spaces in _spaces(client):
+        crowds = [space for space in spaces if space.entries > cap]
+        fullest = nsmallest(limit, [*fullest, *crowds], key=lambda crowd: (-crowd.entries, crowd.user_id, crowd.space))
+    return fullest
+
+
+async def _spaces(client: Client) -> AsyncIterator[list[Crowd]]:
+    """Every space of every user, with its active entries, so many at a time."""
+    sources = [{name: {"terms": {"field": name}}} for name in (USER, SPACE)]
+    composite: Json = {"size": _SPACES, "sources": sources}
+    while True:
+        aggregations = {"spaces": {"composite": composite}}
+        body = {"size": 0, "track_total_hits": False, "query": queries.all_of([_ACTIVE]), "aggs": aggregations}
+        found = (await client.search("entries", body))["aggregations"]["spaces"]
+        yield [Crowd(**bucket["key"], entries=bucket["doc_count"]) for bucket in found["buckets"]]
+        if "after_key" not in found:
+            return
+        composite["after"] = found["after_key"]
 
 
 async def with_embedding(client: Client, state: EmbeddingState, limit: int) -> list[Entry]:

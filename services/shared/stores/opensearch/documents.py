@@ -17,6 +17,7 @@ from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.digest import digests
 from services.shared.stores.opensearch.wire import Json
 from services.shared.stores.scopes import hashed, scope_key
+from services.shared.stores.tombstones import digests_of
 from services.shared.stores.words import words_of
 
 # What documents of several kinds have.
@@ -64,6 +65,9 @@ TEXT: Final = "text"
 MERGED: Final = "merged"
 STAMP: Final = "stamp"
 OWNER: Final = "owner"
+
+# What may not come back before a time.
+UNTIL: Final = "until"
 
 _MOST_MERGED = 256
 _LONGEST_WORD = 1024
@@ -207,6 +211,11 @@ def claim_ids(entry: Entry) -> list[str]:
     """The claims of all keys of an entry."""
     scope = scope_key(entry.user_id, entry.space, entry.persona_id)
     return [claim_id(scope, entry.role, entry.speaker, key) for key in dict.fromkeys(entry.fingerprint_keys)]
+
+
+def embargo_ids(entry: Entry) -> list[str]:
+    """The documents that say, each by one digest, whether the statement of an entry may come back to its space."""
+    return [hashed("forgotten", entry.user_id, entry.space, digest) for digest in digests_of(entry)]
 
 
 def head_id(conversation: str) -> str:

@@ -102,11 +102,17 @@ def _status(error: TransportError) -> int:
 def _cause(error: TransportError) -> Json:
     """The innermost reason that the answer gives, as far as it is one of OpenSearch."""
     info = error.info if isinstance(error.info, dict) else {}
-    cause = info.get("error")
+    cause = info.get("error") or _first_failure(info)
     if not isinstance(cause, dict):
         return {"reason": cause}
     roots = cause.get("root_cause") or [cause]
     return roots[0] if isinstance(roots[0], dict) else cause
+
+
+def _first_failure(info: Json) -> object:
+    """What a request that removes many documents says of the first one that it could not remove."""
+    failed = info.get("failures")
+    return failed[0].get("cause") if isinstance(failed, list) and failed and isinstance(failed[0], dict) else None
 
 
 def _is_block(cause: Json) -> bool:

@@ -104,6 +104,19 @@ def name_of(client: Client, kind: Kind, generation: int) -> str:
     return f"{client.alias(kind)}-{generation:06d}"
 
 
+async def generations(client: Client, kind: Kind) -> list[str]:
+    """The indices of a kind, in use or not."""
+    answer = await client.request("GET", f"/{client.alias(kind)}-*/_alias")
+    prefix = f"{client.alias(kind)}-"
+    return sorted(name for name in answer if name.removeprefix(prefix).isdecimal())
+
+
+async def replaced(client: Client) -> list[str]:
+    """The indices that a migration replaced and left."""
+    held = (await current(client)).values()
+    return [n for index in held for n in await generations(client, index.kind) if generation_of(n) < index.generation]
+
+
 async def put_template(client: Client, layout: Layout, kind: Kind) -> None:
     """Should an index of this name ever be made by something else, it is laid out as it must be all the same."""
     body = {"index_patterns": [f"{client.alias(kind)}-0*"], "priority": 200, "template": layout.body(kind)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from services.shared.settings import Settings
 from services.shared.stores.opensearch.wire import Json, Kind
 
-SCHEMA = 1
+SCHEMA = 2
 """Which layout of this program's indices this is; every index says which it has."""
 
 _KEYWORD: Json = {"type": "keyword"}
@@ -66,7 +66,7 @@ _ENTRIES: Json = {
     "text": {"type": "text", "analyzer": "english", "norms": False},
     "merged": _KEPT,
     "stamp": _KEPT,
-    "entry_id": _KEPT,
+    "entry_id": _KEYWORD,
     "reason": _KEPT,
     "body": _KEPT,
 }
@@ -75,6 +75,7 @@ _CLAIMS: Json = {
     "user_id": _KEYWORD,
     "entries": _KEPT,
     "at": {"type": "long", "index": False, "doc_values": False},
+    "until": _NUMBER,
     "session_id": _KEPT,
     "said_at": {"type": "long", "index": False, "doc_values": False},
     "seq": {"type": "long", "index": False, "doc_values": False},
@@ -113,6 +114,7 @@ class Layout:
                 "number_of_shards": self.shards_of(kind),
                 "number_of_replicas": self.replicas,
                 "refresh_interval": f"{round(self.refresh_seconds * 1000)}ms",
+                "merge.policy.expunge_deletes_allowed": 0,  # a sweep leaves nothing, be it ever so little
                 **({"similarity": _SIMILARITY} if kind == "entries" else {}),
             },
             "mappings": {

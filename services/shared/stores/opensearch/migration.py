@@ -23,6 +23,7 @@ from services.shared.stores.opensearch.indexes import (
     current,
     ensure,
     generation_of,
+    generations,
     name_of,
     put_template,
 )
@@ -73,18 +74,11 @@ async def _step(client: Client, layout: Layout, kind: Kind, index: Index | None)
         raise UnusableIndexes(
             f"index {index.name} was made by a newer version: migrate with that version, or a newer one"
         )
-    old = tuple(name for name in await _generations(client, kind) if generation_of(name) < index.generation)
+    old = tuple(name for name in await generations(client, kind) if generation_of(name) < index.generation)
     if (index.schema, index.shards) == (layout.schema, layout.shards_of(kind)):
         return Step(kind, index, None, 0, old)
     documents = await copying.count(client, index.name)
     return Step(kind, index, name_of(client, kind, index.generation + 1), documents, old)
-
-
-async def _generations(client: Client, kind: Kind) -> list[str]:
-    """The indices of a kind, in use or not."""
-    answer = await client.request("GET", f"/{client.alias(kind)}-*/_alias")
-    prefix = f"{client.alias(kind)}-"
-    return sorted(name for name in answer if name.removeprefix(prefix).isdecimal())
 
 
 async def migrate(
@@ -121,9 +115,11 @@ async def _replace(client: Client, layout: Layout, index: Index, target: str, pr
     for _ in range(_ROUNDS):
         if await copier.copy() <= _FEW:
             break
+    await copier.prune()
     await client.request("PUT", f"/{index.name}/_block/write")
     try:
         await copier.copy()
+        await copier.prune()
         await copier.check()
         await _move_alias(client, index, target)
     except BaseException:

@@ -95,11 +95,15 @@ class _Planner:
         entry = verdict.entry
         if entry.id in self._known.taken:
             raise ValueError(f"entry {entry.id!r} is another user's")
-        if entry.id in self._without:
+        if entry.id in self._without or self._was_removed(verdict):
             return
         self.plan.accepted[entry.id] = verdict
         self._drafts[entry.id] = Draft(entry, [])
         self._decide(entry, Settled(entry.id, "stored", entry.id))
+
+    def _was_removed(self, verdict: Accepted) -> bool:
+        """Whether what was judged is not in the log: its user was erased meanwhile."""
+        return verdict.besides is not None and verdict.entry.id not in self._known.open
 
     def _merge(self, verdict: Merged) -> None:
         draft = self._drafts.get(verdict.canonical_id)

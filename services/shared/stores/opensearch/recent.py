@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from contracts.ports import Ref, Scope
@@ -25,6 +25,9 @@ class Recent:
 
     An index shows what is new after so long anyhow. Searches of a persona are left out: around an entry of nobody's
     they see more than it is surrounded by.
+
+    What is forgotten by this process is dropped at once. Another process that searched before may name it as a
+    neighbour for these seconds: by its id alone, under which only a tombstone is found.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -40,6 +43,11 @@ class Recent:
         self._reads.move_to_end(scope.user_id)
         while len(self._reads) > _MOST:
             self._reads.popitem(last=False)
+
+    def drop(self, user_ids: Iterable[str]) -> None:
+        """Let go of what was read for these users."""
+        for user_id in user_ids:
+            self._reads.pop(user_id, None)
 
     def around(self, refs: Sequence[Ref], reach: int) -> dict[str, dict[int, str]]:
         """What is around those of the entries that were read."""

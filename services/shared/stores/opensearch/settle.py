@@ -2,9 +2,9 @@
 
 A decision is one write: to make the document that has the proposal's id among the entries, either the entry itself or
 a marker of what was decided instead. That succeeds once. All else follows from it and may be done by anybody, any
-number of times: the canonical entry is changed, unless it counts the proposal already, and at last the outcome is
-noted with the proposal, which is undecided until then. So a call that was broken off is simply made again, and so is
-one that finds on its way that another was faster.
+number of times: the canonical entry is changed, unless it counts the proposal already, what is refused loses its
+words, and at last the outcome is noted with the proposal, which is undecided until then. So a call that was broken off
+is simply made again, and so is one that finds on its way that another was faster.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from contracts.ports import Settled, Unavailable, Verdict
-from services.shared.stores.opensearch import contest
-from services.shared.stores.opensearch.client import Document, Get, Json, Write
+from contracts.v1.entries import Entry
+from services.shared.stores.opensearch import claims, contest, embargo, silence
+from services.shared.stores.opensearch.client import Client, Document, Get, Json, Write
 from services.shared.stores.opensearch.documents import (
+    BODY,
     DECIDED_AT,
     ENTRY,
     OUTCOME,
+    OWNER,
     REASON,
     SCOPE,
+    USER,
     decision,
     entry_document,
     marker,
@@ -31,6 +35,7 @@ from services.shared.stores.opensearch.entries import (
     STORED,
     Replacement,
     Stored,
+    entries,
     is_entry,
     read,
     replace,
@@ -50,33 +55,48 @@ async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
     """Carry out verdicts, in order; returns what holds for each, also when it was settled before.
 
     A proposal that is merged into an entry which is not active (any more), or not in the same scope, or that was
-    never logged, or beside which a similar entry was accepted meanwhile, stays as it is and is missing from what is
-    returned.
+    never logged, or beside which a similar entry was accepted or whose statement was forgotten meanwhile, stays as it
+    is and is missing from what is returned.
 
     Raises:
         ValueError: an accepted entry has the id of another user's.
     """
+    made: dict[str, str] = {}
     async with writer.locks.hold(canonical_entries(verdicts)):
         for _ in range(_ATTEMPTS):
-            settled = await _settle(writer, verdicts)
+            settled = await _settle(writer, verdicts, made)
             if settled is not None:
                 return [settled[id_] for id_ in (proposal_of(verdict).id for verdict in verdicts) if id_ in settled]
             await wait(_PAUSE)
     raise Unavailable(CROWDED)
 
 
-async def _settle(writer: Writer, verdicts: Sequence[Verdict]) -> dict[str, Settled] | None:
-    """What holds in the end, by proposal; None when something changed meanwhile and it must be begun again."""
+async def _settle(writer: Writer, verdicts: Sequence[Verdict], made: dict[str, str]) -> dict[str, Settled] | None:
+    """What holds in the end, by proposal; None when something changed meanwhile and it must be begun again.
+
+    `made` are the proposals (user by id) on which this call has decided, and whose outcome is not noted yet.
+    """
     known = await _read(writer, verdicts)
     planned = plan(verdicts, known)
     lost = await contest.lost(writer, list(planned.accepted.values()))
-    if lost.ids:
-        planned = plan(verdicts, known, without=lost.ids)
-    if not await _carry_out(writer, planned, known.entries):
+    if without := lost.ids | await _barred(writer, planned):
+        planned = plan(verdicts, known, without=without)
+    if not await _carry_out(writer, planned, known.entries, made):
         return None
+    await _take_back(writer, planned, made)
     if lost.awaited:
         await contest.wait_for(writer.client, lost.awaited)
     return planned.settled
+
+
+async def _barred(writer: Writer, planned: Plan) -> set[str]:
+    """The entries that must be judged again because their statement was forgotten.
+
+    This is looked for after it was seen that no active entry claims the same keys. Forgetting bars the statement before
+    it takes an entry out of use, so what is forgotten meanwhile is found here, if it was not found there.
+    """
+    judged = [verdict.entry for verdict in planned.accepted.values() if verdict.besides is not None]
+    return await embargo.barred(writer.client, judged)
 
 
 async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
@@ -87,17 +107,17 @@ async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
     wanted += [Get("entries", user_id, id_, STORED) for id_, user_id in canonical.items()]
     found = iter(await writer.client.get(wanted))
     proposals, standing = _found(users, found), _found(users, found)
-    entries = {id_: stored(doc) for id_, doc in _found(canonical, found).items() if is_entry(doc, canonical[id_])}
+    held = {id_: stored(doc) for id_, doc in _found(canonical, found).items() if is_entry(doc, canonical[id_])}
     decided = {id_: decision(id_, doc.source) for id_, doc in standing.items() if owner(doc.source) == users[id_]}
     noted = {id_: settled for id_, doc in proposals.items() if (settled := recorded(doc, users[id_]))}
     # What was decided when a call was broken off may concern another entry than what is decided now.
     further = {s.entry_id: users[id_] for id_, s in decided.items() if s.outcome == "merged" and id_ not in noted}
-    unread = {id_: user_id for id_, user_id in further.items() if id_ is not None and id_ not in entries}
+    unread = {id_: user_id for id_, user_id in further.items() if id_ is not None and id_ not in held}
     return Known(
         noted=noted,
         decided=decided,
         open={id_: doc.source[SCOPE] for id_, doc in proposals.items() if is_open(doc, users[id_])},
-        entries=entries | await read(writer.client, unread),
+        entries=held | await read(writer.client, unread),
         taken=standing.keys() - decided.keys(),
     )
 
@@ -107,42 +127,80 @@ def _found(users: Mapping[str, str], documents: Iterator[Document | None]) -> di
     return {id_: document for id_ in users if (document := next(documents)) is not None}
 
 
-async def _carry_out(writer: Writer, planned: Plan, known: Mapping[str, Stored]) -> bool:
+async def _carry_out(writer: Writer, planned: Plan, known: Mapping[str, Stored], made: dict[str, str]) -> bool:
     """Write what was planned, decisions first; False as soon as another was faster."""
-    made = await _store(writer, planned)
-    if made is None or not await _mark(writer, planned):
+    new = await _store(writer, planned, made)
+    if new is None or not await _mark(writer, planned, made):
         return False
-    held = {**known, **made}
+    held = {**known, **new}
     replacements = [Replacement(held[id_], draft.entry, draft.merged) for id_, draft in planned.changed.items()]
     if await replace(writer, replacements):
         return False
-    await writer.client.bulk([_note(id_, *note) for id_, note in planned.notes.items()])
+    await _silence(writer.client, planned)
+    noted = await writer.client.bulk([_note(id_, *note) for id_, note in planned.notes.items()])
+    for id_, version in zip(planned.notes, noted, strict=True):
+        if version is not None:
+            made.pop(id_, None)
     return True
 
 
-async def _store(writer: Writer, planned: Plan) -> dict[str, Stored] | None:
+async def _store(writer: Writer, planned: Plan, made: dict[str, str]) -> dict[str, Stored] | None:
     """Store the accepted entries; None when there is a decision on one of them already."""
     new = [(verdict.entry, writer.ticks.next()) for verdict in planned.accepted.values()]
-    made = await writer.client.bulk(
+    versions = await writer.client.bulk(
         [Write("create", "entries", entry.user_id, entry.id, entry_document(entry, seq=seq)) for entry, seq in new]
     )
     held = {
         entry.id: Stored(entry, seq, (), "", version)
-        for (entry, seq), version in zip(new, made, strict=True)
+        for (entry, seq), version in zip(new, versions, strict=True)
         if version is not None
     }
+    judged = (entry for entry, _ in new if entry.id in held and planned.accepted[entry.id].besides is not None)
+    made.update({entry.id: entry.user_id for entry in judged})
     return held if len(held) == len(new) else None
 
 
-async def _mark(writer: Writer, planned: Plan) -> bool:
+async def _mark(writer: Writer, planned: Plan, made: dict[str, str]) -> bool:
     """Write down the other decisions; False when there is one already."""
-    made = await writer.client.bulk(
+    versions = await writer.client.bulk(
         [
             Write("create", "entries", user_id, id_, marker(user_id, settled))
             for id_, (user_id, settled) in planned.markers.items()
         ]
     )
-    return None not in made
+    marked = zip(planned.markers.items(), versions, strict=True)
+    made.update({id_: user_id for (id_, (user_id, _)), version in marked if version is not None})
+    return None not in versions
+
+
+async def _silence(client: Client, planned: Plan) -> None:
+    """Take the words of what is refused out of the log, and of what is merged into an entry that is forgotten.
+
+    An entry that was changed just now was active then, so whoever forgets it finds the decision. For others the
+    decision may have come too late to be found.
+    """
+    await silence.proposals(client, {id_: user for id_, (user, to) in planned.notes.items() if to.outcome == "refused"})
+    late = {id_: (user, to.entry_id) for id_, (user, to) in planned.notes.items() if to.outcome == "merged"}
+    canonical = {to: user for user, to in late.values() if to is not None and to not in planned.changed}
+    forgotten = {id_ for id_, entry in (await entries(client, canonical)).items() if entry.status == "forgotten"}
+    await silence.whole_turns(client, {id_: user for id_, (user, to) in late.items() if to in forgotten})
+
+
+async def _take_back(writer: Writer, planned: Plan, made: Mapping[str, str]) -> None:
+    """Remove what was made of proposals that were erased meanwhile, given as user by id.
+
+    Erasing begins with the log. What is stored while its turn is still there is found by it, and all else is found
+    here.
+    """
+    logged = await writer.client.mget("turns", made.items(), fields=(USER,))
+    erased = {id_: made[id_] for id_, document in zip(made, logged, strict=True) if document is None}
+    left = await writer.client.mget("entries", erased.items(), fields=(USER, OWNER, BODY))
+    mine = [document for document in left if document and owner(document.source) == erased[document.id]]
+    bodies = [document.source[BODY] for document in mine if BODY in document.source]
+    await claims.release(writer, [Entry.model_validate_json(body) for body in bodies])
+    await writer.client.bulk([Write("delete", "entries", erased[its.id], its.id, seen=its.version) for its in mine])
+    for id_ in erased:
+        planned.settled.pop(id_, None)
 
 
 def _note(id_: str, user_id: str, settled: Settled) -> Write:

@@ -7,8 +7,10 @@ from datetime import datetime
 
 from contracts.ports import (
     Conversation,
+    Crowd,
     EmbeddingIdentity,
     Filters,
+    Forgotten,
     Key,
     LexicalHit,
     LogRecord,
@@ -29,16 +31,21 @@ from contracts.v1.turns import LoggedTurn, Proposal
 from services.shared.stores.opensearch import (
     archive,
     counts,
+    embargo,
     entries,
+    erasing,
+    forgetting,
     heads,
     indexes,
     log,
     meta,
     paging,
+    reopening,
     search,
     sessions,
     settle,
     similar,
+    sweeping,
 )
 from services.shared.stores.opensearch.client import Address, Client, Reads
 from services.shared.stores.opensearch.mappings import Layout
@@ -147,6 +154,49 @@ class OpenSearchTextStore:
     async def kept(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
         """The entries of a user in any status after a place, the oldest first."""
         return await archive.kept(self._client, user_id, after, limit)
+
+    async def forget(self, refs: Sequence[Ref], *, until: datetime | None) -> list[Forgotten]:
+        """Leave of each entry a tombstone, and of its turn and those merged into it a log without their words.
+
+        Searches of this process find nothing of them from then on, those of others at the next refresh.
+        """
+        return await forgetting.forget(self._writer, self._recent, refs, until)
+
+    async def forgotten(self, entries: Sequence[Entry]) -> set[str]:
+        """Of these candidates, stored or not, the ids of those whose statement may not come back now."""
+        return await embargo.barred(self._client, entries)
+
+    async def reopen(self, proposals: Sequence[Ref]) -> None:
+        """Take back the outcomes of proposals whose effect was lost, so that they are judged again."""
+        await reopening.reopen(self._client, owners(proposals))
+
+    async def erase(self, user_id: str) -> None:
+        """Remove everything of a user, also from indices that a migration left."""
+        await erasing.erase(self._client, self._recent, user_id)
+
+    async def traces(self, user_id: str) -> dict[str, int]:
+        """How much is found of a user in each place, counted by looking: all zero when nothing is."""
+        return await erasing.traces(self._client, user_id)
+
+    async def sweep(self) -> bool:
+        """Leave nothing in the files of what was forgotten or erased; whether there is nothing now.
+
+        See `sweeping.sweep` for what it costs. Called again while it answers False, it comes to an end half a minute
+        after the last change.
+        """
+        return await sweeping.sweep(self._client)
+
+    async def crowded(self, *, cap: int, limit: int) -> list[Crowd]:
+        """Some spaces with more than `cap` active entries, the fullest first."""
+        return await counts.crowded(self._client, cap, limit)
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Key]:
+        """Active entries said before a moment that are neither pinned nor manually saved, the oldest first."""
+        return await counts.aged(self._client, before, limit)
+
+    async def in_order(self, *, after: str, limit: int) -> list[Entry]:
+        """The active entries of all users whose ids come after this one, in the order of ids."""
+        return await archive.in_order(self._client, after, limit)
 
     async def recall_identity(self) -> EmbeddingIdentity | None:
         """The identity that the stored vectors were made by."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
@@ -48,15 +48,16 @@ class Get(NamedTuple):
 class Write:
     """One write of a bulk request, of a document of a user.
 
-    `create` is refused when the document exists, `index` replaces it, `update` merges fields into an existing one.
-    With `seen`, it is refused when the document has been written since.
+    `create` is refused when the document exists, `index` replaces it, `update` merges fields into an existing one,
+    `delete` needs no body. With `seen`, it is refused when the document has been written since; a `delete` always says
+    what was seen.
     """
 
-    operation: Literal["create", "index", "update"]
+    operation: Literal["create", "index", "update", "delete"]
     kind: Kind
     routing: str
     id: str
-    body: Json
+    body: Json = field(default_factory=dict)
     seen: Version | None = None
 
 

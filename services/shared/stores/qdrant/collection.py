@@ -8,6 +8,7 @@ import re
 from qdrant_client import AsyncQdrantClient, models
 
 from contracts.ports import Unavailable
+from services.shared.stores.points import FORMER_FIELD
 from services.shared.stores.qdrant.failures import CollectionMismatch, explained
 from services.shared.stores.qdrant.spec import INDEXES, STRICT_MODE, CollectionSpec
 
@@ -29,10 +30,12 @@ async def prepare(client: AsyncQdrantClient, spec: CollectionSpec) -> None:
         if not await client.collection_exists(spec.name):
             await _create(client, spec)
         held = await client.get_collection(spec.name)
+        _check_layout(spec, held)
         await _complete_vectors(client, spec, held)
         await _complete_indexes(client, spec, held)
         await _complete_settings(client, spec, held)
-        await _point_alias(client, spec)
+        if spec.aliased:
+            await _point_alias(client, spec)
 
 
 async def _check_version(client: AsyncQdrantClient) -> None:
@@ -51,6 +54,14 @@ async def _create(client: AsyncQdrantClient, spec: CollectionSpec) -> None:
             raise
         return
     log.info("vector_collection_created", extra={"collection": spec.name})
+
+
+def _check_layout(spec: CollectionSpec, held: models.CollectionInfo) -> None:
+    if FORMER_FIELD in held.payload_schema:
+        raise CollectionMismatch(
+            f"collection {spec.name!r} is of a former version, which kept tags and themes as plain words: "
+            "make the vectors anew with `memorybus reindex`"
+        )
 
 
 async def _complete_vectors(client: AsyncQdrantClient, spec: CollectionSpec, held: models.CollectionInfo) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from qdrant_client import models
 
 from contracts.ports import Filters, Scope, Vector, VectorPoint
-from services.shared.stores.points import check_point, newest, payload
+from services.shared.stores.points import TAGS, THEMES, check_point, newest, payload, word_keys
 from services.shared.stores.qdrant.spec import MAX_UPSERT
 from services.shared.stores.scopes import visible_keys
 
@@ -76,7 +76,7 @@ def _point_struct(point: VectorPoint, *, copies: bool) -> models.PointStruct:
 
 
 def user_filter(user_id: str) -> models.Filter:
-    """Every point of one user, for counting."""
+    """Every point of one user, for counting and for erasing."""
     return models.Filter(must=[_is("user_id", user_id)])
 
 
@@ -85,11 +85,12 @@ def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = No
     conditions: list[models.Condition] = [_is("user_id", scope.user_id), _scope_is(visible_keys(scope))]
     if ids is not None:
         conditions.append(models.HasIdCondition(has_id=list(ids)))
-    for field, allowed in (("type", filters.types), ("tags", filters.tags)):
-        if allowed is not None:
-            conditions.append(_is_any(field, allowed))
+    if filters.types is not None:
+        conditions.append(_is_any("type", filters.types))
+    if filters.tags is not None:
+        conditions.append(_is_any(TAGS, word_keys(scope.user_id, filters.tags)))
     if filters.theme is not None:
-        conditions.append(_is("themes", filters.theme))
+        conditions.append(_is_any(THEMES, word_keys(scope.user_id, [filters.theme])))
     if filters.since is not None:
         since = models.Range(gte=filters.since.timestamp())
         conditions.append(models.FieldCondition(key="created_at", range=since))

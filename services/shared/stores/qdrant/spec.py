@@ -12,7 +12,7 @@ from typing import Any, Literal
 from qdrant_client import models
 
 from contracts.ports import EmbeddingIdentity
-from services.shared.stores.points import TURN
+from services.shared.stores.points import TAGS, THEMES, TURN
 
 Quantization = Literal["none", "scalar"]
 
@@ -26,8 +26,8 @@ INDEXES: Mapping[str, Any] = {
     "user_id": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD, is_tenant=True),
     "scope": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "type": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
-    "tags": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
-    "themes": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
+    TAGS: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
+    THEMES: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "created_at": models.FloatIndexParams(type=models.FloatIndexType.FLOAT),
     "version": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
 }
@@ -51,9 +51,10 @@ STRICT_MODE = models.StrictModeConfig(
 class CollectionSpec:
     """One collection: vectors of these names, all of the same model and dimensions.
 
-    `alias` names the collection in use for people and their tools. The store itself reads and writes the collection
-    of its own model, so that no process ever puts vectors of its model among those of another, whatever the alias
-    says. Shards and replicas count for a new collection only; quantization is changed in an old one as well.
+    `alias` names the collection in use for people and their tools; one that is only being made is not `aliased`. The
+    store itself reads and writes the collection of its own model, so that no process ever puts vectors of its model
+    among those of another, whatever the alias says. Shards and replicas count for a new collection only; quantization
+    is changed in an old one as well.
 
     Raises:
         ValueError: the identity is of other dimensions.
@@ -66,6 +67,7 @@ class CollectionSpec:
     quantization: Quantization = "none"
     shards: int = 1
     replicas: int = 1
+    aliased: bool = True
 
     def __post_init__(self) -> None:
         if self.identity is not None and self.identity.dimensions != self.dimensions:
@@ -73,13 +75,14 @@ class CollectionSpec:
 
     @property
     def name(self) -> str:
-        """The collection's own name: safe characters, at most 128 of them, different for every model."""
+        """The collection's own name: safe characters, at most 128 of them, different for every model and generation."""
         provider, model = (self.identity.provider, self.identity.model) if self.identity else ("", "vectors")
         exactly = json.dumps([self.alias, provider, model, self.dimensions])
         digest = blake2b(exactly.encode(), digest_size=5).hexdigest()
         readable = re.sub("[^a-z0-9]+", "-", model.lower()).strip("-")[:32].strip("-") or "model"
         safe_alias = re.sub("[^A-Za-z0-9_-]+", "-", self.alias)[:64]
-        return f"{safe_alias}.{readable}.{self.dimensions}.{digest}"
+        generation = f".g{self.identity.generation}" if self.identity and self.identity.generation else ""
+        return f"{safe_alias}.{readable}.{self.dimensions}.{digest}{generation}"
 
     @property
     def vectors(self) -> dict[str, models.VectorParams]:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 from qdrant_client import AsyncQdrantClient, models
 
-from contracts.ports import EmbeddingIdentity, Filters, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.ports import EmbeddingIdentity, Filters, Key, Scope, SemanticHit, Unavailable, Vector, VectorPoint
 from contracts.v1.entries import Entry
-from services.shared.stores.points import COPY, TURN, checked_vector, copied_entry, point_ids
+from services.shared.stores.points import (
+    COPY,
+    FILTERED,
+    TURN,
+    checked_vector,
+    copied_entry,
+    lacking,
+    place_in_order,
+    point_ids,
+)
 from services.shared.stores.qdrant.collection import prepare
 from services.shared.stores.qdrant.connection import connect
 from services.shared.stores.qdrant.failures import CollectionMismatch, CollectionMissing, explained
@@ -71,6 +81,7 @@ class QdrantVectorStore:
         shards: int = 1,
         replicas: int = 1,
         copies: bool = True,
+        aliased: bool = True,
     ) -> QdrantVectorStore:
         """Connect to the server at `url`, and make the collection of this embedding model behind its alias.
 
@@ -80,7 +91,7 @@ class QdrantVectorStore:
             ValueError: the URL is none, or the identity is of other dimensions.
             CollectionMismatch: the server holds something else under a name that is needed.
         """
-        spec = CollectionSpec(collection, dimensions, tuple(names), identity, quantization, shards, replicas)
+        spec = CollectionSpec(collection, dimensions, tuple(names), identity, quantization, shards, replicas, aliased)
         client = connect(url, api_key=api_key, grpc_port=grpc_port, timeout=WRITE_SECONDS)
         return await cls.over(client, spec, copies=copies)
 
@@ -118,6 +129,11 @@ class QdrantVectorStore:
         for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
             await self._write([models.DeleteOperation(delete=models.PointIdsList(points=list(chunk)))])
 
+    async def erase(self, user_id: str) -> None:
+        """Remove all points of a user; an unknown one is no error."""
+        chosen = models.FilterSelector(filter=user_filter(user_id))
+        await self._write([models.DeleteOperation(delete=chosen)])
+
     async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
         """The points of the scope nearest to a unit vector by cosine, best first; at most 100,000."""
         if limit < 1 or filters.types == () or filters.tags == ():
@@ -148,6 +164,30 @@ class QdrantVectorStore:
             found = (copied_entry(record.payload, scope) for record in records)
             copies.update((entry.id, entry) for entry in found if entry is not None)
         return copies
+
+    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+        """The points of all users whose ids come after this one, in the order of ids.
+
+        Raises:
+            ValueError: `after` is neither empty nor a canonical UUID.
+        """
+        start, keys = place_in_order(after), list[Key]()
+        while len(keys) < limit and (more := await self._following(start, min(limit - len(keys), MAX_LIMIT - 1))):
+            keys += more
+            start = keys[-1].id
+        return keys
+
+    async def lacking(self, entries: Sequence[Entry]) -> set[str]:
+        """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
+        payloads: dict[str, models.Payload | None] = {}
+        for chunk in chunks(point_ids(entry.id for entry in entries), IDS_PER_REQUEST):
+            ask = partial(self._client.retrieve, self._spec.name, chunk, list(FILTERED), timeout=READ_SECONDS)
+            payloads.update((str(record.id), record.payload) for record in await self._ask("reading", ask))
+        return lacking(entries, payloads)
+
+    async def sweep(self) -> bool:
+        """Nothing to be done from here: the server itself writes its files anew, now and then."""
+        return True
 
     async def count(self, user_id: str | None = None) -> int:
         """How many points there are, of one user or of all; exact."""
@@ -207,6 +247,16 @@ class QdrantVectorStore:
             ),
         )
         return records
+
+    async def _following(self, start: str | None, limit: int) -> list[Key]:
+        records, _ = await self._ask(
+            "reading",
+            lambda: self._client.scroll(  # from that point on, itself included where it is there
+                self._spec.name, offset=start, limit=limit + 1, with_payload=["user_id"], timeout=READ_SECONDS
+            ),
+        )
+        keys = [Key((record.payload or {}).get("user_id", ""), str(record.id)) for record in records]
+        return [key for key in keys if key.id != start][:limit]
 
     async def _write(self, operations: Sequence[models.UpdateOperation]) -> None:
         """Carry out operations, in order. Strong: with replicas, concurrent writes have one order on all of them."""

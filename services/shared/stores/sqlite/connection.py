@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import threading
@@ -149,16 +150,32 @@ class Writer:
         for job in jobs:
             job.finish(failure)
 
-    async def close(self, *, last: Callable[[sqlite3.Connection], None]) -> None:
-        """Finish what waits, do the `last` thing, move the log into the file, and let go."""
+    async def run_alone(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Do `work` between transactions, while what is to be written waits.
+
+        Raises:
+            Unavailable: the file could not be written now, or the store is closed.
+        """
+        try:
+            future = self._thread.submit(work, self._connection)
+        except RuntimeError as error:
+            raise Unavailable("the text store is closed") from error
+        try:
+            return await asyncio.wrap_future(future)
+        except sqlite3.Error as error:
+            raise translated(error) from error
+
+    async def close(self, *, last: Callable[[sqlite3.Connection], object]) -> None:
+        """Finish what waits, do the `last` thing if possible, move the log into the file, and let go."""
         if not self._closed:
             self._closed = True
             await asyncio.to_thread(self._close, last)
 
-    def _close(self, last: Callable[[sqlite3.Connection], None]) -> None:
+    def _close(self, last: Callable[[sqlite3.Connection], object]) -> None:
         self._thread.shutdown()
         try:
-            last(self._connection)
+            with contextlib.suppress(sqlite3.OperationalError):
+                last(self._connection)
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
             raise translated(error) from error

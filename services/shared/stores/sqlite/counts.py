@@ -9,7 +9,8 @@ from contracts.ports import Key, StageCounts, Stuck
 from services.shared.stores.moments import microseconds
 
 _SETTLED = """
-SELECT coalesce(sum(turns), 0), coalesce(sum(entries), 0), coalesce(sum(merged), 0), coalesce(sum(refused), 0)
+SELECT coalesce(sum(turns), 0), coalesce(sum(entries), 0), coalesce(sum(inactive), 0), coalesce(sum(merged), 0),
+    coalesce(sum(refused), 0)
 FROM scopes WHERE """
 
 _UNDECIDED = "SELECT count(*) FROM proposals INDEXED BY proposals_undecided WHERE outcome IS NULL AND "
@@ -37,10 +38,10 @@ _STUCK = {
 def counts(connection: sqlite3.Connection, user_id: str | None) -> StageCounts:
     """Count what is stored, for one user or for all. Only what is unfinished is looked at one by one."""
     mine = "TRUE" if user_id is None else "scope IN (SELECT scope FROM scopes WHERE user_id = :user)"
-    (turns, entries, merged, refused), (undecided,), (unenriched, unembedded) = (
+    (turns, entries, inactive, merged, refused), (undecided,), (unenriched, unembedded) = (
         connection.execute(query + mine, {"user": user_id}).fetchone() for query in (_SETTLED, _UNDECIDED, _UNFINISHED)
     )
-    return StageCounts(turns, entries, merged, refused, undecided, unenriched, unembedded)
+    return StageCounts(turns, entries, inactive, merged, refused, undecided, unenriched, unembedded)
 
 
 def unfinished(connection: sqlite3.Connection, stage: Stuck, before: datetime, limit: int) -> list[Key]:

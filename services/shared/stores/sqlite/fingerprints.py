@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable
 from zlib import crc32
 
-from contracts.v1.entries import Entry
-from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
-
 _MOST_PER_KEY = 32
 """The newest so many entries of a key are looked at: templated messages share keys by the thousand."""
+
+_KEY_BITS = 32
+_KEY_MASK = (1 << _KEY_BITS) - 1
+
+_STORED = f"""
+SELECT value FROM json_each(?) AS asked WHERE EXISTS (
+    SELECT 1 FROM fingerprints WHERE voice = asked.value >> {_KEY_BITS} AND key = asked.value & {_KEY_MASK})"""
 
 _NEWEST = "SELECT number FROM fingerprints WHERE voice = ? AND key = ? ORDER BY number DESC LIMIT ?"
 
@@ -20,25 +25,18 @@ def keys_of(keys: Iterable[str]) -> set[int]:
     return {crc32(key.encode()) for key in keys}
 
 
-def holders(connection: sqlite3.Connection, voice: int, keys: Iterable[int]) -> dict[int, list[int]]:
-    """For each key that is stored for a voice, the numbers of the newest entries that have it."""
-    found: dict[int, list[int]] = {}
-    for key in keys:
-        rows = connection.execute(_NEWEST, (voice, key, _MOST_PER_KEY)).fetchall()
-        if rows:
-            found[key] = [number for (number,) in rows]
-    return found
+def pairs_of(voice: int, keys: Iterable[str]) -> set[int]:
+    """A voice together with each of the keys, as one number."""
+    return {voice << _KEY_BITS | key for key in keys_of(keys)}
 
 
-def alike(connection: sqlite3.Connection, scope: int, voice: int, keys: Iterable[str]) -> set[str]:
-    """The ids of the entries of this voice that have one of the keys. The table holds hashes of keys, which collide."""
-    wanted = frozenset(keys)
-    numbers = {number for found in holders(connection, voice, keys_of(wanted)).values() for number in found}
-    found: set[str] = set()
-    for chunk in chunks(scope << NUMBER_BITS | number for number in numbers):
-        rows = connection.execute(f"SELECT body FROM entries WHERE doc IN ({marks(chunk)})", chunk)
-        entries = (Entry.model_validate_json(body) for (body,) in rows)
-        found |= {entry.id for entry in entries if not wanted.isdisjoint(entry.fingerprint_keys)}
+def holders(connection: sqlite3.Connection, pairs: Iterable[int]) -> dict[int, list[int]]:
+    """For each pair of voice and key that is stored, the numbers of the newest entries that have it."""
+    stored = connection.execute(_STORED, (json.dumps(sorted(pairs)),)).fetchall()  # few of those asked for
+    found = {}
+    for (pair,) in stored:
+        rows = connection.execute(_NEWEST, (pair >> _KEY_BITS, pair & _KEY_MASK, _MOST_PER_KEY))
+        found[pair] = [number for (number,) in rows]
     return found
 
 

@@ -150,3 +150,25 @@ def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[s
         read = {row[1]: Settled(*row[1:]) for row in rows if users[row[1]] == row[0]}
         found |= {id_: read[id_] for id_ in chunk if id_ in read}
     return found
+
+
+def reopen(connection: sqlite3.Connection, users: Mapping[str, str]) -> None:
+    """Take back the outcomes of proposals, given as user by id, unless they are stored as the entries they became."""
+    found: list[tuple[str, str, int, int, str]] = []
+    for chunk in chunks(users):
+        rows = connection.execute(
+            f"""SELECT id, user_id, scope, ordinal, outcome FROM proposals JOIN scopes USING (scope)
+            WHERE outcome IS NOT NULL AND id IN ({marks(chunk)}) AND NOT (
+                outcome = 'stored' AND EXISTS (SELECT 1 FROM entries WHERE entries.id = proposals.id))""",
+            chunk,
+        )
+        found += [row for row in rows if users[row[0]] == row[1]]
+    connection.executemany(
+        "UPDATE proposals SET outcome = NULL, entry_id = NULL, reason = NULL, decided_at = NULL WHERE id = ?",
+        [(id_,) for id_, *_ in found],
+    )
+    for outcome in ("merged", "refused"):
+        connection.executemany(
+            f"UPDATE scopes SET {outcome} = {outcome} - 1 WHERE scope = ?",
+            [(scope,) for _, _, scope, ordinal, was in found if ordinal == 0 and was == outcome],
+        )

@@ -9,22 +9,27 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from contracts.v1.entries import EmbeddingState, Entry
 from services.shared.stores.moments import microseconds
-from services.shared.stores.sqlite import fingerprints, meta, postings, terms
+from services.shared.stores.sqlite import fingerprints, postings, sweeping, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks
 from services.shared.stores.versions import successor
 from services.shared.stores.words import words_after, words_of
 
 _INSERT = """
 INSERT INTO entries (doc, spot, id, scope, session, created_at, status,
-                     updated_at, enriched, embedding_state, version, words, body)
-VALUES (?1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+                     updated_at, enriched, embedding_state, version, held, words, body)
+VALUES (?1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _UPDATE = """
-UPDATE entries SET updated_at = ?, enriched = ?, embedding_state = ?, version = ?, words = ?, body = ? WHERE doc = ?"""
+UPDATE entries SET updated_at = ?, enriched = ?, embedding_state = ?, version = ?, held = ?, words = ?, body = ?
+WHERE doc = ?"""
+
+_TALLY = """
+UPDATE scopes SET numbered = numbered + ?, entries = entries + ?, inactive = inactive + ?, words = words + ?
+WHERE scope = ?"""
 
 _MOVE = "UPDATE entries SET session = ?, created_at = ?, status = ? WHERE doc = ?"
 
@@ -63,6 +68,14 @@ def by_doc(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, Ent
     for chunk in chunks(docs):
         rows = connection.execute(f"SELECT doc, body FROM entries WHERE doc IN ({marks(chunk)})", chunk)
         found |= {doc: Entry.model_validate_json(body) for doc, body in rows}
+    return found
+
+
+def ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
+    """The ids of the entries of these documents; unknown ones are missing."""
+    found: dict[int, str] = {}
+    for chunk in chunks(docs):
+        found |= dict(connection.execute(f"SELECT doc, id FROM entries WHERE doc IN ({marks(chunk)})", chunk))
     return found
 
 
@@ -109,6 +122,7 @@ class _Tally:
 
     numbered: int = 0
     entries: int = 0
+    inactive: int = 0
     words: int = 0
 
 
@@ -177,13 +191,10 @@ class EntryWriter:
         self._connection.executemany(_UPDATE, self._updates)
         self._connection.executemany(_MOVE, self._moves)
         if self._forgets:
-            meta.note_old_words(self._connection)
+            sweeping.note_old_words(self._connection)
         self._postings.apply(self._connection)
         self._fingerprints.apply(self._connection)
-        self._connection.executemany(
-            "UPDATE scopes SET numbered = numbered + ?, entries = entries + ?, words = words + ? WHERE scope = ?",
-            [(tally.numbered, tally.entries, tally.words, scope) for scope, tally in self._tallies.items()],
-        )
+        self._connection.executemany(_TALLY, [(*astuple(tally), scope) for scope, tally in self._tallies.items()])
 
     def _next_number(self, scope: int) -> int:
         if scope not in self._last:
@@ -200,9 +211,12 @@ class EntryWriter:
         return self._keys.voice(doc >> NUMBER_BITS, entry.role, entry.speaker), doc & NUMBER_MASK
 
     def _count(self, scope: int, entry: Entry, words: tuple[str, ...], sign: int) -> None:
+        tally = self._tallies[scope]
         if entry.status == "active":
-            self._tallies[scope].entries += sign
-            self._tallies[scope].words += sign * len(words)
+            tally.entries += sign
+            tally.words += sign * len(words)
+        else:
+            tally.inactive += sign
 
 
 def _who_says_what(entry: Entry) -> tuple[object, ...]:
@@ -215,6 +229,7 @@ def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:
         entry.enriched,
         entry.embedding_state,
         entry.version,
+        entry.pinned or entry.manually_saved,
         " ".join(words),
         _body(entry),
     )

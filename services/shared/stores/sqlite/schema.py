@@ -68,7 +68,24 @@ _TABLES = (
         PRIMARY KEY (voice, key, number)) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES,)
+_UPKEEP = (
+    # Statements that may not come back yet. Only a hash of each is kept.
+    """CREATE TABLE digests (
+        user_id TEXT NOT NULL, space TEXT NOT NULL, digest TEXT NOT NULL,
+        until INTEGER NOT NULL,
+        PRIMARY KEY (user_id, space, digest)) WITHOUT ROWID""",
+    "CREATE INDEX proposals_merged ON proposals (entry_id) WHERE outcome = 'merged'",
+    # `entries` counts the active ones, `inactive` the others.
+    "ALTER TABLE scopes ADD COLUMN inactive INTEGER NOT NULL DEFAULT 0",
+    """UPDATE scopes SET inactive = (
+        SELECT count(*) FROM entries WHERE entries.scope = scopes.scope AND status <> 'active')""",
+    # `held`: pinned or manually saved, so that time does not take it.
+    "ALTER TABLE entries ADD COLUMN held INTEGER NOT NULL DEFAULT 0",
+    "UPDATE entries SET held = 1 WHERE json_extract(body, '$.pinned') OR json_extract(body, '$.manually_saved')",
+    "CREATE INDEX entries_ageing ON entries (created_at) WHERE status = 'active' AND held = 0",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP)
 """Statements that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from services.shared.stores.sqlite import records
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
 
 # The + keeps SQLite from comparing as NUMERIC, for which it would not use the last column of the index.
@@ -49,7 +50,7 @@ def neighbours(connection: sqlite3.Connection, users: Mapping[str, str], *, reac
     for visible, docs in _by_visible_scopes(connection, ids_by_doc).items():
         for doc, before, after in windows(connection, docs, visible=visible, reach=max(0, reach)):
             around[doc] = _distances(before, -1) | _distances(after, 1)
-    names = ids_by_doc | _ids(connection, {near for window in around.values() for near in window.values()})
+    names = ids_by_doc | records.ids(connection, {near for window in around.values() for near in window.values()})
     return {names[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}
 
 
@@ -60,13 +61,6 @@ def _docs(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[int,
             f"SELECT doc, id, user_id FROM entries JOIN scopes USING (scope) WHERE id IN ({marks(chunk)})", chunk
         )
         found |= {doc: id_ for doc, id_, user_id in rows if users[id_] == user_id}
-    return found
-
-
-def _ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for chunk in chunks(docs):
-        found |= dict(connection.execute(f"SELECT doc, id FROM entries WHERE doc IN ({marks(chunk)})", chunk))
     return found
 
 

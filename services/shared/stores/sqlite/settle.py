@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from contracts.ports import Accepted, Merged, Refused, Settled, Verdict
 from contracts.v1.entries import Entry
-from services.shared.stores.sqlite import fingerprints, log, records
+from services.shared.stores.sqlite import digests, log, records, wiping
 from services.shared.stores.sqlite.keys import Keys, chunks, marks
+from services.shared.stores.sqlite.similar import overtaken
 from services.shared.stores.verdicts import canonical_entries, owners, proposal_of
 from services.shared.stores.versions import successor
 
@@ -18,8 +19,8 @@ def settle(connection: sqlite3.Connection, verdicts: Sequence[Verdict]) -> list[
     """Carry out verdicts, in order; returns what holds for each, also when it was settled before.
 
     A proposal that is merged into an entry which is not active (any more), or not in the same scope, or that was
-    never logged, or beside which a similar entry was accepted meanwhile, stays as it is and is missing from what is
-    returned.
+    never logged, or beside which a similar entry was accepted meanwhile, or whose statement was forgotten meanwhile,
+    stays as it is and is missing from what is returned.
     """
     court = _Court(connection, verdicts)
     results = [court.carry_out(verdict) for verdict in verdicts]
@@ -47,6 +48,8 @@ class _Court:
         self._open = _undecided(connection, {id_: user for id_, user in users.items() if id_ not in self._settled})
         self._stored = records.by_id(connection, users | canonical_entries(verdicts))
         self._entries = {id_: stored.entry for id_, stored in self._stored.items()}
+        judged = [v for v in verdicts if isinstance(v, Accepted) and v.besides is not None and v.entry.id in self._open]
+        self._outdated = overtaken(connection, judged) | digests.barred(connection, [v.entry for v in judged])
         self._new: list[Settled] = []
         self._touched: dict[str, None] = {}
 
@@ -66,16 +69,10 @@ class _Court:
     def _accept(self, verdict: Accepted) -> Settled | None:
         entry = verdict.entry
         if entry.id not in self._entries:
-            if verdict.besides is not None and not self._alike(entry) <= verdict.besides:
+            if verdict.besides is not None and (entry.id not in self._open or entry.id in self._outdated):
                 return None
             self._put(entry)
         return self._decide(Settled(entry.id, "stored", entry.id))
-
-    def _alike(self, entry: Entry) -> set[str]:
-        """The stored active entries of the same voice that share a key with this one."""
-        scope = self._keys.scope(entry.user_id, entry.space, entry.persona_id)
-        voice = self._keys.voice(scope, entry.role, entry.speaker)
-        return fingerprints.alike(self._connection, scope, voice, entry.fingerprint_keys)
 
     def _merge(self, verdict: Merged) -> Settled | None:
         proposal, canonical = self._open.get(verdict.proposal.id), self._entries.get(verdict.canonical_id)
@@ -115,8 +112,9 @@ class _Court:
         decided_at = log.now()
         self._connection.executemany(
             "UPDATE proposals SET outcome = ?, entry_id = ?, reason = ?, decided_at = ? WHERE id = ?",
-            [_outcome_columns(settled, decided_at) for settled in self._new],
+            [_outcome_columns(settled, decided_at) for settled in self._new if settled.proposal_id in self._open],
         )
+        wiping.wipe_refused(self._connection, [s.proposal_id for s in self._new if s.outcome == "refused"])
         self._count("merged")
         self._count("refused")
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from contracts.ports import (
     Conversation,
+    Crowd,
     EmbeddingIdentity,
     Filters,
+    Forgotten,
     Key,
     LexicalHit,
     LogRecord,
@@ -33,6 +35,9 @@ from contracts.v1.turns import LoggedTurn, Proposal
 from services.shared.stores.sqlite import (
     archive,
     counts,
+    digests,
+    erasing,
+    forgetting,
     log,
     meta,
     paging,
@@ -41,6 +46,8 @@ from services.shared.stores.sqlite import (
     sessions,
     settle,
     similar,
+    sweeping,
+    upkeep,
 )
 from services.shared.stores.sqlite.connection import Readers, Synchronous, Writer, connect, translated
 from services.shared.stores.sqlite.schema import migrate
@@ -85,7 +92,7 @@ class SqliteTextStore:
         return await self._readers.run(lambda db: similar.similar(db, probes))
 
     async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:
-        """Carry out verdicts, in order; one whose canonical entry is not active any more is left out."""
+        """Carry out verdicts, in order; what has to be judged again is left out."""
         return await self._writer.run(lambda db: settle.settle(db, verdicts))
 
     async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Settled]:
@@ -136,6 +143,45 @@ class SqliteTextStore:
         """The entries of a user in any status after a place, the oldest first."""
         return await self._readers.run(lambda db: archive.kept(db, user_id, after, limit))
 
+    async def forget(self, refs: Sequence[Ref], *, until: datetime | None) -> list[Forgotten]:
+        """Leave of each entry a tombstone, and of the turns that said it a log without their words."""
+        return await self._writer.run(lambda db: forgetting.forget(db, owners(refs), until))
+
+    async def forgotten(self, entries: Sequence[Entry]) -> set[str]:
+        """Of these candidates, the ids of those whose statement may not come back now."""
+        return await self._readers.run(lambda db: digests.barred(db, entries))
+
+    async def reopen(self, proposals: Sequence[Ref]) -> None:
+        """Take back outcomes, so that the proposals are judged again; those whose entry is there keep theirs."""
+        await self._writer.run(lambda db: log.reopen(db, owners(proposals)))
+
+    async def erase(self, user_id: str) -> None:
+        """Remove everything of a user."""
+        await self._writer.run(lambda db: erasing.erase(db, user_id))
+
+    async def traces(self, user_id: str) -> Mapping[str, int]:
+        """How many rows of each table are a user's, counted by looking through all of them."""
+        return await self._readers.run(lambda db: erasing.traces(db, user_id))
+
+    async def sweep(self) -> bool:
+        """Leave nothing in the files of what was forgotten or erased; False when a reader was in the way.
+
+        When there is something, the file is written anew, which takes as much free space again; writes wait.
+        """
+        return await self._writer.run_alone(sweeping.sweep)
+
+    async def crowded(self, *, cap: int, limit: int) -> list[Crowd]:
+        """Some spaces with more than `cap` active entries, the fullest first."""
+        return await self._readers.run(lambda db: upkeep.crowded(db, cap, limit))
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Key]:
+        """Active entries said before a moment that are neither pinned nor manually saved, the oldest first."""
+        return await self._readers.run(lambda db: upkeep.aged(db, before, limit))
+
+    async def in_order(self, *, after: str, limit: int) -> list[Entry]:
+        """The active entries of all users whose ids come after this one, in the order of ids."""
+        return await self._readers.run(lambda db: upkeep.in_order(db, after, limit))
+
     async def recall_identity(self) -> EmbeddingIdentity | None:
         """The identity that the stored vectors were made by."""
         return await self._readers.run(meta.recall_identity)
@@ -155,7 +201,7 @@ class SqliteTextStore:
         When entries were forgotten, the file is written anew, so that nothing of them is left in it.
         """
         await self._readers.close()
-        await self._writer.close(last=meta.sweep)
+        await self._writer.close(last=sweeping.sweep)
 
 
 def _prepared(path: Path, synchronous: Synchronous) -> sqlite3.Connection:

@@ -1,0 +1,96 @@
+"""The part of the ports that keeps a memory in order: forgetting, erasing, capacity, comparing, cleaning up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from contracts.v1.entries import Entry
+from contracts.values import Crowd, Forgotten, InTransit, Key, Ref, TurnKey
+
+
+class TextUpkeep(Protocol):
+    """What a text store does beside taking and giving."""
+
+    async def forget(self, refs: Sequence[Ref], *, until: datetime | None) -> list[Forgotten]:
+        """Leave of each entry a tombstone, and of its turn and those merged into it a log without their words.
+
+        Until `until` the statement may not come back; None lets it. Forgotten again, an entry stays as it is and is
+        returned as it was the first time. Unknown or another user's are missing.
+        """
+        ...
+
+    async def forgotten(self, entries: Sequence[Entry]) -> set[str]:
+        """Of these candidates, stored or not, the ids of those whose statement may not come back now.
+
+        The same statement in the same space of the same user is meant, whoever says it.
+        """
+        ...
+
+    async def reopen(self, proposals: Sequence[Ref]) -> None:
+        """Take back the outcomes of proposals whose effect was lost, so that they are judged again."""
+        ...
+
+    async def erase(self, user_id: str) -> None:
+        """Remove everything of a user: log, entries in any status, tombstones, and whatever finds them."""
+        ...
+
+    async def traces(self, user_id: str) -> Mapping[str, int]:
+        """How much is found of a user in each place, counted by looking: all zero when nothing is."""
+        ...
+
+    async def sweep(self) -> bool:
+        """Leave nothing in the files of what was forgotten or erased; whether there is nothing now.
+
+        Also drops digests whose time is over. It may take as long as writing the whole memory anew.
+        """
+        ...
+
+    async def crowded(self, *, cap: int, limit: int) -> list[Crowd]:
+        """Some spaces with more than `cap` active entries, the fullest first."""
+        ...
+
+    async def aged(self, *, before: datetime, limit: int) -> list[Key]:
+        """Active entries said before a moment that are neither pinned nor manually saved, the oldest first."""
+        ...
+
+    async def in_order(self, *, after: str, limit: int) -> list[Entry]:
+        """The active entries of all users whose ids come after this one, in the order of ids."""
+        ...
+
+
+class VectorUpkeep(Protocol):
+    """What a vector store does beside taking and giving."""
+
+    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+        """The points of all users whose ids come after this one, in the order of ids."""
+        ...
+
+    async def lacking(self, entries: Sequence[Entry]) -> set[str]:
+        """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
+        ...
+
+    async def erase(self, user_id: str) -> None:
+        """Remove all points of a user."""
+        ...
+
+    async def sweep(self) -> bool:
+        """Leave nothing in the files of the words of points that were removed; whether there is nothing now."""
+        ...
+
+
+class Transit(Protocol):
+    """What users said that the bus still holds: turns that nobody has logged yet, and dead letters."""
+
+    async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+        """Remove a user's messages, those of some turns or all, and overwrite their bytes; how many there were."""
+        ...
+
+    async def count(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+        """How many of these messages are there, counted by looking."""
+        ...
+
+    async def is_drained(self) -> bool:
+        """Whether the bus holds no turns at all, so that nothing of earlier ones can stay readable beside them."""
+        ...

@@ -1,0 +1,192 @@
+"""Comparing log, entries and vectors, a page at a time, and putting right what differs. Stores and bus are ports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from typing import Annotated
+
+from annotated_types import Len
+from pydantic import TypeAdapter
+
+from contracts.ports import Decision, Key, LogRecord, Place, TextStore, VectorStore
+from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
+from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed, EntryRef
+from contracts.v1.turns import Proposal, entry_id
+from services.shared.errors import Rejected
+
+SIDES: tuple[Side, ...] = ("log", "entries", "vectors")
+UNDER_WAY = timedelta(minutes=2)
+"""For so long a proposal may be on its way without anything being wrong."""
+
+_MOST_OPEN = 10_000
+_CURSOR = TypeAdapter(Annotated[list[str], Len(min_length=1)])
+
+Say = Callable[[Sequence[EntryEvent]], Awaitable[None]]
+"""Publishes events."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """What is compared, and how work is set going again."""
+
+    text: TextStore
+    vectors: VectorStore | None
+    say: Say
+
+
+async def reconcile(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
+    """One page of one side; with `fix` every difference is put right, or set going to be.
+
+    Raises:
+        Rejected: `after` is not from an earlier page.
+    """
+    page = {"log": _log, "entries": _entries, "vectors": _vectors}[request.side]
+    try:
+        return await page(request, stores)
+    except ValueError as error:
+        raise Rejected("invalid_request", "`after` is not what an earlier page of this side said") from error
+
+
+async def pages(side: Side, stores: Stores, *, fix: bool) -> AsyncIterator[ReconcileReply]:
+    """All pages of one side."""
+    after: str | None = ""
+    while after is not None:
+        reply = await reconcile(ReconcileRequest(side=side, after=after, fix=fix), stores)
+        yield reply
+        after = reply.after
+
+
+async def _entries(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
+    """Every entry that is marked as embedded has a vector, filtered by what the entry says."""
+    if stores.vectors is None:
+        return _reply(request, 0, [], None)
+    entries = await stores.text.in_order(after=request.after, limit=request.limit)
+    ready = [entry for entry in entries if entry.embedding_state == "ready"]
+    lacking = await stores.vectors.lacking(ready)
+    wrong = [entry for entry in ready if entry.id in lacking]
+    if request.fix and wrong:
+        again = await stores.text.modify(wrong, _embed_again)
+        await stores.say([EntryEnriched.of(_refs(again), at=datetime.now(UTC), cause=_now())])
+    after = entries[-1].id if len(entries) == request.limit else None
+    return _reply(request, len(entries), _differ("without_vector", wrong), after)
+
+
+def _embed_again(entry: Entry) -> Entry | None:
+    if entry.status != "active" or entry.embedding_state != "ready":
+        return None
+    return entry.model_copy(update={"embedding_state": "pending"})
+
+
+async def _vectors(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
+    """Every vector belongs to an active entry of its user."""
+    if stores.vectors is None:
+        return _reply(request, 0, [], None)
+    keys = await stores.vectors.in_order(after=request.after, limit=request.limit)
+    found = await stores.text.entries(keys)
+    wrong = [key for key in keys if key.id not in found or found[key.id].status != "active"]
+    if request.fix:
+        await stores.vectors.remove([key.id for key in wrong])
+    after = keys[-1].id if len(keys) == request.limit else None
+    return _reply(request, len(keys), _differ("without_reason", wrong), after)
+
+
+async def _log(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
+    """Every logged turn has an outcome, and the entry that it speaks of exists."""
+    records, after = await _records(request, stores.text)
+    decisions = list(chain.from_iterable(map(_decisions, records)))
+    undecided = await _stuck([one.proposal for one in decisions if one.settled is None], stores.text)
+    lost = await _without_entry(decisions, stores.text)
+    if request.fix and (undecided or lost):
+        await stores.text.log([one.turn for one in undecided], undecided)
+        await stores.text.reopen(lost)
+        await stores.say([EntryProposed.of(_refs([*undecided, *lost]), at=datetime.now(UTC), cause=_now())])
+    wrong = [*_differ("undecided", undecided), *_differ("without_entry", lost)]
+    return _reply(request, len(records), wrong, after)
+
+
+def _decisions(record: LogRecord) -> Sequence[Decision]:
+    """What a turn proposed; one that was logged and not proposed any more counts as proposed and undecided."""
+    if record.decisions:
+        return record.decisions
+    turn = record.turn
+    id_ = entry_id(turn.user_id, turn.space, turn.turn_id)
+    return [Decision(Proposal(id=id_, turn=turn, text=turn.text), None)]
+
+
+async def _stuck(proposals: Sequence[Proposal], store: TextStore) -> list[Proposal]:
+    """Those that are not simply on their way, or decided meanwhile."""
+    if not proposals:
+        return []
+    on_its_way = {proposal.id for proposal in await store.undecided(proposals)} | set(await store.outcomes(proposals))
+    old = await store.unfinished("undecided", before=datetime.now(UTC) - UNDER_WAY, limit=_MOST_OPEN)
+    late = {key.id for key in old}
+    return [one for one in proposals if one.id in late or one.id not in on_its_way]
+
+
+async def _without_entry(decisions: Iterable[Decision], store: TextStore) -> list[Proposal]:
+    """The proposals that became an entry, or part of one, which is not there."""
+    wanted = {
+        one.proposal.id: Key(one.proposal.user_id, one.settled.entry_id)
+        for one in decisions
+        if one.settled is not None and one.settled.entry_id is not None
+    }
+    found = await store.entries(list(wanted.values()))
+    return [one.proposal for one in decisions if one.proposal.id in wanted and wanted[one.proposal.id].id not in found]
+
+
+async def _records(request: ReconcileRequest, store: TextStore) -> tuple[list[LogRecord], str | None]:
+    """The next turns of the log, user by user, and where to go on."""
+    user, place = _place(request.after)
+    records: list[LogRecord] = []
+    while len(records) < request.limit:
+        if place is None:
+            following = await store.users(after=user, limit=1)
+            if not following:
+                return records, None
+            user = following[0]
+        room = request.limit - len(records)
+        some = await store.logged(user, after=place, limit=room)
+        records += some
+        place = _place_of(some[-1]) if len(some) == room else None
+    return records, json.dumps([user, *_plain(place)])
+
+
+def _place_of(record: LogRecord) -> Place:
+    return Place(record.turn.created_at, record.turn.space, record.turn.turn_id)
+
+
+def _plain(place: Place | None) -> list[str]:
+    return [] if place is None else [place.at.isoformat(), place.space, place.id]
+
+
+def _place(after: str) -> tuple[str, Place | None]:
+    if not after:
+        return "", None
+    user, *place = _CURSOR.validate_json(after)
+    if not place:
+        return user, None
+    at, space, id_ = place
+    return user, Place(datetime.fromisoformat(at), space, id_)
+
+
+def _refs(found: Iterable[Entry | Proposal]) -> list[EntryRef]:
+    return [EntryRef(user_id=one.user_id, id=one.id) for one in found]
+
+
+def _differ(kind: Kind, found: Iterable[Entry | Proposal | Key]) -> list[Difference]:
+    return [Difference(kind=kind, user_id=one.user_id, id=one.id) for one in found]
+
+
+def _reply(request: ReconcileRequest, looked_at: int, wrong: Sequence[Difference], after: str | None) -> ReconcileReply:
+    return ReconcileReply(
+        looked_at=looked_at, differences=tuple(wrong), after=after, correlation_id=request.correlation_id
+    )
+
+
+def _now() -> str:
+    """A cause of its own for every event: what is said again must not be taken for what was said before."""
+    return datetime.now(UTC).isoformat()

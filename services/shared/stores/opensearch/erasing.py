@@ -1,0 +1,56 @@
+"""Erasing a user: all goes, from indices that a migration replaced or is filling too, and is looked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from services.shared.stores.opensearch import indexes, removal
+from services.shared.stores.opensearch.client import Client, Kind
+from services.shared.stores.opensearch.documents import OWNER, USER
+from services.shared.stores.opensearch.recent import Recent
+from services.shared.stores.opensearch.wire import routed
+
+_ROUNDS = 5
+
+_PLACES: Mapping[str, tuple[Kind, str]] = {
+    "turns": ("turns", USER),
+    "entries": ("entries", USER),
+    "decisions": ("entries", OWNER),
+    "fingerprints": ("claims", USER),
+}
+"""Where something of a user may be: in which indices, and under which field."""
+
+
+async def erase(client: Client, recent: Recent, user_id: str) -> None:
+    """Remove everything of a user, again and again while others add to it; `traces` tells whether something is left.
+
+    Turns go first: what is not in the log is not judged any more, and what was being settled then is taken back.
+    """
+    await _open_replaced(client)
+    for _ in range(_ROUNDS):
+        for kind, field in _PLACES.values():
+            names = ",".join(await indexes.generations(client, kind))
+            await removal.remove(client, names, {"term": {field: user_id}}, routing=user_id)
+        recent.drop([user_id])
+        if not any((await traces(client, user_id)).values()):
+            return
+
+
+async def _open_replaced(client: Client) -> None:
+    """Let documents be removed from indices that were replaced, which nobody writes to any more."""
+    if old := await indexes.replaced(client):
+        await client.request("PUT", f"/{','.join(old)}/_settings", body={"index.blocks.write": None})
+
+
+async def traces(client: Client, user_id: str) -> dict[str, int]:
+    """How much is found of a user now in each place."""
+    return {place: await _count(client, user_id, *where) for place, where in _PLACES.items()}
+
+
+async def _count(client: Client, user_id: str, kind: Kind, field: str) -> int:
+    names = ",".join(await indexes.generations(client, kind))
+    await client.request("POST", f"/{names}/_refresh")
+    body = {"size": 0, "track_total_hits": True, "query": {"term": {field: user_id}}}
+    params = {"routing": routed(user_id), "allow_partial_search_results": "false"}
+    answer = await client.request("POST", f"/{names}/_search", body=body, params=params)
+    return int(answer["hits"]["total"]["value"])

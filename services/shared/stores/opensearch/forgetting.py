@@ -1,0 +1,111 @@
+"""Forgetting entries: a tombstone stays of each, and a log without their words.
+
+Its steps are in such an order that a call which was broken off anywhere is simply made again: first the statement is
+kept from coming back, then nothing finds it any more, then the entry loses its words, and the log at last. What was
+merged into an entry is found by the decisions, which are made before anything else of a merge; one that is made after
+the entry became a tombstone takes its words out of the log itself (`settle`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from contracts.ports import Forgotten, Ref, Unavailable
+from contracts.v1.entries import Entry
+from contracts.v1.turns import entry_id
+from services.shared.stores.opensearch import claims, embargo, queries, silence
+from services.shared.stores.opensearch.client import Client, Json
+from services.shared.stores.opensearch.documents import ENTRY, OWNER, STATUS
+from services.shared.stores.opensearch.entries import CROWDED, Replacement, Stored, read, replace
+from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.recent import Recent
+from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.tombstones import tombstone
+from services.shared.stores.verdicts import owners
+
+_ATTEMPTS = 50
+_PAUSE = 0.02  # seconds
+_PAGE = 1000
+
+
+async def forget(writer: Writer, recent: Recent, refs: Sequence[Ref], until: datetime | None) -> list[Forgotten]:
+    """Leave of each known entry a tombstone, and of the turns that said it a log without words."""
+    users = owners(refs)
+    async with writer.locks.hold(users):
+        buried = await _bury(writer, users, until)
+    recent.drop(users.values())
+    turn_ids = await _silence(writer.client, list(buried.values()))
+    return [Forgotten(buried[id_], turn_ids[id_]) for id_ in users if id_ in buried]
+
+
+async def _bury(writer: Writer, users: Mapping[str, str], until: datetime | None) -> dict[str, Entry]:
+    """Put tombstones in the place of entries; those that there are now, by id."""
+    buried: dict[str, Entry] = {}
+    left = dict(users)
+    for _ in range(_ATTEMPTS):
+        found = await read(writer.client, left)
+        buried |= {id_: its.entry for id_, its in found.items() if its.entry.status == "forgotten"}
+        replacements = await _prepare(writer, [its for id_, its in found.items() if id_ not in buried], until)
+        refused = await replace(writer, replacements)
+        buried |= {its.new.id: its.new for its in replacements if its.new.id not in refused}
+        if not refused:
+            return buried
+        left = {id_: users[id_] for id_ in refused}
+        await wait(_PAUSE)
+    raise Unavailable(CROWDED)
+
+
+async def _prepare(writer: Writer, found: Sequence[Stored], until: datetime | None) -> list[Replacement]:
+    """Keep the statements from coming back, let nothing find them any more, and make the tombstones."""
+    entries = [stored.entry for stored in found]
+    if until is not None:
+        await embargo.lay(writer.client, entries, until)
+    await claims.release(writer, entries)
+    at = datetime.now(UTC)
+    return [Replacement(stored, tombstone(stored.entry, at), stored.merged) for stored in found]
+
+
+async def _silence(client: Client, tombstones: Sequence[Entry]) -> dict[str, tuple[str, ...]]:
+    """Take out of the log the words of entries and of all that was merged into them; the turns' ids by entry."""
+    said = {entry.id: _said_by(entry) for entry in tombstones}
+    users = {entry.id: entry.user_id for entry in tombstones}
+    if tombstones:
+        await client.refresh_now("entries")
+    for user_id, its in _by_user(tombstones).items():
+        for canonical, proposal in await _merged(client, user_id, its):
+            said[canonical].append(proposal)
+    turns = await silence.whole_turns(client, {id_: users[entry] for entry, ids in said.items() for id_ in ids})
+    return {entry: tuple(dict.fromkeys(turns[id_] for id_ in ids if id_ in turns)) for entry, ids in said.items()}
+
+
+def _said_by(entry: Entry) -> list[str]:
+    """The proposals that an entry was made of: itself, and the turn that it comes from."""
+    turn = [entry_id(entry.user_id, entry.space, entry.turn_id)] if entry.turn_id is not None else []
+    return [*turn, entry.id]
+
+
+def _by_user(entries: Iterable[Entry]) -> dict[str, list[str]]:
+    ids: dict[str, list[str]] = defaultdict(list)
+    for entry in entries:
+        ids[entry.user_id].append(entry.id)
+    return ids
+
+
+async def _merged(client: Client, user_id: str, entry_ids: Sequence[str]) -> list[tuple[str, str]]:
+    """What was merged into entries of a user, in the order decided: pairs of entry and proposal."""
+    conditions: list[Json] = [
+        {"term": {OWNER: user_id}},
+        {"term": {STATUS: "merged"}},
+        {"terms": {ENTRY: list(entry_ids)}},
+    ]
+    # All documents of a user are in one shard, where every write has a number of its own.
+    body: Json = {"query": queries.all_of(conditions), "sort": [{"_seq_no": "asc"}], "size": _PAGE, "_source": [ENTRY]}
+    found: list[tuple[str, str]] = []
+    while True:
+        hits = (await client.search("entries", {**body, "track_total_hits": False}, routing=user_id))["hits"]["hits"]
+        found += [(hit["_source"][ENTRY], hit["_id"]) for hit in hits]
+        if len(hits) < _PAGE:
+            return found
+        body["search_after"] = hits[-1]["sort"]

@@ -1,0 +1,56 @@
+"""Statements that may not come back yet: hashes of what was forgotten, and until when."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from contracts.v1.entries import Entry
+from services.shared.stores.moments import microseconds
+from services.shared.stores.sqlite import log
+from services.shared.stores.sqlite.keys import chunks
+from services.shared.stores.tombstones import digests_of
+
+_KEEP = """
+INSERT INTO digests (user_id, space, digest, until) VALUES (?, ?, ?, ?)
+ON CONFLICT (user_id, space, digest) DO UPDATE SET until = max(until, excluded.until)"""
+
+_Digest = tuple[str, str, str]
+"""User, space, hash."""
+
+
+def keep(connection: sqlite3.Connection, entries: Iterable[Entry], until: datetime) -> None:
+    """Until then, what these entries say may not come back in the same space."""
+    rows = [(*digest, microseconds(until)) for entry in entries for digest in _digests(entry)]
+    connection.executemany(_KEEP, rows)
+
+
+def barred(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
+    """Of these candidates, the ids of those that say what may not come back now."""
+    if connection.execute("SELECT 1 FROM digests LIMIT 1").fetchone() is None:
+        return set()
+    wanted = {entry.id: _digests(entry) for entry in entries}
+    known = _known(connection, (digest for found in wanted.values() for digest in found))
+    return {id_ for id_, found in wanted.items() if not known.isdisjoint(found)}
+
+
+def drop_expired(connection: sqlite3.Connection) -> None:
+    """Forget the hashes, too, whose time is over."""
+    connection.execute("DELETE FROM digests WHERE until <= ?", (log.now(),))
+
+
+def _digests(entry: Entry) -> list[_Digest]:
+    return [(entry.user_id, entry.space, digest) for digest in digests_of(entry)]
+
+
+def _known(connection: sqlite3.Connection, digests: Iterable[_Digest]) -> set[_Digest]:
+    found: set[_Digest] = set()
+    for chunk in chunks(digests):
+        rows = connection.execute(
+            f"""SELECT user_id, space, digest FROM digests
+            WHERE until > ? AND (user_id, space, digest) IN (VALUES {",".join(["(?, ?, ?)"] * len(chunk))})""",
+            (log.now(), *(part for digest in chunk for part in digest)),
+        )
+        found.update(rows)
+    return found

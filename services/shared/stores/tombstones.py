@@ -1,0 +1,41 @@
+"""What is left of what was forgotten, whatever the engine: ids, places and times, and no words."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from contracts.v1.entries import Entry
+from contracts.v1.turns import WORDLESS, LoggedTurn
+
+
+def tombstone(entry: Entry, at: datetime) -> Entry:
+    """The entry without anything that it said, or that was read out of it; its version is one higher."""
+    return Entry(
+        id=entry.id,
+        user_id=entry.user_id,
+        space=entry.space,
+        conversation_id=entry.conversation_id,
+        session_id=entry.session_id,
+        turn_id=entry.turn_id,
+        ordinal=entry.ordinal,
+        role=entry.role,
+        persona_id=entry.persona_id,
+        text="",
+        type=entry.type,
+        repeat_count=entry.repeat_count,
+        status="forgotten",
+        created_at=entry.created_at,
+        updated_at=at,
+        version=entry.version + 1,
+    )
+
+
+def without_words(turn: LoggedTurn) -> LoggedTurn:
+    """The turn as the log keeps it once its words are gone."""
+    gone = {"text": WORDLESS, "tags": (), "source_ids": (), "speaker": None, "correlation_id": None}
+    return turn.model_copy(update=gone)
+
+
+def digests_of(entry: Entry) -> tuple[str, ...]:
+    """Hashes by which the same statement is known again without its words."""
+    return tuple(dict.fromkeys(filter(None, (entry.exact_hash, entry.statement_hash))))

@@ -1,0 +1,113 @@
+"""Makes a vector store hold exactly the active entries of the text store, however it differs from that now."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from contracts.ports import Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
+from contracts.v1.entries import Entry
+
+_PAGE = 256
+_TURN = "turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Refill:
+    """Fills one vector store from the text store. Whatever is interrupted goes on where it was when done again."""
+
+    text: TextStore
+    vectors: VectorStore
+    embedder: Embedder
+
+    async def fill(self, advance: Callable[[int], object] = lambda _: None) -> int:
+        """Embed every active entry that lacks its vector, and tell of every one looked at; how many were embedded."""
+        embedded = 0
+        async for entries in self._pages():
+            embedded += await self._embed(await self._lacking(entries))
+            advance(len(entries))
+        return embedded
+
+    async def settle(self) -> None:
+        """Once these vectors are in use: none is missing, none too many, and every entry says which model it is of."""
+        async for entries in self._pages():
+            if lacking := await self._lacking(entries):
+                await self._embed(lacking)
+                lacking = await self._lacking(lacking)
+            await self._mark(entries, {entry.id for entry in lacking})
+        if await self._remove_needless():
+            await self.vectors.sweep()
+
+    async def _pages(self) -> AsyncIterator[list[Entry]]:
+        after = ""
+        while entries := await self.text.in_order(after=after, limit=_PAGE):
+            after = entries[-1].id
+            yield entries
+
+    async def _lacking(self, entries: Sequence[Entry]) -> list[Entry]:
+        lacking = await self.vectors.lacking(entries)
+        return [entry for entry in entries if entry.id in lacking]
+
+    async def _embed(self, entries: Sequence[Entry]) -> int:
+        """Write the vectors of those that the model accepts, and take back those that went out of use meanwhile."""
+        if not entries:
+            return 0
+        try:
+            matrix = await self.embedder.embed([entry.text for entry in entries])
+        except TextRefused:  # which one, is found by halves
+            middle = len(entries) // 2
+            return await self._embed(entries[:middle]) + await self._embed(entries[middle:]) if middle else 0
+        rows = np.asarray(matrix)
+        await self.vectors.upsert([VectorPoint(e, {_TURN: row}) for e, row in zip(entries, rows, strict=True)])
+        current = await self.text.entries(entries)
+        gone = [e.id for e in entries if e.id not in current or current[e.id].status != "active"]
+        if gone:
+            await self.vectors.remove(gone)
+        return len(entries) - len(gone)
+
+    async def _mark(self, entries: Sequence[Entry], lacking: set[str]) -> None:
+        identity = self.embedder.identity
+        ready = [e for e in entries if e.id not in lacking and not _is_marked(e, identity)]
+        refused = [e for e in entries if e.id in lacking and e.embedding_state == "ready"]
+        if ready:
+            await self.text.modify(ready, lambda entry: _made_by(entry, identity))
+        if refused:
+            await self.text.modify(refused, _refused)
+
+    async def _remove_needless(self) -> int:
+        """Remove the vectors whose entries are not active any more; how many there were."""
+        after, removed = "", 0
+        while keys := await self.vectors.in_order(after=after, limit=_PAGE):
+            after = keys[-1].id
+            found = await self.text.entries(keys)
+            needless = [key.id for key in keys if key.id not in found or found[key.id].status != "active"]
+            if needless:
+                await self.vectors.remove(needless)
+            removed += len(needless)
+        return removed
+
+
+def _is_marked(entry: Entry, identity: EmbeddingIdentity) -> bool:
+    labels = (entry.embedding_provider, entry.embedding_model, entry.embedding_dimensions)
+    return entry.embedding_state == "ready" and labels == (identity.provider, identity.model, identity.dimensions)
+
+
+def _made_by(entry: Entry, identity: EmbeddingIdentity) -> Entry | None:
+    if entry.status != "active" or _is_marked(entry, identity):
+        return None
+    labels = {
+        "embedding_state": "ready",
+        "embedding_provider": identity.provider,
+        "embedding_model": identity.model,
+        "embedding_dimensions": identity.dimensions,
+        "embedding_error": None,
+    }
+    return entry.model_copy(update=labels)
+
+
+def _refused(entry: Entry) -> Entry | None:
+    if entry.status != "active" or entry.embedding_state != "ready":
+        return None
+    return entry.model_copy(update={"embedding_state": "error", "embedding_error": "the model refuses this text"})

@@ -1,0 +1,176 @@
+"""Forgetting and erasing: from every place, completed when repeated, counted by looking again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from contracts.ports import InTransit, Key, TextStore, TurnKey, Unavailable, VectorPoint
+from contracts.v1.commands import EraseRequest, ForgetRequest
+from contracts.v1.entries import Entry, EntryProposed, EntryRef
+from contracts.v1.turns import LoggedTurn, Proposal
+from services.curate.forgetting import Places, erase, forget
+from services.dedupe.handler import FORGOTTEN, judge_proposals
+from services.shared.errors import Rejected
+from tests.apps.fakes import FakeTransit, FakeVectors
+from tests.stores.builders import NOON, a_proposal, a_turn
+
+DAY = timedelta(hours=24)
+
+
+async def say(store: TextStore, text: str, user: str = "ann", **fields: object) -> LoggedTurn:
+    """Log a turn and let dedupe judge it."""
+    turn = a_turn(user, text, **fields)
+    proposal = a_proposal(turn)
+    await store.log([turn], [proposal])
+    await judge_proposals([proposed(proposal)], store=store)
+    return turn
+
+
+def proposed(proposal: Proposal) -> EntryProposed:
+    return EntryProposed.of([EntryRef(user_id=proposal.user_id, id=proposal.id)], at=NOON, cause=str(uuid4()))
+
+
+async def the_entry(store: TextStore, turn: LoggedTurn) -> Entry:
+    settled = (await store.outcomes([a_proposal(turn)]))[a_proposal(turn).id]
+    assert settled.entry_id is not None
+    return (await store.entries([Key(turn.user_id, settled.entry_id)]))[settled.entry_id]
+
+
+async def embed(vectors: FakeVectors, entry: Entry) -> None:
+    await vectors.upsert([VectorPoint(entry, {"turn": np.ones(4, np.float32)})])
+
+
+def places(store: TextStore) -> tuple[Places, FakeVectors, FakeTransit]:
+    vectors, transit = FakeVectors(), FakeTransit()
+    return Places(store, vectors, transit), vectors, transit
+
+
+async def test_an_entry_is_forgotten_with_its_repeats_vector_and_messages(store: TextStore) -> None:
+    everywhere, vectors, transit = places(store)
+    first, again = await say(store, "My PIN is 4711."), await say(store, "my pin is 4711")
+    other = await say(store, "I live in Porto.")
+    entry = await the_entry(store, first)
+    await embed(vectors, entry)
+    transit.turns = {"ann": [again.turn_id, other.turn_id]}
+
+    reply = await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=DAY)
+
+    receipt = reply.receipt
+    assert (receipt.turns, receipt.vectors, receipt.messages) == (2, 1, 1)
+    assert set(receipt.left.values()) == {0}
+    assert transit.turns == {"ann": [other.turn_id]}
+    assert (await the_entry(store, other)).text == "I live in Porto."
+    log = [record.turn.text for record in await store.logged("ann", after=None, limit=10)]
+    assert sorted(log) == ["I live in Porto.", "[forgotten]", "[forgotten]"]
+
+
+async def test_what_was_forgotten_is_refused_with_the_reason_and_leaves_no_words(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    entry = await the_entry(store, await say(store, "My PIN is 4711."))
+    await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=DAY)
+
+    again = await say(store, "my pin is 4711!")
+
+    settled = (await store.outcomes([a_proposal(again)]))[a_proposal(again).id]
+    assert (settled.outcome, settled.reason) == ("refused", FORGOTTEN)
+    assert {record.turn.text for record in await store.logged("ann", after=None, limit=10)} == {"[forgotten]"}
+    assert (await the_entry(store, await say(store, "My PIN is 4712."))).status == "active"
+    assert (await the_entry(store, await say(store, "My PIN is 4711.", user="eve"))).status == "active"
+
+
+async def test_when_its_time_is_over_it_may_be_remembered_again(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    entry = await the_entry(store, await say(store, "My PIN is 4711."))
+    await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=timedelta(0))
+    assert (await the_entry(store, await say(store, "My PIN is 4711."))).status == "active"
+
+
+async def test_a_late_redelivery_of_a_forgotten_turn_changes_nothing(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    turn = await say(store, "My PIN is 4711.")
+    entry = await the_entry(store, turn)
+    await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=timedelta(0))
+    before = await store.counts("ann")
+
+    await store.log([turn], [a_proposal(turn)])
+    await judge_proposals([proposed(a_proposal(turn))], store=store)
+
+    assert await store.counts("ann") == before
+    assert (await the_entry(store, turn)).status == "forgotten"
+    assert [record.turn.text for record in await store.logged("ann", after=None, limit=10)] == ["[forgotten]"]
+
+
+async def test_forgetting_that_was_broken_off_is_completed_by_the_same_request(store: TextStore) -> None:
+    everywhere, vectors, transit = places(store)
+    turn = await say(store, "My PIN is 4711.")
+    entry = await the_entry(store, turn)
+    await embed(vectors, entry)
+    transit.turns = {"ann": [turn.turn_id]}
+    vectors.fails = True
+    request = ForgetRequest(user_id="ann", id=entry.id)
+    with pytest.raises(Unavailable):
+        await forget(request, places=everywhere, refuse_for=DAY)
+    assert (await the_entry(store, turn)).status == "forgotten"
+
+    vectors.fails = False
+    receipt = (await forget(request, places=everywhere, refuse_for=DAY)).receipt
+    assert vectors.points == {}
+    assert transit.turns == {"ann": []}
+    assert set(receipt.left.values()) == {0}
+
+
+async def test_nobody_forgets_for_another(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    turn = await say(store, "My PIN is 4711.")
+    entry = await the_entry(store, turn)
+    with pytest.raises(Rejected, match="no entry"):
+        await forget(ForgetRequest(user_id="eve", id=entry.id), places=everywhere, refuse_for=DAY)
+    assert (await the_entry(store, turn)).text == "My PIN is 4711."
+
+
+async def test_a_user_is_erased_everywhere_and_the_receipt_counts_by_looking(store: TextStore) -> None:
+    everywhere, vectors, transit = places(store)
+    await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
+    hers = await the_entry(store, await say(store, "I live in Porto.", user="eve"))
+    await embed(vectors, hers)
+    transit.turns, transit.letters = {"ann": ["t9"], "eve": ["t8"]}, {"ann": 2}
+
+    receipt = (await erase(EraseRequest(user_id="ann"), places=everywhere)).receipt
+
+    assert receipt.removed["turns"] == 1
+    assert (receipt.removed["vectors"], receipt.removed["waiting messages"], receipt.removed["dead letters"]) == (
+        1,
+        1,
+        2,
+    )
+    assert set(receipt.left.values()) == {0}
+    assert not receipt.swept
+    assert not receipt.drained
+    assert await store.entries([hers]) == {hers.id: hers}
+    assert list(vectors.points) == [hers.id]
+    again = (await erase(EraseRequest(user_id="ann"), places=everywhere)).receipt
+    assert again.swept
+    assert set(again.removed.values()) == {0}
+
+
+async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_removed_too(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    await say(store, "My PIN is 4711.")
+
+    class Late(FakeTransit):
+        async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+            if not self.letters.get("said"):
+                self.letters["said"] = 1
+                await store.erase(user_id)
+                await say(store, "it was in hand when the erasing began", user=user_id)
+            return await super().drop(user_id, turns)
+
+    late = Places(everywhere.store, everywhere.vectors, Late())
+    receipt = (await erase(EraseRequest(user_id="ann"), places=late)).receipt
+    assert set(receipt.left.values()) == {0}
+    assert await store.logged("ann", after=None, limit=10) == []

@@ -1,0 +1,143 @@
+"""Comparing the stores: whatever differs is named, put right, and then nothing differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from contracts.ports import Merged, Settled, TextStore, VectorPoint
+from contracts.v1.commands import ReconcileRequest
+from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
+from services.curate import reconcile
+from services.curate.reconcile import SIDES, Stores, pages
+from services.dedupe.handler import judge_proposals
+from services.embed.handler import embed_entries
+from services.shared.errors import Rejected
+from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.stores.builders import NOON, an_entry, log_proposals, store_entries
+
+
+@dataclass
+class Memory:
+    """Stores whose events are handled when they are said."""
+
+    text: TextStore
+    vectors: FakeVectors = field(default_factory=FakeVectors)
+
+    @property
+    def stores(self) -> Stores:
+        return Stores(self.text, self.vectors, self._say)
+
+    async def _say(self, events: Sequence[EntryEvent]) -> None:
+        for event in events:
+            if isinstance(event, EntryProposed):
+                await judge_proposals([event], store=self.text)
+            if isinstance(event, EntryEnriched):
+                await embed_entries([event], store=self.text, vectors=self.vectors, embedder=FakeEmbedder())
+
+    async def embed(self, entries: Sequence[Entry]) -> None:
+        await self._say([EntryEnriched.of(reconcile._refs(entries), at=NOON, cause=str(uuid4()))])
+
+    async def differences(self, *, fix: bool, limit: int = 3) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for side in SIDES:
+            after: str | None = ""
+            while after is not None:
+                request = ReconcileRequest(side=side, after=after, limit=limit, fix=fix)
+                reply = await reconcile.reconcile(request, self.stores)
+                found.update(one.kind for one in reply.differences)
+                after = reply.after
+        return found
+
+
+async def a_memory(store: TextStore, *, entries: int = 7) -> tuple[Memory, list[Entry]]:
+    memory = Memory(store)
+    stored = await store_entries(store, [an_entry(f"user-{n % 3}", f"statement {n}") for n in range(entries)])
+    await memory.embed(stored)
+    return memory, stored
+
+
+async def test_stores_that_agree_have_no_differences_and_every_page_is_looked_at(store: TextStore) -> None:
+    memory, stored = await a_memory(store)
+    await log_proposals(store, "ann", 4)
+    await memory._say([EntryProposed.of(reconcile._refs(await _undecided(store)), at=NOON)])
+    assert not await memory.differences(fix=False)
+    looked = {side: [page.looked_at async for page in pages(side, memory.stores, fix=False)] for side in SIDES}
+    assert {side: sum(counts) for side, counts in looked.items()} == {"log": 4, "entries": 11, "vectors": 7}
+    assert len(stored) == 7
+
+
+async def _undecided(store: TextStore) -> list[Entry]:
+    return [
+        decision.proposal  # type: ignore[misc]
+        for user in await store.users(after="", limit=10)
+        for record in await store.logged(user, after=None, limit=100)
+        for decision in record.decisions
+    ]
+
+
+async def test_missing_outdated_and_needless_vectors_are_found_and_put_right(store: TextStore) -> None:
+    memory, stored = await a_memory(store)
+    del memory.vectors.points[stored[0].id]
+    await store.modify([stored[1]], lambda entry: entry.model_copy(update={"tags": ("new",)}))
+    await store.modify([stored[2]], lambda entry: entry.model_copy(update={"status": "archived"}))
+    ghost = an_entry("nobody", "never stored")
+    await memory.vectors.upsert([VectorPoint(ghost, {"turn": np.ones(4, np.float32)})])
+
+    expected = {"without_vector": 2, "without_reason": 2}
+    assert await memory.differences(fix=False) == expected
+    assert await memory.differences(fix=True) == expected
+    assert not await memory.differences(fix=False)
+    assert set(memory.vectors.points) == {entry.id for entry in stored} - {stored[2].id}
+
+
+async def test_an_outcome_whose_entry_is_gone_is_judged_again(store: TextStore) -> None:
+    memory = Memory(store)
+    (proposal,) = await log_proposals(store, "ann", 1)
+    canonical = an_entry("ann", "to be lost")
+    await store_entries(store, [canonical])
+    await store.settle([Merged(proposal, canonical.id, None)])
+
+    class Lossy:
+        """The store, without the entry that a proposal was merged into."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(store, name)
+
+        async def entries(self, refs: Sequence[object]) -> dict[str, Entry]:
+            found = await store.entries(refs)  # type: ignore[arg-type]
+            return {id_: entry for id_, entry in found.items() if id_ != canonical.id}
+
+    memory.text = Lossy()  # type: ignore[assignment]
+    assert await memory.differences(fix=True) == {"without_entry": 1}
+    settled = (await store.outcomes([proposal]))[proposal.id]
+    assert settled == Settled(proposal.id, "stored", proposal.id)
+    assert not await memory.differences(fix=False)
+
+
+async def test_a_proposal_on_its_way_is_no_difference(store: TextStore) -> None:
+    memory = Memory(store)
+    await log_proposals(store, "ann", 3)
+    assert not await memory.differences(fix=True)
+
+
+async def test_without_vectors_only_the_log_is_compared(store: TextStore) -> None:
+    await store_entries(store, [an_entry("ann")])
+
+    async def say(_: Sequence[EntryEvent]) -> None:
+        raise AssertionError("there is nothing to say")
+
+    for side in SIDES:
+        assert [page.differences async for page in pages(side, Stores(store, None, say), fix=True)] == [()]
+
+
+@pytest.mark.parametrize("after", ["nonsense", "[1]", '["u", "noon", "s", "i"]', '["u", "s"]', "{}"])
+async def test_a_place_that_no_page_said_is_refused(store: TextStore, after: str) -> None:
+    request = ReconcileRequest(side="log", after=after)
+    with pytest.raises(Rejected, match="after"):
+        await reconcile.reconcile(request, Memory(store).stores)

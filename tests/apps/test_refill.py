@@ -1,0 +1,117 @@
+"""A vector store is made to hold exactly the active entries, whatever it holds before."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from contracts.ports import EmbeddingIdentity, TextStore, VectorStore
+from contracts.v1.entries import Entry
+from services.shared.stores.edge import EdgeVectorStore
+from services.shared.vectors import refill as module
+from services.shared.vectors.places import Places
+from services.shared.vectors.refill import Refill
+from tests.apps.fakes import FakeEmbedder
+from tests.stores.builders import an_entry, store_entries
+
+
+@pytest.fixture
+async def vectors(tmp_path: Path) -> AsyncIterator[VectorStore]:
+    store = await EdgeVectorStore.open(tmp_path / "vectors", dimensions=4)
+    yield store
+    await store.close()
+
+
+@pytest.fixture(autouse=True)
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PAGE", 3)
+
+
+async def some_entries(store: TextStore, count: int) -> list[Entry]:
+    return await store_entries(store, [an_entry(f"user {i % 3}", "text " + "x" * i) for i in range(count)])
+
+
+async def held(vectors: VectorStore) -> set[str]:
+    return {key.id for key in await vectors.in_order(after="", limit=1000)}
+
+
+async def test_a_pass_embeds_what_is_missing_and_nothing_twice(store: TextStore, vectors: VectorStore) -> None:
+    entries = await some_entries(store, 10)
+    refill, seen = Refill(store, vectors, FakeEmbedder()), list[int]()
+    assert await refill.fill(seen.append) == 10
+    assert sum(seen) == 10
+    await store_entries(store, [an_entry("ann", "said meanwhile")])
+    await store.modify(entries[:1], lambda entry: entry.model_copy(update={"tags": ("new",)}))
+    assert await refill.fill() == 2
+    assert await refill.fill() == 0
+    assert len(await held(vectors)) == 11
+
+
+async def test_settling_leaves_exactly_the_active_entries_each_with_its_model(
+    store: TextStore, vectors: VectorStore
+) -> None:
+    entries = await some_entries(store, 8)
+    refill = Refill(store, vectors, FakeEmbedder())
+    await refill.fill()
+    await store.forget(entries[:2], until=None)
+    await store.modify(entries[2:3], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await vectors.remove([entries[3].id])
+    await refill.settle()
+    active = await store.in_order(after="", limit=100)
+    assert await held(vectors) == {entry.id for entry in active} == {entry.id for entry in entries[3:]}
+    assert {(e.embedding_state, e.embedding_provider, e.embedding_model) for e in active} == {
+        ("ready", "fake", "length")
+    }
+    versions = {entry.id: entry.version for entry in active}
+    await refill.settle()
+    assert {entry.id: entry.version for entry in await store.in_order(after="", limit=100)} == versions
+
+
+async def test_what_the_model_refuses_is_marked_and_does_not_hold_up_the_rest(
+    store: TextStore, vectors: VectorStore
+) -> None:
+    entries = await store_entries(store, [an_entry("ann", text) for text in ("fine", "weird", "good", "weird too")])
+    await store.modify(entries, lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
+    refill = Refill(store, vectors, FakeEmbedder(refuses="weird"))
+    assert await refill.fill() == 2
+    assert await refill.fill() == 0
+    await refill.settle()
+    states = {entry.text: entry.embedding_state for entry in await store.in_order(after="", limit=9)}
+    assert states == {"fine": "ready", "good": "ready", "weird": "error", "weird too": "error"}
+
+
+async def test_an_entry_forgotten_while_it_is_embedded_leaves_no_vector(store: TextStore, vectors: VectorStore) -> None:
+    entries = await some_entries(store, 3)
+
+    class Slow(FakeEmbedder):
+        async def embed(self, texts):  # type: ignore[no-untyped-def]
+            await store.forget(entries[:1], until=None)
+            return await super().embed(texts)
+
+    assert await Refill(store, vectors, Slow()).fill() == 2
+    assert await held(vectors) == {entry.id for entry in entries[1:]}
+
+
+def test_every_model_and_generation_has_a_place_and_earlier_ones_are_former(tmp_path: Path) -> None:
+    places = Places(tmp_path)
+    first = EmbeddingIdentity("http", "bge/M3", 8)
+    second = replace(first, generation=1)
+    others = [replace(first, provider="fastembed"), replace(first, model="bge-m3"), replace(first, dimensions=9)]
+    every = [first, second, *others, EmbeddingIdentity("http", "/../…", 8)]
+    assert len({places.of(each) for each in every}) == len(every)
+    assert {places.of(each).parent for each in every} == {tmp_path}
+    interrupted, later = replace(others[0], generation=1), replace(first, generation=2)
+    for each in (first, second, interrupted, later):
+        places.of(each).mkdir()
+    (tmp_path / "segments").mkdir()
+    (tmp_path / "edge_config.json").touch()
+    mine = tmp_path / f"not ours {uuid4()}"
+    mine.mkdir()
+    assert set(places.former(first)) == {tmp_path / "segments", tmp_path / "edge_config.json"}
+    places.drop_former(second)
+    assert set(tmp_path.iterdir()) == {places.of(second), places.of(later), mine}
+    assert places.former(second) == []

@@ -1,0 +1,80 @@
+"""Capacity and age: what goes, what stays, and that doing it again changes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from contracts.ports import Crowd, Selection, TextStore, VectorPoint
+from contracts.v1.entries import Entry
+from services.curate.retention import expire, make_room
+from services.shared.core.capacity import Ageing
+from tests.apps.fakes import FakeVectors
+from tests.stores.builders import an_entry, store_entries
+
+NOW = datetime.now(UTC)
+
+
+def aged(days: int, text: str, user: str = "ann", **fields: object) -> Entry:
+    return an_entry(user, text, created_at=NOW - timedelta(days=days), **fields)
+
+
+async def active(store: TextStore, user: str = "ann") -> list[str]:
+    page = await store.page(Selection(user), limit=100, cursor=None)
+    return [entry.text for entry in page.entries]
+
+
+async def embedded(entries: list[Entry]) -> FakeVectors:
+    vectors = FakeVectors()
+    await vectors.upsert([VectorPoint(entry, {"turn": np.ones(4, np.float32)}) for entry in entries])
+    return vectors
+
+
+async def test_the_least_valuable_entries_of_a_full_space_are_archived_with_their_vectors(store: TextStore) -> None:
+    entries = await store_entries(store, [aged(days, f"said {days} days ago") for days in range(6)])
+    elsewhere = await store_entries(store, [aged(400, "in another space", space="work")])
+    vectors = await embedded(entries)
+
+    for expected in (2, 0):
+        crowds = await store.crowded(cap=4, limit=10)
+        done = [await make_room(c, store=store, vectors=vectors, cap=4, ageing=Ageing()) for c in crowds]
+        assert sum(one.archived for one in done) == expected
+
+    assert await active(store) == [*(f"said {days} days ago" for days in range(4)), "in another space"]
+    assert set(vectors.points) == {entry.id for entry in entries[:4]}
+    archived = await store.page(Selection("ann", status="archived"), limit=10, cursor=None)
+    assert [entry.text for entry in archived.entries] == ["said 4 days ago", "said 5 days ago"]
+    assert elsewhere[0].id not in {entry.id for entry in archived.entries}
+
+
+async def test_scores_that_were_computed_for_it_are_kept(store: TextStore) -> None:
+    await store_entries(store, [aged(days, f"said {days} days ago") for days in range(3)])
+    await make_room(Crowd("ann", "default", 3), store=store, vectors=None, cap=2, ageing=Ageing())
+    page = await store.page(Selection("ann"), limit=10, cursor=None)
+    assert [entry.last_scores is not None for entry in page.entries] == [True, True]
+
+
+async def test_the_protected_stay_even_when_nothing_else_is_left_and_it_is_told(store: TextStore) -> None:
+    await store_entries(
+        store,
+        [aged(300, "pinned", pinned=True), aged(200, "saved", manually_saved=True), aged(1, "new"), aged(2, "newer")],
+    )
+    done = await make_room(Crowd("ann", "default", 4), store=store, vectors=None, cap=1, ageing=Ageing())
+    assert (done.archived, done.spared) == (2, 2)
+    assert sorted(await active(store)) == ["pinned", "saved"]
+
+
+async def test_what_is_too_old_loses_its_words_unless_it_is_protected(store: TextStore) -> None:
+    entries = await store_entries(
+        store,
+        [aged(200, "old"), aged(100, "less old"), aged(300, "pinned", pinned=True), aged(200, "hers", user="eve")],
+    )
+    vectors = await embedded(entries)
+    for expected in (2, 0):
+        assert await expire(store=store, vectors=vectors, max_age=timedelta(days=180), limit=1) == expected
+    assert sorted(await active(store)) == ["less old", "pinned"]
+    assert await active(store, "eve") == []
+    forgotten = await store.page(Selection("ann", status="forgotten"), limit=10, cursor=None)
+    assert [entry.text for entry in forgotten.entries] == [""]
+    assert len(vectors.points) == 2

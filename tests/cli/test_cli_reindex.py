@@ -1,0 +1,222 @@
+"""`memorybus reindex` where nothing runs: by any model, gone on with after a kill, refused where it must be."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from contracts.ports import EmbeddingIdentity, TextStore, Unavailable
+from services.cli import reindex
+from services.cli.reindex import rebuild
+from services.shared.instance import FolderLock, Instance
+from services.shared.settings import Settings
+from services.shared.stores.edge import EdgeVectorStore
+from services.shared.stores.sqlite import SqliteTextStore
+from services.shared.vectors.places import Places
+from tests.polling import eventually
+from tests.servers.embeddings import MODELS, EmbeddingServer, embedding_server, word
+from tests.stores.builders import an_entry, store_entries
+
+ENTRIES = 400
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with embedding_server() as started:
+        yield started
+
+
+@pytest.fixture
+def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
+    monkeypatch.setenv("COLUMNS", "200")
+    app = typer.Typer(rich_markup_mode="rich")
+    app.command(epilog=reindex.EPILOG)(reindex.reindex)
+    return app
+
+
+@asynccontextmanager
+async def text_store(settings: Settings) -> AsyncIterator[TextStore]:
+    store = await SqliteTextStore.open(settings.sqlite_path, synchronous="normal")
+    yield store
+    await store.close()
+
+
+async def filled(folder: Path, server: EmbeddingServer, model: str = "small") -> Settings:
+    settings = Settings(data=folder, embedder="http", embedder_url=server.url, embedder_model=model)
+    async with text_store(settings) as store:
+        await store_entries(store, [an_entry("ann", f"About {word('alpha', n)}") for n in range(ENTRIES)])
+    return settings
+
+
+async def recorded_in(settings: Settings) -> EmbeddingIdentity | None:
+    async with text_store(settings) as store:
+        return await store.recall_identity()
+
+
+async def check(settings: Settings, model: str, generation: int) -> None:
+    """Every entry, and nothing else, has a vector of this model, in the only place that is left."""
+    async with text_store(settings) as store:
+        recorded = await store.recall_identity()
+        entries = await store.in_order(after="", limit=ENTRIES + 1)
+    assert recorded == EmbeddingIdentity("http", model, MODELS[model])
+    assert recorded
+    assert recorded.generation == generation
+    place = Places(settings.vectors_path).of(recorded)
+    assert os.listdir(settings.vectors_path) == [place.name]
+    vectors = await EdgeVectorStore.open(place, dimensions=MODELS[model])
+    assert [key.id for key in await vectors.in_order(after="", limit=ENTRIES + 1)] == [e.id for e in entries]
+    await vectors.close()
+    assert {(entry.embedding_state, entry.embedding_model) for entry in entries} == {("ready", model)}
+
+
+async def test_vectors_are_made_by_one_model_then_by_another_then_again(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    settings = await filled(tmp_path, server)
+    assert await rebuild(settings) == ENTRIES
+    await check(settings, "small", 1)
+    assert await rebuild(settings.model_copy(update={"embedder_model": "large"})) == ENTRIES
+    await check(settings, "large", 2)
+    assert await rebuild(Settings(data=tmp_path)) == ENTRIES  # nothing named: the same model again
+    await check(settings, "large", 3)
+    assert len(server.embedded["large"]) == 2 * ENTRIES + 2  # and one to learn the dimensions, each time
+
+
+@asynccontextmanager
+async def reindexing(settings: Settings) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The command in a process of its own, killed in the end."""
+    options = ["--data", str(settings.data), "--embedder", "http", "--embedder-url", settings.embedder_url]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "services.cli", "reindex", *options, "--embedder-model", "large"),
+        cwd=Path(__file__).parents[2],
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize("after", [1, 300, "recorded"])
+async def test_killed_at_any_time_it_goes_on_where_it_was(
+    tmp_path: Path, server: EmbeddingServer, after: int | str
+) -> None:
+    settings = await filled(tmp_path, server)
+    await rebuild(settings)
+    server.pause = 0.01 if after == "recorded" else 0.05
+    async with reindexing(settings) as process:
+        if after == "recorded":
+            await eventually(lambda: recorded_in(settings), lambda now: bool(now) and now.model == "large")  # type: ignore[union-attr]
+        else:
+            await eventually(lambda: asyncio.sleep(0, len(server.embedded["large"])), lambda made: made > after)  # type: ignore[operator]
+        process.send_signal(signal.SIGKILL)
+        assert await process.wait() == -signal.SIGKILL
+    server.pause = 0.0
+    generation = 3 if after == "recorded" else 2
+    made = len(server.embedded["large"])
+    await rebuild(settings.model_copy(update={"embedder_model": "large"}))
+    await check(settings, "large", generation)
+    again = len(server.embedded["large"]) - made
+    assert again <= ENTRIES + 1 + 32  # and the request under way when it was killed
+    if after == 300:
+        assert again < ENTRIES  # what was made is not made again
+
+
+async def test_a_command_that_was_overtaken_does_not_switch_back(tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = await filled(tmp_path, server)
+    await rebuild(settings)
+    server.pause = 0.05
+    making = asyncio.create_task(rebuild(settings.model_copy(update={"embedder_model": "large"})))
+    await eventually(lambda: asyncio.sleep(0, len(server.embedded["large"])), lambda made: made > 40)
+    faster = EmbeddingIdentity("http", "other", 48, generation=2)
+    async with text_store(settings) as store:
+        await store.remember_identity(faster)
+    with pytest.raises(Unavailable, match="another `memorybus reindex` was faster"):
+        await making
+    assert await recorded_in(settings) == faster
+
+
+async def test_the_next_start_still_sees_that_a_process_died(tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = await filled(tmp_path, server)
+    died = FolderLock(tmp_path)
+    died.acquire()
+    died.announce(Instance(pid=1, nats="nats://127.0.0.1:1", http="http://127.0.0.1:1"))
+    assert died._file is not None
+    died._file.close()
+    await rebuild(settings)
+    following = FolderLock(tmp_path)
+    following.acquire()
+    assert not following.was_clean
+    following.release()
+
+
+async def test_former_plain_vectors_are_replaced(tmp_path: Path, server: EmbeddingServer) -> None:
+    settings = await filled(tmp_path, server)
+    folder = settings.vectors_path
+    (folder / "segments").mkdir(parents=True)
+    (folder / "edge_config.json").write_text('{"vectors": {"turn": {"size": 48}}}')
+    async with text_store(settings) as store:
+        await store.remember_identity(EmbeddingIdentity("http", "small", 48))
+    await rebuild(settings)
+    await check(settings, "small", 1)
+
+
+async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(
+    tmp_path: Path, server: EmbeddingServer
+) -> None:
+    settings = await filled(tmp_path, server)
+    server.refuses = word("alpha", 77)
+    assert await rebuild(settings) < ENTRIES
+    async with text_store(settings) as store:
+        refused = [e for e in await store.in_order(after="", limit=ENTRIES) if e.embedding_state != "ready"]
+    assert {entry.embedding_state for entry in refused} == {"pending"}  # nobody has asked for these before
+    assert {server.refuses in entry.text for entry in refused} == {True}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "there is no memory in"),
+        (["--embedder", "none"], "nothing to index without an embedder"),
+        (["--vector-store", "none"], "nothing to index without an embedder"),
+        (["--embedder", "http", "--embedder-url", "http://me:pw@x/v1"], "MEMORYBUS_EMBEDDER_API_KEY"),
+        (["--embedder", "nonsense"], "embedder: Input should be"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    app: typer.Typer, tmp_path: Path, options: list[str], words: str
+) -> None:
+    if "http" in options:
+        (tmp_path / "memory.sqlite3").touch()
+    result = CliRunner().invoke(app, ["--data", str(tmp_path), *options])
+    assert result.exit_code == 1
+    assert words in result.output.replace("\n", " ")
+    assert "pw@" not in result.output
+
+
+async def test_the_command_gives_way_to_a_running_memorybus_and_says_how_many_were_made(
+    app: typer.Typer, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_way: list[int] = []
+    monkeypatch.setattr(os, "nice", given_way.append)
+    settings = await filled(tmp_path, server)
+    options = ["--embedder", "http", "--embedder-url", server.url, "--embedder-model", "small"]
+    result = await asyncio.to_thread(CliRunner().invoke, app, ["--data", str(settings.data), *options])
+    assert result.exit_code == 0, result.output
+    assert f"{ENTRIES} vectors made anew and in use" in result.output
+    assert given_way == [10]
+    await check(settings, "small", 1)

@@ -1,0 +1,121 @@
+"""A user is erased on real engines: found in the files before, in no byte of them afterwards; others keep theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from contracts.v1.commands import ListRequest
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.cli.erase import erase
+from services.cli.runtime import Running, running
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+from tests.flow.raw import a_marker, holding
+from tests.polling import digested, eventually
+
+LONGEST = 2000
+
+
+@pytest.fixture
+async def up(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
+    settings = Settings(
+        data=tmp_path / "data", cache=Settings().cache, nats_port=0, http_port=0, ner="none", log_level="error",
+        max_text_bytes=LONGEST, turns_partitions=getattr(request, "param", 1),
+    )  # fmt: skip
+    async with running(settings) as instance:
+        yield instance
+
+
+@pytest.fixture
+async def client(up: Running) -> AsyncIterator[MemoryClient]:
+    async with memory_client(up.nats) as connected:
+        yield connected
+
+
+async def typed(up: Running, user: str) -> dict[str, Any]:
+    """Erase a user as it is typed; the receipt."""
+    app = typer.Typer()
+    app.command()(erase)
+    arguments = ["--user", user, "--nats", up.nats, "--yes", "--json"]
+    result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+    assert result.exit_code == 0, result.output
+    receipt: dict[str, Any] = json.loads(result.stdout)
+    return receipt
+
+
+def said_by(user: str, word: str) -> list[Turn]:
+    """Something with the word wherever a turn has room for one, its repeat, and one that is too long to be kept."""
+    statement = f"The code word of my locker is {word}."
+    given = {"tags": (f"about {word}",), "source_ids": (word,), "speaker": word, "persona_id": word}
+    return [
+        Turn(user_id=user, role="user", text=statement, turn_id="t1"),
+        Turn(user_id=user, role="user", text=statement.upper(), turn_id="t2"),
+        Turn(user_id=user, role="user", text="Nothing much.", turn_id=word, conversation_id=word, space=word, **given),
+        Turn(user_id=user, role="user", text=word * (LONGEST // len(word) + 1), turn_id="too long"),
+    ]
+
+
+@pytest.mark.parametrize("up", [1, 3], indirect=True, ids=["whole", "split"])
+async def test_of_an_erased_user_no_byte_is_left_in_any_file(up: Running, client: MemoryClient, tmp_path: Path) -> None:
+    user, word = a_marker(), a_marker()
+    await client.publish_all(said_by("bob", "walnut"))
+    await digested(client, turns=3)
+    await client.publish_all(said_by(user, word))
+    await digested(client, turns=6)
+    await eventually(client.backlog, lambda b: b.dead_letters == 2)
+
+    before = await _holding(tmp_path, user, word)
+    for place in ("memory.sqlite3", "MEMORY_DEAD", "vectors"):
+        assert any(place in name for name in before), f"{place} is not among {sorted(before)}"
+    receipt = await typed(up, user)
+    await eventually(lambda: _holding(tmp_path, user, word), lambda found: not found, within=10)
+    assert (receipt["complete"], receipt["drained"], receipt["swept"]) == (True, True, True)
+    assert (receipt["removed"]["dead letters"], receipt["removed"]["vectors"]) == (1, 2)
+    assert not any(receipt["left"].values())
+
+
+async def test_an_erased_user_is_unknown_and_everybody_else_is_not(up: Running, client: MemoryClient) -> None:
+    ann, bob = a_marker(), a_marker()
+    for user in (ann, bob):
+        await client.publish_all(said_by(user, "walnut"))
+    await digested(client, turns=6)
+    await eventually(client.backlog, lambda b: b.dead_letters == 2)
+    kept = await client.list(ListRequest(user_id=bob))
+    await typed(up, ann)
+
+    status = await client.status(ann)
+    assert (status.turns, status.entries, status.inactive, status.vectors, status.merged) == (0, 0, 0, 0, 0)
+    assert (await client.retrieve(RetrieveRequest(user_id=ann, query="locker", min_score=0.0))).items == ()
+    assert await client.list(ListRequest(user_id=bob)) == kept
+    assert (await client.backlog()).dead_letters == 1
+    found = await client.retrieve(RetrieveRequest(user_id=bob, query="which word opens the locker"))
+    assert found.items[0].signals.semantic
+
+
+async def test_an_erased_user_may_come_back_with_the_same_words(up: Running, client: MemoryClient) -> None:
+    user, text = a_marker(), "I live in Porto."
+    await client.publish(Turn(user_id=user, role="user", text=text, turn_id="before"))
+    await digested(client, turns=1)
+    await typed(up, user)
+    await client.publish(Turn(user_id=user, role="user", text=text, turn_id="after"))
+    await digested(client, turns=1)
+    assert [entry.text for entry in (await client.list(ListRequest(user_id=user))).items] == [text]
+
+
+async def test_erasing_nobody_is_done_at_once(up: Running) -> None:
+    receipt = await typed(up, "nobody")
+    assert not any(receipt["removed"].values())
+    assert receipt["complete"]
+
+
+async def _holding(folder: Path, *words: str) -> dict[str, int]:
+    return {name: count for word in words for name, count in holding(folder, word).items()}

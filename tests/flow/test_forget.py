@@ -1,0 +1,147 @@
+"""One entry is forgotten on real engines: it leaves no word and does not come back, late or anew; the others stay."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from nats.aio.msg import Msg
+from typer.testing import CliRunner
+
+from contracts import subjects
+from contracts.v1.commands import ListRequest, StatusReply
+from contracts.v1.entries import EntryRefused
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.cli.forget import forget
+from services.cli.runtime import Running, running
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+from tests.flow.raw import a_marker, holding
+from tests.polling import digested, eventually
+
+
+@pytest.fixture
+async def up(tmp_path: Path) -> AsyncIterator[Running]:
+    data, cache = tmp_path / "data", Settings().cache
+    async with running(
+        Settings(data=data, cache=cache, nats_port=0, http_port=0, ner="none", log_level="error")
+    ) as instance:
+        yield instance
+
+
+@pytest.fixture
+async def client(up: Running) -> AsyncIterator[MemoryClient]:
+    async with memory_client(up.nats) as connected:
+        yield connected
+
+
+async def typed(up: Running, id_: str, user: str) -> dict[str, Any]:
+    """Forget an entry as it is typed; the receipt."""
+    app = typer.Typer()
+    app.command()(forget)
+    arguments = [id_, "--user", user, "--nats", up.nats, "--json"]
+    result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+    assert result.exit_code == 0, result.output
+    receipt: dict[str, Any] = json.loads(result.stdout)
+    return receipt
+
+
+def the_statement(word: str, turn_id: str, **given: Any) -> Turn:
+    return Turn(user_id="ann", role="user", text=f"The code word of my locker is {word}.", turn_id=turn_id, **given)
+
+
+async def publish_as_new(client: MemoryClient, turn: Turn) -> None:
+    """Publish so that the bus itself lets it through, whatever it has seen."""
+    body = turn.model_dump_json(exclude_none=True).encode()
+    await client.bus.publish(subjects.turns("ann"), body, message_id=a_marker(), stream=subjects.TURNS_STREAM.name)
+
+
+async def with_a_forgotten_statement(up: Running, client: MemoryClient, folder: Path, word: str) -> dict[str, Any]:
+    """Ann says it, repeats it with a tag, says something else about the locker, and has the first forgotten."""
+    await client.publish(the_statement(word, "t1", source_ids=(word,), tags=("plain",)))
+    await digested(client, turns=1)
+    await client.publish(the_statement(word, "t2", tags=(f"about {word}",)))
+    await client.publish(Turn(user_id="ann", role="user", text="My locker is on the second floor.", turn_id="t3"))
+    await digested(client, turns=3)
+    entry = next(one for one in (await client.list(ListRequest(user_id="ann"))).items if word in one.text)
+    assert entry.repeat_count == 1
+    assert any("memory.sqlite3" in name for name in holding(folder, word)), "the search must be able to find"
+    return await typed(up, entry.id, "ann")
+
+
+async def test_a_forgotten_entry_leaves_no_byte_of_its_words_and_the_others_stay(
+    up: Running, client: MemoryClient, tmp_path: Path
+) -> None:
+    word = a_marker()
+    receipt = await with_a_forgotten_statement(up, client, tmp_path, word)
+    assert (receipt["turns"], receipt["vectors"], set(receipt["left"].values())) == (2, 1, {0})
+    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
+
+    found = await client.retrieve(RetrieveRequest(user_id="ann", query=f"{word} locker", min_score=0.0))
+    assert [item.text for item in found.items] == ["My locker is on the second floor."]
+    assert found.items[0].signals.semantic
+    status = await client.status("ann")
+    assert (status.turns, status.entries, status.inactive, status.merged, status.vectors) == (3, 1, 1, 1, 1)
+
+
+async def test_the_same_statement_is_refused_with_the_reason_and_leaves_no_word(
+    up: Running, client: MemoryClient, tmp_path: Path
+) -> None:
+    word = a_marker()
+    await with_a_forgotten_statement(up, client, tmp_path, word)
+    async with refusals(client) as refused:
+        await client.publish(the_statement(word.upper(), "t4", conversation_id="another"))
+        await digested(client, turns=4)
+        (reason,) = await eventually(lambda: _now(refused), bool)
+    assert "forgotten" in reason
+    status = await client.status("ann")
+    assert (status.turns, status.entries, status.refused) == (4, 1, 1)
+    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
+
+
+@pytest.mark.parametrize("turn_id", ["t1", "t2"])
+async def test_a_late_redelivery_changes_nothing_and_leaves_no_word(
+    up: Running, client: MemoryClient, tmp_path: Path, turn_id: str
+) -> None:
+    word = a_marker()
+    await with_a_forgotten_statement(up, client, tmp_path, word)
+    before = await client.status("ann")
+    await publish_as_new(client, the_statement(word, turn_id))
+    await publish_as_new(client, Turn(user_id="ann", role="user", text="I live in Porto.", turn_id="last"))
+    await digested(client, turns=4)
+    assert await client.status("ann") == one_more(before)
+    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
+
+
+def one_more(status: StatusReply) -> StatusReply:
+    """The counts with one more turn that became an entry."""
+    counts = {name: getattr(status, name) + 1 for name in ("turns", "entries", "vectors")}
+    return status.model_copy(update=counts)
+
+
+@asynccontextmanager
+async def refusals(client: MemoryClient) -> AsyncIterator[list[str]]:
+    """The reasons of what is refused while the block runs."""
+    reasons: list[str] = []
+
+    async def note(msg: Msg) -> None:
+        reasons.extend(one.reason for one in EntryRefused.model_validate_json(msg.data).entries)
+
+    heard = await client.nats.subscribe(subjects.ENTRY_REFUSED, cb=note)
+    yield reasons
+    await heard.unsubscribe()
+
+
+async def _now(reasons: list[str]) -> list[str]:
+    return list(reasons)
+
+
+async def _holding(folder: Path, word: str) -> dict[str, int]:
+    return holding(folder, word)

@@ -1,0 +1,199 @@
+"""What a user said and the bus still holds, on a real server: found, counted, and removed to the last byte."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts import subjects
+from contracts.ports import InTransit, TurnKey, Unavailable
+from contracts.v1.dead import DeadLetter
+from contracts.v1.turns import Turn, derived_turn_id
+from services.shared.bus.connection import Bus, connect
+from services.shared.bus.provisioning import provision
+from services.shared.bus.transit import BusTransit, turn_in
+from services.shared.settings import Settings
+from tests.flow.raw import a_marker, holding
+from tests.letters import a_letter
+from tests.polling import eventually
+from tests.servers.nats_cluster import nats_server
+
+TURNS, DEAD = subjects.TURNS_STREAM.name, subjects.DEAD_STREAM.name
+ANN, BOB = "ann b.", "bob"  # one that no subject token can hold as it is, one that is a token
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A provisioned bus that nobody reads, and its folder."""
+
+    bus: Bus
+    transit: BusTransit
+    folder: Path
+
+    async def said(self, user: str, text: str, **fields: Any) -> Turn:
+        turn = Turn(user_id=user, role="user", text=text, **{"turn_id": f"t-{uuid4().hex[:8]}", **fields})
+        await self.bus.publish_turn(turn)
+        return turn
+
+    async def raw(self, user: str, body: bytes) -> None:
+        await self.bus.publish(subjects.turns(user), body, message_id=uuid4().hex, stream=TURNS)
+
+    async def died(self, letter: DeadLetter | bytes) -> None:
+        body = letter if isinstance(letter, bytes) else letter.model_dump_json().encode()
+        await self.bus.js.publish(subjects.dead("ingest"), body, stream=DEAD)
+
+    async def messages(self, stream: str) -> int:
+        return (await self.bus.js.stream_info(stream)).state.messages
+
+
+@pytest.fixture(params=[1, 3], ids=["whole", "split"])
+async def held(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Held]:
+    async with nats_server(tmp_path / "bus") as server:
+        client = await connect(server.url, name="test")
+        bus = Bus(client)
+        await provision(bus.js, Settings(turns_partitions=request.param))
+        yield Held(bus, BusTransit(bus.js), tmp_path)
+        await client.close()
+
+
+def dead_turn(turn: Turn) -> DeadLetter:
+    return a_letter(turn.model_dump_json(exclude_none=True).encode(), subject=subjects.turns(turn.user_id))
+
+
+async def test_all_of_a_user_goes_to_the_last_byte_while_others_stay(held: Held) -> None:
+    marker = a_marker()
+    for number in range(3):
+        await held.said(BOB, f"Number {number} is fine.")
+        await held.said(ANN, f"The key lies under pot {number}, {marker}.")
+    await held.raw(ANN, f'{{"half a {marker}'.encode())
+    await held.died(dead_turn(Turn(user_id=ANN, role="user", text=marker)))
+    await held.died(dead_turn(Turn(user_id=BOB, role="user", text="Fine.")))
+    await eventually(lambda: _holding(held, marker), lambda found: sum(found.values()) >= 5)
+
+    assert await held.transit.count(ANN, None) == InTransit(4, 1)
+    assert await held.transit.drop(ANN, None) == InTransit(4, 1)
+    await eventually(lambda: _holding(held, marker), lambda found: not found)
+    assert await held.transit.count(ANN, None) == await held.transit.drop(ANN, None) == InTransit(0, 0)
+    assert await held.transit.count(BOB, None) == InTransit(3, 1)
+    assert not await held.transit.is_drained()
+
+
+async def test_what_was_logged_and_purged_beside_others_is_gone_once_the_bus_is_drained(held: Held) -> None:
+    marker = a_marker()
+    await held.said(ANN, marker)
+    await held.said(BOB, "Fine.")
+    await held.bus.js.purge_stream(TURNS, seq=2)
+    assert not await held.transit.is_drained()
+    await held.bus.js.purge_stream(TURNS)
+    assert await held.transit.is_drained()
+    await eventually(lambda: _holding(held, marker), lambda found: not found)
+
+
+async def test_of_some_turns_only_those_go_and_a_derived_id_is_as_good_as_a_given_one(held: Held) -> None:
+    given_id = await held.said(ANN, "One.")
+    derived = await held.said(ANN, "Two.", turn_id=None)
+    other = await held.said(ANN, "Three.")
+    foreign = await held.said(BOB, "Four.", turn_id=given_id.turn_id)
+    await held.said(ANN, "The same id in another space.", turn_id=given_id.turn_id, space="work")
+    await held.raw(ANN, b"{")
+    await held.died(dead_turn(given_id))
+    await held.died(dead_turn(other))
+    await held.died(a_letter(b"\xff\x00", subject=subjects.turns(ANN)))
+    await held.died(json.dumps({"subject": subjects.turns(ANN), "not": "ours"}).encode())
+    event = json.dumps({"entries": [{"user_id": ANN, "id": given_id.turn_id}]}).encode()
+    await held.died(a_letter(event, subject=subjects.ENTRY_ACCEPTED))
+
+    some = {("default", given_id.turn_id or ""), ("default", derived_turn_id(derived))}
+    assert await held.transit.count(ANN, some) == await held.transit.drop(ANN, some) == InTransit(2, 1)
+    assert await held.transit.count(ANN, some) == InTransit(0, 0)
+    assert await held.transit.count(BOB, {("default", foreign.turn_id or "")}) == InTransit(1, 0)
+    assert await held.transit.count(ANN, None) == InTransit(3, 3)
+    assert (await held.messages(TURNS), await held.messages(DEAD)) == (4, 4)
+
+
+async def test_no_turns_means_none_not_all(held: Held) -> None:
+    await held.said(ANN, "One.")
+    assert await held.transit.drop(ANN, []) == InTransit(0, 0)
+    assert await held.transit.count(ANN, None) == InTransit(1, 0)
+
+
+@pytest.mark.parametrize("name", ["*", ">", "an*", "bo", "bob.x", "~Ym9i"])
+async def test_a_name_that_could_be_a_pattern_means_one_user(held: Held, name: str) -> None:
+    await held.said(BOB, "Fine.")
+    await held.said(name, "Not fine.")
+    assert await held.transit.drop(name, None) == InTransit(1, 0)
+    assert await held.transit.count(BOB, None) == InTransit(1, 0)
+
+
+async def test_two_who_erase_the_same_user_at_once_remove_everything_once(held: Held) -> None:
+    for number in range(20):
+        await held.said(ANN, f"Number {number}.")
+        await held.died(dead_turn(Turn(user_id=ANN, role="user", text=f"Number {number}.")))
+    both = await asyncio.gather(held.transit.drop(ANN, None), held.transit.drop(ANN, None))
+    assert [sum(one) for one in zip(*both, strict=True)] == [20, 20]
+    assert await held.transit.count(ANN, None) == InTransit(0, 0)
+
+
+async def test_who_goes_on_publishing_does_not_keep_us_looking(held: Held) -> None:
+    looking = True
+
+    async def publish() -> None:
+        while looking:
+            await held.said(ANN, "Once more.")
+
+    publishing = asyncio.create_task(publish())
+    try:
+        await asyncio.wait_for(held.transit.drop(ANN, None), 20)
+    finally:
+        looking = False
+        await publishing
+
+
+async def test_a_bus_without_memorybus_is_named(tmp_path: Path) -> None:
+    async with nats_server(tmp_path / "bus") as server:
+        client = await connect(server.url, name="test")
+        transit = BusTransit(client.jetstream())
+        for act in (transit.drop(ANN, None), transit.count(ANN, None), transit.is_drained()):
+            with pytest.raises(Unavailable, match="memorybus up"):
+                await act
+        await client.close()
+        with pytest.raises(Unavailable, match="try again"):
+            await transit.is_drained()
+
+
+@given(st.builds(Turn, user_id=st.text(min_size=1), role=st.just("user"), text=st.text(min_size=1),
+                 turn_id=st.none() | st.text(min_size=1, max_size=128)))  # fmt: skip
+def test_a_turn_has_the_id_that_it_is_logged_under(turn: Turn) -> None:
+    body = turn.model_dump_json(exclude_none=True).encode()
+    assert turn_in(body) == (turn.space, turn.turn_id or derived_turn_id(turn))
+
+
+@pytest.mark.parametrize(
+    ("body", "id_"),
+    [
+        (b'{"turn_id": "t1", "text": ""}', ("default", "t1")),
+        (b'{"turn_id": "t1", "space": "work", "text": ""}', ("work", "t1")),
+        (b'{"turn_id": "t1", "space": 7}', None),
+        (b'{"turn_id": 7}', None),
+        (b'["turn_id"]', None),
+        (b"[" * 100_000, None),
+        (b"\xff", None),
+        (b"", None),
+    ],
+    ids=["no turn", "no turn elsewhere", "no space", "number", "list", "deep", "no utf-8", "empty"],
+)
+def test_what_is_no_turn_has_the_id_it_claims_or_none(body: bytes, id_: TurnKey | None) -> None:
+    assert turn_in(body) == id_
+
+
+async def _holding(held: Held, marker: str) -> dict[str, int]:
+    return holding(held.folder, marker)

@@ -1,0 +1,193 @@
+"""What was forgotten or erased on OpenSearch: in no file in the end, in no old index, not carried into new ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from contracts.ports import Accepted, Forgotten, Merged, Refused, Unavailable
+from services.shared.stores.opensearch import Layout, OpenSearchTextStore, copying, migration, sweeping
+from services.shared.stores.opensearch.client import Client
+from services.shared.stores.opensearch.indexes import KINDS, replaced
+from services.shared.stores.opensearch.mappings import SCHEMA
+from services.shared.stores.opensearch.wire import routed
+from tests.polling import eventually
+from tests.stores.builders import (
+    a_user,
+    an_entry,
+    entry_of,
+    log_proposals,
+    log_texts,
+    repeated,
+    store_entries,
+    tomorrow,
+    yesterday,
+)
+from tests.stores.opensearch_openers import RARELY, a_store
+
+LET_GO = 50.0
+"""Seconds: OpenSearch keeps removed documents for half a minute."""
+
+NEXT = Layout(refresh_seconds=RARELY, schema=SCHEMA + 1)
+
+
+@pytest.fixture
+async def store(opensearch_url: str) -> AsyncIterator[OpenSearchTextStore]:
+    async with a_store(opensearch_url) as opened:
+        yield opened
+
+
+async def folders(client: Client) -> list[Path]:
+    """Where the node keeps the indices of this store."""
+    answer = await client.request("GET", "/_nodes/stats/fs")
+    places = [Path(disk["path"]) for node in answer["nodes"].values() for disk in node["fs"]["data"]]
+    settings = await client.request("GET", f"/{client.prefix}-*/_settings")
+    names = [described["settings"]["index"]["uuid"] for described in settings.values()]
+    found = [place / "indices" / name for place in places for name in names if (place / "indices" / name).is_dir()]
+    if len(found) < len(KINDS):
+        pytest.skip("the files of OpenSearch are not on this machine, or may not be read")
+    return found
+
+
+def files_with(word: str, within: list[Path]) -> int:
+    """In how many files a word is found, searched raw."""
+    found = 0
+    for path in (path for folder in within for path in folder.rglob("*") if path.is_file()):
+        with suppress(FileNotFoundError):  # merged away this moment
+            found += word.encode() in path.read_bytes()
+    return found
+
+
+@pytest.mark.timeout(120)
+async def test_after_sweeping_no_file_has_what_was_forgotten_refused_or_erased(store: OpenSearchTextStore) -> None:
+    """Be it ever so little of all that there is."""
+    ann, ben, kept = a_user(), a_user(), f"kept{uuid4().hex}"
+    gone = [f"marker{uuid4().hex}" for _ in range(4)]
+    forgotten, merged, refused, *stay = await log_texts(store, ann, *gone[:3], *[kept] * 80)
+    (erased,) = await log_texts(store, ben, gone[3])
+    await store.settle([Accepted(entry_of(p, tags=(p.text,))) for p in (forgotten, *stay, erased)])
+    await store.settle([Merged(merged, forgotten.id, repeated)])
+    within = await folders(store._client)
+    assert all(files_with(word, within) for word in (*gone, kept))
+    await store.settle([Refused(refused, "no")])
+    await store.forget([forgotten], until=tomorrow())
+    await store.erase(ben)
+    await eventually(store.sweep, bool, within=LET_GO)
+    assert [files_with(word, within) for word in gone] == [0] * 4
+    assert files_with(kept, within)
+    assert await store.sweep()
+
+
+async def test_a_merge_that_takes_long_is_not_waited_for(
+    store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (entry,) = await store_entries(store, [an_entry(user)])
+    await store.forget([entry], until=None)
+    request = store._client.request
+
+    async def slow(method: str, path: str, **options: object) -> object:
+        if "_forcemerge" in path:
+            raise Unavailable("OpenSearch did not answer in time")
+        return await request(method, path, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(store._client, "request", slow)
+    assert not await store.sweep()
+
+
+async def test_hashes_whose_time_is_over_are_dropped(store: OpenSearchTextStore, user: str) -> None:
+    entries = await store_entries(store, [an_entry(user, exact_hash=f"e{i}") for i in range(3)])
+    await store.forget(entries[:2], until=yesterday())
+    await store.forget(entries[2:], until=tomorrow())
+    assert (await store.traces(user))["fingerprints"] == 3
+    await store.sweep()
+    assert (await store.traces(user))["fingerprints"] == 1
+    assert await store.forgotten([an_entry(user, exact_hash="e2")])
+
+
+async def test_indices_that_a_migration_left_are_erased_from_and_not_called_clean(
+    store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored, merged = await log_proposals(store, user, 2)
+    await store.settle([Accepted(entry_of(stored, statement_hash="h")), Merged(merged, stored.id, repeated)])
+    before = await store.traces(user)
+    await migration.migrate(store._client, NEXT)
+    assert await store.traces(user) == {place: 2 * count for place, count in before.items()}
+    assert len(await replaced(store._client)) == len(KINDS)
+    await store.erase(user)
+    assert set((await store.traces(user)).values()) == {0}
+    monkeypatch.setattr(sweeping, "_removed", nothing)
+    assert not await store.sweep()
+    await migration.migrate(store._client, NEXT, drop_old=True)
+    assert await store.sweep()
+
+
+async def nothing(*_: object) -> int:
+    return 0
+
+
+async def test_what_is_removed_during_a_migration_is_not_in_the_new_index(
+    store: OpenSearchTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_PAGE", 3)
+    ann, ben = a_user(), a_user()
+    for user in (ann, ben):
+        proposals = await log_proposals(store, user, 4)
+        await store.settle([Accepted(entry_of(p, statement_hash=p.id)) for p in proposals[:3]])
+        await store.settle([Refused(proposals[3], "no")])
+    before, copy = await store.traces(ben), copying.Copier.copy
+
+    async def copied(copier: copying.Copier) -> int:
+        """Something is forgotten after the first copy, and a user erased while nothing may be written for a moment."""
+        count = await copy(copier)
+        if copier._index.kind == "claims" and not forgotten:
+            forgotten.extend(await store.forget(await store.kept(ben, after=None, limit=1), until=None))
+        erasing.append(asyncio.create_task(store.erase(ann)))
+        await asyncio.wait(erasing[-1:], timeout=0.2)
+        return count
+
+    erasing: list[asyncio.Task[None]] = []
+    forgotten: list[Forgotten] = []
+    monkeypatch.setattr(copying.Copier, "copy", copied)
+    await migration.migrate(store._client, NEXT, drop_old=True)
+    await asyncio.gather(*erasing)
+    assert set((await store.traces(ann)).values()) == {0}
+    assert await store.traces(ben) == {**before, "fingerprints": before["fingerprints"] - 1}
+
+
+async def test_what_is_made_again_during_a_migration_is_copied_as_it_is_now(
+    store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the engine does not remember any more which version was removed."""
+    await store._client.request("PUT", f"/{store._client.prefix}-*/_settings", body={"index.gc_deletes": "0ms"})
+    stored, other = await log_proposals(store, user, 2)
+    await store.settle([Accepted(entry_of(stored)), Refused(other, "no")])
+    copy, copied_entries = copying.Copier.copy, False
+
+    async def made_again() -> int:
+        """The version of the decision on a proposal that was reopened a moment ago."""
+        await store.reopen([other])
+        await asyncio.sleep(0.3)  # the engine looks at its clock five times a second
+        await store._client.refresh_now("entries")
+        await store.settle([Merged(other, stored.id, repeated)])
+        path = f"/{store._client.alias('entries')}/_doc/{other.id}"
+        return int((await store._client.request("GET", path, params={"routing": routed(user)}))["_version"])
+
+    async def copied(copier: copying.Copier) -> int:
+        nonlocal copied_entries
+        count = await copy(copier)
+        if copier._index.kind == "entries" and not copied_entries:
+            copied_entries = True
+            await eventually(made_again, lambda version: version == 1)
+        return count
+
+    monkeypatch.setattr(copying.Copier, "copy", copied)
+    await migration.migrate(store._client, NEXT)
+    (standing,) = await store._client.mget("entries", [(other.id, user)])
+    assert standing is not None
+    assert standing.source["status"] == "merged"
+    assert (await store.entries([stored]))[stored.id].repeat_count == 1

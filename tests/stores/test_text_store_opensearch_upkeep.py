@@ -1,0 +1,297 @@
+"""Forgetting and erasing on OpenSearch: broken off anywhere it is done again, and overtaken anywhere it ends right."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+
+from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Settled, TextStore, Verdict
+from contracts.v1.entries import EntryProposed, EntryRef
+from contracts.v1.turns import WORDLESS, Proposal
+from services.dedupe.handler import judge_proposals
+from services.shared.stores.opensearch import OpenSearchTextStore, archive, counts, forgetting
+from tests.stores.builders import (
+    NOON,
+    a_proposal,
+    a_session,
+    a_turn,
+    a_user,
+    entry_of,
+    log_proposals,
+    log_texts,
+    minutes,
+    probe_of,
+    repeated,
+    store_entries,
+    tomorrow,
+)
+from tests.stores.opensearch_openers import a_store, open_at
+from tests.stores.opensearch_processes import Crash, When, dying, overtaken
+
+Opener = Callable[[], Awaitable[OpenSearchTextStore]]
+WHENS: tuple[When, ...] = ("before", "amid", "after")
+KEYS = ("h", "b1", "b2")
+
+
+@pytest.fixture
+async def another(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[Opener]:
+    """Opens one store after the other on the same indices, as processes do."""
+    async with AsyncExitStack() as stack:
+
+        async def opened() -> OpenSearchTextStore:
+            store = await open_at(opensearch_url, opensearch_prefix, shards=2)
+            stack.push_async_callback(store.close)
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+async def store(another: Opener) -> OpenSearchTextStore:
+    return await another()
+
+
+def proposals_of(user: str) -> list[Proposal]:
+    """Three turns, and a fact drawn from the last of them."""
+    turns = [a_turn(user, f"green tea {i}", turn_id=f"t{i}", created_at=NOON + minutes(i)) for i in range(3)]
+    return [*map(a_proposal, turns), a_proposal(turns[2], ordinal=1, text="likes green tea")]
+
+
+async def a_memory(store: TextStore, user: str) -> list[Proposal]:
+    """A statement with three keys, into which a turn and a fact were merged; one turn stored beside it."""
+    stored, merged, beside, fact = proposals = proposals_of(user)
+    await store.log([p.turn for p in proposals[:3]], proposals)
+    entry = entry_of(stored, statement_hash=KEYS[0], minhash_bands=KEYS[1:])
+    await store.settle([Accepted(entry), Accepted(entry_of(beside, statement_hash="other"))])
+    await store.settle([Merged(merged, stored.id, repeated), Merged(fact, stored.id, repeated)])
+    return proposals
+
+
+async def seen(store: TextStore, user: str) -> object:
+    """All of a user that can be seen, without ids and times."""
+    proposals = proposals_of(user)
+    entries = await store.entries(proposals)
+    said = entry_of(proposals[0], statement_hash=KEYS[0], minhash_bands=KEYS[1:])
+    records = await store.logged(user, after=None, limit=9)
+    return (
+        [(entry.text, entry.status, entry.version, entry.repeat_count) for entry in entries.values()],
+        [(r.turn.text, [(d.proposal.text, bool(d.settled)) for d in r.decisions]) for r in records],
+        [len(found) for found in await store.similar([probe_of(said)])],
+        len(await store.search(Scope(user), "green tea", limit=9, filters=Filters())),
+        len(await store.forgotten([said])),
+        await store.traces(user),
+        await store.counts(user),
+    )
+
+
+@pytest.mark.parametrize("when", WHENS)
+async def test_forgetting_that_was_broken_off_ends_as_if_it_had_not_been(
+    store: OpenSearchTextStore, when: When
+) -> None:
+    whole, died, dies = a_user(), 0, True
+    (forgotten,) = await store.forget([(await a_memory(store, whole))[0]], until=tomorrow())
+    assert forgotten.turn_ids == ("t0", "t1", "t2")
+    expected = await seen(store, whole)
+    while dies:
+        user = a_user()
+        entry, *_ = await a_memory(store, user)
+        async with dying(store, died, when) as process:
+            try:
+                await process.forget([entry], until=tomorrow())
+                dies = False
+            except Crash:
+                died += 1
+        (again,) = await store.forget([entry], until=tomorrow())
+        assert again.turn_ids == forgotten.turn_ids
+        assert await seen(store, user) == expected
+    assert died == 4  # the embargo, the claims, the tombstone, the log
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_erasing_that_was_broken_off_is_done_again(store: OpenSearchTextStore, when: When) -> None:
+    died, dies = 0, True
+    while dies:
+        user = a_user()
+        await a_memory(store, user)
+        async with dying(store, died, when) as process:
+            try:
+                await process.erase(user)
+                dies = False
+            except Crash:
+                died += 1
+        await store.erase(user)
+        assert set((await store.traces(user)).values()) == {0}
+    assert died >= 4  # turns, entries, decisions, fingerprints
+
+
+@pytest.mark.parametrize("when", WHENS)
+async def test_reopening_that_was_broken_off_is_done_again(store: OpenSearchTextStore, when: When) -> None:
+    died, dies = 0, True
+    while dies:
+        first, second = await log_proposals(store, a_user(), 2)
+        await store.settle([Refused(first, "no"), Refused(second, "no")])
+        async with dying(store, died, when) as process:
+            try:
+                await process.reopen([first, second])
+                dies = False
+            except Crash:
+                died += 1
+        await store.reopen([first, second])
+        again = await store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+        assert [settled.outcome for settled in again] == ["stored", "merged"]
+    assert died == 2  # decisions, outcomes
+
+
+async def judged_until_decided(store: TextStore, proposals: Sequence[Proposal]) -> None:
+    event = EntryProposed.of([EntryRef(user_id=p.user_id, id=p.id) for p in proposals], at=NOON)
+    await judge_proposals([event], store=store)
+    assert await store.undecided(proposals) == []
+
+
+async def nothing_is_left(store: TextStore, user: str) -> None:
+    counted = await store.counts(user)
+    assert (counted.entries, counted.inactive, counted.undecided) == (0, 1, 0)
+    assert {r.turn.text for r in await store.logged(user, after=None, limit=99)} == {WORDLESS}
+    assert await store.search(Scope(user), "green tea", limit=9, filters=Filters()) == []
+
+
+async def said_thrice(store: TextStore, user: str) -> list[Proposal]:
+    """A statement of which the first is stored, as dedupe does it."""
+    proposals = await log_texts(store, user, *["I drink green tea every morning"] * 3)
+    await judged_until_decided(store, proposals[:1])
+    return proposals
+
+
+def on(stored: Proposal, others: Sequence[Proposal]) -> list[list[Verdict]]:
+    """What may be about to be done with what repeats a stored entry."""
+    return [
+        [Merged(one, stored.id, repeated) for one in others],
+        [Merged(one, stored.id, None) for one in others],
+        [Refused(one, "no") for one in others],
+    ]
+
+
+@pytest.mark.parametrize("kind", range(3), ids=["merged", "counted already", "refused"])
+async def test_what_is_forgotten_while_repeats_are_settled_leaves_no_words(
+    store: OpenSearchTextStore, kind: int
+) -> None:
+    """Forgetting happens as a whole before each of the writes of settling."""
+    came_to_it, write = True, 0
+    while came_to_it:
+        user, came_to_it = a_user(), False
+        stored, *others = await said_thrice(store, user)
+
+        async def forget(stored: Proposal = stored) -> None:
+            nonlocal came_to_it
+            came_to_it = True
+            await store.forget([stored], until=tomorrow())
+
+        async with overtaken(store, write, forget) as process:
+            await process.settle(on(stored, others)[kind])
+        if came_to_it:
+            await judged_until_decided(store, others)
+            await nothing_is_left(store, user)
+        write += 1
+    assert write > 2
+
+
+async def test_what_is_said_again_while_it_is_forgotten_is_not_stored(store: OpenSearchTextStore) -> None:
+    """Judging happens as a whole before each of the writes of forgetting, and the other way round."""
+    for write in range(4):
+        user = a_user()
+        stored, *others = await said_thrice(store, user)
+        async with overtaken(store, write, partial(judged_until_decided, store, others)) as process:
+            await process.forget([stored], until=tomorrow())
+        assert len(await store.outcomes(others)) == 2
+        await nothing_is_left(store, user)
+        user = a_user()
+        stored, *others = await said_thrice(store, user)
+        async with overtaken(store, write, partial(store.forget, [stored], until=tomorrow())) as process:
+            await judged_until_decided(process, others)
+        await store.forget([stored], until=tomorrow())
+        await nothing_is_left(store, user)
+
+
+async def test_forgetting_and_judging_at_once_leave_nothing(store: OpenSearchTextStore, another: Opener) -> None:
+    other = await another()
+    users = [a_user() for _ in range(12)]
+    memories = [await said_thrice(store, user) for user in users]
+    judging = [judged_until_decided(other, others) for _, *others in memories]
+    await asyncio.gather(*(store.forget([stored], until=tomorrow()) for stored, *_ in memories), *judging)
+    for user in users:
+        await nothing_is_left(store, user)
+
+
+async def test_two_that_forget_at_once_say_the_same(store: OpenSearchTextStore, another: Opener, user: str) -> None:
+    stored, *_ = await a_memory(store, user)
+    stores = [store, await another(), await another()]
+    said = await asyncio.gather(*(each.forget([stored], until=tomorrow()) for each in stores))
+    assert said[1:] == [said[0]] * 2
+    assert said[0][0].tombstone.version == 4
+
+
+async def test_what_is_erased_while_it_is_settled_does_not_come_back(store: OpenSearchTextStore, user: str) -> None:
+    """Erasing happens as a whole before each of the writes of settling."""
+    erased, write = True, 0
+    while erased:
+        stored, repeat, refused, other = *await said_thrice(store, user), *await log_texts(store, user, "red wine")
+        erased = False
+
+        async def erase() -> None:
+            nonlocal erased
+            erased = True
+            await store.erase(user)
+
+        async with overtaken(store, write, erase) as process:
+            new = Accepted(entry_of(other, statement_hash="red wine"), besides=frozenset())
+            settled = await process.settle([new, Merged(repeat, stored.id, repeated), Refused(refused, "no")])
+        left = await store.traces(user)
+        if erased:
+            assert set(left.values()) == {0}
+            assert other.id not in {one.proposal_id for one in settled}
+        await store.erase(user)
+        assert set((await store.traces(user)).values()) == {0}
+        write += 1
+    assert write == 7  # before: claims, the entry, decisions, the canonical entry, words, outcomes; and after all
+
+
+async def test_neighbours_that_this_process_forgot_are_not_remembered(opensearch_url: str, user: str) -> None:
+    async with a_store(opensearch_url) as opened:
+        store = await OpenSearchTextStore.open(opened._client._address, prefix=opened._client.prefix)
+        one, two, three = await store_entries(store, a_session(user, ["green tea", "black tea", "red tea"]))
+        await store._client.refresh("entries")
+        assert len(await store.search(Scope(user), "tea", limit=9, filters=Filters())) == 3
+        await store.forget([two], until=None)
+        assert (await store.neighbours([one], reach=2))[one.id] == {1: three.id}
+        await store.search(Scope(user), "tea", limit=9, filters=Filters())
+        await store.erase(user)
+        assert await store.neighbours([one], reach=2) == {}
+        await store.close()
+
+
+async def test_much_is_read_page_by_page(opensearch_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, size in ((forgetting, "_PAGE"), (counts, "_SPACES"), (archive, "_TOGETHER")):
+        monkeypatch.setattr(module, size, 2)
+    async with a_store(opensearch_url) as store:
+        first, *others = await log_proposals(store, "ann", 6)
+        await store.settle([Accepted(entry_of(first)), *(Merged(p, first.id, repeated) for p in others)])
+        (forgotten,) = await store.forget([first], until=None)
+        assert sorted(forgotten.turn_ids) == sorted(p.turn.turn_id for p in (first, *others))
+        entries = [e for i in range(5) for e in a_session(f"user {i}", ["tea"] * (i + 1), space=f"space {i}")]
+        await store_entries(store, entries)
+        crowds = await store.crowded(cap=2, limit=2)
+        assert [(crowd.user_id, crowd.entries) for crowd in crowds] == [("user 4", 5), ("user 3", 4)]
+        assert await store.in_order(after="", limit=99) == sorted(entries, key=lambda entry: entry.id)
+
+
+async def test_an_outcome_that_is_recorded_of_a_forgotten_entry_stays(store: OpenSearchTextStore, user: str) -> None:
+    stored, *_ = await a_memory(store, user)
+    await store.forget([stored], until=tomorrow())
+    await store.reopen([stored])
+    assert await store.outcomes([stored]) == {stored.id: Settled(stored.id, "stored", stored.id)}
+    assert await store.forgotten([entry_of(stored, statement_hash="h", updated_at=datetime.now(UTC))]) == {stored.id}

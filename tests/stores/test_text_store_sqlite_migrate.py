@@ -1,0 +1,129 @@
+"""Files of older versions: opened, they hold what they held, and can do what newer ones can."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from contracts.ports import Accepted, Filters, Merged, Refused, Scope
+from services.shared.stores.sqlite import SqliteTextStore, schema
+from tests.stores.builders import (
+    NOON,
+    a_user,
+    an_entry,
+    entry_of,
+    log_texts,
+    minutes,
+    repeated,
+    store_entries,
+    tomorrow,
+)
+
+Schema = set[tuple[str, str]]
+
+_BACK_TO_FIRST = """
+DROP TABLE digests;
+DROP INDEX proposals_merged;
+DROP INDEX entries_ageing;
+ALTER TABLE entries DROP COLUMN held;
+ALTER TABLE scopes DROP COLUMN inactive;
+PRAGMA user_version = 1;
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.sqlite3"
+
+
+def schema_of(path: Path) -> Schema:
+    with sqlite3.connect(path) as db:
+        found = db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+    db.close()
+    return {(name, " ".join(sql.split())) for name, sql in found}
+
+
+async def fresh(path: Path) -> Schema:
+    await (await SqliteTextStore.open(path)).close()
+    return schema_of(path)
+
+
+async def fresh_of_first_version(path: Path, monkeypatch: pytest.MonkeyPatch) -> Schema:
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+        return await fresh(path)
+
+
+def take_back(path: Path) -> None:
+    """Make of a file one of the first version."""
+    with sqlite3.connect(path) as db:
+        db.executescript(_BACK_TO_FIRST)
+    db.close()
+
+
+async def test_a_file_of_the_first_version_can_do_everything(
+    path: Path, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await SqliteTextStore.open(path)
+    first, second, third = await log_texts(store, user, "green tea", "Green tea!", "red wine")
+    await store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated), Refused(third, "no")])
+    moments = [NOON + minutes(i) for i in range(4)]
+    old = [an_entry(user, persona_id="guide", created_at=moment) for moment in moments]
+    old[0] = old[0].model_copy(update={"pinned": True})
+    old[1] = old[1].model_copy(update={"manually_saved": True})
+    await store_entries(store, old)
+    await store.modify(old[2:3], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    await store_entries(store, [an_entry(a_user())])
+    before, of_user = await store.counts(), await store.counts(user)
+    aged = await store.aged(before=NOON + minutes(9), limit=9)
+    await store.close()
+    newest = schema_of(path)
+
+    take_back(path)
+    assert schema_of(path) == await fresh_of_first_version(path.with_name("first"), monkeypatch)
+
+    again = await SqliteTextStore.open(path)
+    try:
+        assert (await again.counts(), await again.counts(user)) == (before, of_user)
+        assert of_user.inactive == 1
+        assert await again.aged(before=NOON + minutes(9), limit=9) == aged
+        assert len(aged) == 3
+        (forgotten,) = await again.forget([first], until=tomorrow())
+        assert set(forgotten.turn_ids) == {first.turn.turn_id, second.turn.turn_id}
+        assert await again.search(Scope(user), "green tea", limit=9, filters=Filters()) == []
+        assert await again.sweep()
+        assert (await again.counts(user)).inactive == 2
+    finally:
+        await again.close()
+    assert schema_of(path) == newest == await fresh(path.with_name("fresh"))
+
+
+async def test_a_note_of_an_older_version_is_swept(path: Path, user: str) -> None:
+    store = await SqliteTextStore.open(path)
+    (entry,) = await store_entries(store, [an_entry(user, "zanzibarium")])
+    await store.forget([entry], until=None)
+    await store._writer.run(lambda db: db.execute("UPDATE meta SET value = 'true' WHERE key = 'old_words'"))
+    assert await store.sweep()
+    assert b"zanzibarium" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+    await store.close()
+
+
+async def test_a_migration_that_breaks_off_leaves_the_file_as_it_was(
+    path: Path, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await SqliteTextStore.open(path)
+    await store_entries(store, [an_entry(user)])
+    await store.close()
+    take_back(path)
+    before = schema_of(path)
+    broken = (schema.MIGRATIONS[0], (*schema.MIGRATIONS[1], "CREATE TABLE meta (already INTEGER)"))
+    with monkeypatch.context() as patch:
+        patch.setattr(schema, "MIGRATIONS", broken)
+        with pytest.raises(sqlite3.OperationalError, match="already exists"):
+            await SqliteTextStore.open(path)
+    assert schema_of(path) == before
+    again = await SqliteTextStore.open(path)
+    assert (await again.counts(user)).entries == 1
+    await again.close()

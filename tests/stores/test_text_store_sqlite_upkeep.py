@@ -1,0 +1,84 @@
+"""What upkeep means in the embedded store's tables: no row is left behind, and nobody reaches another's."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from contracts.ports import Accepted, Merged, Refused
+from services.shared.stores.sqlite import SqliteTextStore
+from tests.stores.builders import (
+    a_proposal,
+    a_turn,
+    a_user,
+    an_entry,
+    entry_of,
+    log_texts,
+    repeated,
+    store_entries,
+    tomorrow,
+)
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteTextStore]:
+    opened = await SqliteTextStore.open(tmp_path / "memory.sqlite3", synchronous="normal")
+    yield opened
+    await opened.close()
+
+
+async def rows(store: SqliteTextStore) -> dict[str, int]:
+    """How many rows each table has."""
+
+    def count(db: sqlite3.Connection) -> dict[str, int]:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return {t: db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in tables}
+
+    return await store._readers.run(count)
+
+
+async def test_an_erased_user_leaves_no_row_in_any_table(store: SqliteTextStore, user: str) -> None:
+    first, second, third, fourth = await log_texts(store, user, "green tea", "Green tea!", "red wine", "rain")
+    entries = [entry_of(p, statement_hash=p.text, minhash_bands=("a", "b"), speaker="Anna") for p in (first, fourth)]
+    await store.settle([*(Accepted(e) for e in entries), Merged(second, first.id, repeated), Refused(third, "no")])
+    await store.forget([fourth], until=tomorrow())
+    before = await rows(store)
+    assert min(before.values()) > 0
+    await store.erase(user)
+    assert {table: count for table, count in (await rows(store)).items() if count} == {"meta": before["meta"]}
+
+
+async def test_a_proposal_whose_entry_was_lost_is_judged_again(store: SqliteTextStore, user: str) -> None:
+    lost, kept = await log_texts(store, user, "green tea", "red wine")
+    await store.settle([Accepted(entry_of(lost)), Accepted(entry_of(kept))])
+    await store._writer.run(lambda db: db.execute("DELETE FROM entries WHERE id = ?", (lost.id,)))
+    await store.reopen([lost, kept])
+    assert await store.undecided([lost, kept]) == [lost]
+
+
+async def test_an_entry_that_bears_the_id_of_anothers_proposal_does_not_reach_it(
+    store: SqliteTextStore, user: str
+) -> None:
+    turn, thief = a_turn(user, "green tea"), a_user()
+    first, second = a_proposal(turn), a_proposal(turn, ordinal=1, text="a fact")
+    await store.log([turn], [first, second])
+    await store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+    before = await store.logged(user, after=None, limit=9)
+    (stolen,) = await store_entries(store, [an_entry(thief, "mine", id=second.id)])
+    (forgotten,) = await store.forget([stolen], until=None)
+    assert forgotten.turn_ids == ()
+    assert await store.logged(user, after=None, limit=9) == before
+
+
+async def test_forgetting_again_reaches_turns_that_were_brought_in_later(store: SqliteTextStore, user: str) -> None:
+    first, second = await log_texts(store, user, "green tea", "Green tea!")
+    await store.settle([Accepted(entry_of(first))])
+    (once,) = await store.forget([first], until=None)
+    await store.settle([Merged(second, first.id, None)])  # as an import does
+    (again,) = await store.forget([first], until=None)
+    assert again.tombstone == once.tombstone
+    assert again.turn_ids == (first.turn.turn_id, second.turn.turn_id)
+    assert {record.turn.text for record in await store.logged(user, after=None, limit=9)} == {"[forgotten]"}

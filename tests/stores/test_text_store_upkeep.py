@@ -1,0 +1,210 @@
+"""Forgetting: what is left of an entry, and of what was said in the log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from contracts.ports import (
+    Accepted,
+    Filters,
+    Forgotten,
+    Key,
+    Merged,
+    Scope,
+    Selection,
+    TextStore,
+)
+from contracts.v1.entries import Entity, Entry, Status
+from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
+from services.shared.stores.tombstones import without_words
+from tests.stores.builders import (
+    a_proposal,
+    a_session,
+    a_turn,
+    a_user,
+    an_entry,
+    entry_of,
+    log_texts,
+    probe_of,
+    repeated,
+    store_entries,
+    tomorrow,
+)
+
+
+async def texts_logged(store: TextStore, user: str) -> list[str]:
+    return [record.turn.text for record in await store.logged(user, after=None, limit=100)]
+
+
+async def log_of(store: TextStore, user: str) -> dict[str, LoggedTurn]:
+    return {record.turn.turn_id: record.turn for record in await store.logged(user, after=None, limit=100)}
+
+
+async def forget(store: TextStore, entry: Entry | Proposal, until: datetime | None = None) -> Forgotten:
+    (forgotten,) = await store.forget([entry], until=until)
+    return forgotten
+
+
+async def test_of_an_entry_a_tombstone_without_words_is_left(text_store: TextStore, user: str) -> None:
+    entry = an_entry(
+        user,
+        "Anna drinks green tea",
+        summary="tea",
+        speaker="Anna",
+        tags=("tea",),
+        themes=("drinks",),
+        entities=(Entity(text="Anna", label="PERSON", confidence=0.9),),
+        entity_refs=("person:anna",),
+        memory_key="people:anna:drink",
+        source_ids=("mail-7",),
+        statement_hash="h1",
+        exact_hash="h2",
+        minhash_bands=("b1",),
+        session_id="s",
+        conversation_id="c1",
+        turn_id="t1",
+        persona_id="guide",
+        repeat_count=2,
+        pinned=True,
+        manually_saved=True,
+        version=4,
+    )
+    await store_entries(text_store, [entry])
+    before = datetime.now(UTC)
+    left = (await forget(text_store, entry)).tombstone
+    assert await text_store.entries([entry]) == {entry.id: left}
+    assert before - timedelta(seconds=1) <= left.updated_at <= datetime.now(UTC)
+    kept = {"id", "user_id", "conversation_id", "session_id", "turn_id", "persona_id", "repeat_count", "created_at"}
+    assert left.model_dump(include=kept) == entry.model_dump(include=kept)
+    assert (left.status, left.version) == ("forgotten", 5)
+    rest = left.model_dump(exclude={*kept, "updated_at", "status", "version"})
+    assert rest == an_entry(user, "").model_dump(exclude={*kept, "updated_at", "status", "version"})
+
+
+async def test_a_forgotten_entry_is_found_by_nobody(text_store: TextStore, user: str) -> None:
+    one, two, three = a_session(user, ["green tea", "black tea", "red wine"], tags=("drinks",), statement_hash="h")
+    await store_entries(text_store, [one, two, three])
+    await forget(text_store, two)
+    hits = await text_store.search(Scope(user), "black tea drinks", limit=9, filters=Filters())
+    assert {hit.id for hit in hits} == {one.id, three.id}
+    assert {hit.id for hit in await text_store.search(Scope(user), "black", limit=9, filters=Filters())} == set()
+    assert await text_store.similar([probe_of(two)]) == [[one, three]]
+    assert (await text_store.neighbours([one], reach=2))[one.id] == {1: three.id}
+    page = await text_store.page(Selection(user), limit=9, cursor=None)
+    assert ([entry.id for entry in page.entries], page.total) == ([three.id, one.id], 2)
+    drinks = await text_store.page(Selection(user, status="forgotten", tags=("drinks",)), limit=9, cursor=None)
+    assert drinks.total == 0
+    gone = await text_store.page(Selection(user, status="forgotten"), limit=9, cursor=None)
+    assert [entry.id for entry in gone.entries] == [two.id]
+
+
+async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_store: TextStore, user: str) -> None:
+    first, second, third, other = await log_texts(
+        text_store, user, "green tea", "Green tea!", "green tea.", "red wine", speaker="Anna", tags=("drinks",)
+    )
+    await text_store.settle([Accepted(entry_of(first)), Accepted(entry_of(other))])
+    await text_store.settle([Merged(second, first.id, repeated), Merged(third, first.id, repeated)])
+    forgotten = await forget(text_store, first)
+    assert set(forgotten.turn_ids) == {proposal.turn.turn_id for proposal in (first, second, third)}
+    log = await log_of(text_store, user)
+    assert log[other.turn.turn_id] == other.turn
+    for proposal in (first, second, third):
+        assert log[proposal.turn.turn_id] == without_words(proposal.turn)
+    assert forgotten.tombstone.repeat_count == 2
+
+
+async def test_what_became_of_the_proposals_is_still_known(text_store: TextStore, user: str) -> None:
+    first, second = await log_texts(text_store, user, "green tea", "Green tea!")
+    await text_store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+    before = await text_store.outcomes([first, second])
+    await forget(text_store, first)
+    assert await text_store.outcomes([first, second]) == before
+    assert await text_store.undecided([first, second]) == []
+    records = await text_store.logged(user, after=None, limit=9)
+    assert [decision.settled for record in records for decision in record.decisions] == list(before.values())
+    assert {decision.proposal.text for record in records for decision in record.decisions} == {WORDLESS}
+
+
+async def test_a_fact_is_forgotten_with_the_turn_that_it_was_drawn_from(text_store: TextStore, user: str) -> None:
+    turn = a_turn(user, "Anna drinks green tea")
+    itself, fact = a_proposal(turn), a_proposal(turn, ordinal=1, text="Anna likes tea")
+    await text_store.log([turn], [itself, fact])
+    await text_store.settle([Accepted(entry_of(itself)), Accepted(entry_of(fact))])
+    forgotten = await forget(text_store, fact)
+    assert forgotten.turn_ids == (turn.turn_id,)
+    (record,) = await text_store.logged(user, after=None, limit=9)
+    assert record.turn == without_words(turn)
+    assert {decision.proposal.text for decision in record.decisions} == {WORDLESS}
+    assert (await text_store.entries([itself]))[itself.id].text == "Anna drinks green tea"
+
+
+async def test_another_turn_of_the_same_session_keeps_its_words(text_store: TextStore, user: str) -> None:
+    first, second = await log_texts(text_store, user, "green tea", "red wine")
+    elsewhere = a_user()
+    (other,) = await log_texts(text_store, elsewhere, "green tea", turn_id=first.turn.turn_id)
+    await text_store.settle([Accepted(entry_of(p)) for p in (first, second, other)])
+    await forget(text_store, first)
+    assert await texts_logged(text_store, user) == [WORDLESS, "red wine"]
+    assert await texts_logged(text_store, elsewhere) == ["green tea"]
+
+
+@pytest.mark.parametrize("status", ["active", "archived", "superseded"])
+async def test_an_entry_is_forgotten_in_any_status(text_store: TextStore, user: str, status: Status) -> None:
+    (proposal,) = await log_texts(text_store, user, "green tea")
+    await text_store.settle([Accepted(entry_of(proposal))])
+    await text_store.modify([proposal], lambda entry: entry.model_copy(update={"status": status, "tags": ("tea",)}))
+    forgotten = await forget(text_store, proposal)
+    assert (forgotten.tombstone.status, forgotten.tombstone.version) == ("forgotten", 3)
+    assert forgotten.turn_ids == (proposal.turn.turn_id,)
+    assert await texts_logged(text_store, user) == [WORDLESS]
+    counted = await text_store.counts(user)
+    assert (counted.entries, counted.inactive) == (0, 1)
+
+
+async def test_forgetting_again_changes_nothing(text_store: TextStore, user: str) -> None:
+    first, second = await log_texts(text_store, user, "green tea", "Green tea!")
+    await text_store.settle([Accepted(entry_of(first, statement_hash="h")), Merged(second, first.id, repeated)])
+    once = await forget(text_store, first, tomorrow())
+    assert await forget(text_store, first, tomorrow()) == once
+    assert await forget(text_store, first, None) == once
+    assert await text_store.entries([first]) == {first.id: once.tombstone}
+    assert await text_store.forgotten([entry_of(first, statement_hash="h")]) == {first.id}
+
+
+async def test_several_are_forgotten_at_once_and_unknown_ones_are_missing(text_store: TextStore, user: str) -> None:
+    proposals = await log_texts(text_store, user, "one", "two", "three")
+    await text_store.settle([Accepted(entry_of(proposal)) for proposal in proposals])
+    one, two, three = proposals
+    foreign = Key(a_user(), one.id)
+    forgotten = await text_store.forget([three, Key(user, "unknown"), foreign, two], until=None)
+    assert [f.tombstone.id for f in forgotten] == [three.id, two.id]
+    assert [f.turn_ids for f in forgotten] == [(three.turn.turn_id,), (two.turn.turn_id,)]
+    assert await text_store.forget([foreign], until=None) == []
+    assert (await text_store.entries([one]))[one.id].status == "active"
+    assert await text_store.forget([], until=None) == []
+
+
+async def test_an_entry_that_nobody_said_is_forgotten_too(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user)])
+    forgotten = await forget(text_store, entry)
+    assert (forgotten.tombstone.text, forgotten.turn_ids) == ("", ())
+
+
+async def test_a_tombstone_is_not_merged_into(text_store: TextStore, user: str) -> None:
+    first, second = await log_texts(text_store, user, "green tea", "Green tea!")
+    await text_store.settle([Accepted(entry_of(first))])
+    await forget(text_store, first)
+    assert await text_store.settle([Merged(second, first.id, repeated)]) == []
+    assert await text_store.undecided([second]) == [second]
+
+
+async def test_a_known_turn_that_is_logged_again_stays_without_words(text_store: TextStore, user: str) -> None:
+    (proposal,) = await log_texts(text_store, user, "green tea")
+    await text_store.settle([Accepted(entry_of(proposal))])
+    left = (await forget(text_store, proposal, tomorrow())).tombstone
+    await text_store.log([proposal.turn], [proposal])
+    await text_store.settle([Accepted(entry_of(proposal))])
+    assert await texts_logged(text_store, user) == [WORDLESS]
+    assert await text_store.entries([proposal]) == {proposal.id: left}

@@ -1,0 +1,202 @@
+"""Erasing a user, counting what is out of use, and going through everybody's memory in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from contracts.ports import Accepted, Crowd, Filters, Key, Merged, Refused, Scope, Selection, TextStore, Verdict
+from contracts.v1.entries import Entry, Status
+from contracts.v1.turns import Proposal
+from tests.polling import eventually
+from tests.stores.builders import (
+    NOON,
+    a_session,
+    a_user,
+    an_entry,
+    entry_of,
+    log_proposals,
+    minutes,
+    probe_of,
+    repeated,
+    store_entries,
+    tomorrow,
+)
+
+
+async def a_memory(store: TextStore, user: str) -> list[Proposal]:
+    """Something of everything: stored, repeated, refused, undecided, archived and forgotten, in two spaces."""
+    at_work = await log_proposals(store, user, 2, space="work", speaker="Anna")
+    proposals = [*await log_proposals(store, user, 6), *at_work]
+    stored, repeat, refused, forgotten, archived, _, *_ = proposals
+    known: dict[str, Any] = {"statement_hash": "h", "minhash_bands": ("b1", "b2"), "tags": ("numbers",)}
+    entries = [entry_of(p, **known) for p in (stored, forgotten, archived, *at_work)]
+    await store.settle([Accepted(entry) for entry in entries])
+    await store.settle([Merged(repeat, stored.id, repeated), Refused(refused, "no")])
+    await store.forget([forgotten], until=tomorrow())
+    await store.modify([archived], lambda entry: entry.model_copy(update={"status": "archived"}))
+    return proposals
+
+
+async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> dict[str, object]:
+    """All that anybody can see of a user."""
+    probes = [probe_of(entry_of(p, statement_hash="h", minhash_bands=("b1",))) for p in proposals]
+    entries = [entry_of(p, statement_hash="h") for p in proposals]
+    spaces = [Scope(user), Scope(user, "work")]
+    hits = [await store.search(scope, "statement number 1", limit=50, filters=Filters()) for scope in spaces]
+    statuses: tuple[Status, ...] = ("active", "archived", "superseded", "forgotten")
+    return {
+        "entries": list((await store.entries(proposals)).values()),
+        "outcomes": list((await store.outcomes(proposals)).values()),
+        "undecided": await store.undecided(proposals),
+        "hits": [sorted((hit.id, round(hit.score, 9)) for hit in found) for found in hits],
+        "near": list((await store.neighbours(proposals, reach=2)).values()),
+        "similar": [[entry.id for entry in found] for found in await store.similar(probes)],
+        "pages": [await store.page(Selection(user, status=s), limit=50, cursor=None) for s in statuses],
+        "forgotten": await store.forgotten(entries),
+        "counts": await store.counts(user),
+        "logged": await store.logged(user, after=None, limit=50),
+        "kept": await store.kept(user, after=None, limit=50),
+    }
+
+
+async def test_everything_of_a_user_is_erased_and_nothing_of_others(text_store: TextStore) -> None:
+    gone, stays, newcomer = a_user(), a_user(), a_user()
+    erased, others = await a_memory(text_store, gone), await a_memory(text_store, stays)
+    before = await seen(text_store, stays, others)
+    assert any((await text_store.traces(gone)).values())
+    await text_store.erase(gone)
+    assert await seen(text_store, stays, others) == before
+    nothing = await seen(text_store, newcomer, [])
+    left = await seen(text_store, gone, erased)
+    assert {what: _flat(found) for what, found in left.items()} == {what: _flat(f) for what, f in nothing.items()}
+    assert set((await text_store.traces(gone)).values()) == {0}
+
+
+def _flat(found: object) -> object:
+    """Empty lists of how many ever are one empty list."""
+    return [] if isinstance(found, list) and not any(found) else found
+
+
+async def test_traces_count_what_there_is_by_kind(text_store: TextStore, user: str) -> None:
+    unknown = await text_store.traces(user)
+    assert unknown
+    assert set(unknown.values()) == {0}
+    await a_memory(text_store, user)
+    found = await text_store.traces(user)
+    assert found.keys() == unknown.keys()
+    assert min(found.values()) > 0
+    other = a_user()
+    await a_memory(text_store, other)
+    assert await text_store.traces(user) == found
+    await text_store.erase(user)
+    assert await text_store.traces(user) == unknown
+    assert await text_store.traces(other) == found
+
+
+async def test_an_erased_user_is_unknown(empty_text_store: TextStore) -> None:
+    await a_memory(empty_text_store, "ann")
+    proposals = await a_memory(empty_text_store, "ben")
+    assert await empty_text_store.users(after="", limit=9) == ["ann", "ben"]
+    await empty_text_store.erase("ann")
+    await empty_text_store.erase("ann")
+    await empty_text_store.erase("nobody")
+    assert await empty_text_store.users(after="", limit=9) == ["ben"]
+    assert await empty_text_store.counts() == await empty_text_store.counts("ben")
+    assert len(await empty_text_store.logged("ben", after=None, limit=50)) == len(proposals)
+
+
+async def test_an_erased_user_may_begin_anew(text_store: TextStore, user: str) -> None:
+    await a_memory(text_store, user)
+    await text_store.erase(user)
+    first, second = await log_proposals(text_store, user, 2)
+    verdicts = [
+        Accepted(entry_of(p, statement_hash=f"{i}"), besides=frozenset()) for i, p in enumerate((first, second))
+    ]
+    assert len(await text_store.settle(verdicts)) == 2
+    counted = await text_store.counts(user)
+    assert (counted.turns, counted.entries, counted.inactive, counted.undecided) == (2, 2, 0, 0)
+    hits = await text_store.search(Scope(user), "number", limit=9, filters=Filters())
+    assert {hit.id for hit in hits} == {first.id, second.id}
+
+
+async def test_what_was_judged_before_its_user_was_erased_does_not_come_back(text_store: TextStore, user: str) -> None:
+    first, second, third = await log_proposals(text_store, user, 3)
+    await text_store.settle([Accepted(entry_of(first), besides=frozenset())])
+    await text_store.erase(user)
+    judged: list[Verdict] = [
+        Accepted(entry_of(second), besides=frozenset()),
+        Merged(third, first.id, repeated),
+        Refused(third, "no"),
+    ]
+    assert await text_store.settle(judged) == []
+    assert set((await text_store.traces(user)).values()) == {0}
+
+
+@pytest.mark.timeout(120)
+async def test_after_sweeping_nothing_is_left_to_sweep(empty_text_store: TextStore, user: str) -> None:
+    proposals = await a_memory(empty_text_store, user)
+    await eventually(empty_text_store.sweep, bool, within=50)  # a cluster keeps what it removed for half a minute
+    assert await empty_text_store.sweep()
+    before = await seen(empty_text_store, user, proposals)
+    await empty_text_store.erase(a_user())
+    await eventually(empty_text_store.sweep, bool, within=50)  # a cluster keeps what it removed for half a minute
+    assert await seen(empty_text_store, user, proposals) == before
+
+
+@pytest.mark.parametrize("status", ["archived", "superseded", "forgotten"])
+async def test_entries_out_of_use_are_counted(text_store: TextStore, user: str, status: Status) -> None:
+    entries = await store_entries(text_store, [an_entry(user, persona_id=p) for p in (None, None, "guide")])
+    await text_store.modify(entries[1:], lambda entry: entry.model_copy(update={"status": status}))
+    counted = await text_store.counts(user)
+    assert (counted.entries, counted.inactive) == (1, 2)
+    await text_store.modify(entries[1:2], lambda entry: entry.model_copy(update={"status": "active"}))
+    counted = await text_store.counts(user)
+    assert (counted.entries, counted.inactive) == (2, 1)
+    await store_entries(text_store, [an_entry(user, status=status)])
+    assert (await text_store.counts(user)).inactive == 2
+
+
+async def test_spaces_with_too_many_entries_are_crowded(empty_text_store: TextStore) -> None:
+    await store_entries(empty_text_store, [an_entry("ann", persona_id=p) for p in (None, "guide", "guide", "tutor")])
+    await store_entries(empty_text_store, [an_entry("ann", space="work") for _ in range(2)])
+    await store_entries(empty_text_store, [an_entry("ben", space="work") for _ in range(3)])
+    archived = await store_entries(empty_text_store, [an_entry("ben") for _ in range(5)])
+    await empty_text_store.modify(archived[1:], lambda entry: entry.model_copy(update={"status": "archived"}))
+    fullest = [Crowd("ann", "default", 4), Crowd("ben", "work", 3), Crowd("ann", "work", 2)]
+    assert await empty_text_store.crowded(cap=1, limit=9) == fullest
+    assert await empty_text_store.crowded(cap=1, limit=2) == fullest[:2]
+    assert await empty_text_store.crowded(cap=2, limit=9) == fullest[:2]
+    assert await empty_text_store.crowded(cap=4, limit=9) == []
+
+
+async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store: TextStore) -> None:
+    ann, ben = a_session("ann", list("abcdef")), a_session("ben", list("xy"), space="work", persona_id="guide")
+    ann[1] = ann[1].model_copy(update={"pinned": True})
+    ann[2] = ann[2].model_copy(update={"manually_saved": True})
+    await store_entries(empty_text_store, [*ann, ben[1]])
+    await empty_text_store.modify([ann[3]], lambda entry: entry.model_copy(update={"status": "archived"}))
+    before = NOON + minutes(5)
+    oldest = [Key("ann", ann[0].id), Key("ben", ben[1].id), Key("ann", ann[4].id)]
+    assert await empty_text_store.aged(before=before, limit=9) == oldest
+    assert await empty_text_store.aged(before=before, limit=2) == oldest[:2]
+    assert await empty_text_store.aged(before=NOON, limit=9) == []
+    await empty_text_store.modify([ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))
+    await empty_text_store.modify([ann[1]], lambda entry: entry.model_copy(update={"pinned": False}))
+    oldest = [Key("ben", ben[1].id), Key("ann", ann[1].id)]
+    assert sorted(await empty_text_store.aged(before=NOON + minutes(2), limit=9)) == sorted(oldest)
+
+
+async def test_everybodys_active_entries_are_gone_through_in_order(empty_text_store: TextStore) -> None:
+    users = [f"user-{i % 3}" for i in range(9)]
+    entries = await store_entries(empty_text_store, [an_entry(user, space=f"s-{user}") for user in users])
+    retired, forgotten, *active = sorted(entries, key=lambda entry: entry.id)
+    await empty_text_store.modify([retired], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await empty_text_store.forget([forgotten], until=None)
+    found: list[Entry] = []
+    while page := await empty_text_store.in_order(after=found[-1].id if found else "", limit=3):
+        found += page
+    assert found == active
+    assert await empty_text_store.in_order(after=active[2].id, limit=2) == active[3:5]

@@ -1,0 +1,212 @@
+"""Laws of upkeep: whatever is said, settled, forgotten, reopened and erased, it adds up and stays one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contracts.ports import Accepted, Filters, Merged, Refused, Scope, StageCounts, TextStore
+from contracts.v1.entries import Entry
+from contracts.v1.turns import WORDLESS, Proposal
+from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, repeated, tomorrow
+
+LAWS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+TURNS = 6
+STATEMENTS = ("green tea", "black tea with lemon", "it rains in Ghent")
+
+Kind = Literal["log", "accept", "judge", "merge", "refuse", "forget", "reopen", "archive", "erase"]
+KINDS: tuple[Kind, ...] = ("log", "log", "log", "accept", "judge", "judge", "merge", "refuse", "forget", "reopen")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happens to turn `turn`; `onto` is the turn it may be merged into, or 0 and 1 say how."""
+
+    kind: Kind
+    turn: int
+    onto: int
+
+
+STEPS = st.builds(
+    Step, st.sampled_from((*KINDS, *KINDS, "archive", "erase")), st.integers(0, TURNS - 1), st.integers(0, TURNS - 1)
+)
+HISTORIES = st.lists(STEPS, max_size=20)
+
+
+def proposal_of(user: str, number: int) -> Proposal:
+    text = STATEMENTS[number % len(STATEMENTS)]
+    moment = NOON + minutes(number)
+    return a_proposal(a_turn(user, text, turn_id=str(number), created_at=moment, session_id=f"{user}-s"))
+
+
+def candidate(proposal: Proposal, number: int) -> Entry:
+    return entry_of(proposal, statement_hash=STATEMENTS[number % len(STATEMENTS)])
+
+
+@dataclass
+class Model:
+    """What a memory should hold, by the number of the turn."""
+
+    outcomes: dict[int, str | None] = field(default_factory=dict)
+    canonical: dict[int, int] = field(default_factory=dict)
+    statuses: dict[int, str] = field(default_factory=dict)
+    wordless: set[int] = field(default_factory=set)
+    refused_statements: set[int] = field(default_factory=set)
+
+    def after(self, step: Step) -> Model:
+        """The model once this has happened, too."""
+        if step.kind == "erase":
+            return Model()
+        if self.outcomes.get(step.turn, "unheard") is None:
+            self._settle(step)
+        else:
+            self._change(step)
+        return self
+
+    def _settle(self, step: Step) -> None:
+        """What may happen to a proposal without an outcome."""
+        number = step.turn
+        match step.kind:
+            case "accept":
+                self._accept(number)
+            case "judge" if number % len(STATEMENTS) not in self.refused_statements and not self._alike(number):
+                self._accept(number)
+            case "merge" if self.statuses.get(step.onto) == "active":
+                self.outcomes[number], self.canonical[number] = "merged", step.onto
+            case "refuse":
+                self.outcomes[number] = "refused"
+                self.wordless.add(number)
+
+    def _change(self, step: Step) -> None:
+        """What may happen to one that has an outcome, or that is not logged yet."""
+        number = step.turn
+        match step.kind:
+            case "log":
+                self.outcomes.setdefault(number, None)
+            case "forget" if self.statuses.get(number, "forgotten") != "forgotten":
+                self._forget(number, until=step.onto % 2 == 0)
+            case "reopen" if self.outcomes.get(number) in ("merged", "refused"):
+                self.outcomes[number] = None
+                self.canonical.pop(number, None)
+            case "archive" if self.statuses.get(number) == "active":
+                self.statuses[number] = "archived"
+
+    def _accept(self, number: int) -> None:
+        self.outcomes[number], self.statuses[number] = "stored", "active"
+
+    def _alike(self, number: int) -> list[int]:
+        same = range(number % len(STATEMENTS), TURNS, len(STATEMENTS))
+        return [other for other in same if self.statuses.get(other) == "active"]
+
+    def _forget(self, number: int, *, until: bool) -> None:
+        self.statuses[number] = "forgotten"
+        self.wordless |= {number, *(other for other, canonical in self.canonical.items() if canonical == number)}
+        if until:
+            self.refused_statements.add(number % len(STATEMENTS))
+
+    def counted(self) -> tuple[int, ...]:
+        outcomes, statuses = list(self.outcomes.values()), list(self.statuses.values())
+        decided = (outcomes.count("merged"), outcomes.count("refused"), outcomes.count(None))
+        return len(outcomes), statuses.count("active"), len(statuses) - statuses.count("active"), *decided
+
+
+async def carry_out(store: TextStore, user: str, step: Step) -> None:
+    proposal, onto = proposal_of(user, step.turn), proposal_of(user, step.onto)
+    match step.kind:
+        case "log":
+            await store.log([proposal.turn], [proposal])
+        case "accept" if await store.undecided([proposal]):
+            await store.settle([Accepted(candidate(proposal, step.turn))])
+        case "judge":
+            await store.settle([Accepted(candidate(proposal, step.turn), besides=frozenset())])
+        case "merge":
+            await store.settle([Merged(proposal, onto.id, repeated)])
+        case "refuse":
+            await store.settle([Refused(proposal, "a reason")])
+        case "forget":
+            until = tomorrow() if step.onto % 2 == 0 else None
+            once = await store.forget([proposal], until=until)
+            assert await store.forget([proposal], until=None) == once
+        case "reopen":
+            await store.reopen([proposal])
+        case "archive":
+            await store.modify([proposal], archived)
+        case "erase":
+            await store.erase(user)
+
+
+def archived(entry: Entry) -> Entry | None:
+    return entry.model_copy(update={"status": "archived"}) if entry.status == "active" else None
+
+
+def figures(counted: StageCounts) -> tuple[int, ...]:
+    return (
+        counted.turns,
+        counted.entries,
+        counted.inactive,
+        counted.merged,
+        counted.refused,
+        counted.undecided,
+    )
+
+
+@LAWS
+@given(history=HISTORIES)
+async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextStore, history: Sequence[Step]) -> None:
+    user, model = a_user(), Model()
+    for step in history:
+        model = model.after(step)
+        await carry_out(text_store, user, step)
+    proposals = {proposal_of(user, number).id: number for number in range(TURNS)}
+    asked = [proposal_of(user, number) for number in range(TURNS)]
+    counted = await text_store.counts(user)
+    assert figures(counted) == model.counted()
+    decided = counted.entries + counted.inactive + counted.merged + counted.refused
+    assert decided + counted.undecided == counted.turns
+    outcomes = {proposals[id_]: settled.outcome for id_, settled in (await text_store.outcomes(asked)).items()}
+    assert outcomes == {number: outcome for number, outcome in model.outcomes.items() if outcome is not None}
+    undecided = {proposals[proposal.id] for proposal in await text_store.undecided(asked)}
+    assert undecided == {number for number, outcome in model.outcomes.items() if outcome is None}
+    statuses = {proposals[id_]: entry.status for id_, entry in (await text_store.entries(asked)).items()}
+    assert statuses == model.statuses
+    log = await text_store.logged(user, after=None, limit=50)
+    assert {int(record.turn.turn_id) for record in log if record.turn.text == WORDLESS} == model.wordless
+    barred = {number for number in range(TURNS) if number % len(STATEMENTS) in model.refused_statements}
+    candidates = [candidate(proposal, number) for number, proposal in enumerate(asked)]
+    assert {proposals[id_] for id_ in await text_store.forgotten(candidates)} == barred
+
+
+async def looked_at(store: TextStore, user: str) -> dict[str, object]:
+    asked = [proposal_of(user, number) for number in range(TURNS)]
+    hits = await store.search(Scope(user), "green tea lemon ghent", limit=50, filters=Filters())
+    return {
+        "counts": await store.counts(user),
+        "entries": await store.entries(asked),
+        "outcomes": await store.outcomes(asked),
+        "hits": [(hit.id, hit.score, hit.turn_score, hit.coverage) for hit in hits],
+        "near": await store.neighbours(asked, reach=2),
+        "log": await store.logged(user, after=None, limit=50),
+        "traces": await store.traces(user),
+        "forgotten": await store.forgotten([candidate(proposal, n) for n, proposal in enumerate(asked)]),
+    }
+
+
+@LAWS
+@given(mine=HISTORIES, others=HISTORIES)
+async def test_erasing_somebody_touches_nobody_else(
+    text_store: TextStore, mine: Sequence[Step], others: Sequence[Step]
+) -> None:
+    me, other = a_user(), a_user()
+    for user, history in ((me, mine), (other, others)):
+        for step in history:
+            await carry_out(text_store, user, step)
+    before = await looked_at(text_store, me)
+    await text_store.erase(other)
+    assert await looked_at(text_store, me) == before
+    assert set((await text_store.traces(other)).values()) == {0}
+    assert figures(await text_store.counts(other)) == (0,) * 6
