@@ -127,10 +127,19 @@ class EntryEvent(Event):
 
     @classmethod
     def of(cls, entries: Iterable[EntryRef], *, at: datetime, cause: str = "") -> Self:
-        """The event for these entries. The same entries and cause always give the same event id."""
+        """The event for these entries. The same entries and cause always give the same event id.
+
+        An entry may be told of again for another reason: then the cause must be another, or the bus takes it for a
+        repetition.
+        """
         refs = tuple(entries)
         event_id = derived_id(cls.subject, (*(ref.id for ref in refs), cause))
         return cls(event_id=event_id, occurred_at=at, entries=refs)
+
+
+def cause_of(events: Iterable[Event]) -> str:
+    """What events that follow from these have as their cause, in whatever order they came."""
+    return ",".join(sorted(str(event.event_id) for event in events))
 
 
 class EntryProposed(EntryEvent):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, repeat
@@ -49,28 +49,33 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
     """Settle every proposal of the events, and tell what became of it: also of those settled by an earlier delivery."""
     refs = {ref.id: ref for event in events for ref in event.entries}
     settled = await store.outcomes(list(refs.values()))
+    retagged: list[Merged] = []
     deadline, pauses = time.monotonic() + _PATIENCE, chain(_PAUSES, repeat(_PAUSES[-1]))
     while left := [ref for ref in refs.values() if ref.id not in settled]:
         proposals = await store.undecided(left)
         if not proposals:  # decided by another delivery meanwhile, or never logged
             settled |= await store.outcomes(left)
             break
-        settled |= {result.proposal_id: result for result in await _settle(proposals, store)}
+        results, verdicts = await _settle(proposals, store)
+        settled |= {result.proposal_id: result for result in results}
+        retagged += verdicts
         if all(proposal.id in settled for proposal in proposals):
             continue
         if time.monotonic() > deadline:
             log.warning("left_undecided", extra={"proposals": len(left)})
             break
         await asyncio.sleep(next(pauses))  # what a decision rested on changed between looking and settling
-    return tell(refs.values(), settled)
+    return [*tell(refs.values(), settled), *tell_of_tags(retagged, settled)]
 
 
-async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Settled]:
+async def _settle(proposals: Sequence[Proposal], store: TextStore) -> tuple[list[Settled], list[Merged]]:
+    """What became of the proposals, and the verdicts that bring new tags to a stored entry."""
     candidates = [candidate_entry(proposal) for proposal in proposals]
     similar, forgotten = await asyncio.gather(
         store.similar([probe_of(entry) for entry in candidates]), store.forgotten(candidates)
     )
-    return await store.settle(judge(candidates, similar, forgotten, now=datetime.now(UTC)))
+    verdicts = judge(candidates, similar, forgotten, now=datetime.now(UTC))
+    return await store.settle(verdicts), retagging(verdicts, {entry.id: entry for found in similar for entry in found})
 
 
 def candidate_entry(proposal: Proposal) -> Entry:
@@ -183,12 +188,33 @@ class repeat_of:
                 "importance": min(1.0, boosted),
                 "manually_saved": entry.manually_saved or self.candidate.manually_saved,
                 "tags": tags,
-                # curate has a vector made anew that is filtered by the new tags; until then the old one is found
+                # the vector is made anew, to be filtered by the new tags; until then the old one is found
                 "embedding_state": "pending" if tags != entry.tags else entry.embedding_state,
                 "source_ids": tuple(dict.fromkeys((*entry.source_ids, *self.candidate.source_ids))),
                 "updated_at": self.now,
             }
         )
+
+
+def retagging(verdicts: Iterable[Verdict], stored: Mapping[str, Entry]) -> list[Merged]:
+    """The repeats that bring tags to a stored entry which it does not have."""
+    return [
+        verdict
+        for verdict in verdicts
+        if isinstance(verdict, Merged)
+        and isinstance(verdict.change, repeat_of)
+        and verdict.canonical_id in stored
+        and not set(verdict.change.candidate.tags) <= set(stored[verdict.canonical_id].tags)
+    ]
+
+
+def tell_of_tags(retagged: Iterable[Merged], settled: Mapping[str, Settled]) -> list[EntryEvent]:
+    """The event that sends entries with new tags on their way once more. A crash before it is left to curate."""
+    done = [verdict for verdict in retagged if verdict.proposal.id in settled]
+    refs = {verdict.canonical_id: verdict.proposal.user_id for verdict in done}
+    cause = ",".join(sorted(verdict.proposal.id for verdict in done))
+    entries = [EntryRef(user_id=user_id, id=id_) for id_, user_id in refs.items()]
+    return [EntryAccepted.of(entries, at=datetime.now(UTC), cause=cause)] if entries else []
 
 
 def tell(refs: Iterable[EntryRef], settled: dict[str, Settled]) -> list[EntryEvent]:

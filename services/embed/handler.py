@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from contracts.ports import Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
-from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef
+from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 
 TURN = "turn"
 
@@ -32,7 +32,7 @@ async def embed_entries(
     if todo:
         await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder)
     done = [EntryRef(**dict(refs[entry.id])) for entry in todo]
-    return [EntryEmbedded.of(done, at=datetime.now(UTC))]
+    return [EntryEmbedded.of(done, at=datetime.now(UTC), cause=cause_of(events))]
 
 
 async def embed_and_mark(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from contracts.ports import Annotation, Annotator, TextStore
-from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef
+from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
 from services.shared.core.salience import importance, repeat_boost
 
 _MOST_TAGS = 24
@@ -19,7 +19,7 @@ async def enrich_entries(
     """Enrich every entry of the events once, and pass all of them on; without an annotator as they are."""
     refs = {ref.id: ref for event in events for ref in event.entries}
     if annotator is None:
-        return [EntryEnriched.of(refs.values(), at=datetime.now(UTC))]
+        return [EntryEnriched.of(refs.values(), at=datetime.now(UTC), cause=cause_of(events))]
     found = await store.entries(list(refs.values()))
     todo = [entry for entry in found.values() if needs_enriching(entry)]
     if todo:
@@ -28,7 +28,8 @@ async def enrich_entries(
         now = datetime.now(UTC)
         await store.modify(todo, lambda entry: enriched(entry, by_id[entry.id], now))
     going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
-    return [EntryEnriched.of([EntryRef(**dict(ref)) for ref in going_on], at=datetime.now(UTC))]
+    enriched_refs = [EntryRef(**dict(ref)) for ref in going_on]
+    return [EntryEnriched.of(enriched_refs, at=datetime.now(UTC), cause=cause_of(events))]
 
 
 def needs_enriching(entry: Entry) -> bool:

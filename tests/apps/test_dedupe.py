@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Merged, Settled
-from contracts.v1.entries import Entry, EntryRef
+from contracts.ports import Accepted, Key, Merged, Settled, TextStore
+from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.dedupe.handler import candidate_entry, find_canonical, judge, repeat_of, tell
+from services.dedupe.handler import candidate_entry, find_canonical, judge, judge_proposals, repeat_of, tell
+from tests.stores.builders import a_proposal, a_turn
 
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
 
@@ -71,6 +72,22 @@ def test_a_repeat_joins_intent_and_metadata_and_raises_importance_with_bounds() 
     assert (merged.tags, merged.source_ids, merged.manually_saved) == (("a", "b"), ("s1", "s2"), True)
     assert importances == sorted(importances)
     assert canonical.importance < importances[0] <= importances[-1] <= 1.0
+
+
+async def test_an_entry_that_gets_new_tags_goes_on_its_way_again(store: TextStore) -> None:
+    said = [a_turn("ann", "I live in Porto.", tags=tags) for tags in (("home",), ("home",), ("home", "portugal"))]
+    told = []
+    for turn in said:
+        proposal = a_proposal(turn)
+        await store.log([turn], [proposal])
+        event = EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)
+        events = await judge_proposals([event], store=store)
+        told.append([ref.id for event in events if isinstance(event, EntryAccepted) for ref in event.entries])
+        first = told[0][0]
+        await store.modify([Key("ann", first)], lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
+        if turn is said[1]:
+            assert (await store.entries([Key("ann", first)]))[first].embedding_state == "ready"
+    assert told == [[first], [], [first]]
 
 
 def test_every_outcome_is_told_once_and_an_open_one_not_at_all() -> None:
