@@ -57,8 +57,13 @@ async def _keep_scores(store: TextStore, entries: Sequence[Entry], rescored: dic
     for start in range(0, len(stale), _TOGETHER):
         await store.modify(
             stale[start : start + _TOGETHER],
-            lambda entry: entry.model_copy(update={"last_scores": rescored[entry.id]}),
+            lambda entry: with_scores(entry, rescored[entry.id]),
         )
+
+
+def with_scores(entry: Entry, scores: Scores) -> Entry | None:
+    """The entry with these scores; None when it went out of use meanwhile."""
+    return entry.model_copy(update={"last_scores": scores}) if entry.status == "active" else None
 
 
 def put_away(entry: Entry, now: datetime) -> Entry | None:
