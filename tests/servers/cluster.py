@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +50,13 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    folder: Path, *, replicas: int = 2, settings: Mapping[str, str] | None = None
+    folder: Path,
+    *,
+    replicas: int = 2,
+    settings: Mapping[str, str] | None = None,
+    program: Sequence[str] = ("services.cli",),
 ) -> AsyncIterator[Cluster]:
-    """A cluster that answers, in this folder.
+    """A cluster that answers, in this folder; `program` is the module that its services are run with.
 
     Raises:
         NotReady: something did not start; the text says what.
@@ -64,7 +68,9 @@ async def cluster(
         environment = _environment(nats.url, opensearch_url, qdrant_url) | dict(settings or {})
         await _provision(environment)
         environment["MEMORYBUS_PROVISION"] = "false"
-        running = await stack.enter_async_context(workers(folder / "services", environment, replicas=replicas))
+        running = await stack.enter_async_context(
+            workers(folder / "services", environment, replicas=replicas, program=program)
+        )
         yield Cluster(nats, node, standin, running, environment)
 
 

@@ -25,12 +25,13 @@ class NotReady(Exception):
 
 @dataclass(slots=True)
 class Worker:
-    """One replica of one service."""
+    """One replica of one service. `program` is the module that is run, with what comes before the command."""
 
     service: str
     number: int
     folder: Path
     environment: Mapping[str, str]
+    program: Sequence[str] = ("services.cli",)
     http: str = ""
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
@@ -46,7 +47,7 @@ class Worker:
             NotReady: it ended, or did not become ready in time.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "services.cli", "up", "--only", self.service, "--json", "--http-port", "0"]
+        command = [sys.executable, "-m", *self.program, "up", "--only", self.service, "--json", "--http-port", "0"]
         with (self.folder / f"{self.name}.log").open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(
                 *command,
@@ -100,11 +101,16 @@ class Workers:
 
 @asynccontextmanager
 async def workers(
-    folder: Path, environment: Mapping[str, str], *, replicas: int = 2, services: Sequence[str] = WORKERS
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    replicas: int = 2,
+    services: Sequence[str] = WORKERS,
+    program: Sequence[str] = ("services.cli",),
 ) -> AsyncIterator[Workers]:
     """So many replicas of every service and one gateway, started one service after the other, ended in the end."""
-    running = [Worker(name, number, folder, environment) for name in services for number in range(replicas)]
-    running.append(Worker("gateway", 0, folder, environment))
+    running = [Worker(name, number, folder, environment, program) for name in services for number in range(replicas)]
+    running.append(Worker("gateway", 0, folder, environment, program))
     try:
         for start in range(0, len(running), replicas):
             await asyncio.gather(*(worker.start() for worker in running[start : start + replicas]))
