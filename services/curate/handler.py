@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE
-from contracts.ports import Key, Selection, Stuck, TextStore, TurnPublisher, Unavailable, VectorStore
+from contracts.ports import Key, Selection, Settled, Stuck, TextStore, TurnPublisher, Unavailable, VectorStore
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -22,6 +22,7 @@ from contracts.v1.turns import Turn, entry_id
 from services.shared.errors import Rejected
 
 _LOOK_EVERY = 0.005
+_DECIDING = 10.0
 _COUNTING = 1.0
 NOTES = "notes"
 
@@ -31,6 +32,7 @@ async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPub
 
     Raises:
         Rejected: the text is blank or too long, or was refused.
+        Unavailable: it was not decided within 10 s.
     """
     turn = turn_of(request, longest)
     await publisher.publish_turn(turn)
@@ -71,15 +73,23 @@ def _turn_id(request: CreateRequest) -> str:
 
 
 async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:
-    """Look until the proposal is settled; the caller's deadline ends the waiting."""
-    while True:
-        settled = (await store.outcomes([proposal])).get(proposal.id)
-        if settled is not None:
-            break
-        await asyncio.sleep(_LOOK_EVERY)
+    """Look until the proposal is settled, within the caller's deadline and not for ever."""
+    try:
+        async with asyncio.timeout(_DECIDING):
+            settled = await _settled(proposal, store)
+    except TimeoutError as error:
+        raise Unavailable("it waits behind others, and will be remembered when its turn has come") from error
     if settled.entry_id is None:
         raise Rejected("refused", settled.reason or "the entry was refused")
     return (await store.entries([Key(proposal.user_id, settled.entry_id)]))[settled.entry_id]
+
+
+async def _settled(proposal: Key, store: TextStore) -> Settled:
+    while True:
+        settled = (await store.outcomes([proposal])).get(proposal.id)
+        if settled is not None:
+            return settled
+        await asyncio.sleep(_LOOK_EVERY)
 
 
 async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
