@@ -102,7 +102,9 @@ class Settings(BaseSettings):
 
     max_text_bytes: int = Field(default=64 * 1024, ge=1, description="longest text of a turn, in bytes of UTF-8")
     turns_max_bytes: int = Field(
-        default=4 * 1024**3, ge=1, description="most that waits on the bus; beyond it publishing is refused"
+        default=1024**3,
+        ge=1,
+        description="most that waits on the bus; beyond it publishing is refused. Three streams reserve it each",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
 

@@ -63,6 +63,12 @@ async def _differences(bus: JetStream, settings: Settings) -> list[Change]:
     return [*changes, *(Change("consumer", name, "delete") for name in await _left_over(bus, settings))]
 
 
+_ROOM = (
+    ": each of the three streams reserves MEMORYBUS_TURNS_MAX_BYTES, of at most three quarters of its disk; "
+    "free some space, or set it lower"
+)
+
+
 async def _apply(bus: JetStream, settings: Settings) -> list[Change]:
     changes = await _differences(bus, settings)
     try:
@@ -71,7 +77,8 @@ async def _apply(bus: JetStream, settings: Settings) -> list[Change]:
     except APIError as error:
         if _is_early(error):
             raise
-        raise ProvisioningError(f"the bus refused what is declared: {error.description}") from error
+        hint = _ROOM if "insufficient" in (error.description or "") else ""
+        raise ProvisioningError(f"the bus refused what is declared: {error.description}{hint}") from error
     _insist(await _differences(bus, settings), "the bus did not take what is declared")
     for change in changes:
         if change.action != "keep":

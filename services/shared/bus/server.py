@@ -14,6 +14,9 @@ import sys
 import sysconfig
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
 
 from services.shared.bus.failures import backoff
 from services.shared.settings import SyncMode
@@ -22,6 +25,7 @@ from services.shared.tasks import end
 log = logging.getLogger(__name__)
 
 _START_PATIENCE = 15.0
+_LOOK_EVERY = 2.0
 _STOP_PATIENCE = 10.0
 _PR_SET_PDEATHSIG = 1
 
@@ -78,6 +82,7 @@ class NatsServer:
         self._sync = sync
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None
+        self._health = f"http://127.0.0.1:{free_port()}/healthz"
         self.restarts = 0
 
     @property
@@ -106,15 +111,9 @@ class NatsServer:
         """End the server and wait until its files are closed."""
         if self._watch is not None:
             await end([self._watch])
-        process = self._process
-        if process is None or process.returncode is not None:
+        if self._process is None or self._process.returncode is not None:
             return
-        process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), _STOP_PATIENCE)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        await _end_process(self._process)
         self._pid_file.unlink(missing_ok=True)
 
     @property
@@ -124,10 +123,13 @@ class NatsServer:
     def _configuration(self) -> str:
         interval = "always" if self._sync == "always" else '"2m"'
         store = json.dumps(str(self._folder / "jetstream"))
+        # Streams are bounded each. Without a limit of its own the server takes that part of the disk which is free when
+        # it starts, and one that starts on a full disk takes nothing for as long as it runs.
         return (
             f"host: 127.0.0.1\nport: {self.port}\nserver_name: memorybus\nmax_payload: 1MB\n"
+            f"http: {json.dumps(urlsplit(self._health).netloc)}\n"
             f"pid_file: {json.dumps(str(self._pid_file))}\n"
-            f"jetstream {{\n  store_dir: {store}\n  sync_interval: {interval}\n}}\n"
+            f"jetstream {{\n  store_dir: {store}\n  sync_interval: {interval}\n  max_file_store: 1TB\n}}\n"
         )
 
     async def _spawn(self) -> None:
@@ -165,16 +167,35 @@ class NatsServer:
         failures = 0
         while True:
             assert self._process is not None
-            code = await self._process.wait()
+            looks = 0
+            async with httpx.AsyncClient(timeout=_LOOK_EVERY, trust_env=False) as http:
+                while (cause := await self._trouble(self._process, http)) is None:
+                    looks += 1
+            failures = 0 if looks else failures + 1
             self.restarts += 1
-            log.error("bus_ended", extra={"code": code, "restarts": self.restarts})
+            log.error("bus_ended", extra={"cause": cause, "restarts": self.restarts})
+            await asyncio.sleep(backoff(failures) if failures else 0)
             try:
                 await self._spawn()
-                failures = 0
             except BusNotStarted as error:
-                failures += 1
                 log.error("bus_not_restarted", extra={"cause": str(error)})
-                await asyncio.sleep(backoff(failures))
+
+    async def _trouble(self, process: asyncio.subprocess.Process, http: httpx.AsyncClient) -> str | None:
+        """Why the server must be started again, if it must be by the next look.
+
+        One that once could not write a file takes nothing for that stream any more, even when there is room again.
+        """
+        ended = asyncio.ensure_future(process.wait())
+        await asyncio.wait([ended], timeout=_LOOK_EVERY)
+        if ended.done():
+            return f"it ended with code {ended.result()}"
+        await end([ended])
+        with suppress(httpx.HTTPError):
+            answer = await http.get(self._health)
+            if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and "write error" in answer.text:
+                await _end_process(process)
+                return f"it writes no more: {answer.text.strip()}"
+        return None
 
     async def _end_orphan(self) -> None:
         """A server left behind by a killed parent still holds the folder: end it, it is ours."""
@@ -190,6 +211,16 @@ class NatsServer:
             await asyncio.sleep(0.05)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+async def _end_process(process: asyncio.subprocess.Process) -> None:
+    """Ask it to end, and make it when it does not."""
+    process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), _STOP_PATIENCE)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 def _read_pid(path: Path) -> int | None:
