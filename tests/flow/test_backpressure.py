@@ -1,0 +1,123 @@
+"""What is slow delays only what needs it, and what it holds up is bounded and named."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from nats.js.errors import APIError
+
+from contracts import subjects
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.cli.runtime import Running, running
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+from tests.polling import eventually
+from tests.servers.embeddings import EmbeddingServer, embedding_server
+
+COUNT = 300
+
+
+@pytest.fixture
+def embeddings() -> Iterator[EmbeddingServer]:
+    with embedding_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def up(tmp_path: Path, embeddings: EmbeddingServer) -> AsyncIterator[Running]:
+    settings = Settings(
+        data=tmp_path / "data",
+        nats_port=0,
+        http_port=0,
+        ner="none",
+        log_level="error",
+        embedder="http",
+        embedder_url=embeddings.url,
+        embedder_model="small",
+    )
+    async with running(settings) as instance:
+        yield instance
+
+
+@pytest.fixture
+async def client(up: Running) -> AsyncIterator[MemoryClient]:
+    async with memory_client(up.nats) as connected:
+        yield connected
+
+
+def a_turn(number: int) -> Turn:
+    return Turn(user_id="ann", role="user", text=f"parcel number {number} is on its way", turn_id=f"t{number}")
+
+
+async def found(client: MemoryClient, number: int) -> set[str]:
+    request = RetrieveRequest(user_id="ann", query=f"parcel number {number}", limit=3)
+    return {item.text for item in (await client.retrieve(request, patience=10.0)).items}
+
+
+async def test_a_slow_embedder_delays_only_vectors(client: MemoryClient, embeddings: EmbeddingServer) -> None:
+    await client.publish(a_turn(0))
+    await eventually(client.status, lambda status: status.vectors == 1)
+    embeddings.pause = 1.0
+    await client.publish_all(a_turn(number) for number in range(1, COUNT))
+    status = await eventually(client.status, lambda seen: seen.entries == COUNT)
+    assert status.vectors < COUNT  # words are there, meaning is not yet
+    assert a_turn(COUNT - 1).text in await found(client, COUNT - 1)
+    embeddings.pause = 0.0
+    await eventually(client.status, lambda seen: seen.vectors == COUNT and seen.pending == 0)
+
+
+async def test_a_stage_that_waits_is_named_and_goes_on_by_itself(
+    client: MemoryClient, embeddings: EmbeddingServer, up: Running
+) -> None:
+    await client.publish(a_turn(0))
+    await eventually(client.status, lambda status: status.vectors == 1)
+    embeddings.key = "changed"
+
+    async def problems() -> list[str]:
+        async with httpx.AsyncClient() as http:
+            named: list[str] = (await http.get(f"{up.http}/readyz")).json()["problems"]
+            return named
+
+    await client.publish(a_turn(1))
+    (problem,) = await eventually(problems, bool)
+    assert problem.startswith("embed: waits for")
+    assert a_turn(1).text in await found(client, 1)
+    embeddings.key = None
+    await eventually(client.status, lambda status: status.vectors == 2 and status.pending == 0)
+    assert await eventually(problems, lambda named: not named) == []
+
+
+async def test_a_full_bus_refuses_and_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
+    settings = Settings(
+        data=tmp_path / "data",
+        nats_port=0,
+        http_port=0,
+        embedder="none",
+        ner="none",
+        log_level="error",
+        turns_max_bytes=200_000,
+        sync="interval",
+    )
+    async with running(settings, only=("gateway",)) as bus_only, memory_client(bus_only.nats) as client:
+        kept = await until_refused(client)
+        assert 0 < kept < COUNT
+    async with running(settings) as everything, memory_client(everything.nats) as client:
+        await eventually(client.status, lambda status: status.turns == status.entries == kept)
+        await client.publish(a_turn(COUNT))
+
+
+async def until_refused(client: MemoryClient) -> int:
+    """Publish without patience until the bus takes no more; how many it has acknowledged."""
+    for number in range(COUNT):
+        turn = a_turn(number).model_copy(update={"text": f"{number} {'x' * 5000}"})
+        try:
+            await client.bus.js.publish(subjects.turns("ann"), turn.model_dump_json().encode())
+        except APIError as error:
+            if error.description != "maximum bytes exceeded":
+                raise
+            return number
+    raise AssertionError("the bus took everything")
