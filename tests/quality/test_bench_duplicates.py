@@ -7,6 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from services.cli.bench import duplicates
+from services.cli.common import out
 from services.cli.bench.duplicates import Pair, judged
 
 HEADER = "label\tkind\ta\tb\n"
@@ -16,7 +17,7 @@ PAIRS = Path(__file__).with_name("near_duplicates.tsv")
 @pytest.fixture
 def app(monkeypatch: pytest.MonkeyPatch) -> typer.Typer:
     """The command on an app of its own."""
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(out, "width", 200)
     app = typer.Typer(rich_markup_mode="rich")
     app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
     return app

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 
 _START_PATIENCE = 15.0
 _LOOK_EVERY = 2.0
+_PORTS_TRIED = 5
 _STOP_PATIENCE = 10.0
 _PR_SET_PDEATHSIG = 1
 
@@ -51,6 +52,10 @@ def port_is_taken(host: str, port: int) -> bool:
         except OSError:
             return True
         return False
+
+
+def _health_page() -> str:
+    return f"http://127.0.0.1:{free_port()}/healthz"
 
 
 def find_executable() -> str:
@@ -82,7 +87,7 @@ class NatsServer:
         self._sync = sync
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._health = f"http://127.0.0.1:{free_port()}/healthz"
+        self._health = _health_page()
         self.restarts = 0
 
     @property
@@ -103,8 +108,7 @@ class NatsServer:
                 f"port {self.port} is taken: stop what listens there, choose another with --nats-port "
                 "(0 for any), or join that bus with --nats URL"
             )
-        (self._folder / "nats.conf").write_text(self._configuration())
-        await self._spawn()
+        await self._start_somewhere()
         self._watch = asyncio.create_task(self._supervise(), name="nats-server-watch")
 
     async def stop(self) -> None:
@@ -115,6 +119,18 @@ class NatsServer:
             return
         await _end_process(self._process)
         self._pid_file.unlink(missing_ok=True)
+
+    async def _start_somewhere(self) -> None:
+        """A free port may be taken by somebody else before the server binds it: then it is tried with another."""
+        for attempt in range(_PORTS_TRIED):
+            (self._folder / "nats.conf").write_text(self._configuration())
+            try:
+                await self._spawn()
+                return
+            except BusNotStarted:
+                if attempt == _PORTS_TRIED - 1:
+                    raise
+                self.port, self._health = self._asked_port or free_port(), _health_page()
 
     @property
     def _pid_file(self) -> Path:
