@@ -7,8 +7,8 @@ import typer
 from typer.testing import CliRunner
 
 from services.cli.bench import duplicates
-from services.cli.common import out
 from services.cli.bench.duplicates import Pair, judged
+from services.cli.common import out
 
 HEADER = "label\tkind\ta\tb\n"
 PAIRS = Path(__file__).with_name("near_duplicates.tsv")
