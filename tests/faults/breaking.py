@@ -1,0 +1,46 @@
+"""Runs a broken build, or the same without the breakage, under the fault that shows the difference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.faults.findings import Findings
+from tests.faults.kills import until_killed
+from tests.faults.loads import Load
+from tests.faults.mutations import MUTATIONS
+from tests.faults.process import Launched, Launcher
+from tests.faults.trial import Trial
+
+_USERS = ("ann", "żółw", "*", "x y")
+_STEPS = 60
+
+
+async def findings_of(name: str, *, broken: bool, launcher: Launcher, folder: Path, seed: int) -> Findings:
+    """What the checker finds after a load under the mutation's fault, with or without the mutation itself."""
+    mutation = MUTATIONS[name]
+    faults = ["--mutation", name] if broken else []
+    if mutation.trouble:
+        (switch := folder / "trouble").touch()
+        faults += ["--trouble", f"{mutation.trouble}:{switch}"]
+    launched = Launched(launcher, folder)
+    trial = Trial(launched, folder, Load(seed, users=_USERS, kinds=mutation.load))
+    try:
+        if mutation.kill:
+            assert await until_killed(trial, launched, mutation.kill, 5, *faults), "it was never killed"
+        await launched.start(*faults)
+        for _ in range(2):
+            await trial.load(steps=_STEPS)
+            await trial.recover()
+        return await trial.verdict()
+    finally:
+        await trial.close()
+
+
+def same_run(name: str) -> str:
+    """The first mutation that is shown by the same load under the same fault: without them the runs are the same."""
+    return next(other for other in MUTATIONS if _run_of(other) == _run_of(name))
+
+
+def _run_of(name: str) -> tuple[object, ...]:
+    mutation = MUTATIONS[name]
+    return mutation.load, mutation.kill, mutation.trouble

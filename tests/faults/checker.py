@@ -1,0 +1,229 @@
+"""What was promised against what is there, in the style of Jepsen: lost, duplicated, foreign, zombie, and more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from contracts.ports import Key, LogRecord
+from contracts.v1.entries import Entry
+from tests.faults.findings import Findings, Kind
+from tests.faults.journal import Promise
+
+TurnKey: TypeAlias = tuple[str, str, str]
+"""User, space, turn id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was found when nothing ran any more.
+
+    `points` is None without a vector store; `lacking` are entries whose point is filtered by something else. `versions`
+    are the highest seen of each entry while it ran, `left` the markers found in the raw bytes of the data folder;
+    `letters` counts the dead letters by what they carry.
+    """
+
+    records: Sequence[LogRecord]
+    entries: Sequence[Entry]
+    points: Sequence[Key] | None = None
+    lacking: frozenset[str] = frozenset()
+    letters: Mapping[str, int] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    left: frozenset[str] = frozenset()
+
+
+def check(promises: Iterable[Promise], observed: Observed) -> Findings:
+    """Everything that is not as promised."""
+    check = _Check(tuple(promises), observed)
+    check.log()
+    check.outcomes()
+    check.entries()
+    check.repeats()
+    check.points()
+    check.letters()
+    check.raw_bytes()
+    check.places()
+    return check.findings
+
+
+class _Check:
+    def __init__(self, promises: Sequence[Promise], observed: Observed) -> None:
+        self.findings = Findings(acknowledged=len(promises))
+        self._observed = observed
+        self._erased = {one.user_id for one in promises if one.kind == "erase"}
+        self._forgotten = {one.statement for one in promises if one.kind == "forget"}
+        self._said = {
+            (one.user_id, one.space, one.turn_id): one
+            for one in promises
+            if one.kind in ("say", "create") and one.user_id not in self._erased
+        }
+        self._gone_markers = {one.marker for one in promises if one.marker and self._is_gone(one)}
+        self._spoiled = [one for one in promises if one.kind == "spoil" and one.user_id not in self._erased]
+        self._records = {_key(record): record for record in observed.records}
+        self._entries = {entry.id: entry for entry in observed.entries}
+        self._lost: set[TurnKey] = set()
+
+    def _is_gone(self, said: Promise) -> bool:
+        return said.user_id in self._erased or said.statement in self._forgotten
+
+    def log(self) -> None:
+        """Each turn is logged once, as its user's, and nothing else is."""
+        for key, times in Counter(map(_key, self._observed.records)).items():
+            if times > 1:
+                self.findings.add("duplicated", f"turn {key} is logged {times} times")
+        for key in self._said.keys() - self._records.keys():
+            self._lose(key, "is not in the log")
+        for key, record in self._records.items():
+            said = self._said.get(key)
+            if said is None:
+                kind: Kind = "zombie" if key[0] in self._erased else "foreign"
+                self.findings.add(kind, f"turn {key} is in the log, and nobody said it")
+            elif not self._is_gone(said) and said.marker not in record.turn.text.lower():
+                self.findings.add("foreign", f"turn {key} is in the log with other words: {record.turn.text!r}")
+            elif said.statement in self._forgotten and said.marker in record.turn.model_dump_json().lower():
+                self.findings.add("zombie", f"turn {key} of a forgotten entry keeps its words in the log")
+
+    def outcomes(self) -> None:
+        """Each logged turn is stored, merged into what says the same, or refused for a reason that holds."""
+        for key, record in self._records.items():
+            if key not in self._said:
+                continue
+            if not record.decisions:
+                self._lose(key, "has no proposal")
+            for decision in record.decisions:
+                settled = decision.settled
+                if settled is None:
+                    self._lose(key, "is undecided")
+                elif settled.outcome == "refused":
+                    self._refused(key, settled.reason)
+                elif settled.entry_id not in self._entries:
+                    self._lose(key, f"was {settled.outcome}, but its entry is missing")
+                elif settled.outcome == "merged":
+                    self._merged(key, self._entries[settled.entry_id])
+
+    def _refused(self, key: TurnKey, reason: str | None) -> None:
+        if self._said[key].statement not in self._forgotten:
+            self._lose(key, f"was refused, though nobody forgot it: {reason!r}")
+
+    def _merged(self, key: TurnKey, canonical: Entry) -> None:
+        origin = self._said.get(_origin(canonical))
+        if origin is not None and origin.statement != self._said[key].statement:
+            self.findings.add("merged_wrongly", f"{self._said[key].statement} into {origin.statement}")
+
+    def entries(self) -> None:
+        """Each statement has one entry in use, of the user who said it; none when it was forgotten."""
+        in_use: Counter[str] = Counter()
+        for entry in self._observed.entries:
+            said = self._said.get(_origin(entry))
+            if said is None:
+                kind: Kind = "zombie" if entry.user_id in self._erased else "foreign"
+                self.findings.add(kind, f"entry {entry.id} of {entry.user_id!r} comes from nothing that was said")
+                continue
+            if said.statement in self._forgotten:
+                self._check_forgotten(entry, said)
+            else:
+                self._check_kept(entry, said)
+                in_use[said.statement] += entry.status == "active"
+        for statement, times in in_use.items():
+            if times > 1:
+                self.findings.add("duplicated", f"{statement} has {times} entries")
+
+    def _check_forgotten(self, entry: Entry, said: Promise) -> None:
+        if entry.status == "active":
+            self.findings.add("zombie", f"entry {entry.id} was forgotten and is active")
+        elif said.marker in entry.model_dump_json().lower():
+            self.findings.add("zombie", f"entry {entry.id} was forgotten and keeps its words")
+
+    def _check_kept(self, entry: Entry, said: Promise) -> None:
+        if said.marker not in entry.text.lower():
+            self.findings.add("foreign", f"entry {entry.id} has other words than {said.marker}: {entry.text!r}")
+        if entry.status != "active":
+            self._lose(_origin(entry), f"has an entry that is {entry.status}")
+        elif self._observed.points is not None and entry.embedding_state != "ready":
+            self._lose(_origin(entry), f"has an entry without a vector: {entry.embedding_state}")
+        seen = self._observed.versions.get(entry.id, 0)
+        if entry.version < seen:
+            self.findings.add("went_back", f"entry {entry.id} from version {seen} to {entry.version}")
+
+    def repeats(self) -> None:
+        """Each repeat is counted once."""
+        merged: Counter[str] = Counter()
+        for record in self._observed.records:
+            for decision in record.decisions:
+                if decision.settled is not None and decision.settled.outcome == "merged":
+                    merged[decision.settled.entry_id or ""] += 1
+        for entry in self._observed.entries:
+            difference = entry.repeat_count - merged[entry.id]
+            if difference < 0 and entry.status == "forgotten":
+                continue  # merged while it was forgotten, when nobody counts any more
+            if difference:
+                kind: Kind = "duplicated" if difference > 0 else "lost"
+                counted = f"counts {entry.repeat_count} repeats of {merged[entry.id]}"
+                self.findings.add(kind, f"{entry.status} entry {entry.id} of turn {_origin(entry)} {counted}")
+
+    def points(self) -> None:
+        """The vector store holds exactly the active, embedded entries."""
+        if self._observed.points is None:
+            return
+        points = {point.id: point.user_id for point in self._observed.points}
+        wanted = {
+            entry.id: entry.user_id
+            for entry in self._observed.entries
+            if entry.status == "active" and entry.embedding_state == "ready"
+        }
+        wanted = {id_: user for id_, user in wanted.items() if user not in self._erased}
+        for id_ in wanted.keys() - points.keys():
+            self.findings.add("vectors_differ", f"entry {id_} has no vector")
+        for id_ in self._observed.lacking & points.keys():
+            self.findings.add("vectors_differ", f"entry {id_} has a vector that is filtered by something else")
+        for id_ in points.keys() - wanted.keys():
+            is_gone = (
+                id_ not in self._entries or self._entries[id_].status == "forgotten" or points[id_] in self._erased
+            )
+            self.findings.add("zombie" if is_gone else "vectors_differ", f"vector {id_} is of no active entry")
+        for id_ in wanted.keys() & points.keys():
+            if wanted[id_] != points[id_]:
+                self.findings.add("foreign", f"vector {id_} is of {points[id_]!r}, its entry of {wanted[id_]!r}")
+
+    def letters(self) -> None:
+        """Each message that could not be digested is among the dead letters, once."""
+        spoiled = {one.letter for one in self._spoiled}
+        for letter in spoiled:
+            times = self._observed.letters.get(letter, 0)
+            if times != 1:
+                self.findings.add("letters_differ", f"{letter} is {times} times among the dead letters")
+        others = {one: times for one, times in self._observed.letters.items() if one not in spoiled}
+        if others:
+            self.findings.add("letters_differ", f"{len(others)} dead letters of messages that were good: {others}")
+
+    def raw_bytes(self) -> None:
+        """Nothing of what was forgotten or erased is left in a file."""
+        for marker in sorted(self._gone_markers & self._observed.left):
+            self.findings.add("zombie", f"{marker} is in the raw bytes of the data folder")
+
+    def places(self) -> None:
+        """Where in the order of publishing turns were lost: before all that survived, after it, or in between."""
+        if not self._lost:
+            return
+        order = list(self._said)
+        kept = [number for number, key in enumerate(order) if key not in self._lost] or [len(order)]
+        counted = Counter(
+            "prefix" if number < kept[0] else "postfix" if number > kept[-1] else "middle"
+            for number, key in enumerate(order)
+            if key in self._lost
+        )
+        self.findings.places = dict(counted)
+
+    def _lose(self, key: TurnKey, why: str) -> None:
+        self._lost.add(key)
+        self.findings.add("lost", f"turn {key} {why}")
+
+
+def _key(record: LogRecord) -> TurnKey:
+    return record.turn.user_id, record.turn.space, record.turn.turn_id
+
+
+def _origin(entry: Entry) -> TurnKey:
+    return entry.user_id, entry.space, entry.turn_id or ""

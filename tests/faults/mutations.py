@@ -1,0 +1,212 @@
+"""Broken builds: each takes one promise away, so that the checker can be seen to notice."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nats.aio.msg import Msg
+
+from contracts import subjects
+from contracts.ports import Ref, Settled
+from contracts.subjects import Consumer
+from contracts.v1.entries import Entry
+from contracts.v1.turns import LoggedTurn, Proposal
+from services.dedupe import handler as dedupe
+from services.retrieve import handler as retrieve
+from services.shared.bus.connection import Bus
+from services.shared.bus.pull import PullConsumer
+from services.shared.stores.edge import EdgeVectorStore
+from services.shared.stores.sqlite import SqliteTextStore, digests, log, records, search, settle, wiping
+from services.shared.stores.sqlite.settle import _Open
+from tests.faults.findings import Kind
+from tests.faults.journal import Kind as Step
+from tests.faults.patching import in_place_of
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One way to break memorybus: what is left out, what the checker must notice, under which load and fault."""
+
+    leaves_out: str
+    finding: Kind
+    switch_on: Callable[[], None]
+    load: tuple[Step, ...] = ("say",)
+    kill: str = ""
+    trouble: str = ""
+
+
+def _ack_when_read() -> None:
+    original: Callable[..., Awaitable[list[Msg]]] = PullConsumer.next_batch
+
+    @in_place_of(PullConsumer, "next_batch")
+    async def next_batch(self: PullConsumer) -> list[Msg]:
+        batch = await original(self)
+        for msg in batch:
+            await self._client.publish(msg.reply)
+        await self._client.flush()
+        return batch
+
+
+def _drop_before_logged() -> None:
+    @in_place_of(Bus, "drop_done")
+    async def drop_done(self: Bus, consumer: Consumer) -> bool:
+        await self.js.purge_stream(consumer.stream)
+        return False
+
+
+def _write_what_was_read_before() -> None:
+    original: Callable[..., Awaitable[list[Entry]]] = SqliteTextStore.modify
+
+    @in_place_of(SqliteTextStore, "modify")
+    async def modify(
+        self: SqliteTextStore, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]
+    ) -> list[Entry]:
+        read: dict[str, Entry] = await self.entries(refs)
+        await asyncio.sleep(0.2)  # somebody else writes meanwhile
+
+        def changed(now: Entry) -> Entry | None:
+            return change(read.get(now.id, now))
+
+        return await original(self, refs, changed)
+
+
+def _start_versions_again() -> None:
+    @in_place_of(records, "successor")
+    @in_place_of(settle, "successor")
+    def successor(old: Entry, new: Entry) -> Entry:
+        return new.model_copy(update={"version": 3 - old.version})
+
+
+def _do_not_look_for_tombstones() -> None:
+    @in_place_of(SqliteTextStore, "forgotten")
+    async def forgotten(self: SqliteTextStore, entries: Sequence[Entry]) -> set[str]:
+        return set()
+
+    in_place_of(digests, "barred")(lambda *_: set())
+
+
+def _forget_outcomes() -> None:
+    async def outcomes(self: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, Settled]:
+        return {}
+
+    async def undecided(self: SqliteTextStore, refs: Sequence[Ref]) -> list[Proposal]:
+        return await self._readers.run(lambda db: _proposals(db, [ref.id for ref in refs]))
+
+    for name, method in (("outcomes", outcomes), ("undecided", undecided)):
+        _only_in("dedupe", name, method)
+    in_place_of(log, "outcomes")(lambda *_: {})
+    in_place_of(settle, "_undecided")(_every)
+
+
+def _only_in(_who: str, name: str, method: Callable[..., Awaitable[Any]]) -> None:
+    """Replace a method of the text store for the judge alone; who creates an entry still sees what became of it."""
+    original: Callable[..., Awaitable[Any]] = getattr(SqliteTextStore, name)
+
+    async def replaced(self: SqliteTextStore, refs: Sequence[Ref]) -> Any:
+        task = asyncio.current_task()
+        is_judge = task is not None and task.get_name().startswith(_who)
+        return await (method if is_judge else original)(self, refs)
+
+    in_place_of(SqliteTextStore, name)(replaced)
+
+
+def _proposals(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Proposal]:
+    found = []
+    for id_ in ids:
+        query = "SELECT ordinal, body FROM proposals JOIN turns USING (turn) WHERE id = ?"
+        for ordinal, body in connection.execute(query, (id_,)):
+            turn = LoggedTurn.model_validate_json(body)
+            found.append(Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text))
+    return found
+
+
+def _every(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, _Open]:
+    query = "SELECT user_id, scope, ordinal FROM proposals JOIN scopes USING (scope) WHERE id = ?"
+    return {id_: _Open(*row) for id_ in users for row in connection.execute(query, (id_,))}
+
+
+def _compare_without_numbers() -> None:
+    original: Callable[[str], list[str]] = vars(dedupe)["statement"]
+
+    @in_place_of(dedupe, "statement")
+    def statement(text: str) -> list[str]:
+        return [word for word in original(text) if not word.isdigit()]
+
+    in_place_of(dedupe, "same_statement")(lambda *_: True)
+
+
+def _search_everybody() -> None:
+    @in_place_of(search, "visible_scopes")
+    def scopes(connection: sqlite3.Connection, *_: Any) -> list[tuple[int, int]]:
+        return connection.execute("SELECT scope, numbered FROM scopes ORDER BY scope").fetchall()
+
+    @in_place_of(SqliteTextStore, "entries")
+    async def entries(self: SqliteTextStore, refs: Sequence[Ref]) -> dict[str, Entry]:
+        return await self._readers.run(lambda db: _entries_of_anybody(db, [ref.id for ref in refs]))
+
+    in_place_of(retrieve, "is_visible")(lambda *_: True)
+
+
+def _entries_of_anybody(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Entry]:
+    rows = ((id_, connection.execute("SELECT body FROM entries WHERE id = ?", (id_,)).fetchone()) for id_ in ids)
+    return {id_: Entry.model_validate_json(row[0]) for id_, row in rows if row is not None}
+
+
+def _write_no_vectors() -> None:
+    _do_nothing(EdgeVectorStore, "upsert")
+
+
+def _leave_vectors() -> None:
+    _do_nothing(EdgeVectorStore, "remove")
+    _do_nothing(EdgeVectorStore, "erase")
+
+
+def _do_nothing(kind: type, method: str) -> None:
+    async def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    in_place_of(kind, method)(nothing)
+
+
+def _write_no_letters() -> None:
+    original: Callable[..., Awaitable[None]] = Bus.publish
+
+    @in_place_of(Bus, "publish")
+    async def publish(self: Bus, subject: str, body: bytes, **kwargs: Any) -> None:
+        if not subject.startswith(subjects.DEAD):
+            await original(self, subject, body, **kwargs)
+
+
+def _leave_words_in_the_log() -> None:
+    in_place_of(wiping, "without_words")(lambda turn: turn)
+
+
+def _do_not_sweep() -> None:
+    @in_place_of(SqliteTextStore, "sweep")
+    @in_place_of(EdgeVectorStore, "sweep")
+    async def sweep(self: Any) -> bool:
+        return True
+
+
+_EARLY = "ingest.log.before"
+_ALL: tuple[Step, ...] = ("say", "create", "forget", "erase")
+
+MUTATIONS: dict[str, Mutation] = {
+    "ack-before-effect": Mutation("the effect before the ack", "lost", _ack_when_read, kill=_EARLY),
+    "drop-before-logged": Mutation("waiting until turns are logged", "lost", _drop_before_logged, kill=_EARLY),
+    "blind-write": Mutation("the look at what is stored now", "lost", _write_what_was_read_before),
+    "versions-again": Mutation("versions that only grow", "went_back", _start_versions_again),
+    "no-tombstones": Mutation("the look for tombstones", "zombie", _do_not_look_for_tombstones, _ALL),
+    "no-outcomes": Mutation("what was settled before", "duplicated", _forget_outcomes, trouble="everything-twice"),
+    "no-numbers": Mutation("the numbers when statements are compared", "merged_wrongly", _compare_without_numbers),
+    "no-scope": Mutation("the scope in a query", "foreign", _search_everybody),
+    "no-vectors": Mutation("the vector before the mark", "vectors_differ", _write_no_vectors),
+    "vectors-stay": Mutation("the removal of vectors", "zombie", _leave_vectors, _ALL),
+    "no-letters": Mutation("the dead letter before the term", "letters_differ", _write_no_letters, ("say", "spoil")),
+    "words-stay": Mutation("the log when an entry is forgotten", "zombie", _leave_words_in_the_log, _ALL),
+    "no-sweep": Mutation("the sweeping of files", "zombie", _do_not_sweep, _ALL),
+}

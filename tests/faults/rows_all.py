@@ -1,0 +1,20 @@
+"""Every row of the matrix, and those of the quick part."""
+
+from __future__ import annotations
+
+from tests.faults import rows, rows_cluster
+
+ROWS = {**rows.ROWS, **rows_cluster.ROWS}
+"""By name, in the order in which they are carried out."""
+
+QUICK = (
+    "kill-anywhere",
+    "bus-killed",
+    "bus-stopped",
+    "vector-store-fails",
+    "twice",
+    "reordered",
+    "opensearch-writes",
+    "replicas",
+)
+"""Those of the quick part, each of which is smaller there."""

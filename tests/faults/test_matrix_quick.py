@@ -1,0 +1,57 @@
+"""The quick part of `scripts/faults`: memorybus is killed, its bus and stores fail, and every promise is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.kills import GROUPS, points
+from tests.faults.loads import Load
+from tests.faults.process import Launched, Launcher
+from tests.faults.rows import CannotRun, Context
+from tests.faults.rows_all import QUICK, ROWS
+from tests.faults.trial import Outcome, Trial
+
+SEED = int(os.environ.get("MEMORYBUS_TEST_SEED", "20261"))
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.mark.parametrize("name", QUICK)
+async def test_no_promise_is_broken_by_a_row_of_the_matrix(name: str, tmp_path: Path) -> None:
+    print(f"seed {SEED}: the same again with MEMORYBUS_TEST_SEED={SEED}")
+    launcher = Launcher()
+    try:
+        outcome: Outcome = await ROWS[name](Context(launcher, tmp_path, SEED, quick=True))
+    except CannotRun as error:
+        pytest.skip(f"{name}: {error}")
+    finally:
+        await launcher.close()
+    assert outcome.good, str(outcome.findings)
+    assert outcome.runs >= 1
+    assert outcome.unreached == ()
+
+
+async def test_every_effect_of_a_load_is_a_point_at_which_the_matrix_kills(tmp_path: Path) -> None:
+    passed = await asyncio.wait_for(_points_passed(tmp_path), 120)
+    known = {point for group in GROUPS for point in points(group)}
+    assert {point for point in passed if not point.startswith("background.")} <= known
+
+
+async def _points_passed(folder: Path) -> Iterator[str]:
+    launcher = Launcher()
+    launched = Launched(launcher, folder)
+    trial = Trial(launched, folder, Load(SEED))
+    survey = folder / "points"
+    try:
+        await launched.start("--survey", str(survey))
+        await trial.load(steps=200)
+        await trial.recover()
+    finally:
+        await trial.close()
+        await launcher.close()
+    return iter(survey.read_text().split())
