@@ -10,7 +10,8 @@ _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(
 
 
 class DeadLetter(Message):
-    """A message that was set aside. `body` is the original in base64, untouched.
+    """A message that was set aside. `body` is the original in base64, untouched; of an event that names several
+    entries it is one that names only the entry which could not be handled.
 
     With `cut` it is only the beginning, or headers are missing: the whole would not fit into one message of the bus.
     """

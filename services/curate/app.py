@@ -57,6 +57,7 @@ async def build(host: Host) -> Service:
             return await forgetting.forget(request, places=places, refuse_for=settings.refuse_for)
 
     async def erase(request: EraseRequest) -> EraseReply:
+        routines.give_up(request.user_id)
         reply = await forgetting.erase(request, places=places)
         if any(reply.receipt.removed.values()):
             routines.sweeper.note()

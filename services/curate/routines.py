@@ -68,6 +68,10 @@ class Routines:
         finally:
             self.sweeper.note()
 
+    def give_up(self, user_id: str) -> None:
+        """Nothing of this user is to be completed: all of it was erased."""
+        self._half_done = {id_: one for id_, one in self._half_done.items() if one.user_id != user_id}
+
     async def resume(self) -> None:
         """Set going again what the store shows unfinished though nothing is on the bus for its stage."""
         older_than = timedelta(0)  # at the start: whatever an earlier process or an import left unfinished
@@ -157,7 +161,7 @@ class Routines:
     async def _forget_again(self, request: ForgetRequest) -> None:
         with suppress(Rejected):  # its user was erased meanwhile
             await forgetting.forget(request, places=self._places, refuse_for=self._settings.refuse_for)
-        del self._half_done[request.id]
+        self._half_done.pop(request.id, None)
         self.sweeper.note()
 
     async def hear_refusals(self) -> None:
