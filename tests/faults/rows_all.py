@@ -10,7 +10,6 @@ ROWS = {**rows.ROWS, **rows_cluster.ROWS}
 QUICK = (
     "kill-anywhere",
     "bus-killed",
-    "bus-stopped",
     "vector-store-fails",
     "twice",
     "reordered",

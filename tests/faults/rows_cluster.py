@@ -27,7 +27,7 @@ _AWAY = 1.0
 _OFTEN = 4
 """What is passed less often in the survey only happens when two things meet."""
 
-_SOME = 8
+_SOME = 6
 _BY_CHANCE = ("background",)
 _LIGHT = ("tests.faults.launcher", "--")
 

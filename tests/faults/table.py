@@ -45,6 +45,8 @@ def _sum(outcomes: list[Outcome]) -> list[str]:
 def show(outcomes: list[Outcome], console: Console, *, title: str) -> None:
     """Print the table, and every finding in words."""
     console.print(table_of(outcomes, title=title))
+    kills = sum(one.runs for one in outcomes if "kill -9" in one.row)
+    console.print(f"{kills:,} times something was killed with SIGKILL", highlight=False)
     for one in outcomes:
         if not one.good:
             console.print(f"\n[bold red]{one.row}[/]\n{one.findings}", highlight=False)
