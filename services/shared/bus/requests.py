@@ -56,6 +56,7 @@ class Responder(Generic[Q, R]):
         self._handle = answering.handle
         self._turns = asyncio.Semaphore(answering.at_once)
         self._under_way: set[asyncio.Task[None]] = set()
+        self._late: set[asyncio.Task[None]] = set()
         self._subscription: Subscription | None = None
 
     async def start(self) -> None:
@@ -72,7 +73,7 @@ class Responder(Generic[Q, R]):
         self._subscription = None
         if self._under_way:
             await asyncio.wait(self._under_way, timeout=patience)
-        await end(list(self._under_way))
+        await end([*self._under_way, *self._late])
 
     async def _on_request(self, msg: Msg) -> None:
         if len(self._under_way) >= _MOST_WAITING:
@@ -89,14 +90,35 @@ class Responder(Generic[Q, R]):
             left = seconds_left(msg.headers)
             if left <= 0:
                 raise TimeoutError
-            async with asyncio.timeout(left), self._turns:
-                body = self._read(msg)
-                reply: BaseModel = await self._handle(body)
+            body = self._read(msg)
+            reply: BaseModel = await self._within(left, body)
         except Exception as error:
             info = error_info(error)
             outcome, reply = info.code, ErrorReply(error=info, correlation_id=getattr(body, "correlation_id", None))
         await self._send(msg, reply)
         telemetry.REQUEST_SECONDS.labels(self._answer.name, outcome).observe(time.perf_counter() - started)
+
+    async def _within(self, seconds: float, body: Q) -> R:
+        """The handler's reply in time. One whose time is over is ended, which may take a while.
+
+        Raises:
+            TimeoutError: it took longer.
+        """
+        handling = asyncio.create_task(self._in_turn(body))
+        try:
+            await asyncio.wait([handling], timeout=seconds)
+        finally:
+            if not handling.done():
+                ending = asyncio.create_task(end([handling]))
+                self._late.add(ending)
+                ending.add_done_callback(self._late.discard)
+        if not handling.done():
+            raise TimeoutError
+        return handling.result()
+
+    async def _in_turn(self, body: Q) -> R:
+        async with self._turns:
+            return await self._handle(body)
 
     def _read(self, msg: Msg) -> Q:
         body = self._answer.request.model_validate_json(msg.data or b"{}")
