@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any
 
 from nats.aio.client import Client
-from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.errors import MaxPayloadError
 from nats.js import JetStreamContext
@@ -23,6 +22,7 @@ from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared import telemetry
 from services.shared.bus.access import NOBODY, Access, servers_of, without_password
+from services.shared.bus.sturdy import EncryptedClient, NotEncrypted, SturdyClient
 
 log = logging.getLogger(__name__)
 
@@ -56,48 +56,13 @@ async def connect(url: str, *, name: str, access: Access = NOBODY, patience: flo
         Unavailable: nobody answers there within `patience` seconds, or the bus does not let us in.
     """
     servers, options = servers_of(url), access.options()
-    kind = _EncryptedClient if access.wants_tls else _SturdyClient
+    kind = EncryptedClient if access.wants_tls else SturdyClient
     try:
         async with asyncio.timeout(patience):
             await _knock(kind, servers, options)
             return await _connected(kind, servers, {**connection_options(name), **options})
     except (TimeoutError, OSError, NatsError) as error:
         raise Unavailable(_why_not(error, url, access)) from None  # the cause may carry the address with a password
-
-
-class _NotEncrypted(NatsError):
-    """The server offers no TLS."""
-
-
-class _SturdyClient(Client):
-    """Reads on whatever bytes others publish; the client itself would stop reading for good at some of them."""
-
-    async def _process_headers(self, headers: bytes) -> dict[str, str] | None:
-        try:
-            found: dict[str, str] | None = await super()._process_headers(headers)
-        except (IndexError, ValueError):
-            return None
-        return found
-
-    def _build_message(
-        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: dict[str, str] | None
-    ) -> Msg:
-        message: Msg = super()._build_message(sid, _readable(subject), _readable(reply), data, headers)
-        return message
-
-
-def _readable(name: bytes) -> bytes:
-    """The same where it is UTF-8; else its odd bytes written out."""
-    return name.decode("utf-8", "backslashreplace").encode()
-
-
-class _EncryptedClient(_SturdyClient):
-    """Says who we are only on an encrypted connection; the client itself would also tell a server that offers none."""
-
-    def _connect_command(self) -> bytes:
-        if not self._server_info.get("tls_required"):
-            raise _NotEncrypted("the server offers no TLS")
-        return super()._connect_command()
 
 
 async def _knock(kind: type[Client], servers: Sequence[str], options: dict[str, Any]) -> None:
@@ -128,7 +93,7 @@ async def _connected(kind: type[Client], servers: list[str], options: dict[str, 
 
 def _is_refusal(error: Exception) -> bool:
     """Whether somebody is there and will not let us in; anything else may be a server that starts or stops."""
-    return isinstance(error, ssl.SSLError | _NotEncrypted) or "authorization" in str(error).lower()
+    return isinstance(error, ssl.SSLError | NotEncrypted) or "authorization" in str(error).lower()
 
 
 def _why_not(error: Exception, url: str, access: Access) -> str:
