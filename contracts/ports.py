@@ -14,6 +14,7 @@ from contracts.upkeep import TextUpkeep, Transit, VectorUpkeep
 from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal, Turn
 from contracts.values import (
+    TURN,
     Accepted,
     Annotation,
     Conversation,
@@ -47,6 +48,7 @@ from contracts.values import (
 )
 
 __all__ = [
+    "TURN",
     "Accepted",
     "Annotation",
     "Annotator",

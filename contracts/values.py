@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 Vector: TypeAlias = "NDArray[np.float32]"
 """One embedding, shape (dimensions,), unit length; or several, shape (n, dimensions)."""
 
+TURN = "turn"
+"""The name of the vector of an entry's own text."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:

@@ -16,6 +16,7 @@ from contracts.ports import Decision, Key, LogRecord, Place, TextStore, VectorSt
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Proposal, entry_id
+from services.shared.core.embedding import out_of_use
 from services.shared.errors import Rejected
 
 SIDES: tuple[Side, ...] = ("log", "entries", "vectors")
@@ -87,11 +88,11 @@ async def _vectors(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
         return _reply(request, 0, [], None)
     keys = await stores.vectors.in_order(after=request.after, limit=request.limit)
     found = await stores.text.entries(keys)
-    wrong = [key for key in keys if key.id not in found or found[key.id].status != "active"]
+    gone = set(out_of_use((key.id for key in keys), found))
     if request.fix:
-        await stores.vectors.remove([key.id for key in wrong])
+        await stores.vectors.remove(list(gone))
     after = keys[-1].id if len(keys) == request.limit else None
-    return _reply(request, len(keys), _differ("without_reason", wrong), after)
+    return _reply(request, len(keys), _differ("without_reason", [key for key in keys if key.id in gone]), after)
 
 
 async def _log(request: ReconcileRequest, stores: Stores) -> ReconcileReply:

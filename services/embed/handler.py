@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from contracts.ports import Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
+from contracts.ports import TURN, Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
-
-TURN = "turn"
+from services.shared.core.embedding import made_by, out_of_use
 
 
 async def embed_entries(
@@ -26,7 +25,7 @@ async def embed_entries(
         return []
     refs = {ref.id: ref for event in events for ref in event.entries}
     found = await store.entries(list(refs.values()))
-    if gone := [id_ for id_ in refs if id_ not in found or found[id_].status != "active"]:
+    if gone := out_of_use(refs, found):
         await vectors.remove(gone)
     todo = [entry for entry in found.values() if needs_embedding(entry)]
     if todo:
@@ -67,8 +66,7 @@ async def _take_back(entries: Sequence[Entry], store: TextStore, vectors: Vector
     """Remove the vectors of entries that went out of use while they were embedded."""
     if entries:
         current = await store.entries(entries)
-        gone = [e.id for e in entries if e.id not in current or current[e.id].status != "active"]
-        await vectors.remove(gone)
+        await vectors.remove(out_of_use((entry.id for entry in entries), current))
 
 
 def needs_embedding(entry: Entry) -> bool:
@@ -77,18 +75,5 @@ def needs_embedding(entry: Entry) -> bool:
 
 
 def embedded(entry: Entry, identity: EmbeddingIdentity) -> Entry | None:
-    """The entry, marked as embedded by this model; None when it was marked, or went out of use, meanwhile.
-
-    The memory itself is not changed by it, so neither is `updated_at`.
-    """
-    if not needs_embedding(entry):
-        return None
-    return entry.model_copy(
-        update={
-            "embedding_state": "ready",
-            "embedding_provider": identity.provider,
-            "embedding_model": identity.model,
-            "embedding_dimensions": identity.dimensions,
-            "embedding_error": None,
-        }
-    )
+    """The entry, marked as embedded by this model; None when it was marked, or went out of use, meanwhile."""
+    return made_by(entry, identity) if needs_embedding(entry) else None

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -39,6 +39,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.shared.bus.access import Access
 from services.shared.bus.connection import Bus, connect
+from services.shared.bus.failures import NO_MEMORYBUS
 from services.shared.settings import Settings
 
 R = TypeVar("R", bound=Reply)
@@ -134,7 +135,7 @@ class MemoryClient:
             waiting = await self.bus.backlogs()
             dead = (await self.bus.js.stream_info(subjects.DEAD_STREAM.name)).state.messages
         except NotFoundError as error:
-            raise Unavailable("this bus has no memorybus on it: start one with `memorybus up`") from error
+            raise Unavailable(NO_MEMORYBUS) from error
         except _BROKEN as error:
             raise Unavailable(f"the bus did not answer: {error!r}") from error
         return Backlog(waiting, dead)
@@ -169,4 +170,5 @@ async def memory_client(
     try:
         yield MemoryClient(client)
     finally:
-        await client.close()
+        with suppress(ConnectionError):  # the bus may be gone
+            await client.close()

@@ -1,9 +1,11 @@
-"""Ending background tasks for certain."""
+"""Ending background tasks and child processes for certain."""
 
 from __future__ import annotations
 
 import asyncio
+from asyncio.subprocess import Process
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 _AGAIN_AFTER = 0.5
@@ -20,3 +22,13 @@ async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:
         for task in remaining:
             task.cancel()
         _, remaining = await asyncio.wait(remaining, timeout=_AGAIN_AFTER)
+
+
+async def ended(process: Process, *, within: float) -> None:
+    """Wait for a process that was told to end; one that has not after so many seconds is killed."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            await process.wait()
+    if process.returncode is None:
+        process.kill()
+        await process.wait()

@@ -11,13 +11,22 @@ from typing import Any, Literal
 
 import numpy as np
 
-from contracts.ports import Annotation, EmbeddingIdentity, Filters, Key, Ref, Scope, SemanticHit, Unavailable, Vector
+from contracts.ports import (
+    TURN,
+    Annotation,
+    EmbeddingIdentity,
+    Filters,
+    Key,
+    Ref,
+    Scope,
+    SemanticHit,
+    Unavailable,
+    Vector,
+)
 from contracts.ports import VectorPoint as Point
 from contracts.v1.entries import Entity, Entry
 from services.shared.stores import points
 from services.shared.stores.scopes import scope_key, visible_keys
-
-TURN = points.TURN
 
 
 class Crash(BaseException):

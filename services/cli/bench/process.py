@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from contracts.ports import Unavailable
+from services.shared.tasks import ended
 
 _READY_PATIENCE = 180.0
 _STOP_PATIENCE = 20.0
@@ -49,11 +50,7 @@ async def up_process(
     finally:
         if process.returncode is None:
             process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), _STOP_PATIENCE)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+            await ended(process, within=_STOP_PATIENCE)
 
 
 def _log_of(data: Path) -> Path:

@@ -16,6 +16,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from contracts.ports import (
+    TURN,
     Accepted,
     Embedder,
     Filters,
@@ -33,7 +34,6 @@ from services.cli.bench.process import up_process
 from services.cli.bench.texts import Talk
 from services.cli.common import out, run
 from services.dedupe.handler import candidate_entry
-from services.embed.handler import TURN
 from services.ingest.handler import place_in_sessions, propose
 from services.ingest.settings import IngestSettings
 from services.retrieve.settings import RetrieveSettings

@@ -14,6 +14,7 @@ import services
 from contracts.ports import Annotation, Unavailable
 from contracts.v1.entries import Entity
 from services.shared.annotators import frames
+from services.shared.tasks import ended
 
 COMMAND = (sys.executable, "-m", "services.shared.annotators.worker")
 START_WITHIN = 60.0  # seconds; spaCy imports slowly from a cold disk
@@ -82,11 +83,7 @@ class Child:
         process.stdin.close()
         if not self._ready and process.returncode is None:
             process.kill()
-        try:
-            await asyncio.wait_for(process.wait(), END_WITHIN)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        await ended(process, within=END_WITHIN)
         return f"exit code {process.returncode}"
 
     async def _receive(self, within: float) -> Any:

@@ -26,6 +26,7 @@ from services.shared.errors import Poison, in_words
 M = TypeVar("M", bound=BaseModel)
 
 MAX_ATTEMPTS = 5
+NO_MEMORYBUS = "this bus has no memorybus on it: start one with `memorybus up`"
 _LONGEST_REASON = 2000
 _ENVELOPE = 1024  # bytes around a letter: its message id, and the words of the protocol
 

@@ -24,6 +24,7 @@ from pydantic_core import from_json
 from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.dead import DeadLetter
+from services.shared.bus.failures import NO_MEMORYBUS
 from services.shared.errors import in_words
 
 _STREAM = subjects.DEAD_STREAM.name
@@ -257,7 +258,7 @@ def _asking() -> Iterator[None]:
     try:
         yield
     except NotFoundError as error:
-        raise Unavailable("this bus has no memorybus on it: start one with `memorybus up`") from error
+        raise Unavailable(NO_MEMORYBUS) from error
     except (ServiceUnavailableError, NoStreamResponseError) as error:
         raise Unavailable("the bus keeps no streams now: is JetStream on, and do enough of its servers run?") from error
     except APIError as error:

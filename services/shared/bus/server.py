@@ -20,7 +20,7 @@ import httpx
 
 from services.shared.bus.failures import backoff
 from services.shared.settings import SyncMode
-from services.shared.tasks import end
+from services.shared.tasks import end, ended
 
 log = logging.getLogger(__name__)
 
@@ -232,11 +232,7 @@ class NatsServer:
 async def _end_process(process: asyncio.subprocess.Process) -> None:
     """Ask it to end, and make it when it does not."""
     process.terminate()
-    try:
-        await asyncio.wait_for(process.wait(), _STOP_PATIENCE)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
+    await ended(process, within=_STOP_PATIENCE)
 
 
 def _read_pid(path: Path) -> int | None:

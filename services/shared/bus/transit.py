@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from contracts import subjects
 from contracts.ports import InTransit, TurnKey, Unavailable
 from contracts.v1.turns import Turn, derived_turn_id
+from services.shared.bus.failures import NO_MEMORYBUS
 from services.shared.bus.letters import Letters, NoSuchLetter, Wanted
 
 _STREAM = subjects.TURNS_STREAM.name
@@ -145,7 +146,7 @@ def _asking() -> Iterator[None]:
     try:
         yield
     except NotFoundError as error:
-        raise Unavailable("this bus has no memorybus on it: start one with `memorybus up`") from error
+        raise Unavailable(NO_MEMORYBUS) from error
     except (NatsError, TimeoutError, OSError) as error:
         raise Unavailable(
             f"the bus did not answer for the turns it holds ({error!r}): try again, what is removed is gone; a bus "

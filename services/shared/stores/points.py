@@ -13,9 +13,6 @@ from contracts.ports import Scope, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.scopes import hashed, scope_key, visible_keys
 
-TURN = "turn"
-"""The vector of an entry's own text."""
-
 COPY = "copy"
 """The field of a payload that holds the entry itself."""
 

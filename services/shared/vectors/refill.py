@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contracts.ports import Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
+from contracts.ports import TURN, Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry
+from services.shared.core.embedding import is_made_by, made_by, out_of_use
 
 _PAGE = 256
-_TURN = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,15 @@ class Refill:
             middle = len(entries) // 2
             return await self._embed(entries[:middle]) + await self._embed(entries[middle:]) if middle else 0
         rows = np.asarray(matrix)
-        await self.vectors.upsert([VectorPoint(e, {_TURN: row}) for e, row in zip(entries, rows, strict=True)])
+        await self.vectors.upsert([VectorPoint(e, {TURN: row}) for e, row in zip(entries, rows, strict=True)])
         current = await self.text.entries(entries)
-        gone = [e.id for e in entries if e.id not in current or current[e.id].status != "active"]
-        if gone:
+        if gone := out_of_use((entry.id for entry in entries), current):
             await self.vectors.remove(gone)
         return len(entries) - len(gone)
 
     async def _mark(self, entries: Sequence[Entry], lacking: set[str]) -> None:
         identity = self.embedder.identity
-        ready = [e for e in entries if e.id not in lacking and not _is_marked(e, identity)]
+        ready = [e for e in entries if e.id not in lacking and not is_made_by(e, identity)]
         refused = [e for e in entries if e.id in lacking and e.embedding_state == "ready"]
         if ready:
             await self.text.modify(ready, lambda entry: _made_by(entry, identity))
@@ -82,29 +81,16 @@ class Refill:
         while keys := await self.vectors.in_order(after=after, limit=_PAGE):
             after = keys[-1].id
             found = await self.text.entries(keys)
-            needless = [key.id for key in keys if key.id not in found or found[key.id].status != "active"]
-            if needless:
+            if needless := out_of_use((key.id for key in keys), found):
                 await self.vectors.remove(needless)
             removed += len(needless)
         return removed
 
 
-def _is_marked(entry: Entry, identity: EmbeddingIdentity) -> bool:
-    labels = (entry.embedding_provider, entry.embedding_model, entry.embedding_dimensions)
-    return entry.embedding_state == "ready" and labels == (identity.provider, identity.model, identity.dimensions)
-
-
 def _made_by(entry: Entry, identity: EmbeddingIdentity) -> Entry | None:
-    if entry.status != "active" or _is_marked(entry, identity):
+    if entry.status != "active" or is_made_by(entry, identity):
         return None
-    labels = {
-        "embedding_state": "ready",
-        "embedding_provider": identity.provider,
-        "embedding_model": identity.model,
-        "embedding_dimensions": identity.dimensions,
-        "embedding_error": None,
-    }
-    return entry.model_copy(update=labels)
+    return made_by(entry, identity)
 
 
 def _refused(entry: Entry) -> Entry | None:

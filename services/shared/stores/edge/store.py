@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import qdrant_edge as qdrant
 
-from contracts.ports import Filters, Key, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.ports import TURN, Filters, Key, Scope, SemanticHit, Unavailable, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.edge.folder import engine_errors, open_current, open_shard
 from services.shared.stores.edge.generations import Generations
@@ -24,7 +24,7 @@ from services.shared.stores.edge.points import (
     user_filter,
     visible_vectors,
 )
-from services.shared.stores.points import COPY, FILTERED, TURN, copied_entry, lacking, place_in_order
+from services.shared.stores.points import COPY, FILTERED, copied_entry, lacking, place_in_order
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch.client import Client, Document, Version, Write
 from services.shared.stores.opensearch.documents import USER, claim_ids, now
-from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.writing import Writer
 
 MOST_LISTED = 64
@@ -25,8 +25,6 @@ ABANDONED = 30_000_000
 
 _RENEWED = ABANDONED // 2
 _ENTRIES, _AT = "entries", "at"
-_ATTEMPTS = 50
-_PAUSE = 0.02  # seconds
 _CROWDED = "other processes keep storing the same statements: try again"
 
 
@@ -93,12 +91,12 @@ async def stake(writer: Writer, entries: Sequence[Entry]) -> dict[str, Claim]:
     staked: dict[str, Claim] = {}
     left = {id_: its[0].user_id for id_, its in claimants.items()}
     async with writer.locks.hold(left):
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             staked |= await read(writer.client, left)
             left = await _write(writer.client, [staked[id_] for id_ in left], claimants)
             if not left:
                 return staked
-            await wait(_PAUSE)
+            await step_aside()
     raise Unavailable(_CROWDED)
 
 
@@ -119,12 +117,12 @@ async def release(writer: Writer, entries: Sequence[Entry]) -> None:
     released = {entry.id for entry in entries}
     left = {id_: entry.user_id for entry in entries for id_ in claim_ids(entry)}
     async with writer.locks.hold(left):
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             found = await read(writer.client, left)
             left = await _take_off(writer.client, found.values(), released)
             if not left:
                 return
-            await wait(_PAUSE)
+            await step_aside()
     raise Unavailable(_CROWDED)
 
 

@@ -14,10 +14,7 @@ from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import removal
 from services.shared.stores.opensearch.client import Client, Document, Write
 from services.shared.stores.opensearch.documents import UNTIL, USER, embargo_ids, now
-from services.shared.stores.opensearch.pauses import wait
-
-_ATTEMPTS = 50
-_PAUSE = 0.02  # seconds
+from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 
 
 async def lay(client: Client, entries: Sequence[Entry], until: datetime) -> None:
@@ -27,7 +24,7 @@ async def lay(client: Client, entries: Sequence[Entry], until: datetime) -> None
         Unavailable: others keep changing the same embargoes, or they cannot be written now.
     """
     left = {id_: entry.user_id for entry in entries for id_ in embargo_ids(entry)}
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         held = await client.mget("claims", left.items())
         writes = [
             _write(id_, user_id, microseconds(until), document)
@@ -38,7 +35,7 @@ async def lay(client: Client, entries: Sequence[Entry], until: datetime) -> None
         left = {write.id: write.routing for write, version in zip(writes, made, strict=True) if version is None}
         if not left:
             return
-        await wait(_PAUSE)
+        await step_aside()
     raise Unavailable("other processes keep forgetting the same statements: try again")
 
 

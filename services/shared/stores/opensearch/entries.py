@@ -11,15 +11,13 @@ from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import claims
 from services.shared.stores.opensearch.client import Client, Document, Version, Write
 from services.shared.stores.opensearch.documents import BODY, MERGED, OWNER, SEQ, STAMP, USER, entry_document
-from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.writing import Writer
 from services.shared.stores.versions import successor
 
 STORED = (USER, OWNER, BODY, SEQ, MERGED, STAMP)
 """The fields of a document that make a `Stored`."""
 
-_ATTEMPTS = 50
-_PAUSE = 0.02  # seconds
 CROWDED = "other processes keep changing the same entries: try again"
 
 
@@ -79,7 +77,7 @@ async def _modify(
     replaced: dict[str, Entry] = {}
     tried: dict[str, Replacement] = {}
     left = dict(users)
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         found = await read(writer.client, left)
         # What is there may be our own write after all: its answer was lost, and the second attempt was refused.
         replaced |= {id_: tried[id_].new for id_ in found if id_ in tried and tried[id_].stamp == found[id_].stamp}
@@ -94,7 +92,7 @@ async def _modify(
         if not refused:
             return replaced
         left = {id_: users[id_] for id_ in refused}
-        await wait(_PAUSE)
+        await step_aside()
     raise Unavailable(CROWDED)
 
 

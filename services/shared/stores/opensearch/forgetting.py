@@ -19,14 +19,12 @@ from services.shared.stores.opensearch import claims, embargo, queries, silence
 from services.shared.stores.opensearch.client import Client, Json
 from services.shared.stores.opensearch.documents import ENTRY, OWNER, STATUS
 from services.shared.stores.opensearch.entries import CROWDED, Replacement, Stored, read, replace
-from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.writing import Writer
 from services.shared.stores.tombstones import tombstone
 from services.shared.stores.verdicts import owners
 
-_ATTEMPTS = 50
-_PAUSE = 0.02  # seconds
 _PAGE = 1000
 
 
@@ -44,7 +42,7 @@ async def _bury(writer: Writer, users: Mapping[str, str], until: datetime | None
     """Put tombstones in the place of entries; those that there are now, by id."""
     buried: dict[str, Entry] = {}
     left = dict(users)
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         found = await read(writer.client, left)
         buried |= {id_: its.entry for id_, its in found.items() if its.entry.status == "forgotten"}
         replacements = await _prepare(writer, [its for id_, its in found.items() if id_ not in buried], until)
@@ -53,7 +51,7 @@ async def _bury(writer: Writer, users: Mapping[str, str], until: datetime | None
         if not refused:
             return buried
         left = {id_: users[id_] for id_ in refused}
-        await wait(_PAUSE)
+        await step_aside()
     raise Unavailable(CROWDED)
 
 

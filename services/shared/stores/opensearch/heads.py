@@ -19,11 +19,9 @@ from services.shared.stores.opensearch.documents import (
     conversation_key,
     head_id,
 )
-from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 
 _SESSION = "session_id"
-_ATTEMPTS = 50
-_PAUSE = 0.02  # seconds
 
 
 Placed = tuple[LoggedTurn, int]
@@ -67,7 +65,7 @@ async def move(client: Client, latest: Mapping[str, Head], turns: Sequence[Place
         Unavailable: others keep moving them, or they cannot be written now.
     """
     said = _latest(turns)
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         writes = [
             _write(id_, head, latest.get(id_))
             for id_, head in said.items()
@@ -77,7 +75,7 @@ async def move(client: Client, latest: Mapping[str, Head], turns: Sequence[Place
         refused = {write.id: write.routing for write, version in zip(writes, made, strict=True) if version is None}
         if not refused:
             return
-        await wait(_PAUSE)
+        await step_aside()
         said = {id_: said[id_] for id_ in refused}
         latest = await _read(client, refused)
     raise Unavailable("other processes keep logging turns of the same conversations: try again")

@@ -8,11 +8,9 @@ from contracts.ports import Unavailable
 from services.shared.stores.opensearch.client import Client, Document, Kind, Write
 from services.shared.stores.opensearch.documents import DECIDED_AT, ENTRY, OUTCOME, OWNER, REASON, USER
 from services.shared.stores.opensearch.entries import is_entry
-from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 
 _NOTED = (OUTCOME, ENTRY, REASON, DECIDED_AT)
-_ATTEMPTS = 50
-_PAUSE = 0.02  # seconds
 
 
 async def reopen(client: Client, users: Mapping[str, str]) -> None:
@@ -24,7 +22,7 @@ async def reopen(client: Client, users: Mapping[str, str]) -> None:
         Unavailable: others keep deciding the same proposals.
     """
     left = dict(users)
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         standing = await _read(client, "entries", left)
         lost = {id_: user_id for id_, user_id in left.items() if not is_entry(standing.get(id_), user_id)}
         decisions = [doc for id_, doc in standing.items() if id_ in lost and doc.source.get(OWNER) == users[id_]]
@@ -34,7 +32,7 @@ async def reopen(client: Client, users: Mapping[str, str]) -> None:
         left = overtaken | await _write(client, users, [_without_outcome(document) for document in outcomes])
         if not left:
             return
-        await wait(_PAUSE)
+        await step_aside()
     raise Unavailable("other processes keep deciding the same proposals: try again")
 
 

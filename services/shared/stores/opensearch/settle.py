@@ -42,13 +42,10 @@ from services.shared.stores.opensearch.entries import (
     stored,
 )
 from services.shared.stores.opensearch.log import DECISION, STANDING, is_open, recorded
-from services.shared.stores.opensearch.pauses import wait
+from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.plan import Known, Plan, plan
 from services.shared.stores.opensearch.writing import Writer
 from services.shared.stores.verdicts import canonical_entries, owners, proposal_of
-
-_ATTEMPTS = 50
-_PAUSE = 0.02  # seconds
 
 
 async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
@@ -63,11 +60,11 @@ async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
     """
     made: dict[str, str] = {}
     async with writer.locks.hold(canonical_entries(verdicts)):
-        for _ in range(_ATTEMPTS):
+        for _ in range(ATTEMPTS):
             settled = await _settle(writer, verdicts, made)
             if settled is not None:
                 return [settled[id_] for id_ in (proposal_of(verdict).id for verdict in verdicts) if id_ in settled]
-            await wait(_PAUSE)
+            await step_aside()
     raise Unavailable(CROWDED)
 
 

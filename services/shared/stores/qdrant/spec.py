@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from qdrant_client import models
 
-from contracts.ports import EmbeddingIdentity
-from services.shared.stores.points import TAGS, THEMES, TURN
+from contracts.ports import TURN, EmbeddingIdentity
+from services.shared.stores.points import TAGS, THEMES
 
 Quantization = Literal["none", "scalar"]
 

@@ -11,12 +11,11 @@ from typing import TypeVar
 import numpy as np
 from qdrant_client import AsyncQdrantClient, models
 
-from contracts.ports import EmbeddingIdentity, Filters, Key, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.ports import TURN, EmbeddingIdentity, Filters, Key, Scope, SemanticHit, Unavailable, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.points import (
     COPY,
     FILTERED,
-    TURN,
     checked_vector,
     copied_entry,
     lacking,

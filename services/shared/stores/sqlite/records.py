@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import astuple, dataclass
 
 from contracts.v1.entries import EmbeddingState, Entry
+from services.shared.core.capacity import is_protected
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import fingerprints, postings, sweeping, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks
@@ -229,7 +230,7 @@ def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:
         entry.enriched,
         entry.embedding_state,
         entry.version,
-        entry.pinned or entry.manually_saved,
+        is_protected(entry),
         " ".join(words),
         _body(entry),
     )

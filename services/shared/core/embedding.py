@@ -1,0 +1,31 @@
+"""What an entry says about its vector, and which vectors there is no reason for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from contracts.ports import EmbeddingIdentity
+from contracts.v1.entries import Entry
+
+
+def out_of_use(ids: Iterable[str], found: Mapping[str, Entry]) -> list[str]:
+    """Those of the ids that stand for no active entry among those found: no vector of theirs may be left."""
+    return [id_ for id_ in ids if id_ not in found or found[id_].status != "active"]
+
+
+def is_made_by(entry: Entry, identity: EmbeddingIdentity) -> bool:
+    """Whether the entry says that this model made its vector."""
+    labels = (entry.embedding_provider, entry.embedding_model, entry.embedding_dimensions)
+    return entry.embedding_state == "ready" and labels == (identity.provider, identity.model, identity.dimensions)
+
+
+def made_by(entry: Entry, identity: EmbeddingIdentity) -> Entry:
+    """The entry, saying that this model made its vector. It is no change of the memory: `updated_at` stays."""
+    labels = {
+        "embedding_state": "ready",
+        "embedding_provider": identity.provider,
+        "embedding_model": identity.model,
+        "embedding_dimensions": identity.dimensions,
+        "embedding_error": None,
+    }
+    return entry.model_copy(update=labels)
