@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from services.cli.runtime import Running, running
-from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 
 
@@ -25,9 +24,3 @@ async def instance(tmp_path: Path) -> AsyncIterator[Running]:
     )
     async with running(settings) as up:
         yield up
-
-
-@pytest.fixture
-async def client(instance: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(instance.nats) as connected:
-        yield connected

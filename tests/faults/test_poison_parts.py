@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -15,28 +14,16 @@ from nats.aio.msg import Msg
 from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryRef
-from services.shared.bus.connection import Bus, connect
+from services.shared.bus.connection import Bus
 from services.shared.bus.failures import MAX_ATTEMPTS, halves_of
 from services.shared.bus.letters import Kept, Letters, Wanted
-from services.shared.bus.provisioning import provision
 from services.shared.bus.worker import Stage, Worker, read_json
 from services.shared.errors import Poison
-from services.shared.settings import Settings
 from tests.polling import eventually
-from tests.servers.nats_cluster import nats_server
 
 TRACE = {"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
 REFS = tuple(EntryRef(user_id="ann", id=str(uuid4())) for _ in range(128))
 Answer = Callable[[EntryRef], Exception | None]
-
-
-@pytest.fixture
-async def bus(tmp_path: Path) -> AsyncIterator[Bus]:
-    async with nats_server(tmp_path / "bus") as server:
-        client = await connect(server.url, name="test")
-        await provision(client.jetstream(), Settings())
-        yield Bus(client)
-        await client.close()
 
 
 class Enricher:

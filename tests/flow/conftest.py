@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from services.cli.runtime import Running, running
-from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix
@@ -48,9 +47,3 @@ def settings(tmp_path: Path, model_cache: Path, engine: dict[str, str], monkeypa
 async def instance(settings: Settings) -> AsyncIterator[Running]:
     async with running(settings) as up:
         yield up
-
-
-@pytest.fixture
-async def client(instance: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(instance.nats) as connected:
-        yield connected

@@ -28,7 +28,7 @@ def embeddings() -> Iterator[EmbeddingServer]:
 
 
 @pytest.fixture
-async def up(tmp_path: Path, embeddings: EmbeddingServer) -> AsyncIterator[Running]:
+async def instance(tmp_path: Path, embeddings: EmbeddingServer) -> AsyncIterator[Running]:
     settings = Settings(
         data=tmp_path / "data",
         nats_port=0,
@@ -39,14 +39,8 @@ async def up(tmp_path: Path, embeddings: EmbeddingServer) -> AsyncIterator[Runni
         embedder_url=embeddings.url,
         embedder_model="small",
     )
-    async with running(settings) as instance:
-        yield instance
-
-
-@pytest.fixture
-async def client(up: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(up.nats) as connected:
-        yield connected
+    async with running(settings) as started:
+        yield started
 
 
 def a_turn(number: int) -> Turn:
@@ -71,7 +65,7 @@ async def test_a_slow_embedder_delays_only_vectors(client: MemoryClient, embeddi
 
 
 async def test_a_stage_that_waits_is_named_and_goes_on_by_itself(
-    client: MemoryClient, embeddings: EmbeddingServer, up: Running
+    client: MemoryClient, embeddings: EmbeddingServer, instance: Running
 ) -> None:
     await client.publish(a_turn(0))
     await eventually(client.status, lambda status: status.vectors == 1)
@@ -79,7 +73,7 @@ async def test_a_stage_that_waits_is_named_and_goes_on_by_itself(
 
     async def problems() -> list[str]:
         async with httpx.AsyncClient() as http:
-            named: list[str] = (await http.get(f"{up.http}/readyz")).json()["problems"]
+            named: list[str] = (await http.get(f"{instance.http}/readyz")).json()["problems"]
             return named
 
     await client.publish(a_turn(1))

@@ -19,9 +19,8 @@ from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Turn
 from services.cli.runtime import running
-from services.shared.bus.connection import Bus, connect
+from services.shared.bus.connection import Bus
 from services.shared.bus.letters import Kept, Letters, NoSuchLetter, NotRetryable, Wanted
-from services.shared.bus.provisioning import provision
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.letters import a_letter
@@ -30,16 +29,6 @@ from tests.servers.nats_cluster import nats_server
 
 LONG = "I keep the spare key under the third flower pot on the left. " * 4
 DEAD, TURNS, EVENTS = (one.name for one in (subjects.DEAD_STREAM, subjects.TURNS_STREAM, subjects.EVENTS_STREAM))
-
-
-@pytest.fixture
-async def bus(tmp_path: Path) -> AsyncIterator[Bus]:
-    """A provisioned bus that nobody reads."""
-    async with nats_server(tmp_path / "bus") as server:
-        client = await connect(server.url, name="test")
-        await provision(client.jetstream(), Settings())
-        yield Bus(client)
-        await client.close()
 
 
 @pytest.fixture

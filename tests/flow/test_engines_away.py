@@ -15,7 +15,7 @@ import pytest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.runtime import Running, running
-from services.shared.client import MemoryClient, memory_client
+from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from tests.flow.checker import check
 from tests.polling import digested, eventually
@@ -43,7 +43,7 @@ def qdrant(tmp_path: Path) -> Iterator[StandIn]:
 
 
 @pytest.fixture
-async def memory(
+async def instance(
     node: OpenSearchNode, qdrant: StandIn, model_cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Running]:
     monkeypatch.setenv("MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS", "0.5")
@@ -64,12 +64,6 @@ async def memory(
         yield up
 
 
-@pytest.fixture
-async def client(memory: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(memory.nats) as connected:
-        yield connected
-
-
 def turns(count: int, start: int = 0) -> list[Turn]:
     return [
         Turn(user_id="ann", role="user", text=f"Number {n} is what I keep in the cellar.", turn_id=f"t{n}")
@@ -83,23 +77,23 @@ async def ask(client: MemoryClient) -> RetrieveReply:
     )
 
 
-async def problems(memory: Running) -> list[str]:
+async def problems(instance: Running) -> list[str]:
     async with httpx.AsyncClient() as http:
-        answer = (await http.get(f"{memory.http}/readyz")).json()
+        answer = (await http.get(f"{instance.http}/readyz")).json()
     return list(answer["problems"])
 
 
-async def all_is_well_again(client: MemoryClient, memory: Running, said: list[Turn]) -> None:
+async def all_is_well_again(client: MemoryClient, instance: Running, said: list[Turn]) -> None:
     await digested(client, turns=len(said), within=90)
     verdict = await check(client, said)
     assert (verdict.lost, verdict.duplicated, verdict.without_vector) == (0, 0, 0)
     assert (await eventually(lambda: ask(client), lambda reply: reply.degraded == (), within=30)).items
-    assert await eventually(lambda: problems(memory), lambda found: not found, within=30) == []
+    assert await eventually(lambda: problems(instance), lambda found: not found, within=30) == []
 
 
 @pytest.mark.parametrize("way", ["killed", "hanging"])
 async def test_while_opensearch_is_away_turns_wait_and_meaning_answers(
-    client: MemoryClient, memory: Running, node: OpenSearchNode, way: str
+    client: MemoryClient, instance: Running, node: OpenSearchNode, way: str
 ) -> None:
     before, meanwhile = turns(20), turns(40, start=20)
     await client.publish_all(before)
@@ -110,16 +104,16 @@ async def test_while_opensearch_is_away_turns_wait_and_meaning_answers(
         reply = await ask(client)
         assert reply.degraded == ("lexical",)
         assert "cellar" in reply.context
-        stuck = await eventually(lambda: problems(memory), bool, within=40)
+        stuck = await eventually(lambda: problems(instance), bool, within=40)
         assert any("ingest" in problem for problem in stuck)
         await asyncio.sleep(AWAY)
     finally:
         await asyncio.to_thread(node.start if way == "killed" else node.resume)
-    await all_is_well_again(client, memory, before + meanwhile)
+    await all_is_well_again(client, instance, before + meanwhile)
 
 
 async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
-    client: MemoryClient, memory: Running, node: OpenSearchNode
+    client: MemoryClient, instance: Running, node: OpenSearchNode
 ) -> None:
     before, meanwhile = turns(20), turns(20, start=20)
     await client.publish_all(before)
@@ -128,16 +122,16 @@ async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
     try:
         await client.publish_all(meanwhile)
         assert (await ask(client)).degraded == ()
-        stuck = await eventually(lambda: problems(memory), bool, within=40)
+        stuck = await eventually(lambda: problems(instance), bool, within=40)
         assert any("ingest" in problem for problem in stuck)
     finally:
         block(node, read_only=None)
-    await all_is_well_again(client, memory, before + meanwhile)
+    await all_is_well_again(client, instance, before + meanwhile)
 
 
 @pytest.mark.parametrize("way", ["killed", "hanging"])
 async def test_while_qdrant_is_away_only_vectors_wait_and_words_answer(
-    client: MemoryClient, memory: Running, qdrant: StandIn, way: str
+    client: MemoryClient, instance: Running, qdrant: StandIn, way: str
 ) -> None:
     before, meanwhile = turns(20), turns(20, start=20)
     await client.publish_all(before)
@@ -148,13 +142,13 @@ async def test_while_qdrant_is_away_only_vectors_wait_and_words_answer(
         await eventually(client.status, lambda status: status.entries == 40, within=40)
         reply = await eventually(lambda: ask(client), lambda found: found.total_count >= 40, within=20)
         assert reply.degraded == ("semantic",)
-        stuck = await eventually(lambda: problems(memory), bool, within=60)
+        stuck = await eventually(lambda: problems(instance), bool, within=60)
         assert all("embed" in problem for problem in stuck)
         status = await client.status()
         assert (status.turns, status.entries, status.degraded) == (40, 40, ("semantic",))
     finally:
         await asyncio.to_thread(qdrant.start) if way == "killed" else qdrant.resume()
-    await all_is_well_again(client, memory, before + meanwhile)
+    await all_is_well_again(client, instance, before + meanwhile)
 
 
 def block(node: OpenSearchNode, *, read_only: bool | None) -> None:

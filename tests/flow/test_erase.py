@@ -17,7 +17,7 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.erase import erase
 from services.cli.runtime import Running, running
-from services.shared.client import MemoryClient, memory_client
+from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
@@ -26,26 +26,20 @@ LONGEST = 2000
 
 
 @pytest.fixture
-async def up(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
+async def instance(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Running]:
     settings = Settings(
         data=tmp_path / "data", cache=Settings().cache, nats_port=0, http_port=0, ner="none", log_level="error",
         max_text_bytes=LONGEST, turns_partitions=getattr(request, "param", 1),
     )  # fmt: skip
-    async with running(settings) as instance:
-        yield instance
+    async with running(settings) as started:
+        yield started
 
 
-@pytest.fixture
-async def client(up: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(up.nats) as connected:
-        yield connected
-
-
-async def typed(up: Running, user: str) -> dict[str, Any]:
+async def typed(instance: Running, user: str) -> dict[str, Any]:
     """Erase a user as it is typed; the receipt."""
     app = typer.Typer()
     app.command()(erase)
-    arguments = ["--user", user, "--nats", up.nats, "--yes", "--json"]
+    arguments = ["--user", user, "--nats", instance.nats, "--yes", "--json"]
     result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
     assert result.exit_code == 0, result.output
     receipt: dict[str, Any] = json.loads(result.stdout)
@@ -64,8 +58,10 @@ def said_by(user: str, word: str) -> list[Turn]:
     ]
 
 
-@pytest.mark.parametrize("up", [1, 3], indirect=True, ids=["whole", "split"])
-async def test_of_an_erased_user_no_byte_is_left_in_any_file(up: Running, client: MemoryClient, tmp_path: Path) -> None:
+@pytest.mark.parametrize("instance", [1, 3], indirect=True, ids=["whole", "split"])
+async def test_of_an_erased_user_no_byte_is_left_in_any_file(
+    instance: Running, client: MemoryClient, tmp_path: Path
+) -> None:
     user, word = a_marker(), a_marker()
     await client.publish_all(said_by("bob", "walnut"))
     await digested(client, turns=3)
@@ -76,21 +72,21 @@ async def test_of_an_erased_user_no_byte_is_left_in_any_file(up: Running, client
     before = await _holding(tmp_path, user, word)
     for place in ("memory.sqlite3", "MEMORY_DEAD", "vectors"):
         assert any(place in name for name in before), f"{place} is not among {sorted(before)}"
-    receipt = await typed(up, user)
+    receipt = await typed(instance, user)
     await eventually(lambda: _holding(tmp_path, user, word), lambda found: not found, within=10)
     assert (receipt["complete"], receipt["drained"], receipt["swept"]) == (True, True, True)
     assert (receipt["removed"]["dead letters"], receipt["removed"]["vectors"]) == (1, 2)
     assert not any(receipt["left"].values())
 
 
-async def test_an_erased_user_is_unknown_and_everybody_else_is_not(up: Running, client: MemoryClient) -> None:
+async def test_an_erased_user_is_unknown_and_everybody_else_is_not(instance: Running, client: MemoryClient) -> None:
     ann, bob = a_marker(), a_marker()
     for user in (ann, bob):
         await client.publish_all(said_by(user, "walnut"))
     await digested(client, turns=6)
     await eventually(client.backlog, lambda b: b.dead_letters == 2)
     kept = await client.list(ListRequest(user_id=bob))
-    await typed(up, ann)
+    await typed(instance, ann)
 
     status = await client.status(ann)
     assert (status.turns, status.entries, status.inactive, status.vectors, status.merged) == (0, 0, 0, 0, 0)
@@ -101,18 +97,18 @@ async def test_an_erased_user_is_unknown_and_everybody_else_is_not(up: Running, 
     assert found.items[0].signals.semantic
 
 
-async def test_an_erased_user_may_come_back_with_the_same_words(up: Running, client: MemoryClient) -> None:
+async def test_an_erased_user_may_come_back_with_the_same_words(instance: Running, client: MemoryClient) -> None:
     user, text = a_marker(), "I live in Porto."
     await client.publish(Turn(user_id=user, role="user", text=text, turn_id="before"))
     await digested(client, turns=1)
-    await typed(up, user)
+    await typed(instance, user)
     await client.publish(Turn(user_id=user, role="user", text=text, turn_id="after"))
     await digested(client, turns=1)
     assert [entry.text for entry in (await client.list(ListRequest(user_id=user))).items] == [text]
 
 
-async def test_erasing_nobody_is_done_at_once(up: Running) -> None:
-    receipt = await typed(up, "nobody")
+async def test_erasing_nobody_is_done_at_once(instance: Running) -> None:
+    receipt = await typed(instance, "nobody")
     assert not any(receipt["removed"].values())
     assert receipt["complete"]
 

@@ -20,33 +20,22 @@ from contracts.v1.entries import EntryRefused
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.forget import forget
-from services.cli.runtime import Running, running
-from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
+from services.cli.runtime import Running
+from services.shared.client import MemoryClient
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
 
 
 @pytest.fixture
-async def up(tmp_path: Path) -> AsyncIterator[Running]:
-    data, cache = tmp_path / "data", Settings().cache
-    async with running(
-        Settings(data=data, cache=cache, nats_port=0, http_port=0, ner="none", log_level="error")
-    ) as instance:
-        yield instance
+def engine() -> dict[str, str]:
+    return {}
 
 
-@pytest.fixture
-async def client(up: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(up.nats) as connected:
-        yield connected
-
-
-async def typed(up: Running, id_: str, user: str) -> dict[str, Any]:
+async def typed(instance: Running, id_: str, user: str) -> dict[str, Any]:
     """Forget an entry as it is typed; the receipt."""
     app = typer.Typer()
     app.command()(forget)
-    arguments = [id_, "--user", user, "--nats", up.nats, "--json"]
+    arguments = [id_, "--user", user, "--nats", instance.nats, "--json"]
     result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
     assert result.exit_code == 0, result.output
     receipt: dict[str, Any] = json.loads(result.stdout)
@@ -63,7 +52,9 @@ async def publish_as_new(client: MemoryClient, turn: Turn) -> None:
     await client.bus.publish(subjects.turns("ann"), body, message_id=a_marker(), stream=subjects.TURNS_STREAM.name)
 
 
-async def with_a_forgotten_statement(up: Running, client: MemoryClient, folder: Path, word: str) -> dict[str, Any]:
+async def with_a_forgotten_statement(
+    instance: Running, client: MemoryClient, folder: Path, word: str
+) -> dict[str, Any]:
     """Ann says it, repeats it with a tag, says something else about the locker, and has the first forgotten."""
     await client.publish(the_statement(word, "t1", source_ids=(word,), tags=("plain",)))
     await digested(client, turns=1)
@@ -73,14 +64,14 @@ async def with_a_forgotten_statement(up: Running, client: MemoryClient, folder: 
     entry = next(one for one in (await client.list(ListRequest(user_id="ann"))).items if word in one.text)
     assert entry.repeat_count == 1
     assert any("memory.sqlite3" in name for name in holding(folder, word)), "the search must be able to find"
-    return await typed(up, entry.id, "ann")
+    return await typed(instance, entry.id, "ann")
 
 
 async def test_a_forgotten_entry_leaves_no_byte_of_its_words_and_the_others_stay(
-    up: Running, client: MemoryClient, tmp_path: Path
+    instance: Running, client: MemoryClient, tmp_path: Path
 ) -> None:
     word = a_marker()
-    receipt = await with_a_forgotten_statement(up, client, tmp_path, word)
+    receipt = await with_a_forgotten_statement(instance, client, tmp_path, word)
     assert (receipt["turns"], receipt["vectors"], set(receipt["left"].values())) == (2, 1, {0})
     await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
 
@@ -92,10 +83,10 @@ async def test_a_forgotten_entry_leaves_no_byte_of_its_words_and_the_others_stay
 
 
 async def test_the_same_statement_is_refused_with_the_reason_and_leaves_no_word(
-    up: Running, client: MemoryClient, tmp_path: Path
+    instance: Running, client: MemoryClient, tmp_path: Path
 ) -> None:
     word = a_marker()
-    await with_a_forgotten_statement(up, client, tmp_path, word)
+    await with_a_forgotten_statement(instance, client, tmp_path, word)
     async with refusals(client) as refused:
         await client.publish(the_statement(word.upper(), "t4", conversation_id="another"))
         await digested(client, turns=4)
@@ -108,10 +99,10 @@ async def test_the_same_statement_is_refused_with_the_reason_and_leaves_no_word(
 
 @pytest.mark.parametrize("turn_id", ["t1", "t2"])
 async def test_a_late_redelivery_changes_nothing_and_leaves_no_word(
-    up: Running, client: MemoryClient, tmp_path: Path, turn_id: str
+    instance: Running, client: MemoryClient, tmp_path: Path, turn_id: str
 ) -> None:
     word = a_marker()
-    await with_a_forgotten_statement(up, client, tmp_path, word)
+    await with_a_forgotten_statement(instance, client, tmp_path, word)
     before = await client.status("ann")
     await publish_as_new(client, the_statement(word, turn_id))
     await publish_as_new(client, Turn(user_id="ann", role="user", text="I live in Porto.", turn_id="last"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -20,37 +19,32 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.reconcile import reconcile
-from services.cli.runtime import Running, running
+from services.cli.runtime import Running
 from services.shared.client import MemoryClient, memory_client
-from services.shared.settings import Settings
 from tests.polling import digested
 
 SAID = ["I ordered the blue Spanish tiles.", "The train to Ghent leaves at nine.", "I live in Porto."]
 
 
 @pytest.fixture
-async def up(tmp_path: Path) -> AsyncIterator[Running]:
-    data, cache = tmp_path / "data", Settings().cache
-    async with running(
-        Settings(data=data, cache=cache, nats_port=0, http_port=0, ner="none", log_level="error")
-    ) as instance:
-        yield instance
+def engine() -> dict[str, str]:
+    return {}
 
 
 @pytest.fixture
-async def client(up: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(up.nats) as connected:
+async def client(instance: Running) -> AsyncIterator[MemoryClient]:
+    async with memory_client(instance.nats) as connected:
         for number, text in enumerate(SAID):
             await connected.publish(Turn(user_id="ann", role="user", text=text, turn_id=f"t{number}"))
         await digested(connected, turns=len(SAID))
         yield connected
 
 
-async def typed(up: Running, *arguments: str) -> tuple[int, dict[str, Any]]:
+async def typed(instance: Running, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Compare as it is typed: exit code and what was printed."""
     app = typer.Typer()
     app.command()(reconcile)
-    given = ["--nats", up.nats, "--json", *arguments]
+    given = ["--nats", instance.nats, "--json", *arguments]
     result = await asyncio.to_thread(CliRunner().invoke, app, given)
     return result.exit_code, json.loads(result.stdout)
 
@@ -59,35 +53,35 @@ def differing(printed: dict[str, Any], part: str = "differences") -> dict[str, i
     return {kind: count for kind, count in printed[part].items() if count}
 
 
-async def a_stray_vector(up: Running, like: Entry) -> str:
+async def a_stray_vector(instance: Running, like: Entry) -> str:
     """Put a vector into the store whose entry nobody has; its id."""
-    vectors = await up.host.vector_store()
+    vectors = await instance.host.vector_store()
     assert vectors is not None
     stray = like.model_copy(update={"id": str(uuid4())})
     await vectors.upsert([VectorPoint(stray, {"turn": np.eye(1, 384, dtype=np.float32)[0]})])
     return stray.id
 
 
-async def test_what_went_apart_is_found_put_right_and_found_no_more(up: Running, client: MemoryClient) -> None:
-    assert await typed(up) == (0, {
+async def test_what_went_apart_is_found_put_right_and_found_no_more(instance: Running, client: MemoryClient) -> None:
+    assert await typed(instance) == (0, {
         "looked_at": {"log": 3, "entries": 3, "vectors": 3},
         "differences": {"undecided": 0, "without_entry": 0, "without_vector": 0, "without_reason": 0},
         "examples": [],
         "ok": True,
     })  # fmt: skip
     tiles = next(one for one in (await client.list(ListRequest(user_id="ann"))).items if "tiles" in one.text)
-    vectors = await up.host.vector_store()
+    vectors = await instance.host.vector_store()
     assert vectors is not None
     await vectors.remove([tiles.id])
-    stray = await a_stray_vector(up, tiles)
+    stray = await a_stray_vector(instance, tiles)
 
-    code, printed = await typed(up)
+    code, printed = await typed(instance)
     assert (code, differing(printed)) == (1, {"without_vector": 1, "without_reason": 1})
     assert {one["id"] for one in printed["examples"]} == {tiles.id, stray}
-    code, printed = await typed(up, "--fix")
+    code, printed = await typed(instance, "--fix")
     assert (code, differing(printed), differing(printed, "left")) == (0, {"without_vector": 1, "without_reason": 1}, {})
 
-    assert (await typed(up))[0] == 0
+    assert (await typed(instance))[0] == 0
     found = await client.retrieve(RetrieveRequest(user_id="ann", query="renovating the washroom", min_score=0.0))
     assert found.items[0].signals.semantic
     assert (await client.status()).vectors == len(SAID)

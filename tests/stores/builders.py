@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from contracts.ports import Accepted, Probe, Scope, TextStore
+from contracts.ports import Accepted, Forgotten, Probe, Scope, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 
@@ -113,3 +113,19 @@ async def log_texts(store: TextStore, user_id: str, *texts: str, **fields: Any) 
     proposals = [a_proposal(turn) for turn in turns]
     await store.log(turns, proposals)
     return proposals
+
+
+async def texts_logged(store: TextStore, user: str) -> list[str]:
+    """What a user said, in the order of the log."""
+    return [record.turn.text for record in await store.logged(user, after=None, limit=100)]
+
+
+async def log_of(store: TextStore, user: str) -> dict[str, LoggedTurn]:
+    """The turns of a user as the log has them, by turn id."""
+    return {record.turn.turn_id: record.turn for record in await store.logged(user, after=None, limit=100)}
+
+
+async def forget(store: TextStore, entry: Entry | Proposal, until: datetime | None = None) -> Forgotten:
+    """Forget one entry."""
+    (forgotten,) = await store.forget([entry], until=until)
+    return forgotten

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from qdrant_client import AsyncQdrantClient
 
 from contracts.ports import Scope, TextStore, VectorStore
 from services.shared.stores.edge import EdgeVectorStore
+from services.shared.stores.opensearch import OpenSearchTextStore
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.servers.qdrant import server_url, standin
 from tests.stores.builders import a_user
-from tests.stores.opensearch_openers import a_prefix, open_at
+from tests.stores.opensearch_openers import Another, a_prefix, open_at
 from tests.stores.qdrant_openers import open_local, opener_at
 from tests.stores.vector_builders import DIMENSIONS, Opener
 
@@ -40,6 +42,31 @@ def opensearch_prefix(opensearch_url: str) -> Iterator[str]:
     """The indices that tests share, which are users of their own to them."""
     with a_prefix(opensearch_url) as prefix:
         yield prefix
+
+
+@pytest.fixture
+async def another(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[Another]:
+    """Opens one store after the other on the same indices, as processes do."""
+    async with AsyncExitStack() as stack:
+
+        async def opened() -> OpenSearchTextStore:
+            store = await open_at(opensearch_url, opensearch_prefix, shards=2)
+            stack.push_async_callback(store.close)
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.sqlite3"
+
+
+@pytest.fixture
+async def sqlite_store(path: Path) -> AsyncIterator[SqliteTextStore]:
+    opened = await SqliteTextStore.open(path, synchronous="normal")
+    yield opened
+    await opened.close()
 
 
 @pytest.fixture(params=["sqlite", "opensearch"])
@@ -109,6 +136,25 @@ async def store(opener: Opener, tmp_path_factory: pytest.TempPathFactory) -> Asy
     opened = await opener(tmp_path_factory.mktemp("store"))
     yield opened
     await opened.close()
+
+
+@pytest.fixture(scope="module")
+def standin_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A stand-in of Qdrant that only the tests of one file use."""
+    with standin(tmp_path_factory.mktemp("qdrant")) as server:
+        yield server.url
+
+
+@pytest.fixture
+async def qdrant(standin_url: str) -> AsyncIterator[AsyncQdrantClient]:
+    opened = AsyncQdrantClient(url=standin_url, check_compatibility=False)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def alias() -> str:
+    return f"alias-{uuid4().hex}"
 
 
 @pytest.fixture

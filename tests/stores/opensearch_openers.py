@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from uuid import uuid4
 
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore
+
+Another = Callable[[], Awaitable[OpenSearchTextStore]]
+"""Opens one more store on the same indices."""
 
 RARELY = 60.0
 """Seconds between refreshes: what is found is found because the store asked for a refresh, not because time passed."""

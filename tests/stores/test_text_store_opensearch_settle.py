@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
 
 import pytest
 
@@ -14,31 +13,15 @@ from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, repeated, store_entries
-from tests.stores.opensearch_openers import open_at
+from tests.stores.opensearch_openers import Another
 from tests.stores.opensearch_processes import Crash, When, dying
 
 LONG = " ".join(f"word{i}" for i in range(60))
 """Long enough for bands, so that a statement has nine claims."""
 
 
-Opener = Callable[[], Awaitable[OpenSearchTextStore]]
-
-
 @pytest.fixture
-async def another(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[Opener]:
-    """Opens one store after the other on the same indices, as processes do."""
-    async with AsyncExitStack() as stack:
-
-        async def opened() -> OpenSearchTextStore:
-            store = await open_at(opensearch_url, opensearch_prefix, shards=2)
-            stack.push_async_callback(store.close)
-            return store
-
-        yield opened
-
-
-@pytest.fixture
-async def store(another: Opener) -> OpenSearchTextStore:
+async def store(another: Another) -> OpenSearchTextStore:
     return await another()
 
 
@@ -108,7 +91,7 @@ async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: Op
 
 
 async def test_a_merge_that_was_broken_off_holds_when_it_is_judged_otherwise_later(
-    store: OpenSearchTextStore, another: Opener, user: str
+    store: OpenSearchTextStore, another: Another, user: str
 ) -> None:
     assert await interrupted(store, user, 2, "after")
     merged = proposals_of(user)[1]
@@ -137,7 +120,7 @@ async def judged(stores: Sequence[TextStore], shares: Sequence[Sequence[Proposal
 @pytest.mark.parametrize("text", ["I prefer uv over pip", LONG], ids=["short", "long"])
 @pytest.mark.parametrize("same", [False, True], ids=["different turns", "the same turns"])
 async def test_of_the_same_statement_judged_by_many_at_once_one_is_stored(
-    store: OpenSearchTextStore, another: Opener, user: str, text: str, *, same: bool
+    store: OpenSearchTextStore, another: Another, user: str, text: str, *, same: bool
 ) -> None:
     stores = [await another() for _ in range(4)]
     turns = [[a_turn(user, text, created_at=NOON + minutes(4 * i + j)) for j in range(3)] for i in range(4)]
@@ -152,7 +135,7 @@ async def test_of_the_same_statement_judged_by_many_at_once_one_is_stored(
 
 
 async def test_a_statement_whose_claimant_died_is_accepted_after_a_while(
-    store: OpenSearchTextStore, another: Opener, user: str, monkeypatch: pytest.MonkeyPatch
+    store: OpenSearchTextStore, another: Another, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert await interrupted(store, user, 0, "after")  # claimed, and never stored
     turn = a_turn(user, "the same statement")
@@ -164,7 +147,7 @@ async def test_a_statement_whose_claimant_died_is_accepted_after_a_while(
 
 
 async def test_changes_by_several_processes_do_not_overwrite_each_other(
-    store: OpenSearchTextStore, another: Opener, user: str
+    store: OpenSearchTextStore, another: Another, user: str
 ) -> None:
     stores = [await another() for _ in range(3)]
     (entry,) = await store_entries(stores[0], [an_entry(user)])
@@ -174,7 +157,7 @@ async def test_changes_by_several_processes_do_not_overwrite_each_other(
 
 
 async def test_a_change_whose_answer_was_lost_is_made_once(
-    store: OpenSearchTextStore, another: Opener, user: str, monkeypatch: pytest.MonkeyPatch
+    store: OpenSearchTextStore, another: Another, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second attempt of a write that had been done is refused, and that is seen."""
     (entry,) = await store_entries(store, [an_entry(user)])

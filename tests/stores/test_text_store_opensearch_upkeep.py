@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -30,29 +29,15 @@ from tests.stores.builders import (
     store_entries,
     tomorrow,
 )
-from tests.stores.opensearch_openers import a_store, open_at
+from tests.stores.opensearch_openers import Another, a_store
 from tests.stores.opensearch_processes import Crash, When, dying, overtaken
 
-Opener = Callable[[], Awaitable[OpenSearchTextStore]]
 WHENS: tuple[When, ...] = ("before", "amid", "after")
 KEYS = ("h", "b1", "b2")
 
 
 @pytest.fixture
-async def another(opensearch_url: str, opensearch_prefix: str) -> AsyncIterator[Opener]:
-    """Opens one store after the other on the same indices, as processes do."""
-    async with AsyncExitStack() as stack:
-
-        async def opened() -> OpenSearchTextStore:
-            store = await open_at(opensearch_url, opensearch_prefix, shards=2)
-            stack.push_async_callback(store.close)
-            return store
-
-        yield opened
-
-
-@pytest.fixture
-async def store(another: Opener) -> OpenSearchTextStore:
+async def store(another: Another) -> OpenSearchTextStore:
     return await another()
 
 
@@ -217,7 +202,7 @@ async def test_what_is_said_again_while_it_is_forgotten_is_not_stored(store: Ope
         await nothing_is_left(store, user)
 
 
-async def test_forgetting_and_judging_at_once_leave_nothing(store: OpenSearchTextStore, another: Opener) -> None:
+async def test_forgetting_and_judging_at_once_leave_nothing(store: OpenSearchTextStore, another: Another) -> None:
     other = await another()
     users = [a_user() for _ in range(12)]
     memories = [await said_thrice(store, user) for user in users]
@@ -227,7 +212,7 @@ async def test_forgetting_and_judging_at_once_leave_nothing(store: OpenSearchTex
         await nothing_is_left(store, user)
 
 
-async def test_two_that_forget_at_once_say_the_same(store: OpenSearchTextStore, another: Opener, user: str) -> None:
+async def test_two_that_forget_at_once_say_the_same(store: OpenSearchTextStore, another: Another, user: str) -> None:
     stored, *_ = await a_memory(store, user)
     stores = [store, await another(), await another()]
     said = await asyncio.gather(*(each.forget([stored], until=tomorrow()) for each in stores))

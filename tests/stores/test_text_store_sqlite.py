@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import stat
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,15 +18,8 @@ from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_pr
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.sqlite3"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteTextStore]:
-    opened = await SqliteTextStore.open(path)
-    yield opened
-    await opened.close()
+def store(sqlite_store: SqliteTextStore) -> SqliteTextStore:
+    return sqlite_store
 
 
 async def test_everything_is_there_after_opening_again(store: SqliteTextStore, path: Path, user: str) -> None:

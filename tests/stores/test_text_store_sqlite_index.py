@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,10 +23,8 @@ from tests.stores.builders import NOON, a_user, an_entry, minutes, probe_of, sto
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteTextStore]:
-    opened = await SqliteTextStore.open(tmp_path / "memory.sqlite3", synchronous="normal")
-    yield opened
-    await opened.close()
+def store(sqlite_store: SqliteTextStore) -> SqliteTextStore:
+    return sqlite_store
 
 
 def naive_scores(sessions: Sequence[Sequence[str]], query: str) -> list[list[tuple[float, float, float]]]:

@@ -33,11 +33,6 @@ PRAGMA user_version = 1;
 """
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.sqlite3"
-
-
 def schema_of(path: Path) -> Schema:
     with sqlite3.connect(path) as db:
         found = db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()

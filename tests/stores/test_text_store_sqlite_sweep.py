@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -24,15 +23,8 @@ from tests.stores.sqlite_secrets import QUOTED, fill, found, full_entry, left_of
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.sqlite3"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteTextStore]:
-    opened = await SqliteTextStore.open(path, synchronous="normal")
-    yield opened
-    await opened.close()
+def store(sqlite_store: SqliteTextStore) -> SqliteTextStore:
+    return sqlite_store
 
 
 @pytest.mark.parametrize("marker", ["zanzibarium", QUOTED])

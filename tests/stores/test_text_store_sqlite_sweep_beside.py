@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -22,15 +21,8 @@ from tests.stores.sqlite_secrets import fill, found, left_of, spread_and_forget,
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "memory.sqlite3"
-
-
-@pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteTextStore]:
-    opened = await SqliteTextStore.open(path, synchronous="normal")
-    yield opened
-    await opened.close()
+def store(sqlite_store: SqliteTextStore) -> SqliteTextStore:
+    return sqlite_store
 
 
 async def test_a_reader_of_an_old_state_is_waited_for_and_then_left_alone(

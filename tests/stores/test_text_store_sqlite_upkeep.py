@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -24,10 +22,8 @@ from tests.stores.builders import (
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteTextStore]:
-    opened = await SqliteTextStore.open(tmp_path / "memory.sqlite3", synchronous="normal")
-    yield opened
-    await opened.close()
+def store(sqlite_store: SqliteTextStore) -> SqliteTextStore:
+    return sqlite_store
 
 
 async def rows(store: SqliteTextStore) -> dict[str, int]:

@@ -9,15 +9,14 @@ import pytest
 from contracts.ports import (
     Accepted,
     Filters,
-    Forgotten,
     Key,
     Merged,
     Scope,
     Selection,
     TextStore,
 )
-from contracts.v1.entries import Entity, Entry, Status
-from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
+from contracts.v1.entries import Entity, Status
+from contracts.v1.turns import WORDLESS
 from services.shared.stores.tombstones import without_words
 from tests.stores.builders import (
     a_proposal,
@@ -26,25 +25,15 @@ from tests.stores.builders import (
     a_user,
     an_entry,
     entry_of,
+    forget,
+    log_of,
     log_texts,
     probe_of,
     repeated,
     store_entries,
+    texts_logged,
     tomorrow,
 )
-
-
-async def texts_logged(store: TextStore, user: str) -> list[str]:
-    return [record.turn.text for record in await store.logged(user, after=None, limit=100)]
-
-
-async def log_of(store: TextStore, user: str) -> dict[str, LoggedTurn]:
-    return {record.turn.turn_id: record.turn for record in await store.logged(user, after=None, limit=100)}
-
-
-async def forget(store: TextStore, entry: Entry | Proposal, until: datetime | None = None) -> Forgotten:
-    (forgotten,) = await store.forget([entry], until=until)
-    return forgotten
 
 
 async def test_of_an_entry_a_tombstone_without_words_is_left(text_store: TextStore, user: str) -> None:

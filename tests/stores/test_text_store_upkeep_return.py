@@ -6,15 +6,13 @@ from datetime import UTC, datetime, timedelta
 
 from contracts.ports import (
     Accepted,
-    Forgotten,
     Key,
     Merged,
     Refused,
     Settled,
     TextStore,
 )
-from contracts.v1.entries import Entry
-from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
+from contracts.v1.turns import WORDLESS
 from services.shared.stores.tombstones import without_words
 from tests.stores.builders import (
     a_proposal,
@@ -22,26 +20,16 @@ from tests.stores.builders import (
     a_user,
     an_entry,
     entry_of,
+    forget,
+    log_of,
     log_proposals,
     log_texts,
     repeated,
     store_entries,
+    texts_logged,
     tomorrow,
     yesterday,
 )
-
-
-async def texts_logged(store: TextStore, user: str) -> list[str]:
-    return [record.turn.text for record in await store.logged(user, after=None, limit=100)]
-
-
-async def log_of(store: TextStore, user: str) -> dict[str, LoggedTurn]:
-    return {record.turn.turn_id: record.turn for record in await store.logged(user, after=None, limit=100)}
-
-
-async def forget(store: TextStore, entry: Entry | Proposal, until: datetime | None = None) -> Forgotten:
-    (forgotten,) = await store.forget([entry], until=until)
-    return forgotten
 
 
 async def test_the_same_statement_is_known_as_forgotten_until_then(text_store: TextStore, user: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,40 +19,21 @@ from services.shared.stores.qdrant import CollectionMismatch, CollectionSpec, Qd
 from services.shared.stores.qdrant import points as points_module
 from services.shared.stores.qdrant.collection import prepare
 from services.shared.stores.qdrant.spec import INDEXES, STRICT_MODE
-from tests.servers.qdrant import standin
 from tests.stores.qdrant_openers import open_local
 from tests.stores.vector_builders import DIMENSIONS, a_point, found, ids, newer, towards
 
 SCOPE = Scope("ann")
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with standin(tmp_path_factory.mktemp("qdrant")) as server:
-        yield server.url
-
-
 @pytest_asyncio.fixture
-async def client(url: str) -> AsyncIterator[AsyncQdrantClient]:
-    opened = AsyncQdrantClient(url=url, check_compatibility=False)
+async def store(standin_url: str, alias: str) -> AsyncIterator[QdrantVectorStore]:
+    opened = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
     yield opened
     await opened.close()
 
 
-@pytest.fixture
-def alias() -> str:
-    return f"alias-{uuid4().hex}"
-
-
-@pytest_asyncio.fixture
-async def store(url: str, alias: str) -> AsyncIterator[QdrantVectorStore]:
-    opened = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
-    yield opened
-    await opened.close()
-
-
-async def aliases(client: AsyncQdrantClient) -> dict[str, str]:
-    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+async def aliases(qdrant: AsyncQdrantClient) -> dict[str, str]:
+    return {each.alias_name: each.collection_name for each in (await qdrant.get_aliases()).aliases}
 
 
 identities = st.builds(EmbeddingIdentity, st.text(max_size=20), st.text(max_size=300), st.integers(1, 4096))
@@ -76,26 +57,26 @@ def test_an_identity_of_other_dimensions_is_refused() -> None:
 
 
 async def test_many_processes_that_start_at_once_make_one_collection(
-    url: str, alias: str, client: AsyncQdrantClient
+    standin_url: str, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
-    opening = (QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS) for _ in range(12))
+    opening = (QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS) for _ in range(12))
     stores = await asyncio.gather(*opening)
     await asyncio.gather(*(store.upsert([a_point(SCOPE, towards(1))]) for store in stores))
     assert {await store.count() for store in stores} == {12}
-    names = [each.name for each in (await client.get_collections()).collections if each.name.startswith(alias)]
-    assert names == [CollectionSpec(alias, DIMENSIONS).name] == [(await aliases(client))[alias]]
+    names = [each.name for each in (await qdrant.get_collections()).collections if each.name.startswith(alias)]
+    assert names == [CollectionSpec(alias, DIMENSIONS).name] == [(await aliases(qdrant))[alias]]
     for each in stores:
         await each.close()
 
 
-async def test_losing_the_race_for_the_collection_is_no_failure(client: AsyncQdrantClient, alias: str) -> None:
+async def test_losing_the_race_for_the_collection_is_no_failure(qdrant: AsyncQdrantClient, alias: str) -> None:
     spec = CollectionSpec(alias, DIMENSIONS)
-    await prepare(client, spec)
+    await prepare(qdrant, spec)
     answers = iter([False, True])
 
     class SeesItLate:
         def __getattr__(self, name: str) -> Any:
-            return getattr(client, name)
+            return getattr(qdrant, name)
 
         async def collection_exists(self, _: str) -> bool:
             return next(answers)
@@ -104,30 +85,30 @@ async def test_losing_the_race_for_the_collection_is_no_failure(client: AsyncQdr
     assert next(answers, None) is None
 
 
-async def test_the_collection_is_as_declared_and_made_so_again(client: AsyncQdrantClient, alias: str) -> None:
+async def test_the_collection_is_as_declared_and_made_so_again(qdrant: AsyncQdrantClient, alias: str) -> None:
     spec = CollectionSpec(alias, DIMENSIONS, quantization="scalar")
     vectors = {"turn": models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)}
-    await client.create_collection(spec.name, vectors_config=vectors)  # as left by a death during its creation
-    await prepare(client, spec)
-    held = await client.get_collection(spec.name)
+    await qdrant.create_collection(spec.name, vectors_config=vectors)  # as left by a death during its creation
+    await prepare(qdrant, spec)
+    held = await qdrant.get_collection(spec.name)
     assert set(held.payload_schema) == set(INDEXES)
     assert held.config.quantization_config == spec.quantized
     assert held.config.strict_mode_config
     assert held.config.strict_mode_config.model_dump(exclude_none=True) == STRICT_MODE.model_dump(exclude_none=True)
-    assert (await aliases(client))[alias] == spec.name
+    assert (await aliases(qdrant))[alias] == spec.name
 
-    await prepare(client, CollectionSpec(alias, DIMENSIONS))
-    assert (await client.get_collection(spec.name)).config.quantization_config is None
+    await prepare(qdrant, CollectionSpec(alias, DIMENSIONS))
+    assert (await qdrant.get_collection(spec.name)).config.quantization_config is None
 
 
 async def test_another_model_gets_another_collection_and_the_alias(
-    url: str, alias: str, client: AsyncQdrantClient
+    standin_url: str, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     stores = []
     for model in ("small", "large"):
         identity = EmbeddingIdentity("any", model, DIMENSIONS)
-        opened = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS, identity=identity)
-        assert (await aliases(client))[alias] == CollectionSpec(alias, DIMENSIONS, identity=identity).name
+        opened = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS, identity=identity)
+        assert (await aliases(qdrant))[alias] == CollectionSpec(alias, DIMENSIONS, identity=identity).name
         stores.append(opened)
     await stores[0].upsert([a_point(SCOPE, towards(1))])
     assert [await each.count() for each in stores] == [1, 0]
@@ -135,36 +116,38 @@ async def test_another_model_gets_another_collection_and_the_alias(
         await each.close()
 
 
-async def test_a_second_named_vector_can_be_added_later(url: str, alias: str, store: QdrantVectorStore) -> None:
+async def test_a_second_named_vector_can_be_added_later(standin_url: str, alias: str, store: QdrantVectorStore) -> None:
     point = a_point(SCOPE, towards(1))
     both = type(point)(point.entry, {**point.vectors, "window": towards(0, 1)})
     with pytest.raises(ValueError, match="no vector named 'window'"):
         await store.upsert([both])
-    wider = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS, names=("turn", "window"))
+    wider = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS, names=("turn", "window"))
     await wider.upsert([both])
     assert await found(wider, SCOPE) == await found(store, SCOPE) == ids([point])
     await wider.close()
 
 
 async def test_a_collection_in_the_place_of_the_alias_is_explained(
-    url: str, alias: str, client: AsyncQdrantClient
+    standin_url: str, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     vectors = {"turn": models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)}
-    await client.create_collection(alias, vectors_config=vectors)
+    await qdrant.create_collection(alias, vectors_config=vectors)
     with pytest.raises(CollectionMismatch, match=r"is to be an alias.*MEMORYBUS_QDRANT_COLLECTION"):
-        await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
+        await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
 
 
-async def test_a_collection_of_other_dimensions_is_explained(url: str, alias: str, client: AsyncQdrantClient) -> None:
+async def test_a_collection_of_other_dimensions_is_explained(
+    standin_url: str, alias: str, qdrant: AsyncQdrantClient
+) -> None:
     vectors = {"turn": models.VectorParams(size=8, distance=models.Distance.COSINE)}
-    await client.create_collection(CollectionSpec(alias, DIMENSIONS).name, vectors_config=vectors)
+    await qdrant.create_collection(CollectionSpec(alias, DIMENSIONS).name, vectors_config=vectors)
     with pytest.raises(CollectionMismatch, match=r"has 8 dimensions.*not 16"):
-        await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
+        await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
 
 
-async def test_a_collection_removed_meanwhile_is_made_anew(store: QdrantVectorStore, client: AsyncQdrantClient) -> None:
+async def test_a_collection_removed_meanwhile_is_made_anew(store: QdrantVectorStore, qdrant: AsyncQdrantClient) -> None:
     await store.upsert([a_point(SCOPE, towards(1))])
-    await client.delete_collection(store._spec.name)
+    await qdrant.delete_collection(store._spec.name)
     with pytest.raises(Unavailable, match="memorybus reindex"):
         await found(store, SCOPE)
     assert await found(store, SCOPE) == []
@@ -172,7 +155,7 @@ async def test_a_collection_removed_meanwhile_is_made_anew(store: QdrantVectorSt
     assert await store.count() == 1
 
 
-async def test_a_server_without_conditional_upserts_is_refused(client: AsyncQdrantClient, alias: str) -> None:
+async def test_a_server_without_conditional_upserts_is_refused(qdrant: AsyncQdrantClient, alias: str) -> None:
     class Old:
         async def info(self) -> models.VersionInfo:
             return models.VersionInfo(title="qdrant", version="1.15.3")
@@ -254,12 +237,12 @@ async def test_copies_are_of_the_newest_version_and_for_their_own_scope(store: Q
     assert await store.copies(Scope("bob"), ids(points)) == {}
 
 
-async def test_without_copies_no_text_is_kept(url: str, alias: str, client: AsyncQdrantClient) -> None:
-    opened = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS, copies=False)
+async def test_without_copies_no_text_is_kept(standin_url: str, alias: str, qdrant: AsyncQdrantClient) -> None:
+    opened = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS, copies=False)
     point = a_point(SCOPE, towards(1), text="private words")
     await opened.upsert([point])
     assert await opened.copies(SCOPE, ids([point])) == {}
-    records, _ = await client.scroll(alias, with_payload=[*INDEXES, "copy"])
+    records, _ = await qdrant.scroll(alias, with_payload=[*INDEXES, "copy"])
     assert "private" not in str(records[0].payload)
     await opened.close()
 

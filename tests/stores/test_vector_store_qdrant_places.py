@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
-from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from qdrant_client import AsyncQdrantClient
 
 from contracts.ports import EmbeddingIdentity, Scope
@@ -21,69 +18,50 @@ from services.shared.stores.qdrant import (
 )
 from services.shared.stores.qdrant.collection import prepare
 from services.shared.stores.qdrant.spec import INDEXES
-from tests.servers.qdrant import standin
 from tests.stores.vector_builders import DIMENSIONS, a_point, ids, towards
 
 SCOPE = Scope("ann")
 
 
-@pytest.fixture(scope="module")
-def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with standin(tmp_path_factory.mktemp("qdrant")) as server:
-        yield server.url
-
-
-@pytest_asyncio.fixture
-async def client(url: str) -> AsyncIterator[AsyncQdrantClient]:
-    opened = AsyncQdrantClient(url=url, check_compatibility=False)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-def alias() -> str:
-    return f"alias-{uuid4().hex}"
-
-
-async def aliases(client: AsyncQdrantClient) -> dict[str, str]:
-    return {each.alias_name: each.collection_name for each in (await client.get_aliases()).aliases}
+async def aliases(qdrant: AsyncQdrantClient) -> dict[str, str]:
+    return {each.alias_name: each.collection_name for each in (await qdrant.get_aliases()).aliases}
 
 
 async def test_a_collection_that_is_being_made_gets_no_alias_and_former_ones_are_removed(
-    url: str, alias: str, client: AsyncQdrantClient
+    standin_url: str, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
-    settings = Settings(qdrant_url=url, qdrant_collection=alias)
+    settings = Settings(qdrant_url=standin_url, qdrant_collection=alias)
     first = EmbeddingIdentity("any", "small", DIMENSIONS)
     next_one, made, other = replace(first, generation=1), replace(first, generation=2), f"{alias}x"
     for identity in (first, next_one):
         await (await open_store(settings, identity, in_use=True)).close()
     await (await open_store(settings, made, in_use=False)).close()
-    foreign = await QdrantVectorStore.open(url, collection=other, dimensions=DIMENSIONS)
+    foreign = await QdrantVectorStore.open(standin_url, collection=other, dimensions=DIMENSIONS)
     await foreign.close()
     names = [CollectionSpec(alias, DIMENSIONS, identity=each).name for each in (first, next_one, made)]
-    assert (await aliases(client))[alias] == names[1]
+    assert (await aliases(qdrant))[alias] == names[1]
     assert await drop_former(settings, next_one) == names[:1]
     assert await drop_former(settings, next_one) == []
-    left = {each.name for each in (await client.get_collections()).collections if each.name.startswith(alias)}
+    left = {each.name for each in (await qdrant.get_collections()).collections if each.name.startswith(alias)}
     assert left == {*names[1:], CollectionSpec(other, DIMENSIONS).name}
-    assert (await aliases(client))[alias] == names[1]
+    assert (await aliases(qdrant))[alias] == names[1]
 
 
 async def test_a_collection_of_a_former_version_is_refused_with_the_command_that_helps(
-    url: str, alias: str, client: AsyncQdrantClient
+    standin_url: str, alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     spec = CollectionSpec(alias, DIMENSIONS)
-    await prepare(client, spec)
-    await client.create_payload_index(spec.name, "tags", field_schema=INDEXES["tag_keys"])
+    await prepare(qdrant, spec)
+    await qdrant.create_payload_index(spec.name, "tags", field_schema=INDEXES["tag_keys"])
     with pytest.raises(CollectionMismatch, match=r"former version.*memorybus reindex"):
-        await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
+        await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
 
 
 async def test_pages_go_on_beyond_what_the_server_gives_at_once(
-    url: str, alias: str, monkeypatch: pytest.MonkeyPatch
+    standin_url: str, alias: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.shared.stores.qdrant.store.MAX_LIMIT", 4)
-    store = await QdrantVectorStore.open(url, collection=alias, dimensions=DIMENSIONS)
+    store = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
     points = [a_point(SCOPE, towards(1, i)) for i in range(10)]
     await store.upsert(points)
     assert [key.id for key in await store.in_order(after="", limit=50)] == sorted(ids(points))

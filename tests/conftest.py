@@ -1,0 +1,32 @@
+"""What every kind of test that runs on a bus asks for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from services.cli.runtime import Running
+from services.shared.bus.connection import Bus, connect
+from services.shared.bus.provisioning import provision
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+from tests.servers.nats_cluster import nats_server
+
+
+@pytest.fixture
+async def client(instance: Running) -> AsyncIterator[MemoryClient]:
+    """A client of the memorybus that runs, which each folder and some files choose for themselves."""
+    async with memory_client(instance.nats) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[Bus]:
+    """A provisioned bus that nobody reads."""
+    async with nats_server(tmp_path / "bus") as server:
+        client = await connect(server.url, name="test")
+        await provision(client.jetstream(), Settings())
+        yield Bus(client)
+        await client.close()
