@@ -14,7 +14,7 @@ from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, repeated, store_entries
 from tests.stores.opensearch_openers import Another
-from tests.stores.opensearch_processes import Crash, When, dying
+from tests.stores.opensearch_processes import Crash, When, dying, overtaken
 
 LONG = " ".join(f"word{i}" for i in range(60))
 """Long enough for bands, so that a statement has nine claims."""
@@ -144,6 +144,76 @@ async def test_a_statement_whose_claimant_died_is_accepted_after_a_while(
     assert await store.settle([verdict]) == []
     monkeypatch.setattr("services.shared.stores.opensearch.contest.ABANDONED", 0)
     assert [settled.outcome for settled in await store.settle([verdict])] == ["stored"]
+
+
+async def said_again(store: TextStore, user: str, times: int) -> list[Proposal]:
+    """Undecided proposals of one statement."""
+    turns = [a_turn(user, "I prefer uv over pip", created_at=NOON + minutes(i)) for i in range(times)]
+    proposals = [a_proposal(turn) for turn in turns]
+    await store.log(turns, proposals)
+    return proposals
+
+
+async def repeats_of_each(store: TextStore, user: str) -> list[int]:
+    return [entry.repeat_count for entry in (await store.page(Selection(user), limit=10, cursor=None)).entries]
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who claims and has not stored counts as dead at once."""
+    monkeypatch.setattr("services.shared.stores.opensearch.contest.ABANDONED", 0)
+    monkeypatch.setattr("services.shared.stores.opensearch.claims._RENEWED", 0)
+
+
+async def dies(store: OpenSearchTextStore, proposal: Proposal, write: int) -> None:
+    """Judge by a process that dies before this write."""
+    with pytest.raises(Crash):
+        async with dying(store, write, "before") as process:
+            await judge_proposals([proposed([proposal])], store=process)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("write", range(3), ids=["before claiming", "before storing", "before noting"])
+async def test_who_was_taken_for_dead_and_goes_on_stores_no_second(
+    store: OpenSearchTextStore, user: str, write: int
+) -> None:
+    late, prompt = await said_again(store, user, 2)
+    async with overtaken(store, write, lambda: judged([store], [[prompt]])) as held_up:
+        await judged([held_up], [[late]])
+    assert await repeats_of_each(store, user) == [1]
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_who_bars_the_way_and_dies_bars_it_for_nobody(store: OpenSearchTextStore, user: str) -> None:
+    late, hasty = await said_again(store, user, 2)
+    async with overtaken(store, 1, lambda: dies(store, hasty, write=2)) as held_up:
+        await judged([held_up], [[late]])
+    assert await repeats_of_each(store, user) == [0]
+    await judged([store], [[hasty]])
+    assert await repeats_of_each(store, user) == [1]
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("write", [1, 2], ids=["before barring", "before storing"])
+async def test_nothing_is_left_of_a_fence_when_its_user_is_erased_meanwhile(
+    store: OpenSearchTextStore, user: str, write: int
+) -> None:
+    late, prompt = await said_again(store, user, 2)
+    await dies(store, late, write=1)
+    async with overtaken(store, write, lambda: store.erase(user)) as process:
+        await judge_proposals([proposed([prompt])], store=process)
+    assert set((await store.traces(user)).values()) == {0}
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_who_is_about_to_pass_a_fence_is_stopped_by_a_newer_one(store: OpenSearchTextStore, user: str) -> None:
+    late, hasty, prompt = await said_again(store, user, 3)
+    await dies(store, late, write=1)  # has claimed
+    await dies(store, hasty, write=2)  # has claimed, and barred the way
+    async with overtaken(store, 2, lambda: judged([store], [[prompt]])) as held_up:
+        await judged([held_up], [[late]])
+    await judged([store], [[hasty]])
+    assert await repeats_of_each(store, user) == [2]
 
 
 async def test_changes_by_several_processes_do_not_overwrite_each_other(

@@ -21,7 +21,7 @@ MOST_LISTED = 64
 """The newest so many entries of a key are known: templated messages share keys by the thousand."""
 
 ABANDONED = 30_000_000
-"""Microseconds after which an entry that was listed but is not stored counts as given up: its process died."""
+"""Microseconds after which an entry that was listed but is not stored counts as given up, and is fenced off."""
 
 _RENEWED = ABANDONED // 2
 _ENTRIES, _AT = "entries", "at"

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from contracts.ports import Accepted
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import claims
 from services.shared.stores.opensearch.claims import ABANDONED, Claim
-from services.shared.stores.opensearch.client import Client
-from services.shared.stores.opensearch.documents import BODY, OWNER, STATUS, USER, claim_ids, now, owner
+from services.shared.stores.opensearch.client import Client, Document, Write
+from services.shared.stores.opensearch.documents import (
+    BODY,
+    OWNER,
+    STATUS,
+    USER,
+    claim_ids,
+    fence,
+    is_fence,
+    now,
+    owner,
+)
 from services.shared.stores.opensearch.pauses import wait
 from services.shared.stores.opensearch.writing import Writer
 
@@ -23,11 +33,13 @@ _PAUSE = 0.03  # seconds
 class Lost:
     """The entries that must be judged again.
 
-    `awaited` has a group (user by id) for each that stands back only behind others that are about to be stored.
+    `awaited` has a group (user by id) for each that stands back only behind others that are about to be stored;
+    `fenced` are those (user by id) whose way was barred because they seem to have given up.
     """
 
     ids: frozenset[str] = frozenset()
     awaited: tuple[Mapping[str, str], ...] = ()
+    fenced: Mapping[str, str] = field(default_factory=dict)
 
 
 async def lost(writer: Writer, accepted: Sequence[Accepted]) -> Lost:
@@ -44,18 +56,15 @@ async def lost(writer: Writer, accepted: Sequence[Accepted]) -> Lost:
     asked = {id_: verdict.entry.user_id for verdict in accepted for id_ in unknown.get(verdict.entry.id, ())}
     if not asked:
         return Lost()
-    held = await _held(writer.client, asked)
-    behind: dict[str, set[str]] = {}
-    for verdict in accepted:
-        ahead = {
-            id_
-            for id_, listed_at in unknown.get(verdict.entry.id, {}).items()
-            if _is_ahead(verdict.entry, id_, listed_at, staked, held)
-        }
-        if ahead:
-            behind[verdict.entry.id] = ahead
+    standing = await _standing(writer.client, asked)
+    held = {id_: _active(document) for id_, document in standing.items() if not is_fence(document.source)}
+    behind = _behind(accepted, unknown, staked, held)
+    silent = _silent(unknown, {*behind, *held})
+    alive = await _fence(writer.client, {id_: asked[id_] for id_ in silent}, standing)
+    behind |= {id_: alive & others.keys() for id_, others in unknown.items() if not alive.isdisjoint(others)}
     awaited = [ahead for ahead in behind.values() if ahead.isdisjoint(held)]
-    return Lost(frozenset(behind), tuple({id_: asked[id_] for id_ in ahead} for ahead in awaited))
+    groups = tuple({id_: asked[id_] for id_ in ahead} for ahead in awaited)
+    return Lost(frozenset(behind), groups, {id_: asked[id_] for id_ in silent - alive})
 
 
 def _unknown(verdict: Accepted, staked: Mapping[str, Claim], together: set[str]) -> dict[str, int]:
@@ -64,15 +73,41 @@ def _unknown(verdict: Accepted, staked: Mapping[str, Claim], together: set[str])
     return {id_: at for id_, at in claims.others(verdict.entry, staked).items() if id_ not in expected}
 
 
-async def _held(client: Client, users: Mapping[str, str]) -> dict[str, Entry | None]:
-    """What is stored under these ids; None in place of an entry out of use, or of a marker."""
+async def _standing(client: Client, users: Mapping[str, str]) -> dict[str, Document]:
+    """What there is under these ids, given as user by id."""
     documents = await client.mget("entries", users.items(), fields=(USER, OWNER, STATUS, BODY))
-    found: dict[str, Entry | None] = {}
-    for document, user_id in zip(documents, users.values(), strict=True):
-        if document is not None and owner(document.source) == user_id:
-            active = document.source[STATUS] == "active"
-            found[document.id] = Entry.model_validate_json(document.source[BODY]) if active else None
-    return found
+    return {
+        document.id: document
+        for document, user_id in zip(documents, users.values(), strict=True)
+        if document is not None and owner(document.source) == user_id
+    }
+
+
+def _active(document: Document) -> Entry | None:
+    """The entry; None in place of one out of use, or of a marker."""
+    return Entry.model_validate_json(document.source[BODY]) if document.source[STATUS] == "active" else None
+
+
+def _behind(
+    accepted: Sequence[Accepted],
+    unknown: Mapping[str, Mapping[str, int]],
+    staked: Mapping[str, Claim],
+    held: Mapping[str, Entry | None],
+) -> dict[str, set[str]]:
+    """Behind whom each of the entries has to stand back, of those that have to."""
+    behind: dict[str, set[str]] = {}
+    for verdict in accepted:
+        others = unknown.get(verdict.entry.id, {})
+        ahead = {id_ for id_, listed_at in others.items() if _is_ahead(verdict.entry, id_, listed_at, staked, held)}
+        if ahead:
+            behind[verdict.entry.id] = ahead
+    return behind
+
+
+def _silent(unknown: Mapping[str, Mapping[str, int]], known: Collection[str]) -> set[str]:
+    """Who seems to have given up, of those beside whom an entry is about to be stored."""
+    contested = (others.items() for id_, others in unknown.items() if id_ not in known)
+    return {id_ for others in contested for id_, listed_at in others if id_ not in known and _is_given_up(listed_at)}
 
 
 def _is_ahead(
@@ -81,9 +116,26 @@ def _is_ahead(
     if other in held:
         stored = held[other]
         return stored is not None and not set(claim_ids(stored)).isdisjoint(claim_ids(entry))
-    if now() - listed_at > ABANDONED:
-        return False
-    return not claims.comes_first(entry, other, staked)
+    return not _is_given_up(listed_at) and not claims.comes_first(entry, other, staked)
+
+
+def _is_given_up(listed_at: int) -> bool:
+    return now() - listed_at > ABANDONED
+
+
+async def _fence(client: Client, users: Mapping[str, str], standing: Mapping[str, Document]) -> set[str]:
+    """Bar the way of those who seem to have given up; the ids of those who have not.
+
+    Who was only held up finds the fence where it wants to store its entry, and has to look again who claims its keys.
+    A fence that stands is built anew, as somebody may be about to take the place of the old one.
+    """
+    seen = {id_: standing[id_].version if id_ in standing else None for id_ in users}
+    writes = [
+        Write("index" if seen[id_] else "create", "entries", user_id, id_, fence(user_id), seen[id_])
+        for id_, user_id in users.items()
+    ]
+    made = await client.bulk(writes)
+    return {write.id for write, version in zip(writes, made, strict=True) if version is None}
 
 
 async def wait_for(client: Client, groups: Sequence[Mapping[str, str]]) -> None:

@@ -69,6 +69,7 @@ OWNER: Final = "owner"
 # What may not come back before a time.
 UNTIL: Final = "until"
 
+_FENCED = "fenced"
 _MOST_MERGED = 256
 _LONGEST_WORD = 1024
 
@@ -187,6 +188,16 @@ def marker(user_id: str, settled: Settled) -> Json:
     """
     document = {OWNER: user_id, USER: "", STATUS: settled.outcome, ENTRY: settled.entry_id, REASON: settled.reason}
     return {name: value for name, value in document.items() if value is not None}
+
+
+def fence(user_id: str) -> Json:
+    """What bars the way to who was taken for dead: a document in place of its decision, which is not made yet."""
+    return {OWNER: user_id, USER: "", STATUS: _FENCED}
+
+
+def is_fence(source: Json) -> bool:
+    """Whether a document of the entries only bars the way."""
+    return OWNER in source and source[STATUS] == _FENCED
 
 
 def decision(id_: str, source: Json) -> Settled:

@@ -25,6 +25,7 @@ from services.shared.stores.opensearch.documents import (
     USER,
     decision,
     fact_document,
+    is_fence,
     owner,
     proposed,
     turn_document,
@@ -184,5 +185,5 @@ async def _standing(client: Client, users: Mapping[str, str]) -> dict[str, Settl
     return {
         document.id: decision(document.id, document.source)
         for document, user_id in zip(documents, users.values(), strict=True)
-        if document is not None and owner(document.source) == user_id
+        if document is not None and owner(document.source) == user_id and not is_fence(document.source)
     }

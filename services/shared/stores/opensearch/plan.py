@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from contracts.ports import Accepted, Merged, Ref, Refused, Settled, Verdict
 from contracts.v1.entries import Entry
+from services.shared.stores.opensearch.client import Version
 from services.shared.stores.opensearch.entries import Stored
 from services.shared.stores.scopes import scope_key
 from services.shared.stores.verdicts import proposal_of
@@ -29,6 +30,9 @@ class Known:
     entries: Mapping[str, Stored]
     taken: Collection[str]
     """Ids under which another user has an entry."""
+
+    fences: Mapping[str, Version]
+    """What bars the way of proposals that were taken for given up, by proposal."""
 
 
 @dataclass(slots=True)

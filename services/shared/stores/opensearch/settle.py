@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contracts.ports import Settled, Unavailable, Verdict
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import claims, contest, embargo, silence
-from services.shared.stores.opensearch.client import Client, Document, Get, Json, Write
+from services.shared.stores.opensearch.client import Client, Document, Get, Json, Version, Write
 from services.shared.stores.opensearch.documents import (
     BODY,
     DECIDED_AT,
@@ -26,6 +26,7 @@ from services.shared.stores.opensearch.documents import (
     USER,
     decision,
     entry_document,
+    is_fence,
     marker,
     now,
     owner,
@@ -71,14 +72,16 @@ async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
 async def _settle(writer: Writer, verdicts: Sequence[Verdict], made: dict[str, str]) -> dict[str, Settled] | None:
     """What holds in the end, by proposal; None when something changed meanwhile and it must be begun again.
 
-    `made` are the proposals (user by id) on which this call has decided, and whose outcome is not noted yet.
+    `made` are the proposals (user by id) on which this call has decided, and whose outcome is not noted yet; and those
+    whose way it has barred.
     """
     known = await _read(writer, verdicts)
     planned = plan(verdicts, known)
     lost = await contest.lost(writer, list(planned.accepted.values()))
+    made.update(lost.fenced)
     if without := lost.ids | await _barred(writer, planned):
         planned = plan(verdicts, known, without=without)
-    if not await _carry_out(writer, planned, known.entries, made):
+    if not await _carry_out(writer, planned, known, made):
         return None
     await _take_back(writer, planned, made)
     if lost.awaited:
@@ -104,8 +107,10 @@ async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
     wanted += [Get("entries", user_id, id_, STORED) for id_, user_id in canonical.items()]
     found = iter(await writer.client.get(wanted))
     proposals, standing = _found(users, found), _found(users, found)
+    mine = {id_: doc for id_, doc in standing.items() if owner(doc.source) == users[id_]}
+    fences = {id_: doc.version for id_, doc in mine.items() if is_fence(doc.source)}
     held = {id_: stored(doc) for id_, doc in _found(canonical, found).items() if is_entry(doc, canonical[id_])}
-    decided = {id_: decision(id_, doc.source) for id_, doc in standing.items() if owner(doc.source) == users[id_]}
+    decided = {id_: decision(id_, doc.source) for id_, doc in mine.items() if id_ not in fences}
     noted = {id_: settled for id_, doc in proposals.items() if (settled := recorded(doc, users[id_]))}
     # What was decided when a call was broken off may concern another entry than what is decided now.
     further = {s.entry_id: users[id_] for id_, s in decided.items() if s.outcome == "merged" and id_ not in noted}
@@ -115,7 +120,8 @@ async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
         decided=decided,
         open={id_: doc.source[SCOPE] for id_, doc in proposals.items() if is_open(doc, users[id_])},
         entries=held | await read(writer.client, unread),
-        taken=standing.keys() - decided.keys(),
+        taken=standing.keys() - mine.keys(),
+        fences=fences,
     )
 
 
@@ -124,12 +130,12 @@ def _found(users: Mapping[str, str], documents: Iterator[Document | None]) -> di
     return {id_: document for id_ in users if (document := next(documents)) is not None}
 
 
-async def _carry_out(writer: Writer, planned: Plan, known: Mapping[str, Stored], made: dict[str, str]) -> bool:
+async def _carry_out(writer: Writer, planned: Plan, known: Known, made: dict[str, str]) -> bool:
     """Write what was planned, decisions first; False as soon as another was faster."""
-    new = await _store(writer, planned, made)
-    if new is None or not await _mark(writer, planned, made):
+    new = await _store(writer, planned, known.fences, made)
+    if new is None or not await _mark(writer, planned, known.fences, made):
         return False
-    held = {**known, **new}
+    held = {**known.entries, **new}
     replacements = [Replacement(held[id_], draft.entry, draft.merged) for id_, draft in planned.changed.items()]
     if await replace(writer, replacements):
         return False
@@ -141,11 +147,13 @@ async def _carry_out(writer: Writer, planned: Plan, known: Mapping[str, Stored],
     return True
 
 
-async def _store(writer: Writer, planned: Plan, made: dict[str, str]) -> dict[str, Stored] | None:
+async def _store(
+    writer: Writer, planned: Plan, fences: Mapping[str, Version], made: dict[str, str]
+) -> dict[str, Stored] | None:
     """Store the accepted entries; None when there is a decision on one of them already."""
     new = [(verdict.entry, writer.ticks.next()) for verdict in planned.accepted.values()]
     versions = await writer.client.bulk(
-        [Write("create", "entries", entry.user_id, entry.id, entry_document(entry, seq=seq)) for entry, seq in new]
+        [_decide(entry.user_id, entry.id, entry_document(entry, seq=seq), fences) for entry, seq in new]
     )
     held = {
         entry.id: Stored(entry, seq, (), "", version)
@@ -157,17 +165,19 @@ async def _store(writer: Writer, planned: Plan, made: dict[str, str]) -> dict[st
     return held if len(held) == len(new) else None
 
 
-async def _mark(writer: Writer, planned: Plan, made: dict[str, str]) -> bool:
+async def _mark(writer: Writer, planned: Plan, fences: Mapping[str, Version], made: dict[str, str]) -> bool:
     """Write down the other decisions; False when there is one already."""
     versions = await writer.client.bulk(
-        [
-            Write("create", "entries", user_id, id_, marker(user_id, settled))
-            for id_, (user_id, settled) in planned.markers.items()
-        ]
+        [_decide(user_id, id_, marker(user_id, settled), fences) for id_, (user_id, settled) in planned.markers.items()]
     )
     marked = zip(planned.markers.items(), versions, strict=True)
     made.update({id_: user_id for (id_, (user_id, _)), version in marked if version is not None})
     return None not in versions
+
+
+def _decide(user_id: str, id_: str, body: Json, fences: Mapping[str, Version]) -> Write:
+    """The write that decides on a proposal, once; a fence gives way only to who saw it before judging."""
+    return Write("index" if id_ in fences else "create", "entries", user_id, id_, body, fences.get(id_))
 
 
 async def _silence(client: Client, planned: Plan) -> None:
