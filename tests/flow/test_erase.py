@@ -97,12 +97,15 @@ async def test_an_erased_user_is_unknown_and_everybody_else_is_not(instance: Run
     assert found.items[0].signals.semantic
 
 
-async def test_an_erased_user_may_come_back_with_the_same_words(instance: Running, client: MemoryClient) -> None:
+@pytest.mark.parametrize("turn_id", ["before", "after"], ids=["the same turn", "another turn"])
+async def test_an_erased_user_may_come_back_with_the_same_words(
+    instance: Running, client: MemoryClient, turn_id: str
+) -> None:
     user, text = a_marker(), "I live in Porto."
     await client.publish(Turn(user_id=user, role="user", text=text, turn_id="before"))
     await digested(client, turns=1)
     await typed(instance, user)
-    await client.publish(Turn(user_id=user, role="user", text=text, turn_id="after"))
+    await client.publish(Turn(user_id=user, role="user", text=text, turn_id=turn_id))
     await digested(client, turns=1)
     assert [entry.text for entry in (await client.list(ListRequest(user_id=user))).items] == [text]
 

@@ -14,7 +14,11 @@ ACK_WAIT = 10.0
 PIN_SECONDS = 10.0
 """How long a reader of a part may fail to ask before the bus pins another."""
 MAX_ACK_PENDING = 8192
-_DUPLICATE_WINDOW = 120.0
+_LETTER_WINDOW = 120.0
+"""Seconds for which a dead letter that is set aside once more, as its stage died meanwhile, counts as a repetition."""
+_SHORTEST_WINDOW = 0.1
+"""The same for turns and events, and as little as the bus takes: it would drop what is said anew after it was erased.
+The stores know every repetition, for as long as they know what is repeated."""
 _SECOND = 1_000_000_000
 
 Json = dict[str, Any]
@@ -61,7 +65,7 @@ def declared_stream(stream: Stream, settings: Settings) -> Json:
         "max_msgs_per_subject": -1,
         "max_msg_size": -1,
         "max_consumers": -1,
-        "duplicate_window": int(_DUPLICATE_WINDOW * _SECOND),
+        "duplicate_window": int((_LETTER_WINDOW if stream.keeps == "log" else _SHORTEST_WINDOW) * _SECOND),
         "num_replicas": settings.nats_replicas,
         "no_ack": False,
         "sealed": False,
