@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from contracts.upkeep import TextUpkeep, Transit, VectorUpkeep
+from contracts.upkeep import Gone, TextUpkeep, Transit, VectorUpkeep
 from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal, Turn
 from contracts.values import (
@@ -59,6 +59,7 @@ __all__ = [
     "EmbeddingIdentity",
     "Filters",
     "Forgotten",
+    "Gone",
     "InTransit",
     "Key",
     "LexicalHit",
@@ -114,8 +115,8 @@ class TextStore(TextUpkeep, Protocol):
         """For each conversation and moment, the latest logged turn at or before it."""
         ...
 
-    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
-        """Append turns and what they propose. A known turn (same user, space and turn_id) stays as it was first."""
+    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+        """Append turns and what they propose; the new ones. A known turn (user, space, turn_id) stays as it was."""
         ...
 
     async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:

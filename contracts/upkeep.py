@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from contracts.v1.entries import Entry
+from contracts.v1.turns import LoggedTurn
 from contracts.values import Crowd, Forgotten, InTransit, Key, Ref, TurnKey
 
 
@@ -30,6 +31,10 @@ class TextUpkeep(Protocol):
 
     async def reopen(self, proposals: Sequence[Ref]) -> None:
         """Take back the outcomes of proposals whose effect was lost, so that they are judged again."""
+        ...
+
+    async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
+        """Take turns off the log with all they propose: they were logged just now, and nothing was made of them yet."""
         ...
 
     async def erase(self, user_id: str) -> None:
@@ -78,6 +83,10 @@ class VectorUpkeep(Protocol):
     async def sweep(self) -> bool:
         """Leave nothing in the files of the words of points that were removed; whether there is nothing now."""
         ...
+
+
+Gone = Callable[[Collection[int]], Awaitable[set[int]]]
+"""Which of these messages, by number, the bus does not hold any more: somebody has logged or erased them."""
 
 
 class Transit(Protocol):

@@ -13,9 +13,8 @@ from nats.aio.msg import Msg
 from contracts import subjects
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryProposed
-from contracts.v1.turns import Turn
 from services.ingest.dropper import Dropper
-from services.ingest.handler import Incoming, log_turns, read_turn
+from services.ingest.handler import Arrived, Incoming, log_turns, read_turn
 from services.ingest.settings import IngestSettings
 from services.shared.app import Host, Service
 from services.shared.bus.sharing import Sharing
@@ -25,18 +24,20 @@ from services.shared.bus.worker import Stage, Worker
 async def build(host: Host) -> Service:
     """Wire the stage: once, or once for each part that the turns are split into."""
     settings = IngestSettings()
-    handle = partial(log_turns, store=await host.text_store(), gap=settings.session_gap)
+    gone = partial(host.bus.gone, subjects.TURNS_STREAM.name)
+    handle = partial(log_turns, store=await host.text_store(), gone=gone, gap=settings.session_gap)
     consumers = subjects.ingest_consumers(host.settings.turns_partitions)
     dropper = Dropper(host.bus, consumers, every=settings.drop_every_seconds)
 
-    def stage_of(consumer: Consumer) -> Stage[Turn]:
-        def read(msg: Msg) -> Turn:
+    def stage_of(consumer: Consumer) -> Stage[Arrived]:
+        def read(msg: Msg) -> Arrived:
             dropper.note(consumer)
             subject = subjects.published_as(msg.subject)
             incoming = Incoming(subject=subject, body=msg.data, stored_at=msg.metadata.timestamp)
-            return read_turn(incoming, longest=host.settings.max_text_bytes)
+            turn = read_turn(incoming, longest=host.settings.max_text_bytes)
+            return Arrived(number=msg.metadata.sequence.stream, turn=turn)
 
-        return Stage(consumer, Turn, read, handle, says=(EntryProposed,), max_batch=settings.max_batch)
+        return Stage(consumer, Arrived, read, handle, says=(EntryProposed,), max_batch=settings.max_batch, gone=gone)
 
     def own_workers() -> list[Worker[Any]]:
         return [worker for worker in host.workers if worker.stage.consumer in consumers]

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 from uuid import uuid5
+
+from pydantic import BaseModel
 
 from contracts import subjects
 from contracts.envelope import NAMESPACE
-from contracts.ports import Conversation, SessionMark, TextStore
+from contracts.ports import Conversation, Gone, SessionMark, TextStore, Unavailable
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import LoggedTurn, Proposal, Turn, derived_turn_id, entry_id
 from services.shared.errors import Poison
+
+T = TypeVar("T")
+
+_PAUSE = 0.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +55,54 @@ def read_turn(incoming: Incoming, *, longest: int) -> Turn:
     )
 
 
-async def log_turns(turns: Sequence[Turn], *, store: TextStore, gap: timedelta) -> list[EntryProposed]:
-    """Append turns to their conversations and propose each as an entry."""
+class Arrived(BaseModel, frozen=True):
+    """A turn, and the number of its message in the stream."""
+
+    number: int
+    turn: Turn
+
+
+async def log_turns(arrived: Sequence[Arrived], *, store: TextStore, gone: Gone, gap: timedelta) -> list[EntryProposed]:
+    """Append turns to their conversations and propose each as an entry.
+
+    What was erased while it was in hand is left out, and taken back if it was logged just then: whoever erases looks at
+    the bus first, and then at the log.
+    """
+    before = await gone([one.number for one in arrived])
+    arrived = [one for one in arrived if one.number not in before]
+    if not arrived:
+        return []
+    turns = [one.turn for one in arrived]
     marks = await store.session_marks([(_conversation(turn), _said_at(turn)) for turn in turns])
     logged = place_in_sessions(turns, marks, gap)
-    proposals = [propose(turn) for turn in logged]
-    await store.log(logged, proposals)
-    refs = [EntryRef(user_id=p.turn.user_id, id=p.id) for p in proposals]
+    proposals = {turn: propose(turn) for turn in logged}
+    new = await store.log(logged, list(proposals.values()))
+    late = await _erased(new, arrived, gone)
+    if late:
+        await _until_done(lambda: store.withdraw(late))
+    left = [proposals[turn] for turn in logged if turn not in late]
+    refs = [EntryRef(user_id=p.turn.user_id, id=p.id) for p in left]
     return [EntryProposed.of(refs, at=max(turn.created_at for turn in logged))]
+
+
+async def _erased(new: Sequence[LoggedTurn], arrived: Sequence[Arrived], gone: Gone) -> list[LoggedTurn]:
+    """The turns that nobody had logged, and that the bus does not hold any more."""
+    missing = await _until_done(lambda: gone([one.number for one in arrived])) if new else set()
+    held = {_identity(one.turn) for one in arrived if one.number not in missing}
+    return [turn for turn in new if _identity(turn) not in held]
+
+
+def _identity(turn: Turn) -> tuple[str, str, str | None]:
+    return turn.user_id, turn.space, turn.turn_id
+
+
+async def _until_done(do: Callable[[], Awaitable[T]]) -> T:
+    """Wait for as long as it takes: begun anew, it would not be known any more what was logged just now."""
+    while True:
+        try:
+            return await do()
+        except Unavailable:
+            await asyncio.sleep(_PAUSE)
 
 
 def propose(turn: LoggedTurn) -> Proposal:

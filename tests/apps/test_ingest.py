@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +14,11 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from contracts import subjects
-from contracts.ports import SessionMark
+from contracts.ports import Gone, SessionMark, TextStore, Unavailable
 from contracts.v1.turns import Turn
-from services.ingest.handler import Incoming, place_in_sessions, read_turn
+from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, read_turn
 from services.shared.errors import Poison
+from services.shared.stores.sqlite import SqliteTextStore
 
 GAP = timedelta(minutes=30)
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
@@ -88,3 +91,58 @@ def test_sessions_do_not_depend_on_the_order_within_a_batch(turns: list[Turn]) -
     assert by_id["t0"] == by_id["t10"] == by_id["t20"]
     assert by_id["t70"] == by_id["t80"]
     assert len(set(by_id.values())) == 3
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteTextStore]:
+    opened = await SqliteTextStore.open(tmp_path / "memory.sqlite3", synchronous="normal")
+    yield opened
+    await opened.close()
+
+
+def bus_letting_go_of(*numbers: int, before: bool = False, away: int = 0) -> Gone:
+    """A bus that holds these messages no more when it is asked again, or `before`; `away`: so often it does not answer.
+
+    It answers the first time.
+    """
+    answers = iter([set(numbers) if before else set(), *[None] * away])
+
+    async def gone(wanted: Collection[int]) -> set[int]:
+        answer = next(answers, set(numbers))
+        if answer is None:
+            raise Unavailable("the bus is away")
+        return set(wanted) & answer
+
+    return gone
+
+
+async def proposed(store: TextStore, gone: Gone, *turns: Turn) -> int:
+    """Have these turns logged as messages 0, 1, ...; how many are proposed."""
+    arrived = [Arrived(number=number, turn=turn) for number, turn in enumerate(turns)]
+    return sum(len(event.entries) for event in await log_turns(arrived, store=store, gone=gone, gap=GAP))
+
+
+@pytest.mark.parametrize("before", [True, False], ids=["before it is logged", "while it is logged"])
+async def test_what_is_erased_while_it_is_in_hand_is_not_left(store: SqliteTextStore, *, before: bool) -> None:
+    stays, erased = a_turn(1), a_turn(2, user_id="bob")
+    assert await proposed(store, bus_letting_go_of(1, before=before), stays, erased) == 1
+    assert set((await store.traces("bob")).values()) == {0}
+    assert (await store.counts("ann")).turns == 1
+
+
+async def test_what_somebody_else_has_logged_meanwhile_stays(store: SqliteTextStore) -> None:
+    """A message also leaves the bus because it is done with."""
+    assert await proposed(store, bus_letting_go_of(), a_turn(1)) == 1
+    assert await proposed(store, bus_letting_go_of(0), a_turn(1)) == 1
+    assert (await store.counts("ann")).turns == 1
+
+
+async def test_what_comes_again_while_the_first_was_erased_stays(store: SqliteTextStore) -> None:
+    assert await proposed(store, bus_letting_go_of(0), a_turn(1), a_turn(1)) == 2
+    assert (await store.counts("ann")).turns == 1
+
+
+async def test_while_the_bus_is_away_it_is_asked_again(store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.ingest.handler._PAUSE", 0.0)
+    assert await proposed(store, bus_letting_go_of(0, away=3), a_turn(1)) == 0
+    assert set((await store.traces("ann")).values()) == {0}

@@ -54,6 +54,10 @@ class MisbehavingBus:
         """What a stage has not acknowledged."""
         return [message for message in self.of(stage) if message.is_open]
 
+    def holds(self, message: Message) -> bool:
+        """Whether it was not removed."""
+        return any(one is message for one in self._messages)
+
     def said_nothing_of(self, user_id: str) -> None:
         """Leave out of `said` what names this user."""
         self.said = [event for event in self.said if all(ref.user_id != user_id for ref in event.entries)]

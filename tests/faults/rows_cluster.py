@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +13,22 @@ from random import Random
 
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
-from tests.faults.kills import kill_at
+from tests.faults.kills import STAGES, kill_at
 from tests.faults.loads import Load
 from tests.faults.process import QUICK, Launched, load_client, settings_of
+from tests.faults.replicas import send
 from tests.faults.rows import CannotRun, Context, Row
 from tests.faults.trial import Outcome, Trial
 from tests.servers import opensearch
 from tests.servers.cluster import Cluster, cluster
-from tests.servers.workers import WORKERS, NotReady
+from tests.servers.workers import WORKERS, NotReady, Workers
 from tests.stores.opensearch_openers import a_prefix
 
 _SURVEYED = 150
 _AWAY = 1.0
+_PAUSED = 35.0
+"""Seconds: longer than the bus waits for an acknowledgement, and than OpenSearch's claims for who made them."""
+
 _OFTEN = 4
 """What is passed less often in the survey only happens when two things meet."""
 
@@ -108,20 +113,47 @@ class _Replicas:
 
 async def replicas_killed(context: Context) -> Outcome:
     """Kill -9 of one replica after the other: two of every service, three nats-servers, OpenSearch, Qdrant."""
-    folder = context.folder / "replicas"
+
+    async def kill(workers: Workers) -> int:
+        doomed = [worker for name in WORKERS for worker in workers.of(name)]
+        chosen = doomed[::2] if context.quick else doomed
+        for worker in chosen:
+            context.tell(worker.name)
+            await worker.kill()
+            await asyncio.sleep(_AWAY)
+            await worker.restart()
+        return len(chosen)
+
+    return await _disturbed(context, "cluster, kill -9: replicas", kill)
+
+
+async def replicas_paused(context: Context) -> Outcome:
+    """SIGSTOP of one replica of every stage, then of the other: their work is given to others, and they go on."""
+
+    async def pause(workers: Workers) -> int:
+        shifts = [[workers.of(name)[number] for name in STAGES] for number in range(2)]
+        for chosen in shifts:
+            context.tell(", ".join(worker.name for worker in chosen))
+            for worker in chosen:
+                send(worker, signal.SIGSTOP)
+            await asyncio.sleep(_PAUSED)
+            for worker in chosen:
+                send(worker, signal.SIGCONT)
+        return sum(map(len, shifts))
+
+    return await _disturbed(context, "cluster, SIGSTOP: replicas", pause)
+
+
+async def _disturbed(context: Context, row: str, disturb: Callable[[Workers], Awaitable[int]]) -> Outcome:
+    """A cluster under load whose processes something happens to, so many times."""
+    folder = context.folder / row.replace(": ", "-")
     async with _started(folder) as running:
         trial = Trial(_Replicas(running, folder), folder, Load(context.seed))
         try:
-            doomed = [worker for name in WORKERS for worker in running.workers.of(name)]
-            chosen = doomed[::2] if context.quick else doomed
             async with trial.loading():
-                for worker in chosen:
-                    context.tell(worker.name)
-                    await worker.kill()
-                    await asyncio.sleep(_AWAY)
-                    await worker.restart()
+                runs = await disturb(running.workers)
             took = await trial.recover()
-            return Outcome("cluster, kill -9: replicas", len(chosen), await trial.verdict(), took)
+            return Outcome(row, runs, await trial.verdict(), took)
         finally:
             trial.journal.close()
 
@@ -136,5 +168,9 @@ async def _started(folder: Path) -> AsyncIterator[Cluster]:
             raise CannotRun(str(error)) from error
 
 
-ROWS: dict[str, Row] = {"opensearch-writes": killed_at_writes, "replicas": replicas_killed}
+ROWS: dict[str, Row] = {
+    "opensearch-writes": killed_at_writes,
+    "replicas": replicas_killed,
+    "replicas-paused": replicas_paused,
+}
 """By name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -144,7 +144,7 @@ class World:
             run.tell()
 
     async def _settle(self, seconds: float) -> None:
-        for run in [run for run in self.in_hand if run.name != "erase"]:
+        for run in [run for run in self.in_hand if run.name not in ("erase", "ingest")]:
             await self.go_on(run)
 
     async def deliver(self, stage: str, messages: Sequence[Message], trouble: Trouble, *, lost_acks: int = 0) -> None:
@@ -171,7 +171,13 @@ class World:
         store, vectors = self._stores(steps)
 
         async def log_turns(messages: Sequence[Message]) -> Sequence[EntryEvent]:
-            return await ingest.log_turns([_read(Turn, one) for one in messages], store=store, gap=GAP)
+            arrived = [ingest.Arrived(number=n, turn=_read(Turn, one)) for n, one in enumerate(messages)]
+
+            async def gone(numbers: Collection[int]) -> set[int]:
+                await steps.before("gone")
+                return {number for number in numbers if not self.bus.holds(messages[number])}
+
+            return await ingest.log_turns(arrived, store=store, gone=gone, gap=GAP)
 
         async def judge(messages: Sequence[Message]) -> Sequence[EntryEvent]:
             return await dedupe.judge_proposals([_read(EntryProposed, one) for one in messages], store=store)

@@ -80,7 +80,9 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     """A text store that fails, for a reason that nobody foresaw, whenever the poison is among what it is to log."""
     kept, log_truly = Log(), SqliteTextStore.log
 
-    async def picky(store: SqliteTextStore, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
+    async def picky(
+        store: SqliteTextStore, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]
+    ) -> list[LoggedTurn]:
         texts = tuple(turn.text for turn in turns)
         if PLUG in texts:
             await kept.may_go_on.wait()
@@ -88,7 +90,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
         kept.calls.append((texts, failed, time.monotonic()))
         if failed:
             raise RuntimeError("nobody foresaw this")
-        await log_truly(store, turns, proposals)
+        return await log_truly(store, turns, proposals)
 
     monkeypatch.setattr(SqliteTextStore, "log", picky)
     return kept

@@ -158,6 +158,17 @@ async def test_who_goes_on_publishing_does_not_keep_us_looking(held: Held) -> No
         await publishing
 
 
+async def test_what_was_removed_or_purged_is_known_to_be_gone(held: Held) -> None:
+    for number in range(5):
+        await held.said("bob", f"number {number}")
+    assert await held.bus.gone(TURNS, range(1, 6)) == set()
+    await held.bus.js.delete_msg(TURNS, 3)
+    await held.bus.js.purge_stream(TURNS, seq=2)
+    assert await held.bus.gone(TURNS, range(1, 6)) == {1, 3}
+    await held.bus.js.purge_stream(TURNS)
+    assert await held.bus.gone(TURNS, range(1, 6)) == {1, 2, 3, 4, 5}
+
+
 async def test_a_bus_without_memorybus_is_named(tmp_path: Path) -> None:
     async with nats_server(tmp_path / "bus") as server:
         client = await connect(server.url, name="test")

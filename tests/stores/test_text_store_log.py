@@ -94,3 +94,30 @@ async def test_a_session_mark_knows_its_own_conversation_only(
 ) -> None:
     await text_store.log([a_turn(user).model_copy(update=elsewhere)], [])
     assert await text_store.session_marks([(Conversation(user, "default", "c1"), NOON)]) == [None]
+
+
+async def test_only_turns_that_were_not_known_count_as_new(text_store: TextStore, user: str) -> None:
+    known, new = a_turn(user, "known"), a_turn(user, "new")
+    assert await text_store.log([known], [a_proposal(known)]) == [known]
+    assert await text_store.log([known, new], [a_proposal(known), a_proposal(new)]) == [new]
+    assert await text_store.log([known, new], []) == []
+
+
+async def test_nothing_is_left_of_what_is_withdrawn(text_store: TextStore, user: str) -> None:
+    turns = [a_turn(user, text, turn_id=text) for text in ("one", "two")]
+    facts = [a_proposal(turns[0], ordinal=1, text="a fact")]
+    await text_store.log(turns, [*map(a_proposal, turns), *facts])
+    await text_store.withdraw(turns)
+    assert set((await text_store.traces(user)).values()) == {0}
+    assert await text_store.undecided([*map(a_proposal, turns), *facts]) == []
+    await text_store.withdraw(turns)
+    assert await text_store.log(turns[:1], [a_proposal(turns[0])]) == turns[:1]
+
+
+async def test_what_is_not_withdrawn_stays(text_store: TextStore, user: str) -> None:
+    kept, gone = (a_turn(user, text, turn_id=text) for text in ("kept", "gone"))
+    others = kept.model_copy(update={"user_id": a_user()})
+    await text_store.log([kept, gone, others], [a_proposal(kept), a_proposal(gone), a_proposal(others)])
+    await text_store.withdraw([gone])
+    assert await text_store.undecided([a_proposal(kept), a_proposal(gone)]) == [a_proposal(kept)]
+    assert [(await text_store.counts(each)).turns for each in (user, others.user_id)] == [1, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,6 +22,7 @@ from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared import telemetry
 from services.shared.bus.access import NOBODY, Access, servers_of, without_password
+from services.shared.bus.jetstream import JetStream
 from services.shared.bus.sturdy import EncryptedClient, NotEncrypted, SturdyClient
 
 log = logging.getLogger(__name__)
@@ -169,6 +170,17 @@ class Bus:
     async def is_idle(self, consumer: subjects.Consumer) -> bool:
         """Whether nothing waits for this consumer, and nothing is in its hands."""
         return await self.backlog(consumer) == 0
+
+    async def gone(self, stream: str, numbers: Collection[int]) -> set[int]:
+        """Which of these messages a stream does not hold any more.
+
+        Raises:
+            Unavailable: the bus does not answer.
+        """
+        try:
+            return await JetStream(self.js).gone(stream, numbers)
+        except _UNKNOWN_OUTCOME as error:
+            raise Unavailable(f"the bus did not answer for {stream}: {error!r}") from error
 
     async def drop_done(self, consumer: subjects.Consumer) -> bool:
         """Remove from its stream what this consumer, the only one of its subject, has finished with.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from nats.js import JetStreamContext
@@ -24,6 +25,15 @@ class JetStream:
     async def messages(self, name: str) -> int:
         """How many messages a stream holds."""
         return int((await self._ask(f"STREAM.INFO.{name}"))["state"]["messages"])
+
+    async def gone(self, name: str, numbers: Collection[int]) -> set[int]:
+        """Which of these messages a stream does not hold any more."""
+        state = (await self._ask(f"STREAM.INFO.{name}"))["state"]
+        if state.get("num_deleted"):
+            state = (await self._ask(f"STREAM.INFO.{name}", {"deleted_details": True}))["state"]
+        removed = set(state.get("deleted") or ())
+        first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
+        return {number for number in numbers if number < first or number in removed}
 
     async def make_stream(self, config: Json) -> None:
         """Create a stream."""

@@ -15,7 +15,7 @@ from nats.errors import Error as NatsError
 from pydantic import BaseModel
 
 from contracts import subjects
-from contracts.ports import Unavailable
+from contracts.ports import Gone, Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
@@ -48,6 +48,7 @@ class Stage(Generic[M]):
 
     `says` lists the events the handler may return. `read` turns one bus message into the model, raising `Poison` or a
     validation error for one that can never be handled. `handle` takes a batch and may be called again with the same.
+    `gone` tells which messages the bus has let go of meanwhile: of those no letter is kept, as they may be erased.
     """
 
     consumer: Consumer
@@ -56,6 +57,7 @@ class Stage(Generic[M]):
     handle: Callable[[Sequence[M]], Awaitable[Sequence[EntryEvent]]]
     says: tuple[type[EntryEvent], ...] = ()
     max_batch: int = 256
+    gone: Gone | None = None
 
     @property
     def name(self) -> str:
@@ -240,6 +242,8 @@ class Worker(Generic[M]):
 
     async def _bury(self, msg: Msg, bad: Sequence[tuple[BaseModel | None, Exception]]) -> None:
         """Set aside the bad parts of a message, each in a letter of its own; None is the whole, to the byte."""
+        if self.stage.gone is not None and await self.stage.gone([number_of(msg)]):
+            return
         for part, error in bad:
             letter = dead_letter(msg, self.stage.name, error, part=part, room=self._bus.client.max_payload)
             body = letter.model_dump_json().encode()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from services.shared.stores.opensearch import indexes, removal
+from contracts.v1.turns import LoggedTurn
+from services.shared.stores.opensearch import heads, indexes, removal
 from services.shared.stores.opensearch.client import Client, Kind
-from services.shared.stores.opensearch.documents import OWNER, USER
+from services.shared.stores.opensearch.documents import OWNER, TURN, USER, turn_document_id
 from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.wire import routed
 
@@ -34,6 +35,16 @@ async def erase(client: Client, recent: Recent, user_id: str) -> None:
         recent.drop([user_id])
         if not any((await traces(client, user_id)).values()):
             return
+
+
+async def withdraw(client: Client, turns: Sequence[LoggedTurn]) -> None:
+    """Delete turns and what they propose, and the heads of conversations that stand at one of them."""
+    users = {turn_document_id(turn): turn.user_id for turn in turns}
+    for id_, user_id in users.items():
+        itself_or_fact = {"bool": {"should": [{"ids": {"values": [id_]}}, {"term": {TURN: id_}}]}}
+        query = {"bool": {"filter": [{"term": {USER: user_id}}, itself_or_fact]}}
+        await removal.remove(client, client.alias("turns"), query, routing=user_id)
+    await heads.leave(client, turns)
 
 
 async def _open_replaced(client: Client) -> None:

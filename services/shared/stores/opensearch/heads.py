@@ -81,6 +81,21 @@ async def move(client: Client, latest: Mapping[str, Head], turns: Sequence[Place
     raise Unavailable("other processes keep logging turns of the same conversations: try again")
 
 
+async def leave(client: Client, turns: Sequence[LoggedTurn]) -> None:
+    """Remove the heads that stand at one of these turns, unless they were moved meanwhile.
+
+    The conversation goes on with a new session then.
+    """
+    said = {(_id_of(turn), turn.session_id, microseconds(turn.created_at)) for turn in turns}
+    latest = await read(client, turns)
+    writes = [
+        Write("delete", "claims", head.user_id, id_, seen=head.seen)
+        for id_, head in latest.items()
+        if (id_, head.session_id, head.said_at) in said
+    ]
+    await client.bulk(writes)
+
+
 def _latest(turns: Sequence[Placed]) -> dict[str, Head]:
     """The last turn of each conversation as its head, by id."""
     found: dict[str, Head] = {}

@@ -44,8 +44,8 @@ PROPOSAL = (*DECISION, ORDINAL, TURN, PROPOSED_TEXT, BODY)
 """The fields that a proposal is made of, with what became of it."""
 
 
-async def append(writer: Writer, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
-    """Append the turns that are not known yet, and the proposals that are not known yet.
+async def append(writer: Writer, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+    """Append the turns that are not known yet, and the proposals that are not known yet; those turns.
 
     Raises:
         ValueError: a proposal's turn is neither in the log nor among `turns`.
@@ -65,6 +65,7 @@ async def append(writer: Writer, turns: Sequence[LoggedTurn], proposals: Sequenc
     await _propose(writer.client, [proposal for id_, proposal in themselves.items() if id_ not in new])
     await _append_facts(writer, proposals)
     await heads.move(writer.client, latest, [*new.values(), *known])
+    return [turn for turn, _ in new.values()]
 
 
 async def _check_logged(client: Client, proposals: Sequence[Proposal]) -> None:

@@ -88,9 +88,9 @@ class OpenSearchTextStore:
         """For each conversation and moment, the latest logged turn at or before it."""
         return await heads.session_marks(self._client, moments)
 
-    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
-        """Append turns and what they propose. A known turn stays as it was first."""
-        await log.append(self._writer, turns, proposals)
+    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+        """Append turns and what they propose; those that are new. A known turn stays as it was first."""
+        return await log.append(self._writer, turns, proposals)
 
     async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:
         """Of these proposals, the ones that have no outcome yet, in the order asked."""
@@ -169,6 +169,10 @@ class OpenSearchTextStore:
     async def reopen(self, proposals: Sequence[Ref]) -> None:
         """Take back the outcomes of proposals whose effect was lost, so that they are judged again."""
         await reopening.reopen(self._client, owners(proposals))
+
+    async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
+        """Take turns off the log with all they propose; nothing was made of them yet."""
+        await erasing.withdraw(self._client, turns)
 
     async def erase(self, user_id: str) -> None:
         """Remove everything of a user, also from indices that a migration left."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from contracts.v1.turns import LoggedTurn
+from services.shared.stores.sqlite import log
 from services.shared.stores.sqlite.sweeping import note_old_words
 
 _SCOPES = "(SELECT scope FROM scopes WHERE user_id = :user)"
@@ -40,6 +42,14 @@ def erase(connection: sqlite3.Connection, user_id: str) -> None:
     before = connection.total_changes
     for table, theirs in _ERASED.items():
         connection.execute(f"DELETE FROM {table} WHERE {theirs}", {"user": user_id})
+    if connection.total_changes > before:
+        note_old_words(connection)
+
+
+def withdraw(connection: sqlite3.Connection, turns: Sequence[LoggedTurn]) -> None:
+    """Delete turns, and what they propose."""
+    before = connection.total_changes
+    log.withdraw(connection, turns)
     if connection.total_changes > before:
         note_old_words(connection)
 

@@ -31,6 +31,9 @@ _INSERT_PROPOSAL = """
 INSERT OR IGNORE INTO proposals (id, turn, scope, ordinal, logged_at, text) VALUES (?, ?, ?, ?, ?, ?)"""
 
 
+_DELETE_EMPTY = "DELETE FROM scopes WHERE scope = ? AND turns = 0 AND numbered = 0"
+
+
 def now() -> int:
     """Microseconds since 1970."""
     return time.time_ns() // 1000
@@ -54,8 +57,10 @@ def _mark(connection: sqlite3.Connection, talk: Conversation, *, moment: int) ->
     return SessionMark(row[0], to_moment(row[1])) if row else None
 
 
-def append(connection: sqlite3.Connection, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
-    """Append the turns that are not known yet, and the proposals that are not known yet.
+def append(
+    connection: sqlite3.Connection, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]
+) -> list[LoggedTurn]:
+    """Append the turns that are not known yet, and the proposals that are not known yet; those turns.
 
     Raises:
         ValueError: a proposal's turn is neither in the log nor among `turns`.
@@ -77,6 +82,22 @@ def append(connection: sqlite3.Connection, turns: Sequence[LoggedTurn], proposal
         text = proposal.text if proposal.text != turn.text else None
         rows.append((proposal.id, numbers[key], scope, proposal.ordinal, logged_at, text))
     connection.executemany(_INSERT_PROPOSAL, rows)
+    return list(new.values())
+
+
+def withdraw(connection: sqlite3.Connection, turns: Sequence[LoggedTurn]) -> None:
+    """Delete turns and what they propose, of which nothing was made yet."""
+    keys = Keys(connection)
+    numbers = _numbers(connection, map(_key, turns))
+    for chunk in chunks(numbers.values()):
+        connection.execute(f"DELETE FROM proposals WHERE turn IN ({marks(chunk)})", chunk)
+        connection.execute(f"DELETE FROM turns WHERE turn IN ({marks(chunk)})", chunk)
+    there = {_key(turn): turn for turn in turns if _key(turn) in numbers}
+    scopes = Counter(keys.scope(turn.user_id, turn.space, turn.persona_id) for turn in there.values())
+    connection.executemany(
+        "UPDATE scopes SET turns = turns - ? WHERE scope = ?", [(count, scope) for scope, count in scopes.items()]
+    )
+    connection.executemany(_DELETE_EMPTY, [(scope,) for scope in scopes])
 
 
 def _key(turn: LoggedTurn) -> _TurnKey:

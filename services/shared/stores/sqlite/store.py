@@ -76,9 +76,9 @@ class SqliteTextStore:
         """For each conversation and moment, the latest logged turn at or before it."""
         return await self._readers.run(lambda db: log.session_marks(db, moments))
 
-    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> None:
-        """Append turns and what they propose. A known turn stays as it was first."""
-        await self._writer.run(lambda db: log.append(db, turns, proposals))
+    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+        """Append turns and what they propose; those that are new. A known turn stays as it was first."""
+        return await self._writer.run(lambda db: log.append(db, turns, proposals))
 
     async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:
         """Of these proposals, the ones that have no outcome yet, in the order asked."""
@@ -154,6 +154,10 @@ class SqliteTextStore:
     async def reopen(self, proposals: Sequence[Ref]) -> None:
         """Take back outcomes, so that the proposals are judged again; those whose entry is there keep theirs."""
         await self._writer.run(lambda db: log.reopen(db, owners(proposals)))
+
+    async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
+        """Take turns off the log with all they propose; nothing was made of them yet."""
+        await self._writer.run(lambda db: erasing.withdraw(db, turns))
 
     async def erase(self, user_id: str) -> None:
         """Remove everything of a user."""
