@@ -194,13 +194,14 @@ def _do_not_sweep() -> None:
 
 _EARLY = "ingest.log.before"
 _ALL: tuple[Step, ...] = ("say", "create", "forget", "erase")
+_UNERASED: tuple[Step, ...] = ("say", "create", "forget")
 
 MUTATIONS: dict[str, Mutation] = {
     "ack-before-effect": Mutation("the effect before the ack", "lost", _ack_when_read, kill=_EARLY),
     "drop-before-logged": Mutation("waiting until turns are logged", "lost", _drop_before_logged, kill=_EARLY),
     "blind-write": Mutation("the look at what is stored now", "lost", _write_what_was_read_before),
     "versions-again": Mutation("versions that only grow", "went_back", _start_versions_again),
-    "no-tombstones": Mutation("the look for tombstones", "zombie", _do_not_look_for_tombstones, _ALL),
+    "no-tombstones": Mutation("the look for tombstones", "zombie", _do_not_look_for_tombstones, _UNERASED),
     "no-outcomes": Mutation("what was settled before", "duplicated", _forget_outcomes, trouble="everything-twice"),
     "no-numbers": Mutation("the numbers when statements are compared", "merged_wrongly", _compare_without_numbers),
     "no-scope": Mutation("the scope in a query", "foreign", _search_everybody),

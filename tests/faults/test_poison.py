@@ -96,6 +96,16 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     return kept
 
 
+async def test_a_bad_message_that_is_said_again_under_its_id_is_set_aside_once(client: MemoryClient) -> None:
+    """As by a publisher that did not hear the promise."""
+    for body in (b"[1", b"[1", b"[2"):
+        await client.bus.js.publish(subjects.turns("ann"), body, headers={subjects.MSG_ID_HEADER: "the-same"})
+        await asyncio.sleep(0.2)  # the bus itself forgets the id
+    letters = await eventually(lambda: dead_letters(client), lambda letters: len(letters) >= 2)
+    await eventually(client.backlog, lambda backlog: backlog.total == 0)
+    assert len(letters) == len(await dead_letters(client)) == 2
+
+
 async def test_poison_is_delivered_five_times_and_kept_with_its_body_headers_reason_and_origin(
     client: MemoryClient, log: Log
 ) -> None:

@@ -13,6 +13,7 @@ import base64
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import TypeVar
 
 from nats.aio.msg import Msg
@@ -104,6 +105,12 @@ def dead_letter(msg: Msg, stage: str, error: Exception, *, part: BaseModel | Non
 
 
 def letter_id(letter: DeadLetter, part: BaseModel | None) -> str:
-    """The message id of a letter: the same for the same message, or part of it, however often it is set aside."""
-    whole = f"dead:{letter.stream}:{letter.sequence}:{letter.stage}"
-    return f"{whole}:{part.event_id}" if isinstance(part, EntryEvent) else whole
+    """The message id of a letter: the same for the same message, or part of it, however often it is set aside.
+
+    What a publisher says once more under the same message id, as it did not hear the promise, is the same message.
+    """
+    if isinstance(part, EntryEvent):
+        return f"dead:{letter.stream}:{letter.sequence}:{letter.stage}:{part.event_id}"
+    given = letter.headers.get(subjects.MSG_ID_HEADER)
+    said = f"{given}\x1f{letter.subject}\x1f{letter.body}" if given else str(letter.sequence)
+    return f"dead:{letter.stream}:{letter.stage}:{blake2b(said.encode(), digest_size=16).hexdigest()}"
