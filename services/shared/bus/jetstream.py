@@ -28,12 +28,16 @@ class JetStream:
 
     async def gone(self, name: str, numbers: Collection[int]) -> set[int]:
         """Which of these messages a stream does not hold any more."""
+        span, removed = await self.numbers(name)
+        return {number for number in numbers if number < span.start or number in removed}
+
+    async def numbers(self, name: str) -> tuple[range, frozenset[int]]:
+        """The numbers of the messages from the first to the last, and those among them that were removed."""
         state = (await self._ask(f"STREAM.INFO.{name}"))["state"]
         if state.get("num_deleted"):
             state = (await self._ask(f"STREAM.INFO.{name}", {"deleted_details": True}))["state"]
-        removed = set(state.get("deleted") or ())
         first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
-        return {number for number in numbers if number < first or number in removed}
+        return range(first, state["last_seq"] + 1), frozenset(state.get("deleted") or ())
 
     async def make_stream(self, config: Json) -> None:
         """Create a stream."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import binascii
-import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,6 +24,7 @@ from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.dead import DeadLetter
 from services.shared.bus.failures import NO_MEMORYBUS
+from services.shared.bus.jetstream import JetStream
 from services.shared.errors import in_words
 
 _STREAM = subjects.DEAD_STREAM.name
@@ -108,12 +108,9 @@ class Letters:
 
     async def numbers(self) -> list[int]:
         """The numbers of all letters, newest first."""
-        request = json.dumps({"deleted_details": True}).encode()
-        with _asking():  # the client has no public way to ask for the gaps
-            state = (await self._js._api_request(f"$JS.API.STREAM.INFO.{_STREAM}", request, timeout=_TIMEOUT))["state"]
-        gone = frozenset(state.get("deleted") or ())
-        first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
-        return [number for number in range(state["last_seq"], first - 1, -1) if number not in gone]
+        with _asking():
+            span, removed = await JetStream(self._js).numbers(_STREAM)
+        return [number for number in reversed(span) if number not in removed]
 
     async def get(self, number: int) -> Kept:
         """One letter.
