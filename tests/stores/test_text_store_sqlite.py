@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import stat
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,11 @@ from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_pr
 
 
 @pytest.fixture
-def store(sqlite_store: SqliteTextStore) -> SqliteTextStore:
-    return sqlite_store
+async def store(path: Path) -> AsyncIterator[SqliteTextStore]:
+    """With every commit on disk, as by default."""
+    opened = await SqliteTextStore.open(path)
+    yield opened
+    await opened.close()
 
 
 async def test_everything_is_there_after_opening_again(store: SqliteTextStore, path: Path, user: str) -> None:
