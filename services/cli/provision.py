@@ -13,12 +13,13 @@ from rich.table import Table
 
 from services.cli.common import DataOption, NatsOption, fail, nats_url, out, run, settings_from
 from services.shared.bus import provisioning
-from services.shared.bus.access import Access, without_password
+from services.shared.bus.access import Access
 from services.shared.bus.connection import connect
 from services.shared.bus.declarations import Change
 from services.shared.bus.permissions import authorization, users
 from services.shared.bus.provisioning import ProvisioningError
 from services.shared.instance import NotRunning
+from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -78,7 +79,7 @@ def as_fields(change: Change) -> dict[str, Any]:
 
 def show(changes: Sequence[Change], console: Console, *, url: str, only_plan: bool) -> None:
     """The changes as a table, and in a sentence whether anything is left to do."""
-    console.print(f"bus {without_password(url)}", style="dim", markup=False, highlight=False)
+    console.print(f"bus {redact_address(url)}", style="dim", markup=False, highlight=False)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for column in ("kind", "name", "action", "fields"):
         table.add_column(column, style="dim" if column == "kind" else "", overflow="fold")

@@ -15,10 +15,10 @@ from services.gateway.app import build as build_gateway
 from services.ingest.app import build as build_ingest
 from services.retrieve.app import build as build_retrieve
 from services.shared.app import Builder, Host
-from services.shared.bus.access import without_password
 from services.shared.bus.server import NatsServer
 from services.shared.http import HttpServer, listen
 from services.shared.instance import FolderLock, Instance
+from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 
 SERVICES: dict[str, Builder] = {
@@ -57,7 +57,7 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
         stack.push_async_callback(host.stop)
         await host.start([SERVICES[name] for name in only or SERVICES])
         http = await _serve(stack, host, listening)
-        shown = without_password(nats_url)
+        shown = redact_address(nats_url)
         if lock is not None:
             lock.announce(Instance(pid=lock.pid, nats=shown, http=http.url))
         yield Running(nats=shown, http=http.url, host=host)

@@ -12,8 +12,8 @@ from rich.table import Table
 
 from contracts.v1.commands import StatusReply
 from services.cli.common import DataOption, NatsOption, nats_url, out, run
-from services.shared.bus.access import without_password
 from services.shared.client import Backlog, memory_client
+from services.shared.redaction import redact_address
 
 EPILOG = """Examples:\n
   memorybus status\n
@@ -50,7 +50,7 @@ async def _status(user: str | None, data: Path | None, nats: str | None, *, as_j
     if as_json:
         print(as_line(counts, backlog))
     else:
-        show_status(counts, backlog, out, url=without_password(url), user=user)
+        show_status(counts, backlog, out, url=redact_address(url), user=user)
 
 
 async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backlog]:

@@ -16,10 +16,11 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.ports import Unavailable
-from services.shared.bus.access import NOBODY, Access, servers_of, without_password
+from services.shared.bus.access import NOBODY, Access, servers_of
 from services.shared.bus.connection import connect
 from services.shared.bus.server import free_port
 from services.shared.client import memory_client
+from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 from tests.servers.nats_cluster import nats_server
 
@@ -90,7 +91,7 @@ def test_what_is_no_address_is_said_before_anything_is_tried(url: str) -> None:
 
 
 def test_a_url_is_shown_without_what_is_secret_in_it() -> None:
-    shown = without_password("nats://ann:p@ss@one:4222, tls://t0ken@two:4222,three:4222")
+    shown = redact_address("nats://ann:p@ss@one:4222, tls://t0ken@two:4222,three:4222")
     assert shown == "nats://one:4222,tls://two:4222,three:4222"
 
 

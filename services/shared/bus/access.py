@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import ssl
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +13,7 @@ from pydantic import SecretStr
 
 from contracts import subjects
 from contracts.ports import Unavailable
+from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 
 
@@ -90,11 +90,6 @@ def servers_of(url: str) -> list[str]:
     return servers
 
 
-def without_password(url: str) -> str:
-    """The same servers as they may be shown, logged and written down."""
-    return ",".join(re.sub(r"//[^/]*@", "//", part.strip()) for part in url.split(",") if part.strip())
-
-
 def _check_address(server: str) -> None:
     try:
         parts = urlsplit(server if "://" in server else f"nats://{server}")
@@ -102,7 +97,7 @@ def _check_address(server: str) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise Unavailable(f"{without_password(server)!r} is no address of a bus: write nats://HOST:PORT")
+        raise Unavailable(f"{redact_address(server)!r} is no address of a bus: write nats://HOST:PORT")
 
 
 def _given(password: SecretStr | None) -> str:

@@ -21,9 +21,10 @@ from contracts.ports import Unavailable
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared import telemetry
-from services.shared.bus.access import NOBODY, Access, servers_of, without_password
+from services.shared.bus.access import NOBODY, Access, servers_of
 from services.shared.bus.jetstream import JetStream
 from services.shared.bus.sturdy import EncryptedClient, NotEncrypted, SturdyClient
+from services.shared.redaction import redact_address
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ def _is_refusal(error: Exception) -> bool:
 
 
 def _why_not(error: Exception, url: str, access: Access) -> str:
-    where = without_password(url)
+    where = redact_address(url)
     files = "MEMORYBUS_NATS_CA, MEMORYBUS_NATS_CERT and MEMORYBUS_NATS_KEY"
     if "authorization" in str(error).lower():
         who = f"user {access.user!r}" if access.user else "us"

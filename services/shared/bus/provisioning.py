@@ -13,9 +13,9 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError, ServiceUnavailableError
 
 from contracts import subjects
-from services.shared.bus.access import without_password
 from services.shared.bus.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
 from services.shared.bus.jetstream import JetStream, Json
+from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -186,7 +186,7 @@ def _insist(changes: Sequence[Change], problem: str) -> None:
 
 
 def _nats_option(settings: Settings) -> str:
-    return f" --nats {without_password(settings.nats_url)}" if settings.nats_url else ""
+    return f" --nats {redact_address(settings.nats_url)}" if settings.nats_url else ""
 
 
 async def _patiently(work: Callable[[], Awaitable[list[Change]]], patience: float) -> list[Change]:
