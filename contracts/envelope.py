@@ -28,9 +28,12 @@ Moment = Annotated[datetime, AfterValidator(_with_zone)]
 
 
 class Message(BaseModel):
-    """Anything that travels. Unknown fields are ignored, so that a field can be added without a new version."""
+    """Anything that travels. Unknown fields are ignored, so that a field can be added without a new version.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    An error about one names the field and never repeats what was in it, which users may have said.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
 
 class Event(Message):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
+import traceback
 
 # Two threads of the linear algebra library beside the model's make every query twice as slow; ours are small.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
+
+from services.shared.redaction import redact_text
 
 app = typer.Typer(
     name="memorybus",
@@ -52,4 +56,7 @@ def _register() -> None:
 def main() -> None:
     """Entry point of the console script."""
     _register()
-    app()
+    try:
+        app()
+    except Exception:
+        sys.exit(redact_text(traceback.format_exc()))

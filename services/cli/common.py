@@ -17,7 +17,9 @@ from contracts.ports import Unavailable, UnusableStore
 from services.shared.app import MissingExtra
 from services.shared.client import RequestFailed
 from services.shared.instance import NotRunning, find_instance
+from services.shared.redaction import redact_text
 from services.shared.settings import Settings
+from services.shared.telemetry import TextFormatter
 
 T = TypeVar("T")
 
@@ -54,7 +56,9 @@ def settings_from(**given: Any) -> Settings:
 
 def run(work: Coroutine[Any, Any, T]) -> T:
     """Run a command; an expected failure is one line on standard error and exit code 1."""
-    logging.basicConfig(level=logging.ERROR)
+    handler = logging.StreamHandler()
+    handler.setFormatter(TextFormatter())
+    logging.basicConfig(level=logging.ERROR, handlers=[handler])
     try:
         return asyncio.run(work)
     except (NotRunning, Unavailable, UnusableStore, MissingExtra, RequestFailed) as error:
@@ -65,5 +69,5 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 def fail(message: str) -> NoReturn:
     """Say what is wrong and end with exit code 1."""
-    err.print(f"[red]error:[/red] {escape(message)}", highlight=False, soft_wrap=True)
+    err.print(f"[red]error:[/red] {escape(redact_text(message))}", highlight=False, soft_wrap=True)
     raise typer.Exit(1)

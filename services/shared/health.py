@@ -13,6 +13,7 @@ from nats.errors import Error as NatsError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from services.shared.bus.worker import Worker
+from services.shared.redaction import redact_text
 
 _ROUND_TRIP = 2.0
 _NO_PROGRESS = 60.0
@@ -81,5 +82,5 @@ def stuck_stages(workers: Sequence[Worker[Any]]) -> list[str]:
 
 
 def _verdict(problems: list[str]) -> AsgiResponse:
-    body = json.dumps({"ok": not problems, "problems": problems}).encode()
+    body = json.dumps({"ok": not problems, "problems": [redact_text(problem) for problem in problems]}).encode()
     return AsgiResponse(body, 503 if problems else 200, {"content-type": "application/json"})

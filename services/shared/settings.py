@@ -23,12 +23,14 @@ def _default_cache() -> Path:
 class Settings(BaseSettings):
     """Where things are and which engines are used. No service knows more about its profile than this."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_", extra="ignore", hide_input_in_errors=True)
 
     data: Path = Field(default_factory=_default_data, description="folder of the embedded bus and stores")
     cache: Path = Field(default_factory=_default_cache, description="folder of models made ready; may be deleted")
 
-    nats_url: str | None = Field(default=None, description="bus to join; empty: start one in the data folder")
+    nats_url: str | None = Field(
+        default=None, repr=False, description="bus to join; empty: start one in the data folder"
+    )
     nats_user: str | None = Field(default=None, description="user on that bus")
     nats_password: SecretStr | None = Field(default=None, description="password of that user")
     nats_creds: Path | None = Field(default=None, description="credentials file for that bus, in place of a user")
@@ -60,7 +62,7 @@ class Settings(BaseSettings):
     )
 
     opensearch_url: str = Field(
-        default="http://127.0.0.1:9200", description="OpenSearch; several nodes separated by commas"
+        default="http://127.0.0.1:9200", repr=False, description="OpenSearch; several nodes separated by commas"
     )
     opensearch_user: str | None = Field(default=None, description="user of OpenSearch")
     opensearch_password: SecretStr | None = Field(default=None, description="password of that user")
@@ -74,7 +76,7 @@ class Settings(BaseSettings):
         default=1.0, ge=0.1, le=60, description="how long a new entry may take to be found by words"
     )
 
-    qdrant_url: str = Field(default="http://127.0.0.1:6333", description="Qdrant server")
+    qdrant_url: str = Field(default="http://127.0.0.1:6333", repr=False, description="Qdrant server")
     qdrant_api_key: SecretStr | None = Field(default=None, description="key for Qdrant")
     qdrant_grpc_port: int | None = Field(
         default=None, ge=1, le=65535, description="port of Qdrant's gRPC interface; empty: speak HTTP"
@@ -91,6 +93,7 @@ class Settings(BaseSettings):
     embedder: EmbedderKind = Field(default="minilm", description="what makes vectors; none: search by words only")
     embedder_url: str = Field(
         default="http://127.0.0.1:11434/v1",
+        repr=False,
         description="base address for embedder http (OpenAI, Ollama, llama.cpp, TEI)",
     )
     embedder_model: str | None = Field(default=None, description="model name for embedder http or fastembed")
@@ -127,4 +130,4 @@ class Settings(BaseSettings):
 class ServiceSettings(BaseSettings):
     """Base of a service's own knobs: MEMORYBUS_<SERVICE>_<NAME>."""
 
-    model_config = SettingsConfigDict(extra="ignore")
+    model_config = SettingsConfigDict(extra="ignore", hide_input_in_errors=True)

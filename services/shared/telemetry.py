@@ -6,8 +6,11 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
+from typing import Any
 
 from prometheus_client import Counter, Gauge, Histogram
+
+from services.shared.redaction import redact_text
 
 _FINE = tuple(round(0.0002 * 1.35**n, 6) for n in range(40))
 
@@ -29,7 +32,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskNam
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, event, and whatever was passed as `extra`."""
+    """One JSON object a line: time, level, logger, event, and whatever was passed as `extra`. No password is in it."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {k: v for k, v in record.__dict__.items() if k not in _STANDARD}
@@ -42,7 +45,25 @@ class JsonFormatter(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return json.dumps(_redacted(line), ensure_ascii=False)
+
+
+class TextFormatter(logging.Formatter):
+    """A line of plain text, without passwords."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact_text(super().format(record))
+
+
+def _redacted(value: Any) -> Any:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case dict():
+            return {str(key): _redacted(each) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [_redacted(each) for each in value]
+    return redact_text(str(value))
 
 
 def configure_logging(level: str) -> None:

@@ -23,6 +23,7 @@ from contracts import subjects
 from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import EntryEvent
 from services.shared.errors import Poison, in_words
+from services.shared.redaction import redact_text
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -47,7 +48,7 @@ def reason_of(error: Exception) -> str:
     """The error in words that help who reads the dead letter; a validation error without the offending text."""
     if isinstance(error, ValidationError):
         return in_words(error)[:_LONGEST_REASON]
-    return f"{error}"[:_LONGEST_REASON] or type(error).__name__
+    return redact_text(str(error))[:_LONGEST_REASON] or type(error).__name__
 
 
 def number_of(msg: Msg) -> int:

@@ -27,6 +27,7 @@ from contracts.flow import Answer, Q, R
 from contracts.ports import Unavailable
 from services.shared import telemetry
 from services.shared.errors import Rejected, in_words
+from services.shared.redaction import redact_text
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
@@ -157,7 +158,7 @@ def error_info(error: Exception) -> ErrorInfo:
         case TimeoutError():
             return ErrorInfo(code="deadline_exceeded", message="no answer within the deadline", retryable=True)
         case Unavailable():
-            return ErrorInfo(code="unavailable", message=str(error)[:_LONGEST_DETAIL], retryable=True)
+            return ErrorInfo(code="unavailable", message=redact_text(str(error))[:_LONGEST_DETAIL], retryable=True)
     log.error("request_failed", exc_info=error)
     return ErrorInfo(code="internal", message="unexpected error; the service's log has it", retryable=True)
 
