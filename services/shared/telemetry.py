@@ -19,6 +19,9 @@ ITEMS = Counter("memorybus_items_total", "Turns or entries handled by stage", ["
 STAGE_SECONDS = Histogram("memorybus_stage_seconds", "Time of one batch in a stage", ["stage"], buckets=_FINE)
 ITEM_SECONDS = Histogram("memorybus_item_seconds", "Time of a batch over its items", ["stage"], buckets=_FINE)
 REQUEST_SECONDS = Histogram("memorybus_request_seconds", "Time to answer", ["request", "outcome"], buckets=_FINE)
+REPLIES_REFUSED = Counter(
+    "memorybus_replies_refused_total", "Requests that asked for their answer outside of an inbox", ["request"]
+)
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that a leg could not answer", ["leg"])
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 TRIMMED = Counter("memorybus_trimmed_total", "Entries archived because their space was full")

@@ -1,5 +1,8 @@
 """Requests on the bus: somebody waits, so every one is answered, within the caller's deadline, in one envelope.
 
+An answer goes to an inbox and nowhere else: a caller who names another reply subject would have us publish there with
+our rights. Such a request is neither handled nor answered.
+
 On plain subscriptions: a message to a coroutine and its result back is all there is to do, and every layer between
 costs a share of the few milliseconds that an answer may take.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -36,6 +40,10 @@ DEFAULT_DEADLINE = 2.0
 _LONGEST_DEADLINE = 60.0
 _LONGEST_DETAIL = 500
 _MOST_WAITING = 1000
+_REPLY_PLACES = re.compile(
+    r"(?:_GR_\.[^.]+\.[^.]+\.)?"  # what servers put before it on the way from another cluster
+    rf"(?:{re.escape(subjects.INBOX)}|_R_)\.[^\s*>]+"  # `_R_`: the server's stand-in for an inbox of another account
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,10 @@ class Responder(Generic[Q, R]):
         await end([*self._under_way, *self._late])
 
     async def _on_request(self, msg: Msg) -> None:
+        if not may_answer_to(msg.reply):
+            telemetry.REPLIES_REFUSED.labels(self._answer.name).inc()
+            log.warning("reply_subject_refused", extra={"request": self._answer.name})
+            return
         if len(self._under_way) >= _MOST_WAITING:
             await self._send(msg, ErrorReply(error=_overloaded()))
             return
@@ -136,6 +148,11 @@ class Responder(Generic[Q, R]):
             await self._client.publish(msg.reply, ErrorReply(error=_too_large()).model_dump_json().encode())
         except NatsError as error:
             log.warning("reply_not_sent", extra={"request": self._answer.name, "cause": repr(error)})
+
+
+def may_answer_to(reply: str) -> bool:
+    """Whether an answer may go there: to an inbox, or nowhere as nobody waits."""
+    return not reply or _REPLY_PLACES.fullmatch(reply) is not None
 
 
 def check_user(subject: str, body: BaseModel) -> None:
