@@ -40,6 +40,7 @@ from contracts.values import (
     SessionMark,
     Settled,
     StageCounts,
+    StoredPoint,
     Stuck,
     TurnKey,
     Vector,
@@ -77,6 +78,7 @@ __all__ = [
     "SessionMark",
     "Settled",
     "StageCounts",
+    "StoredPoint",
     "Stuck",
     "TextRefused",
     "TextStore",
@@ -218,18 +220,14 @@ class VectorStore(VectorUpkeep, Protocol):
         """The points of the scope nearest to a unit vector by cosine, best first."""
         ...
 
-    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
-        """The cosine of each of these ids with a unit vector; ids without a vector in the scope are missing."""
-        ...
+    async def fetch(
+        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
+    ) -> dict[str, StoredPoint]:
+        """The stored points of these ids within the scope; others are missing. One round trip.
 
-    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
-        """The stored unit vectors of these ids within the scope; others are missing."""
-        ...
-
-    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
-        """The entries of these ids within the scope as they were when embedded, where copies are kept; else nothing.
-
-        For answering while the text store is away, and for nothing else: what changed since is not in them.
+        Where a query vector is given, its model has made the vectors, so that they can be compared with it. With
+        `copies` there are the entries as they were when embedded, where these are kept: for answering while the text
+        store is away, and for nothing else, as what changed since is not in them.
         """
         ...
 

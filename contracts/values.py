@@ -246,6 +246,14 @@ class SemanticHit:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredPoint:
+    """A point as the vector store holds it: its unit vector and, where asked for and kept, a copy of its entry."""
+
+    vector: Vector
+    copy: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StageCounts:
     """What is stored, by stage. `entries` are active, `inactive` archived, superseded or forgotten.
 

@@ -69,7 +69,7 @@ async def _left_of(gone: Forgotten, places: Places) -> dict[str, int]:
 async def _vectors_of(entry: Entry, vectors: VectorStore | None) -> int:
     if vectors is None:
         return 0
-    return len(await vectors.vectors(Scope(entry.user_id, entry.space, entry.persona_id), [entry.id]))
+    return len(await vectors.fetch(Scope(entry.user_id, entry.space, entry.persona_id), [entry.id]))
 
 
 async def erase(request: EraseRequest, *, places: Places) -> EraseReply:

@@ -9,7 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from contracts.ports import Embedder, Filters, Key, Scope, TextStore, TokenCounter, Unavailable, Vector, VectorStore
+import numpy as np
+
+from contracts.ports import (
+    Embedder,
+    Filters,
+    Key,
+    Scope,
+    StoredPoint,
+    TextStore,
+    TokenCounter,
+    Unavailable,
+    VectorStore,
+)
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.legs import Legs, search_both
@@ -52,12 +64,13 @@ class Retriever:
         filters = filters_of(request, now)
         legs = await self._search(request, scope, filters)
         fused = self._fuse(legs)
-        candidates = await self._candidates(scope, legs, fused)
-        found = self._relevant(candidates, request)
-        (entries, degraded), stored = await asyncio.gather(
-            self._contenders(scope, found, request.limit, legs),
-            self._vectors_of_best(scope, found, request.limit, legs),
+        ids = list(fused)[: self.settings.candidates]
+        stored, neighbours = await asyncio.gather(
+            self._fetched(scope, ids, legs, copies="lexical" in legs.degraded),
+            self._neighbours(scope, ids[: self.settings.with_context], legs),
         )
+        found = self._relevant(self._candidates(ids, legs, fused, stored, neighbours), request)
+        entries, degraded = await self._contenders(scope, found, request.limit, legs, stored)
         visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
         ranked = rank([pair for pair in found if pair[0].id in visible], visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
@@ -96,31 +109,32 @@ class Retriever:
             k=self.settings.rrf_k,
         )
 
-    async def _candidates(self, scope: Scope, legs: Legs, fused: Mapping[str, float]) -> list[Candidate]:
+    async def _fetched(self, scope: Scope, ids: Sequence[str], legs: Legs, *, copies: bool) -> dict[str, StoredPoint]:
+        """The points of these entries, to compare them with the query and each other; none while nobody has them."""
+        if self.vectors is None or legs.query_vector is None or not ids:
+            return {}
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                return await self.vectors.fetch(scope, ids, query=legs.query_vector, copies=copies)
+        except (Unavailable, TimeoutError):
+            return {}
+
+    def _candidates(
+        self,
+        ids: Sequence[str],
+        legs: Legs,
+        fused: Mapping[str, float],
+        stored: Mapping[str, StoredPoint],
+        neighbours: Mapping[str, Mapping[int, str]],
+    ) -> list[Candidate]:
         """The best of the fused ranking with all that is known about them; the first ones also with context."""
-        ids = list(fused)[: self.settings.candidates]
-        if self.vectors is None or legs.query_vector is None:
-            return [describe(i, legs, fused[i], None) for i in ids]
-        cosines, neighbours = await asyncio.gather(
-            self._cosines(scope, ids, legs, self.vectors, legs.query_vector),
-            self._neighbours(scope, ids[: self.settings.with_context], legs),
-        )
+        cosines = cosines_of(legs, stored)
         plain = [describe(i, legs, fused[i], cosines.get(i)) for i in ids]
         return [self._in_context(candidate, neighbours.get(candidate.id), cosines, legs) for candidate in plain]
 
-    async def _cosines(
-        self, scope: Scope, ids: Sequence[str], legs: Legs, vectors: VectorStore, query: Vector
-    ) -> dict[str, float]:
-        """The cosines that the semantic leg brought, and those of the candidates that it did not reach."""
-        known = {hit.id: hit.cosine for hit in legs.semantic}
-        try:
-            return known | await vectors.cosines(scope, [i for i in ids if i not in known], query)
-        except Unavailable:
-            return known
-
     async def _neighbours(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, dict[int, str]]:
-        """What was said around these entries; nothing while the text store is away."""
-        if "lexical" in legs.degraded:
+        """What was said around these entries; nothing while the text store is away, or no meaning is known."""
+        if "lexical" in legs.degraded or legs.query_vector is None:
             return {}
         try:
             async with asyncio.timeout(self.settings.leg_timeout_seconds):
@@ -153,7 +167,12 @@ class Retriever:
         return blend(candidates) if self.settings.relevance == "blend" else cosine_only(candidates)
 
     async def _contenders(
-        self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int, legs: Legs
+        self,
+        scope: Scope,
+        found: Sequence[tuple[Candidate, float]],
+        limit: int,
+        legs: Legs,
+        stored: Mapping[str, StoredPoint],
     ) -> tuple[dict[str, Entry], tuple[str, ...]]:
         """The entries of those that recency and importance can still bring among the best, and what is degraded.
 
@@ -165,22 +184,19 @@ class Retriever:
         best = contenders([relevance for _, relevance in found], self._weights, round(limit * _POOL))
         ids = [found[index][0].id for index in best]
         away = "lexical" in legs.degraded
-        if away and (copies := await self._copies(scope, ids)):
+        if away and (copies := copies_of(ids, stored)):
             return copies, legs.degraded
         try:
             async with asyncio.timeout(self.settings.leg_timeout_seconds):
                 return await self.store.entries([Key(scope.user_id, i) for i in ids]), legs.degraded
         except (Unavailable, TimeoutError) as error:
-            if not away and (copies := await self._copies(scope, ids)):
+            if not away and (copies := copies_of(ids, await self._fetched(scope, ids, legs, copies=True))):
                 log.warning("answered_from_copies", extra={"cause": str(error) or "too slow"})
                 return copies, (*legs.degraded, "lexical")
             raise Unavailable(f"the found entries cannot be read: {error or 'the text store is too slow'}") from error
 
-    async def _copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
-        return await self.vectors.copies(scope, ids) if self.vectors is not None and ids else {}
-
     def _diversify(
-        self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, Vector], limit: int
+        self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, StoredPoint], limit: int
     ) -> list[Ranked]:
         """The best `limit`, near-copies of better ones moved back (maximal marginal relevance)."""
         pool = ranked[: round(limit * _POOL)]
@@ -188,24 +204,13 @@ class Retriever:
             return list(pool[:limit])
         ids = [item.candidate.id for item in pool]
         tags = [entries[i].tags for i in ids]
-        similarity = pairwise_similarity([stored.get(i) for i in ids], tags)
+        vectors = [stored[i].vector if i in stored else None for i in ids]
+        similarity = pairwise_similarity(vectors, tags)
         totals = [item.total for item in pool]
         order = maximal_marginal_relevance(
             totals, similarity, lambda_=self.settings.mmr_lambda, limit=limit, shared_tags=tag_counts(tags)
         )
         return [pool[index] for index in order]
-
-    async def _vectors_of_best(
-        self, scope: Scope, found: Sequence[tuple[Candidate, float]], limit: int, legs: Legs
-    ) -> dict[str, Vector]:
-        """The vectors of the most relevant: those that may have to be told apart."""
-        if self.vectors is None or "semantic" in legs.degraded or self.settings.mmr_lambda >= 1.0:
-            return {}
-        best = sorted(found, key=lambda pair: -pair[1])[: round(limit * _POOL)]
-        try:
-            return await self.vectors.vectors(scope, [candidate.id for candidate, _ in best])
-        except Unavailable:
-            return {}
 
 
 def is_visible(entry: Entry, scope: Scope, filters: Filters) -> bool:
@@ -222,6 +227,21 @@ def _passes(entry: Entry, filters: Filters) -> bool:
         and (filters.theme is None or filters.theme in entry.themes)
         and (filters.since is None or entry.created_at >= filters.since)
     )
+
+
+def cosines_of(legs: Legs, stored: Mapping[str, StoredPoint]) -> dict[str, float]:
+    """The cosines that the semantic leg brought, and those of the points that it did not reach."""
+    known = {hit.id: hit.cosine for hit in legs.semantic}
+    if legs.query_vector is None:
+        return known
+    query = np.asarray(legs.query_vector)
+    return {i: max(-1.0, min(1.0, float(point.vector @ query))) for i, point in stored.items()} | known
+
+
+def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str, Entry]:
+    """The copies of these entries, as far as there are any."""
+    copies = {i: stored[i].copy for i in ids if i in stored}
+    return {i: copy for i, copy in copies.items() if copy is not None}
 
 
 def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None) -> Candidate:

@@ -15,6 +15,7 @@ from contracts.ports import (
     Key,
     Scope,
     SemanticHit,
+    StoredPoint,
     TextRefused,
     TurnKey,
     Unavailable,
@@ -76,17 +77,13 @@ class FakeVectors:
         hits = [SemanticHit(i, float(p.vectors["turn"] @ vector)) for i, p in self.points.items()]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
-    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
+    async def fetch(
+        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
+    ) -> dict[str, StoredPoint]:
         await self._maybe_fail()
-        return {i: float(self.points[i].vectors["turn"] @ vector) for i in ids if i in self.points}
-
-    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
-        await self._maybe_fail()
-        return {i: self.points[i].vectors["turn"] for i in ids if i in self.points}
-
-    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
-        await self._maybe_fail()
-        return {i: self.points[i].entry for i in ids if i in self.points and self.keeps_copies}
+        held = {i: self.points[i] for i in ids if i in self.points}
+        kept = copies and self.keeps_copies
+        return {i: StoredPoint(point.vectors["turn"], point.entry if kept else None) for i, point in held.items()}
 
     async def count(self, user_id: str | None = None) -> int:
         return len([p for p in self.points.values() if user_id in (None, p.entry.user_id)])

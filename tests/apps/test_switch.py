@@ -8,7 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from contracts.ports import EmbeddingIdentity, Filters, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.ports import (
+    EmbeddingIdentity,
+    Filters,
+    Scope,
+    SemanticHit,
+    StoredPoint,
+    Unavailable,
+    Vector,
+    VectorPoint,
+)
 from services.shared.vectors import following, switch
 from services.shared.vectors.following import Follower
 from services.shared.vectors.switch import Pair, Switch
@@ -31,8 +40,10 @@ class NamedVectors(FakeVectors):
         await self._maybe_fail()
         return [SemanticHit(self.name, float(vector[0]))]
 
-    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
-        return {self.name: 1.0}
+    async def fetch(
+        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
+    ) -> dict[str, StoredPoint]:
+        return {self.name: StoredPoint(np.ones(4, np.float32))}
 
     async def close(self) -> None:
         self.closed = True
@@ -56,7 +67,8 @@ async def test_what_was_embedded_before_the_change_is_searched_and_stored_where_
     after = await on.embedder.embed(["one"])
 
     assert [await searched(on, vector) for vector in (before[0], before[1:][0], after[0])] == ["old", "old", "new"]
-    assert await on.vectors.cosines(SCOPE, [], before[0]) == {"old": 1.0}
+    assert [*await on.vectors.fetch(SCOPE, [], query=before[0])] == ["old"]
+    assert [*await on.vectors.fetch(SCOPE, [])] == ["new"]
     entries = [an_entry("ann") for _ in range(3)]
     rows = [before[0], after[0], np.ones(4, np.float32)]
     await on.vectors.upsert([VectorPoint(e, {"turn": row}) for e, row in zip(entries, rows, strict=True)])

@@ -20,6 +20,7 @@ from contracts.ports import (
     Ref,
     Scope,
     SemanticHit,
+    StoredPoint,
     Unavailable,
     Vector,
 )
@@ -122,14 +123,10 @@ class ExactVectors:
         hits = [SemanticHit(id_, float(point.vectors[TURN] @ vector)) for id_, point in seen.items()]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
-    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
-        return {id_: float(found @ vector) for id_, found in (await self.vectors(scope, ids)).items()}
-
-    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
-        return {id_: point.vectors[TURN] for id_, point in self._seen_by(scope, ids).items()}
-
-    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
-        return {}
+    async def fetch(
+        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
+    ) -> dict[str, StoredPoint]:
+        return {id_: StoredPoint(point.vectors[TURN]) for id_, point in self._seen_by(scope, ids).items()}
 
     async def count(self, user_id: str | None = None) -> int:
         return sum(user_id in (None, point.entry.user_id) for point in self.points.values())

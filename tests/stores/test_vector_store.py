@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Filters, Scope, VectorStore
-from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, found, ids, towards
+from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, cosines_of, found, ids, towards, vectors_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,8 +40,8 @@ async def test_ranking_of_many_points_is_that_of_exact_cosines(store: VectorStor
 async def test_a_user_without_points_finds_nothing(store: VectorStore, scope: Scope) -> None:
     assert await found(store, scope) == []
     assert await store.count(scope.user_id) == 0
-    assert await store.vectors(scope, [str(uuid4())]) == {}
-    assert await store.cosines(scope, [str(uuid4())], towards(1)) == {}
+    assert await vectors_of(store, scope, [str(uuid4())]) == {}
+    assert await cosines_of(store, scope, [str(uuid4())], towards(1)) == {}
 
 
 @pytest.mark.parametrize("limit", [0, -1])
@@ -53,8 +53,8 @@ async def test_a_limit_below_one_finds_nothing(store: VectorStore, scope: Scope,
 async def test_nothing_to_do_is_done(store: VectorStore, scope: Scope) -> None:
     await store.upsert([])
     await store.remove([])
-    assert await store.vectors(scope, []) == {}
-    assert await store.cosines(scope, [], towards(1)) == {}
+    assert await vectors_of(store, scope, []) == {}
+    assert await cosines_of(store, scope, [], towards(1)) == {}
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ async def test_equal_vectors_of_different_scopes_never_meet(store: VectorStore, 
             and (its.persona_id or "") in ("", mine.persona_id or "")
         }
         assert set(await found(store, mine)) == visible
-        assert set(await store.vectors(mine, ids(points))) == visible
-        assert set(await store.cosines(mine, ids(points), towards(1))) == visible
+        assert set(await vectors_of(store, mine, ids(points))) == visible
+        assert set(await cosines_of(store, mine, ids(points), towards(1))) == visible
         assert await store.count(mine.user_id) == sum(each.user_id == mine.user_id for each in everyone)
 
 
@@ -143,17 +143,17 @@ async def test_cosines_and_vectors_are_those_of_the_stored_points(store: VectorS
     points = [a_point(scope, towards(1, slope)) for slope in (0.0, 1.0, -3.0)]
     await store.upsert(points)
     asked = [*ids(points)[:2], str(uuid4()), "no uuid at all"]
-    vectors = await store.vectors(scope, asked)
+    vectors = await vectors_of(store, scope, asked)
     assert set(vectors) == set(asked[:2])
     for point in points[:2]:
         assert vectors[point.entry.id] == pytest.approx(point.vectors["turn"], abs=1e-3)
         assert vectors[point.entry.id].dtype == np.float32
-    cosines = await store.cosines(scope, asked, towards(0, 1))
+    cosines = await cosines_of(store, scope, asked, towards(0, 1))
     assert cosines == pytest.approx({asked[0]: 0.0, asked[1]: 0.707}, abs=2e-3)
 
 
 async def test_vectors_are_kept_at_unit_length(store: VectorStore, scope: Scope) -> None:
     point = a_point(scope, towards(1, 1) * 5)
     await store.upsert([point])
-    stored = await store.vectors(scope, ids([point]))
+    stored = await vectors_of(store, scope, ids([point]))
     assert np.linalg.norm(stored[point.entry.id]) == pytest.approx(1, abs=1e-3)

@@ -21,6 +21,7 @@ from contracts.v1.entries import Entry
 from services.shared.stores.edge import EdgeVectorStore, FolderInUse, FolderMismatch
 from services.shared.stores.edge import store as store_module
 from services.shared.stores.edge.folder import engine_errors
+from tests.stores.vector_builders import vectors_of
 
 SCOPE = Scope("u1")
 DIMENSIONS = 8
@@ -96,7 +97,9 @@ async def test_everything_written_survives_a_kill_without_a_flush(tmp_path: Path
 
     store = await EdgeVectorStore.open(folder, dimensions=DIMENSIONS)
     assert await store.count("u1") == 2800
-    assert set(await store.vectors(SCOPE, [entry_id(i) for i in range(210)])) == {entry_id(i) for i in range(200, 210)}
+    assert set(await vectors_of(store, SCOPE, [entry_id(i) for i in range(210)])) == {
+        entry_id(i) for i in range(200, 210)
+    }
     assert [await nearest(store, number) for number in (200, 2999)] == [entry_id(200), entry_id(2999)]
     older = [VectorPoint(point.entry, {"turn": -point.vectors["turn"]}) for point in points(500, 600, version=6)]
     await store.upsert(older)
@@ -191,8 +194,8 @@ async def test_writes_are_flushed_now_and_then(store: EdgeVectorStore, monkeypat
 
 async def test_vectors_of_another_scope_are_not_given_out(store: EdgeVectorStore) -> None:
     await store.upsert(points(0, 1))
-    assert set(await store.vectors(SCOPE, [entry_id(0)])) == {entry_id(0)}
-    assert await store.vectors(Scope("u2"), [entry_id(0)]) == {}
+    assert set(await vectors_of(store, SCOPE, [entry_id(0)])) == {entry_id(0)}
+    assert await vectors_of(store, Scope("u2"), [entry_id(0)]) == {}
 
 
 class Panic(BaseException):

@@ -17,7 +17,7 @@ from services.shared.stores.edge import store as store_module
 from services.shared.stores.edge.generations import Generations
 from tests.polling import eventually
 from tests.stores.test_vector_store_edge import run_python
-from tests.stores.vector_builders import DIMENSIONS, a_point, found, ids, towards
+from tests.stores.vector_builders import DIMENSIONS, a_point, copies_of, found, ids, towards
 
 
 def occurrences(folder: Path, wanted: str | bytes) -> int:
@@ -71,7 +71,7 @@ async def test_after_forgetting_and_sweeping_no_byte_of_a_copy_is_left(tmp_path:
     assert occurrences(tmp_path, f"gone {marker}") == 0
     assert occurrences(tmp_path, UUID(gone.entry.id).bytes) + occurrences(tmp_path, gone.entry.id) == 0
     assert occurrences(tmp_path, f"kept {marker}")
-    assert await store.copies(Scope("ann"), ids([kept, gone])) == {kept.entry.id: kept.entry}
+    assert await copies_of(store, Scope("ann"), ids([kept, gone])) == {kept.entry.id: kept.entry}
     await store.close()
     assert occurrences(tmp_path, f"gone {marker}") == 0
 

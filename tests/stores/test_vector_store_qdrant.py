@@ -20,7 +20,17 @@ from services.shared.stores.qdrant import points as points_module
 from services.shared.stores.qdrant.collection import prepare
 from services.shared.stores.qdrant.spec import INDEXES, STRICT_MODE
 from tests.stores.qdrant_openers import open_local
-from tests.stores.vector_builders import DIMENSIONS, a_point, found, ids, newer, towards
+from tests.stores.vector_builders import (
+    DIMENSIONS,
+    a_point,
+    copies_of,
+    cosines_of,
+    found,
+    ids,
+    newer,
+    towards,
+    vectors_of,
+)
 
 SCOPE = Scope("ann")
 
@@ -197,7 +207,7 @@ async def test_many_points_go_in_requests_of_bounded_size(
     points = [a_point(SCOPE, towards(1, i), version=1 + i % 3) for i in range(35)]
     await store.upsert(points)
     assert sizes == [10, 10, 10, 5]
-    assert set(await store.vectors(SCOPE, ids(points))) == set(ids(points))
+    assert set(await vectors_of(store, SCOPE, ids(points))) == set(ids(points))
 
 
 @pytest.mark.parametrize(("dimensions", "points"), [(1, 1024), (384, 42), (3072, 5), (65_536, 1)])
@@ -210,8 +220,8 @@ async def test_ids_are_asked_for_in_parts(tmp_path: Path, monkeypatch: pytest.Mo
     local = await open_local(tmp_path)
     points = [a_point(SCOPE, towards(1, i)) for i in range(10)]
     await local.upsert(points)
-    assert set(await local.vectors(SCOPE, ids(points))) == set(ids(points))
-    assert set(await local.cosines(SCOPE, ids(points) * 2, towards(1))) == set(ids(points))
+    assert set(await vectors_of(local, SCOPE, ids(points))) == set(ids(points))
+    assert set(await cosines_of(local, SCOPE, ids(points) * 2, towards(1))) == set(ids(points))
     await local.remove(ids(points)[:9])
     assert await local.count() == 1
     await local.close()
@@ -222,7 +232,7 @@ async def test_an_older_version_is_left_out_although_its_request_brings_newer_on
     await store.upsert([first, second])
     other: Vector = towards(0, 1)
     await store.upsert([newer(first, other, version=4), newer(second, other, version=6)])
-    cosines = await store.cosines(SCOPE, ids([first, second]), towards(1))
+    cosines = await cosines_of(store, SCOPE, ids([first, second]), towards(1))
     assert cosines == pytest.approx({first.entry.id: 1.0, second.entry.id: 0.0}, abs=1e-6)
 
 
@@ -230,18 +240,18 @@ async def test_copies_are_of_the_newest_version_and_for_their_own_scope(store: Q
     points = [a_point(SCOPE, towards(1), text=f"text {i}", version=2, tags=("red",)) for i in range(3)]
     await store.upsert(points)
     await store.upsert([newer(points[0], towards(1), version=3, text="changed")])
-    copies = await store.copies(SCOPE, [*ids(points)[:2], str(uuid4()), "no uuid"])
+    copies = await copies_of(store, SCOPE, [*ids(points)[:2], str(uuid4()), "no uuid"])
     assert set(copies) == set(ids(points)[:2])
     assert copies[ids(points)[0]].text == "changed"
     assert copies[ids(points)[1]] == points[1].entry
-    assert await store.copies(Scope("bob"), ids(points)) == {}
+    assert await copies_of(store, Scope("bob"), ids(points)) == {}
 
 
 async def test_without_copies_no_text_is_kept(standin_url: str, alias: str, qdrant: AsyncQdrantClient) -> None:
     opened = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS, copies=False)
     point = a_point(SCOPE, towards(1), text="private words")
     await opened.upsert([point])
-    assert await opened.copies(SCOPE, ids([point])) == {}
+    assert await copies_of(opened, SCOPE, ids([point])) == {}
     records, _ = await qdrant.scroll(alias, with_payload=[*INDEXES, "copy"])
     assert "private" not in str(records[0].payload)
     await opened.close()

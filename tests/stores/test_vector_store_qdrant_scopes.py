@@ -17,7 +17,7 @@ from contracts.v1.turns import EntryType
 from services.shared.stores.qdrant import QdrantVectorStore
 from services.shared.stores.scopes import visible_keys
 from tests.stores.qdrant_openers import open_local
-from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, ids
+from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, copies_of, cosines_of, ids, vectors_of
 
 USERS = ["ann", "bob", "ann/default", 'a"n', "an\x00n", ""]
 SPACES = ["default", "work", "ann", ""]
@@ -91,11 +91,11 @@ async def ask(
     among = [point for point in points if point.entry.id in known and sees(scope, point)]
     match rng.randrange(5):
         case 2:
-            return set(await store.copies(scope, known)), set(ids(among))
+            return set(await copies_of(store, scope, known)), set(ids(among))
         case 0:
-            return set(await store.vectors(scope, known)), set(ids(among))
+            return set(await vectors_of(store, scope, known)), set(ids(among))
         case 1:
-            return set(await store.cosines(scope, known, a_direction(rng))), set(ids(among))
+            return set(await cosines_of(store, scope, known, a_direction(rng))), set(ids(among))
         case _:
             filters = some_filters(rng)
             hits = await store.search(scope, a_direction(rng), limit=rng.randint(1, 5), filters=filters)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Filters, Key, Scope, VectorPoint, VectorStore
-from tests.stores.vector_builders import LONG_AGO, Opener, a_point, found, ids, newer, towards
+from tests.stores.vector_builders import LONG_AGO, Opener, a_point, cosines_of, found, ids, newer, towards, vectors_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -136,16 +136,18 @@ async def test_after_sweeping_everything_that_was_kept_is_as_before(store: Vecto
     points = [a_point(scope, towards(1, i), tags=(f"t{i % 3}",), version=2) for i in range(300)]
     await store.upsert(points)
     await store.remove(ids(points)[100:])
-    before = await store.vectors(scope, ids(points)), await found(store, scope, limit=300)
+    before = await vectors_of(store, scope, ids(points)), await found(store, scope, limit=300)
     assert await store.sweep()
     assert await store.sweep()
-    vectors = await store.vectors(scope, ids(points))
+    vectors = await vectors_of(store, scope, ids(points))
     assert set(vectors) == set(before[0])
     assert all((vectors[id_] == before[0][id_]).all() for id_ in vectors)
     assert await found(store, scope, limit=300) == before[1]
     assert set(await found(store, scope, Filters(tags=("t1",)))) == set(ids(points)[1:100:3])
     await store.upsert([newer(points[0], towards(0, 1), version=1)])  # older than what is stored
-    assert await store.cosines(scope, ids(points)[:1], towards(1)) == pytest.approx({points[0].entry.id: 1}, abs=2e-3)
+    assert await cosines_of(store, scope, ids(points)[:1], towards(1)) == pytest.approx(
+        {points[0].entry.id: 1}, abs=2e-3
+    )
 
 
 async def test_whoever_searches_and_writes_during_a_sweep_is_answered(store: VectorStore, scope: Scope) -> None:
@@ -176,5 +178,5 @@ async def test_what_was_swept_and_written_since_is_there_after_a_reopening(
 
     second = await opener(place)
     assert await found(second, scope) == ids(points)[2:]
-    assert set(await second.vectors(scope, ids(points))) == set(ids(points)[2:])
+    assert set(await vectors_of(second, scope, ids(points))) == set(ids(points)[2:])
     await second.close()

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Filters, Scope, Unavailable, Vector, VectorStore
-from tests.stores.vector_builders import DIMENSIONS, Opener, a_point, found, ids, newer, towards
+from tests.stores.vector_builders import DIMENSIONS, Opener, a_point, cosines_of, found, ids, newer, towards, vectors_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -39,7 +39,7 @@ async def test_the_same_version_may_replace_its_vector(store: VectorStore, scope
     point = a_point(scope, towards(0, 1), version=4)
     await store.upsert([point])
     await store.upsert([newer(point, towards(1))])
-    assert await store.cosines(scope, ids([point]), towards(1)) == pytest.approx({point.entry.id: 1}, abs=2e-3)
+    assert await cosines_of(store, scope, ids([point]), towards(1)) == pytest.approx({point.entry.id: 1}, abs=2e-3)
 
 
 async def test_an_older_version_never_replaces_a_newer_one(store: VectorStore, scope: Scope) -> None:
@@ -50,7 +50,7 @@ async def test_an_older_version_never_replaces_a_newer_one(store: VectorStore, s
     await store.upsert([older, unknown])
     assert set(await found(store, scope)) == {present.entry.id, unknown.entry.id}
     assert await found(store, scope, Filters(tags=("old",))) == []
-    assert await store.cosines(scope, ids([present]), towards(1)) == pytest.approx({present.entry.id: 1}, abs=2e-3)
+    assert await cosines_of(store, scope, ids([present]), towards(1)) == pytest.approx({present.entry.id: 1}, abs=2e-3)
 
 
 @settings(max_examples=25, deadline=None)
@@ -75,7 +75,7 @@ async def test_the_highest_version_wins_in_whatever_order_and_batches(
         if not step:
             await store.remove(ids(points)[:1])
             expected.pop(ids(points)[0], None)
-    stored = await store.vectors(scope, ids(points))
+    stored = await vectors_of(store, scope, ids(points))
     assert {key: round(float(vector[1] / vector[0])) for key, vector in stored.items()} == expected
     assert await store.count(scope.user_id) == len(expected)
 
@@ -105,7 +105,7 @@ async def test_a_bad_question_is_refused(store: VectorStore, scope: Scope) -> No
     with pytest.raises(ValueError, match="shape"):
         await store.search(scope, towards(1)[:-1], limit=1, filters=Filters())
     with pytest.raises(ValueError, match="finite"):
-        await store.cosines(scope, [str(uuid4())], np.full(DIMENSIONS, np.inf, dtype=np.float32))
+        await store.search(scope, np.full(DIMENSIONS, np.inf, dtype=np.float32), limit=1, filters=Filters())
 
 
 async def test_concurrent_writes_and_searches_all_come_through(store: VectorStore, scope: Scope) -> None:

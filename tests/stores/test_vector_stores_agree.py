@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Scope, SemanticHit, VectorPoint, VectorStore
 from services.shared.stores.edge import EdgeVectorStore
 from tests.stores.qdrant_openers import open_local
-from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, ids
+from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, copies_of, cosines_of, ids, vectors_of
 
 TYPES = ("fact", "preference", "note")
 TAGS = ("a", "b", "ü")
@@ -97,9 +97,9 @@ async def test_random_points_and_filters_give_the_same_answers(
         await store.upsert(points)
         await store.remove(ids(points[:removed]))
         found.append(await store.search(scope, question, limit=limit, filters=wanted))
-        known.append(await store.cosines(scope, ids(points), question))
-        vectors = sorted(await store.vectors(scope, ids(points)))
-        kept.append((vectors, await store.copies(scope, ids(points)), await store.count(user)))
+        known.append(await cosines_of(store, scope, ids(points), question))
+        vectors = sorted(await vectors_of(store, scope, ids(points)))
+        kept.append((vectors, await copies_of(store, scope, ids(points)), await store.count(user)))
     assert agree(*found), found
     assert known[0] == pytest.approx(known[1], abs=CLOSE)
     assert kept[0] == kept[1]

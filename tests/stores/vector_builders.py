@@ -51,3 +51,16 @@ def ids(points: Sequence[VectorPoint]) -> list[str]:
 async def found(store: VectorStore, scope: Scope, filters: Filters | None = None, limit: int = 100) -> list[str]:
     hits = await store.search(scope, towards(1), limit=limit, filters=filters or Filters())
     return [hit.id for hit in hits]
+
+
+async def vectors_of(store: VectorStore, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
+    return {id_: point.vector for id_, point in (await store.fetch(scope, ids)).items()}
+
+
+async def cosines_of(store: VectorStore, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
+    return {id_: float(stored @ vector) for id_, stored in (await vectors_of(store, scope, ids)).items()}
+
+
+async def copies_of(store: VectorStore, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
+    points = (await store.fetch(scope, ids, copies=True)).items()
+    return {id_: point.copy for id_, point in points if point.copy is not None}

@@ -17,6 +17,7 @@ from contracts.ports import (
     Key,
     Scope,
     SemanticHit,
+    StoredPoint,
     Vector,
     VectorPoint,
     VectorStore,
@@ -145,17 +146,12 @@ class _SwitchedVectors:
         with self._switch.of(vector).in_use() as pair:
             return await pair.vectors.search(scope, vector, limit=limit, filters=filters)
 
-    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
-        with self._switch.of(vector).in_use() as pair:
-            return await pair.vectors.cosines(scope, ids, vector)
-
-    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
-        with self._switch.current.in_use() as pair:
-            return await pair.vectors.vectors(scope, ids)
-
-    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
-        with self._switch.current.in_use() as pair:
-            return await pair.vectors.copies(scope, ids)
+    async def fetch(
+        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
+    ) -> dict[str, StoredPoint]:
+        of_query = self._switch.current if query is None else self._switch.of(query)
+        with of_query.in_use() as pair:
+            return await pair.vectors.fetch(scope, ids, query=query, copies=copies)
 
     async def count(self, user_id: str | None = None) -> int:
         with self._switch.current.in_use() as pair:

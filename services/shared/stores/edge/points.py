@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import qdrant_edge as qdrant
 
-from contracts.ports import Filters, Scope, Vector, VectorPoint
+from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
 from services.shared.stores.points import (
     TAGS,
     THEMES,
     check_point,
     checked_vector,
+    copied_entry,
     newest,
     payload,
     point_id,
@@ -27,9 +28,9 @@ __all__ = [
     "checked_vector",
     "point_id",
     "search_filter",
+    "stored_points",
     "upserts",
     "user_filter",
-    "visible_vectors",
 ]
 
 INDEXES: Mapping[str, Any] = {
@@ -92,14 +93,15 @@ def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = No
     return qdrant.Filter(should=keys, must=conditions)  # a third faster than MatchAny on the scope
 
 
-def visible_vectors(records: Iterable[qdrant.Record], scope: Scope, name: str) -> dict[str, Vector]:
-    """The vectors of this name in the records that the scope sees, by entry id."""
-    visible = set(visible_keys(scope))
+def stored_points(records: Iterable[qdrant.Record], scope: Scope, name: str) -> dict[str, StoredPoint]:
+    """The records that the scope sees and that have a vector of this name, by entry id."""
+    visible = visible_keys(scope)
     found = {}
     for record in records:
-        vector = record.vector.get(name) if isinstance(record.vector, dict) else None
-        if vector is not None and (record.payload or {}).get("scope") in visible:
-            found[str(record.id)] = np.array(vector, dtype=np.float32)
+        fields, vectors = record.payload or {}, record.vector  # each made anew whenever it is asked for
+        vector = vectors.get(name) if isinstance(vectors, dict) else None
+        if vector is not None and fields.get("scope") in visible:
+            found[str(record.id)] = StoredPoint(np.array(vector, np.float32), copied_entry(fields, scope))
     return found
 
 

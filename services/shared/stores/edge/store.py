@@ -9,22 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
 import qdrant_edge as qdrant
 
-from contracts.ports import TURN, Filters, Key, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.ports import TURN, Filters, Key, Scope, SemanticHit, StoredPoint, Unavailable, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.edge.folder import engine_errors, open_current, open_shard
 from services.shared.stores.edge.generations import Generations
 from services.shared.stores.edge.points import (
     checked_vector,
-    point_id,
     search_filter,
+    stored_points,
     upserts,
     user_filter,
-    visible_vectors,
 )
-from services.shared.stores.points import COPY, FILTERED, copied_entry, lacking, place_in_order
+from services.shared.stores.points import COPY, FILTERED, lacking, place_in_order, point_ids
 
 T = TypeVar("T")
 
@@ -87,7 +85,7 @@ class EdgeVectorStore:
 
     async def remove(self, ids: Sequence[str]) -> None:
         """Remove points; unknown ids are no error."""
-        known = _point_ids(ids)
+        known = point_ids(ids)
         if known:
             await self._change(partial(self._remove, qdrant.UpdateOperation.delete_points(list(known)), len(known)))
 
@@ -103,32 +101,24 @@ class EdgeVectorStore:
         """The points of the scope nearest to a unit vector by cosine, best first. The search is exact."""
         if limit < 1 or filters.types == () or filters.tags == ():
             return []
-        return await self._query(vector, search_filter(scope, filters), limit)
+        nearest = qdrant.Query.Nearest(checked_vector(vector, self._sizes[TURN], TURN), using=TURN)
+        # Without payload: it would take longer than the search. Scopes are checked again on the entries themselves.
+        request = qdrant.QueryRequest(
+            limit=limit, query=nearest, filter=search_filter(scope, filters), with_payload=False
+        )
+        points = await self._run(partial(self._read, lambda shard: shard.query(request)))
+        return [SemanticHit(str(point.id), max(-1.0, min(1.0, point.score))) for point in points]
 
-    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
-        """The cosine of each of these ids with a unit vector; ids without a vector in the scope are missing."""
-        known = _point_ids(ids)
+    async def fetch(
+        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
+    ) -> dict[str, StoredPoint]:
+        """The stored points of these ids within the scope, with the entries as they were when embedded or without."""
+        known = point_ids(ids)
         if not known:
             return {}
-        hits = await self._query(vector, search_filter(scope, Filters(), known), len(known))
-        return {hit.id: hit.cosine for hit in hits}
-
-    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
-        """The stored unit vectors of these ids within the scope; others are missing."""
-        known = _point_ids(ids)
-        if not known:
-            return {}
-        read = partial(self._read, lambda shard: shard.retrieve(list(known), ["scope"], [TURN]))
-        return visible_vectors(await self._run(read), scope, TURN)
-
-    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
-        """The entries of these ids within the scope as they were when embedded, where copies were kept."""
-        known = _point_ids(ids)
-        if not known:
-            return {}
-        read = partial(self._read, lambda shard: shard.retrieve(list(known), ["scope", COPY], False))
-        found = [copied_entry(record.payload, scope) for record in await self._run(read)]
-        return {entry.id: entry for entry in found if entry is not None}
+        fields = ["scope", COPY] if copies else ["scope"]
+        read = partial(self._read, lambda shard: shard.retrieve(list(known), fields, [TURN]))
+        return stored_points(await self._run(read), scope, TURN)
 
     async def count(self, user_id: str | None = None) -> int:
         """How many points there are, of one user or of all; exact."""
@@ -151,7 +141,7 @@ class EdgeVectorStore:
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
         """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
-        known = _point_ids([entry.id for entry in entries])
+        known = point_ids(entry.id for entry in entries)
         read = partial(self._read, lambda shard: shard.retrieve(list(known), list(FILTERED), False))
         return lacking(entries, {str(record.id): record.payload for record in await self._run(read)})
 
@@ -218,14 +208,6 @@ class EdgeVectorStore:
             finally:
                 self._thread.shutdown(wait=False)
 
-    async def _query(self, vector: Vector, matching: qdrant.Filter, limit: int) -> list[SemanticHit]:
-        nearest = qdrant.Query.Nearest(checked_vector(vector, self._sizes[TURN], TURN), using=TURN)
-        # Without payload: it would take longer than the search. Scopes are checked again on the entries themselves.
-        request = qdrant.QueryRequest(limit=limit, query=nearest, filter=matching, with_payload=False)
-        points = await self._run(partial(self._read, lambda shard: shard.query(request)))
-        cosines = np.clip([point.score for point in points], -1.0, 1.0).tolist()
-        return [SemanticHit(str(point.id), cosine) for point, cosine in zip(points, cosines, strict=True)]
-
     async def _change(self, job: Callable[[], None]) -> None:
         async with self._writing:
             await self._run(job)
@@ -265,7 +247,3 @@ class EdgeVectorStore:
             self._flush()
         with engine_errors("closing"):
             self._shard.close()
-
-
-def _point_ids(ids: Sequence[str]) -> set[str]:
-    return {key for key in map(point_id, ids) if key is not None}

@@ -9,8 +9,8 @@ from typing import NewType, TypeVar
 import numpy as np
 from qdrant_client import models
 
-from contracts.ports import Filters, Scope, Vector, VectorPoint
-from services.shared.stores.points import TAGS, THEMES, check_point, newest, payload, word_keys
+from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
+from services.shared.stores.points import TAGS, THEMES, check_point, copied_entry, newest, payload, word_keys
 from services.shared.stores.qdrant.spec import MAX_UPSERT
 from services.shared.stores.scopes import visible_keys
 
@@ -109,9 +109,9 @@ def _is_any(field: str, values: Iterable[str]) -> models.FieldCondition:
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
 
 
-def vectors_by_id(records: Iterable[models.Record], name: str) -> Iterator[tuple[str, Vector]]:
-    """Each record's id and its vector of this name."""
+def stored_points(records: Iterable[models.Record], scope: Scope, name: str) -> Iterator[tuple[str, StoredPoint]]:
+    """The id and the point of each record that has a vector of this name."""
     for record in records:
         vector = record.vector.get(name) if isinstance(record.vector, dict) else None
         if vector is not None:
-            yield str(record.id), np.array(vector, dtype=np.float32)
+            yield str(record.id), StoredPoint(np.array(vector, np.float32), copied_entry(record.payload, scope))

@@ -8,16 +8,25 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-import numpy as np
 from qdrant_client import AsyncQdrantClient, models
 
-from contracts.ports import TURN, EmbeddingIdentity, Filters, Key, Scope, SemanticHit, Unavailable, Vector, VectorPoint
+from contracts.ports import (
+    TURN,
+    EmbeddingIdentity,
+    Filters,
+    Key,
+    Scope,
+    SemanticHit,
+    StoredPoint,
+    Unavailable,
+    Vector,
+    VectorPoint,
+)
 from contracts.v1.entries import Entry
 from services.shared.stores.points import (
     COPY,
     FILTERED,
     checked_vector,
-    copied_entry,
     lacking,
     place_in_order,
     point_ids,
@@ -27,19 +36,19 @@ from services.shared.stores.qdrant.connection import connect
 from services.shared.stores.qdrant.failures import CollectionMismatch, CollectionMissing, explained
 from services.shared.stores.qdrant.points import (
     IDS_PER_REQUEST,
-    ScopedFilter,
     checked,
     chunks,
     search_filter,
+    stored_points,
     upsert_requests,
     user_filter,
-    vectors_by_id,
 )
 from services.shared.stores.qdrant.spec import MAX_LIMIT, CollectionSpec, Quantization
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Page = tuple[list[models.Record], models.ExtendedPointId | None]
 
 READ_SECONDS = 5
 WRITE_SECONDS = 30
@@ -137,32 +146,31 @@ class QdrantVectorStore:
         """The points of the scope nearest to a unit vector by cosine, best first; at most 100,000."""
         if limit < 1 or filters.types == () or filters.tags == ():
             return []
-        return await self._query(vector, search_filter(scope, filters), min(limit, MAX_LIMIT))
+        nearest = checked_vector(vector, self._sizes[TURN], TURN).tolist()
+        response = await self._ask(
+            "searching",
+            lambda: self._client.query_points(
+                self._spec.name,
+                query=nearest,
+                using=TURN,
+                query_filter=search_filter(scope, filters),
+                search_params=self._spec.search_params,
+                limit=min(limit, MAX_LIMIT),
+                with_payload=False,
+                timeout=READ_SECONDS,
+            ),
+        )
+        return [SemanticHit(str(point.id), max(-1.0, min(1.0, point.score))) for point in response.points]
 
-    async def cosines(self, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
-        """The cosine of each of these ids with a unit vector; ids without a vector in the scope are missing."""
-        cosines: dict[str, float] = {}
+    async def fetch(
+        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
+    ) -> dict[str, StoredPoint]:
+        """The stored points of these ids within the scope, with the entries as they were when embedded or without."""
+        found: dict[str, StoredPoint] = {}
         for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
-            hits = await self._query(vector, search_filter(scope, Filters(), chunk), len(chunk))
-            cosines.update((hit.id, hit.cosine) for hit in hits)
-        return cosines
-
-    async def vectors(self, scope: Scope, ids: Sequence[str]) -> dict[str, Vector]:
-        """The stored unit vectors of these ids within the scope; others are missing."""
-        vectors: dict[str, Vector] = {}
-        for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
-            records = await self._scroll(search_filter(scope, Filters(), chunk), len(chunk), vectors=[TURN])
-            vectors.update(vectors_by_id(records, TURN))
-        return vectors
-
-    async def copies(self, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:
-        """The entries of these ids within the scope as they were when embedded, where copies were kept."""
-        copies: dict[str, Entry] = {}
-        for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
-            records = await self._scroll(search_filter(scope, Filters(), chunk), len(chunk), payload=["scope", COPY])
-            found = (copied_entry(record.payload, scope) for record in records)
-            copies.update((entry.id, entry) for entry in found if entry is not None)
-        return copies
+            records, _ = await self._ask("reading", partial(self._read, scope, chunk, copies=copies))
+            found.update(stored_points(records, scope, TURN))
+        return found
 
     async def in_order(self, *, after: str, limit: int) -> list[Key]:
         """The points of all users whose ids come after this one, in the order of ids.
@@ -213,39 +221,15 @@ class QdrantVectorStore:
             self._closed = True
             await self._client.close()
 
-    async def _query(self, vector: Vector, matching: ScopedFilter, limit: int) -> list[SemanticHit]:
-        nearest = checked_vector(vector, self._sizes[TURN], TURN).tolist()
-        response = await self._ask(
-            "searching",
-            lambda: self._client.query_points(
-                self._spec.name,
-                query=nearest,
-                using=TURN,
-                query_filter=matching,
-                search_params=self._spec.search_params,
-                limit=limit,
-                with_payload=False,
-                timeout=READ_SECONDS,
-            ),
+    def _read(self, scope: Scope, ids: Sequence[str], *, copies: bool) -> Awaitable[Page]:
+        return self._client.scroll(
+            self._spec.name,
+            scroll_filter=search_filter(scope, Filters(), ids),
+            limit=len(ids),
+            with_payload=["scope", COPY] if copies else False,
+            with_vectors=[TURN],
+            timeout=READ_SECONDS,
         )
-        cosines = np.clip([point.score for point in response.points], -1.0, 1.0).tolist()
-        return [SemanticHit(str(point.id), cosine) for point, cosine in zip(response.points, cosines, strict=True)]
-
-    async def _scroll(
-        self, matching: ScopedFilter, limit: int, *, payload: Sequence[str] = (), vectors: Sequence[str] = ()
-    ) -> list[models.Record]:
-        records, _ = await self._ask(
-            "reading",
-            lambda: self._client.scroll(
-                self._spec.name,
-                scroll_filter=matching,
-                limit=limit,
-                with_payload=list(payload) or False,
-                with_vectors=list(vectors) or False,
-                timeout=READ_SECONDS,
-            ),
-        )
-        return records
 
     async def _following(self, start: str | None, limit: int) -> list[Key]:
         records, _ = await self._ask(
