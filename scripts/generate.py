@@ -1,4 +1,8 @@
-"""Writes what is made from the code: JSON Schemas, and the tables of the README. `--check` only says what is stale."""
+"""Writes what is made from something else; `--check` only says what is stale.
+
+JSON Schemas and tables of the README come from the code; the chart has copies of alerts and dashboard, as a chart reads
+nothing outside its folder.
+"""
 
 from __future__ import annotations
 
@@ -92,13 +96,20 @@ def readme() -> str:
     return text
 
 
+def chart_copies() -> dict[Path, str]:
+    """What the chart shares with the deployment on one machine."""
+    shared = ("prometheus/rules.yml", "grafana/dashboards/memorybus.json")
+    files = ROOT / "k8s" / "memorybus" / "files"
+    return {files / Path(path).name: (ROOT / "deploy" / path).read_text() for path in shared}
+
+
 def _snake(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def main() -> int:
     """Write what changed, or with --check name it and fail."""
-    wanted = {**schema_files(), ROOT / "README.md": readme()}
+    wanted = {**schema_files(), **chart_copies(), ROOT / "README.md": readme()}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv:
         for path in stale:

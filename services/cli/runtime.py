@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,7 +15,7 @@ from services.enrich.app import build as build_enrich
 from services.gateway.app import build as build_gateway
 from services.ingest.app import build as build_ingest
 from services.retrieve.app import build as build_retrieve
-from services.shared.app import Builder, Host
+from services.shared.app import START_PATIENCE, Builder, Host
 from services.shared.bus.server import NatsServer
 from services.shared.http import HttpServer, listen
 from services.shared.instance import FolderLock, Instance
@@ -53,10 +54,13 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
         listening = listen(settings.http_host, settings.http_port)
         stack.callback(listening.close)
         nats_url = settings.nats_url or await _start_bus(stack, settings)
-        host = Host(settings, nats_url, was_clean=lock is None or lock.was_clean)
+        patience = settings.start_patience_seconds
+        if patience is None:
+            patience = math.inf if only else START_PATIENCE
+        host = Host(settings, nats_url, was_clean=lock is None or lock.was_clean, patience=patience)
+        http = await _serve(stack, host, listening)  # first, so that probes see what the start waits for
         stack.push_async_callback(host.stop)
         await host.start([SERVICES[name] for name in only or SERVICES])
-        http = await _serve(stack, host, listening)
         shown = redact_address(nats_url)
         if lock is not None:
             lock.announce(Instance(pid=lock.pid, nats=shown, http=http.url))

@@ -7,6 +7,7 @@ import gc
 import json
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -108,14 +109,21 @@ def chosen_services(only: list[str]) -> list[str]:
 
 
 async def _until_stopped(settings: Settings, only: list[str], *, as_json: bool) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
+    main, stopped = asyncio.current_task(), asyncio.Event()
+    assert main is not None
+
+    def stop() -> None:
+        if not stopped.is_set():  # a second signal does not break off what the first one has begun
+            main.cancel()  # also a start that still waits for bus or stores
+        stopped.set()
+
     for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, stopped.set)
-    async with running(settings, only) as instance:
-        _calm_the_collector()
-        _announce(instance, settings, only, as_json=as_json)
-        await stopped.wait()
+        asyncio.get_running_loop().add_signal_handler(signum, stop)
+    with suppress(asyncio.CancelledError):
+        async with running(settings, only) as instance:
+            _calm_the_collector()
+            _announce(instance, settings, only, as_json=as_json)
+            await asyncio.Event().wait()
 
 
 def _calm_the_collector() -> None:

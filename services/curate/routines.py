@@ -55,7 +55,15 @@ class Routines:
     @property
     def all(self) -> tuple[Callable[[], Awaitable[None]], ...]:
         """Every routine."""
-        return (self.resume, self.tidy, self.compare, self.finish_forgetting, self.hear_refusals, self.sweeper.run)
+        return (
+            self.resume,
+            self.tidy,
+            self.compare,
+            self.finish_forgetting,
+            self.hear_refusals,
+            self.watch,
+            self.sweeper.run,
+        )
 
     @contextmanager
     def noting(self, request: ForgetRequest) -> Iterator[None]:
@@ -176,6 +184,14 @@ class Routines:
         finally:
             with suppress(NatsError):
                 await heard.unsubscribe()
+
+    async def watch(self) -> None:
+        """Count what waits for every stage: one that hears nothing any more cannot tell it itself."""
+        while True:
+            with suppress(NatsError, TimeoutError, Unavailable):
+                for stage, waiting in (await self._host.bus.backlogs()).items():
+                    telemetry.WAITING.labels(stage).set(waiting)
+            await asyncio.sleep(self._settings.watch_every_seconds)
 
     async def _is_idle(self) -> bool:
         try:

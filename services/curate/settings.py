@@ -32,6 +32,7 @@ class CurateSettings(ServiceSettings):
     )
     resume_every_seconds: float = Field(default=60, gt=0, description="how often stuck work is looked for")
     resume_after_seconds: float = Field(default=120, gt=0, description="how old work must be to count as stuck")
+    watch_every_seconds: float = Field(default=10, gt=0, description="how often what waits on the bus is counted")
     max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")
 
     @property

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from faststream.asgi import AsgiFastStream
-from nats.aio.client import Client
+from faststream.asgi.types import ASGIApp, Receive, Scope, Send
 
-from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
+from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, Unavailable, VectorStore
 from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
 from services.shared.bus.access import NOBODY, Access
 from services.shared.bus.connection import Bus, connect
 from services.shared.bus.provisioning import provision
 from services.shared.bus.requests import Answering, Responder
+from services.shared.bus.sturdy import SturdyClient
 from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.health import Route, health_routes
@@ -37,6 +39,13 @@ from services.shared.vectors.places import Places
 from services.shared.vectors.switch import Pair, Switch
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+START_PATIENCE = 5.0
+"""Seconds that a start waits for bus and stores while somebody watches it."""
+
+_TRY_AGAIN = 1.0
 
 
 class MissingExtra(Exception):
@@ -64,23 +73,35 @@ class Host:
     is behind a port, nor who else uses it.
     """
 
-    def __init__(self, settings: Settings, nats_url: str, *, was_clean: bool = True) -> None:
+    def __init__(
+        self, settings: Settings, nats_url: str, *, was_clean: bool = True, patience: float = START_PATIENCE
+    ) -> None:
         self.settings = settings
         self.was_clean = was_clean
+        self.waits_for: str | None = "bus and stores"
         self.workers: list[Worker[Any]] = []
         self.services: list[Service] = []
+        self.client: SturdyClient
         self.bus: Bus
         self._nats_url = nats_url
+        self._patience = patience
+        self._pages: AsgiFastStream | None = None
         self._responders: list[Responder[Any, Any]] = []
         self._stack = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
         self._opened: dict[str, asyncio.Task[Any]] = {}
 
     async def start(self, builders: list[Builder]) -> None:
-        """Connect, open adapters side by side, provision the bus, then start answering and reading."""
+        """Connect, open adapters side by side, provision the bus, then start answering and reading.
+
+        Raises:
+            Unavailable: bus or store were not there within the patience of this host.
+        """
         access = Access.of(self.settings) if self.settings.nats_url else NOBODY  # a bus of our own asks for nothing
-        self.bus = Bus(await connect(self._nats_url, name="memorybus", access=access))
-        self._stack.push_async_callback(self.bus.client.close)
+        joining = partial(connect, self._nats_url, name="memorybus", access=access)
+        self.client = await self._patiently(joining)
+        self.bus = Bus(self.client)
+        self._stack.push_async_callback(self._leave_bus)
         self._stack.push_async_callback(self.close)
         await provision(self.bus.js, self.settings)
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
@@ -98,6 +119,9 @@ class Host:
         if "vectors" in self._opened:
             background.append((await self._follower()).run)
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]
+        pages = [route for service in self.services for route in service.routes]
+        self._pages = AsgiFastStream(asgi_routes=[*health_routes(self), *pages])
+        self.waits_for = None
 
     async def stop(self) -> None:
         """Hear no new requests, finish what is under way, give back the rest, close the adapters."""
@@ -106,19 +130,18 @@ class Host:
         await end(self._background)
         await self._stack.aclose()
 
-    @property
-    def client(self) -> Client:
-        """The connection to the bus."""
-        return self.bus.client
+    def http_app(self) -> ASGIApp:
+        """What this process shows over HTTP: its health from the beginning, the pages of its services once started."""
+        health = AsgiFastStream(asgi_routes=health_routes(self))
 
-    def http_app(self) -> AsgiFastStream:
-        """What this process shows over HTTP: its health, and the pages of its services."""
-        pages = [route for service in self.services for route in service.routes]
-        return AsgiFastStream(asgi_routes=[*health_routes(self), *pages])
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await (self._pages or health)(scope, receive, send)
+
+        return app
 
     async def text_store(self) -> TextStore:
         """The system of record."""
-        store: TextStore = await self._once("text", self._open_text_store)
+        store: TextStore = await self._once("text", partial(self._patiently, self._open_text_store))
         return store
 
     async def vector_store(self) -> VectorStore | None:
@@ -149,7 +172,7 @@ class Host:
     async def _switch(self) -> Switch | None:
         if self.settings.vector_store == "none" or self.settings.embedder == "none":
             return None
-        switch: Switch = await self._once("vectors", self._open_switch)
+        switch: Switch = await self._once("vectors", partial(self._patiently, self._open_switch))
         return switch
 
     async def _once(self, name: str, opener: Callable[[], Awaitable[Any]]) -> Any:
@@ -158,10 +181,29 @@ class Host:
         return await asyncio.shield(self._opened[name])
 
     async def close(self) -> None:
-        """Close the adapters that were opened."""
+        """Close the adapters that were opened, and open no more."""
+        await end([task for task in self._opened.values() if not task.done()])
         for task in reversed(self._opened.values()):
             if task.done() and not task.cancelled() and task.exception() is None:
                 await task.result().close()
+
+    async def _leave_bus(self) -> None:
+        with suppress(OSError):  # the bus went before us
+            await self.client.close()
+
+    async def _patiently(self, opening: Callable[[], Awaitable[T]]) -> T:
+        """Open what the start needs, trying for as long as this host has patience."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return await opening()
+            except Unavailable as error:
+                if time.monotonic() >= deadline:
+                    raise
+                if self.waits_for != str(error):
+                    log.warning("start_waits", extra={"for": str(error)})
+                self.waits_for = str(error)
+            await asyncio.sleep(_TRY_AGAIN)
 
     async def _open_text_store(self) -> TextStore:
         if self.settings.text_store == "opensearch":

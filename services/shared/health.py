@@ -1,4 +1,8 @@
-"""Health of a process over HTTP: alive means the bus answers and every stage runs; ready means nothing is stuck."""
+"""Health of a process over HTTP.
+
+Alive depends on this process alone: starting it anew would bring back no bus and no store. Ready means that the bus
+answers and that nothing is stuck.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from faststream.asgi import AsgiResponse, get
-from nats.aio.client import Client
 from nats.errors import Error as NatsError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from services.shared.bus.sturdy import SturdyClient
 from services.shared.bus.worker import Worker
 from services.shared.redaction import redact_text
 
@@ -25,8 +29,13 @@ class Process(Protocol):
     """What health looks at."""
 
     @property
-    def client(self) -> Client:
-        """The connection to the bus."""
+    def waits_for(self) -> str | None:
+        """What its start still waits for, None once it has started."""
+        ...
+
+    @property
+    def client(self) -> SturdyClient:
+        """The connection to the bus, once it has started."""
         ...
 
     @property
@@ -40,11 +49,12 @@ def health_routes(process: Process) -> list[Route]:
 
     @get(include_in_schema=False)
     async def healthz(scope: Any) -> AsgiResponse:
-        problems = [*await bus_problems(process.client), *dead_stages(process.workers)]
-        return _verdict(problems)
+        return _verdict([] if process.waits_for else [*deaf(process.client), *dead_stages(process.workers)])
 
     @get(include_in_schema=False)
     async def readyz(scope: Any) -> AsgiResponse:
+        if process.waits_for:
+            return _verdict([f"starting: {process.waits_for}"])
         problems = [*await bus_problems(process.client), *dead_stages(process.workers), *stuck_stages(process.workers)]
         return _verdict(problems)
 
@@ -55,13 +65,20 @@ def health_routes(process: Process) -> list[Route]:
     return [("/healthz", healthz), ("/readyz", readyz), ("/metrics", metrics)]
 
 
-async def bus_problems(client: Client) -> list[str]:
-    """A bounded round trip; `is_connected` alone stays true when the connection reads no more."""
+async def bus_problems(client: SturdyClient) -> list[str]:
+    """A bounded round trip. Neither sign is enough alone: `flush` of a lost connection returns at once."""
+    if not client.is_connected:
+        return ["bus: not connected"]
     try:
         await client.flush(timeout=_ROUND_TRIP)  # type: ignore[arg-type]
     except (NatsError, TimeoutError, OSError) as error:
         return [f"bus: no round trip within {_ROUND_TRIP:.0f} s ({type(error).__name__})"]
     return []
+
+
+def deaf(client: SturdyClient) -> list[str]:
+    """A connection that says it stands and reads no more."""
+    return ["bus: the connection reads no more"] if client.is_deaf else []
 
 
 def dead_stages(workers: Sequence[Worker[Any]]) -> list[str]:

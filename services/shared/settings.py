@@ -37,6 +37,12 @@ class Settings(BaseSettings):
     nats_ca: Path | None = Field(default=None, description="certificate authority of the bus, a PEM file")
     nats_cert: Path | None = Field(default=None, description="own certificate towards the bus, a PEM file")
     nats_key: Path | None = Field(default=None, description="key of that certificate")
+    start_patience_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        description="how long a start waits for bus and stores; empty: 5 s for everything in one process, "
+        "without end for one service of many",
+    )
     nats_replicas: int = Field(default=1, ge=1, le=5, description="servers that keep a copy of every stream")
     turns_partitions: int = Field(
         default=1,

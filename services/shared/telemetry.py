@@ -24,6 +24,7 @@ REPLIES_REFUSED = Counter(
 )
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that a leg could not answer", ["leg"])
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
+WAITING = Gauge("memorybus_waiting_messages", "Messages that wait for a stage or are in its hands", ["stage"])
 TRIMMED = Counter("memorybus_trimmed_total", "Entries archived because their space was full")
 SPARED = Counter(
     "memorybus_trim_spared_total", "Pinned or manually saved entries that capacity would have archived, by each look"

@@ -19,7 +19,7 @@ _REACHES = {
     "retrieve": _STORES,
     "curate": _STORES,
     "gateway": set(),
-    "provision": _STORES,
+    "provision": set(),
 }
 
 
@@ -62,7 +62,6 @@ def test_an_embedding_endpoint_is_reached_by_those_who_embed_once_it_is_named() 
         "embed",
         "retrieve",
         "curate",
-        "provision",
     }
 
 
@@ -77,3 +76,14 @@ def test_clients_reach_the_gateway_alone_and_monitoring_reaches_all() -> None:
 def test_peers_that_are_all_named_away_close_the_gateway() -> None:
     spec = policies({"networkPolicy": {"enabled": True, "clients": []}})["gateway"]
     assert spec["ingress"] == []
+
+
+def test_the_policy_of_the_provisioning_job_stands_before_the_job_and_goes_with_it() -> None:
+    found = objects({"networkPolicy": {"enabled": True}})
+    policy = of_kind(found, "NetworkPolicy")["provision"]["metadata"]["annotations"]
+    job = of_kind(found, "Job")["provision"]["metadata"]["annotations"]
+    assert policy["helm.sh/hook"] == job["helm.sh/hook"]
+    assert int(policy["helm.sh/hook-weight"]) < int(job["helm.sh/hook-weight"])
+    assert policy["helm.sh/hook-delete-policy"] == job["helm.sh/hook-delete-policy"]
+    others = [each for name, each in of_kind(found, "NetworkPolicy").items() if name != "provision"]
+    assert not [each for each in others if "annotations" in each["metadata"]]

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contracts import subjects
 from services.cli.runtime import SERVICES
+from services.gateway.app import pages
+from services.shared.health import health_routes
 from tests.manifests.chart import (
     CASES,
+    NAMESPACE,
     Object,
     Refused,
     component,
@@ -19,11 +26,12 @@ from tests.manifests.chart import (
     objects,
     of_kind,
     rendered,
+    yaml,
 )
 from tests.manifests.chart_schema import CHART
 
 VERSIONS = ("1.30", "1.37")
-CUSTOM = ("ScaledObject", "PodMonitor")
+CUSTOM = ("ScaledObject", "PodMonitor", "PrometheusRule")
 _FILES = [path for path in sorted(CHART.parent.rglob("*.yaml")) if path.parent.name != "templates"]
 _LINT = """
 extends: default
@@ -168,13 +176,81 @@ def test_prometheus_finds_every_worker() -> None:
     found = objects(CASES["everything"])
     (monitor,) = [each for each in found if each["kind"] == "PodMonitor"]
     assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
-    assert monitor["spec"]["podMetricsEndpoints"] == [{"port": "http", "path": "/metrics", "interval": "15s"}]
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    assert (endpoint["port"], endpoint["path"], endpoint["interval"]) == ("http", "/metrics", "15s")
     wanted = monitor["spec"]["selector"]["matchLabels"].items()
     for deployment in of_kind(objects({}), "Deployment").values():
         assert wanted <= pod_labels(deployment).items()
         annotations = deployment["spec"]["template"]["metadata"]["annotations"]
         assert annotations["prometheus.io/path"] == "/metrics"
         assert annotations["prometheus.io/port"] == "8400"
+
+
+def test_alerts_go_by_the_labels_that_the_monitor_gives() -> None:
+    found = objects(CASES["everything"])
+    (monitor,) = [each for each in found if each["kind"] == "PodMonitor"]
+    (rule,) = [each for each in found if each["kind"] == "PrometheusRule"]
+    (relabeling,) = monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
+    given = {"job", "namespace", relabeling["targetLabel"]}
+    down = [each for each in alerts(rule) if each["alert"] == "ServiceDown"]
+    asked = [dict(re.findall(r'(\w+)="([^"]*)"', each["expr"])) for each in down]
+    assert all(set(matchers) == given for matchers in asked)
+    assert {matchers["service"] for matchers in asked} == {*SERVICES}
+    assert {matchers["namespace"] for matchers in asked} == {NAMESPACE}
+    for deployment in of_kind(found, "Deployment").values():
+        labels = pod_labels(deployment)
+        assert {matchers["job"] for matchers in asked} == {labels[monitor["spec"]["jobLabel"]]}
+        (source,) = relabeling["sourceLabels"]
+        assert source == "__meta_kubernetes_pod_label_app_kubernetes_io_component"
+        assert labels["app.kubernetes.io/component"] in SERVICES
+
+
+def alerts(rule: Object) -> list[Object]:
+    return [each for group in rule["spec"]["groups"] for each in group["rules"]]
+
+
+def test_a_worker_that_is_off_is_missed_by_nobody() -> None:
+    values = {"metrics": {"prometheusRule": {"enabled": True}}, "services": {"gateway": {"enabled": False}}}
+    (rule,) = [each for each in objects(values) if each["kind"] == "PrometheusRule"]
+    down = [each["expr"] for each in alerts(rule) if each["alert"] == "ServiceDown"]
+    assert len(down) == len(SERVICES) - 1
+    assert "gateway" not in " ".join(down)
+
+
+def test_the_alerts_of_the_chart_are_those_of_one_machine() -> None:
+    kept = yaml.safe_load((CHART.parent.parent / "deploy" / "prometheus" / "rules.yml").read_text())["groups"]
+    (rule,) = [each for each in objects(CASES["everything"]) if each["kind"] == "PrometheusRule"]
+    groups = {group["name"]: group for group in rule["spec"]["groups"]}
+    assert groups.keys() == {group["name"] for group in kept}
+    for group in kept:
+        assert group == groups[group["name"]] or group["name"] == "memorybus-processes"
+
+
+def test_prometheus_takes_the_alerts_of_the_chart(tmp_path: Path) -> None:
+    if (promtool := shutil.which("promtool")) is None:
+        pytest.skip("promtool is missing; Debian's package prometheus brings it")
+    (rule,) = [each for each in objects(CASES["everything"]) if each["kind"] == "PrometheusRule"]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump(rule["spec"]))
+    run = subprocess.run(
+        [promtool, "check", "rules", tmp_path / "rules.yml"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_dashboard_comes_whole_where_grafana_looks_for_it() -> None:
+    (found,) = [each for each in objects(CASES["everything"]) if each["metadata"]["name"].endswith("-dashboard")]
+    kept = (CHART.parent.parent / "deploy" / "grafana" / "dashboards" / "memorybus.json").read_text()
+    assert found["data"] == {"memorybus.json": kept}
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert found["metadata"]["annotations"] == {"grafana_folder": "memory"}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ways_in_lead_to_pages_that_exist(case: str) -> None:
+    known = {path for path, _ in [*pages(), *health_routes(object())]}  # type: ignore[arg-type]
+    for found in of_kind(objects(CASES[case]), "Ingress").values():
+        for rule in found["spec"]["rules"]:
+            assert {path["path"] for path in rule["http"]["paths"]} <= known
 
 
 def test_the_way_in_leads_to_the_gateway() -> None:

@@ -210,3 +210,13 @@ def _passwords() -> dict[str, Any]:
     """What belongs to the users among the samples."""
     names = ("MEMORYBUS_NATS_PASSWORD", "MEMORYBUS_OPENSEARCH_PASSWORD")
     return {"secrets": {name: {"existingSecret": "s", "key": "k"} for name in names}}
+
+
+@pytest.mark.parametrize("case", [name for name in CASES if CASES[name].get("provision", {}).get("enabled", True)])
+def test_the_provisioning_job_is_told_of_the_bus_and_of_no_store(case: str) -> None:
+    variables = environment(objects(CASES[case]), "provision")
+    assert "MEMORYBUS_NATS_URL" in variables
+    assert not [name for name in variables if re.match("MEMORYBUS_(OPENSEARCH|QDRANT|EMBEDDER)_", name)]
+    mounted = {volume["name"]: volume for volume in pods(objects(CASES[case]))["provision"]["volumes"]}
+    files = [source["secret"]["name"] for source in mounted.get("files", {}).get("projected", {}).get("sources", [])]
+    assert all("nats" in name for name in files)

@@ -148,7 +148,9 @@ def test_grafana_finds_its_dashboard_and_its_data_source() -> None:
     (source,) = yaml.safe_load((GRAFANA / "provisioning/datasources/prometheus.yaml").read_text())["datasources"]
     (provider,) = yaml.safe_load((GRAFANA / "provisioning/dashboards/memorybus.yaml").read_text())["providers"]
     used = {panel["datasource"]["uid"] for panel in dashboard()["panels"]}
-    assert used == {source["uid"]}
+    (chosen,) = dashboard()["templating"]["list"]
+    assert used == {f"${{{chosen['name']}}}"}
+    assert (chosen["type"], chosen["query"]) == ("datasource", source["type"])
     assert source["url"] == "http://prometheus:9090"
     service = deploy.services()["grafana"]
     folders = dict(volume.split(":")[:2] for volume in service["volumes"])

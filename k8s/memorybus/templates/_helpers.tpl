@@ -71,7 +71,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version | replace 
 
 {{- define "memorybus.uses" -}}
 {{- /* Which servers a component talks to: it gets no secret for any other, and no way through the network policy. */ -}}
-{{- if eq . "gateway" -}}
+{{- if has . (list "gateway" "provision") -}}
 nats
 {{- else if has . (list "ingest" "dedupe" "enrich") -}}
 nats opensearch
@@ -80,14 +80,21 @@ nats opensearch qdrant embedder
 {{- end -}}
 {{- end -}}
 
+{{- define "memorybus.foreign" -}}
+{{- /* (list component setting): whether a setting is about a server that this component does not talk to. */ -}}
+{{- $server := index (splitList "_" (index . 1)) 1 | lower -}}
+{{- $uses := splitList " " (include "memorybus.uses" (index . 0)) -}}
+{{- if and (has $server (list "nats" "opensearch" "qdrant" "embedder")) (not (has $server $uses)) -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{- define "memorybus.references" -}}
 {{- /* (list component shared own): the references to secrets that this component may have, as JSON. */ -}}
-{{- $uses := splitList " " (include "memorybus.uses" (index . 0)) -}}
+{{- $component := index . 0 -}}
 {{- $out := dict -}}
 {{- range $setting, $reference := fromJson (include "memorybus.overlay" (list (index . 1) (index . 2))) -}}
-{{- $server := index (splitList "_" $setting) 1 | lower -}}
-{{- $foreign := and (has $server (list "nats" "opensearch" "qdrant" "embedder")) (not (has $server $uses)) -}}
-{{- if and $reference $reference.existingSecret (not $foreign) -}}
+{{- if and $reference $reference.existingSecret (not (include "memorybus.foreign" (list $component $setting))) -}}
 {{- $_ := set $out $setting $reference -}}
 {{- end -}}
 {{- end -}}

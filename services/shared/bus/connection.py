@@ -51,7 +51,7 @@ def connection_options(name: str) -> dict[str, Any]:
     }
 
 
-async def connect(url: str, *, name: str, access: Access = NOBODY, patience: float = 5.0) -> Client:
+async def connect(url: str, *, name: str, access: Access = NOBODY, patience: float = 5.0) -> SturdyClient:
     """Connect to the bus at `url`, one server or several separated by commas, as whom `access` says.
 
     Raises:
@@ -67,7 +67,7 @@ async def connect(url: str, *, name: str, access: Access = NOBODY, patience: flo
         raise Unavailable(_why_not(error, url, access)) from None  # the cause may carry the address with a password
 
 
-async def _knock(kind: type[Client], servers: Sequence[str], options: dict[str, Any]) -> None:
+async def _knock(kind: type[SturdyClient], servers: Sequence[str], options: dict[str, Any]) -> None:
     """Wait for a server that lets us in; what is kept for ever is only a connection that once stood."""
     once = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.01, "error_cb": _quiet}
     while True:
@@ -81,7 +81,7 @@ async def _knock(kind: type[Client], servers: Sequence[str], options: dict[str, 
         await asyncio.sleep(_KNOCK_EVERY)
 
 
-async def _connected(kind: type[Client], servers: list[str], options: dict[str, Any]) -> Client:
+async def _connected(kind: type[SturdyClient], servers: list[str], options: dict[str, Any]) -> SturdyClient:
     client = kind()
     try:
         await client.connect(servers, **options)

@@ -16,6 +16,11 @@ class NotEncrypted(NatsError):
 class SturdyClient(Client):
     """Reads on whatever others publish, and sends a ping only after all that was said before it."""
 
+    @property
+    def is_deaf(self) -> bool:
+        """Whether it counts as connected and yet reads no more: only a new process hears again."""
+        return self.is_connected and (self._reading_task is None or self._reading_task.done())
+
     async def _send_ping(self, future: asyncio.Future[bool] | None = None) -> None:
         """In its turn. Ahead of an UNSUB, a flush would be over before the last message has come, which were lost."""
         self._pongs.append(future if future is not None else asyncio.Future())

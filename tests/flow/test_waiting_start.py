@@ -1,0 +1,117 @@
+"""A service of many waits for bus and stores, says what it waits for, and counts as alive all the while."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from services.cli.runtime import running
+from services.shared.bus.connection import connect
+from services.shared.bus.server import NatsServer, die_with_parent, free_port
+from services.shared.health import deaf
+from services.shared.settings import Settings
+from tests.polling import eventually
+
+PATIENCE = 30.0
+
+
+async def looked_at(url: str, page: str) -> tuple[int, list[str]]:
+    """Status and problems of a page of health; 0 while nothing listens."""
+    try:
+        async with httpx.AsyncClient(trust_env=False) as http:
+            answer = await http.get(f"{url}/{page}")
+    except httpx.HTTPError:
+        return 0, []
+    problems: list[str] = answer.json()["problems"]
+    return answer.status_code, problems
+
+
+@asynccontextmanager
+async def ingest_alone(folder: Path, port: int, **environment: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "services.cli", "up", "--only", "ingest", "--http-port", str(port)),
+        env=os.environ | environment | {"MEMORYBUS_DATA": str(folder)},
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        preexec_fn=die_with_parent if sys.platform == "linux" else None,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def names(*words: str) -> Any:
+    return lambda looked: looked[0] == 503 and all(word in " ".join(looked[1]) for word in words)
+
+
+async def test_a_service_waits_for_bus_and_store_and_is_alive_meanwhile(tmp_path: Path) -> None:
+    port, nats_port, nowhere = free_port(), free_port(), free_port()
+    url = f"http://127.0.0.1:{port}"
+    servers = {
+        "MEMORYBUS_NATS_URL": f"nats://127.0.0.1:{nats_port}",
+        "MEMORYBUS_TEXT_STORE": "opensearch",
+        "MEMORYBUS_OPENSEARCH_URL": f"http://127.0.0.1:{nowhere}",
+    }
+    async with ingest_alone(tmp_path / "ingest", port, **servers) as process:
+        await eventually(lambda: looked_at(url, "readyz"), names("no bus answers", str(nats_port)), within=PATIENCE)
+        assert await looked_at(url, "healthz") == (200, [])
+        bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
+        await bus.start()
+        try:
+            await eventually(lambda: looked_at(url, "readyz"), names("OpenSearch"), within=PATIENCE)
+            assert await looked_at(url, "healthz") == (200, [])
+            process.terminate()
+            assert await asyncio.wait_for(process.wait(), 10) == 0, "a start that waits ends when it is asked to"
+        finally:
+            await bus.stop()
+
+
+async def test_a_service_that_waited_starts_when_all_is_there(tmp_path: Path) -> None:
+    port, nats_port = free_port(), free_port()
+    url = f"http://127.0.0.1:{port}"
+    async with ingest_alone(tmp_path / "ingest", port, MEMORYBUS_NATS_URL=f"nats://127.0.0.1:{nats_port}"):
+        await eventually(lambda: looked_at(url, "readyz"), names("no bus answers"), within=PATIENCE)
+        bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
+        await bus.start()
+        try:
+            await eventually(lambda: looked_at(url, "readyz"), lambda looked: looked == (200, []), within=PATIENCE)
+        finally:
+            await bus.stop()
+
+
+async def test_without_a_bus_a_process_is_alive_and_not_ready(tmp_path: Path) -> None:
+    bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
+    await bus.start()
+    settings = Settings(
+        data=tmp_path / "data", nats_url=bus.url, http_port=0, embedder="none", ner="none", log_level="error"
+    )
+    async with running(settings, ["ingest", "curate"]) as instance:
+        await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []), within=10)
+        await bus.stop()
+        await eventually(lambda: looked_at(instance.http, "readyz"), names("bus"), within=10)
+        assert await looked_at(instance.http, "healthz") == (200, [])
+
+
+async def test_a_connection_that_stands_and_reads_no_more_is_no_life(tmp_path: Path) -> None:
+    bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
+    await bus.start()
+    client = await connect(bus.url, name="test")
+    try:
+        assert deaf(client) == []
+        assert client._reading_task is not None
+        client._reading_task.cancel()  # as an error ends it, which nobody sees
+        await eventually(lambda: asyncio.sleep(0, deaf(client)), bool, within=2)
+        assert client.is_connected
+    finally:
+        await client.close()
+        await bus.stop()
