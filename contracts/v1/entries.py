@@ -71,7 +71,8 @@ class Entry(Message):
     exact_hash: str = ""
     statement_hash: str = ""
     simhash: str = ""
-    minhash_bands: tuple[str, ...] = ()
+    typo_hash: str = ""
+    minhash_bands: tuple[str, ...] = ()  # only of entries that earlier versions stored
 
     status: Status = "active"
     superseded_by: str | None = None
@@ -91,7 +92,7 @@ class Entry(Message):
     @property
     def fingerprint_keys(self) -> tuple[str, ...]:
         """What entries that state the same are found by; two of them share at least one."""
-        return tuple(filter(None, (self.statement_hash, *self.minhash_bands)))
+        return tuple(filter(None, (self.statement_hash, self.typo_hash, *self.minhash_bands)))
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import chain, repeat
 
 from contracts.ports import Accepted, Key, Merged, Probe, Refused, Scope, Settled, TextStore, Verdict
@@ -24,16 +25,20 @@ from contracts.v1.entries import (
     RepeatRef,
 )
 from contracts.v1.turns import WORDLESS, Proposal
-from services.shared.core.fingerprint import fingerprint
+from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint
 from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
 from services.shared.core.similarity import same_statement, statement
 from services.shared.core.text import normalize
+from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)
 
 _PATIENCE = 40.0
 """Seconds for which proposals are judged again: longer than a store takes to give up on a replica that died while it
 accepted the same statement. What is undecided even then is left to curate to resume."""
+
+_MOST_CHARS = 65_536
+"""Characters of the texts that are judged and stored in one go, so that others get at the store in between."""
 
 FORGOTTEN = "forgotten on request, and not to be remembered again so soon"
 """Why a proposal is refused that says what its user had forgotten."""
@@ -56,9 +61,10 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
         if not proposals:  # decided by another delivery meanwhile, or never logged
             settled |= await store.outcomes(left)
             break
-        results, verdicts = await _settle(proposals, store)
-        settled |= {result.proposal_id: result for result in results}
-        retagged += verdicts
+        for portion in portions(proposals):
+            results, verdicts = await _settle(portion, store)
+            settled |= {result.proposal_id: result for result in results}
+            retagged += verdicts
         if all(proposal.id in settled for proposal in proposals):
             continue
         if time.monotonic() > deadline:
@@ -68,13 +74,29 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
     return [*tell(refs.values(), settled), *tell_of_tags(retagged, settled)]
 
 
+def portions(proposals: Sequence[Proposal]) -> Iterator[list[Proposal]]:
+    """The proposals in order, together as long as their texts are short."""
+    portion: list[Proposal] = []
+    chars = 0
+    for proposal in proposals:
+        if portion and chars + len(proposal.text) > _MOST_CHARS:
+            yield portion
+            portion, chars = [], 0
+        portion.append(proposal)
+        chars += len(proposal.text)
+    if portion:
+        yield portion
+
+
 async def _settle(proposals: Sequence[Proposal], store: TextStore) -> tuple[list[Settled], list[Merged]]:
     """What became of the proposals, and the verdicts that bring new tags to a stored entry."""
-    candidates = [candidate_entry(proposal) for proposal in proposals]
+    chars = sum(len(proposal.text) for proposal in proposals)
+    candidates = await beside_the_loop(lambda: [candidate_entry(proposal) for proposal in proposals], chars)
     similar, forgotten = await asyncio.gather(
         store.similar([probe_of(entry) for entry in candidates]), store.forgotten(candidates)
     )
-    verdicts = judge(candidates, similar, forgotten, now=datetime.now(UTC))
+    chars += sum(len(entry.text) for found in similar for entry in found)
+    verdicts = await beside_the_loop(partial(judge, candidates, similar, forgotten, now=datetime.now(UTC)), chars)
     return await store.settle(verdicts), retagging(verdicts, {entry.id: entry for found in similar for entry in found})
 
 
@@ -105,7 +127,7 @@ def candidate_entry(proposal: Proposal) -> Entry:
         exact_hash=prints.exact_hash,
         statement_hash=prints.statement_hash,
         simhash=prints.simhash,
-        minhash_bands=prints.minhash_bands,
+        typo_hash=prints.typo_hash,
         created_at=turn.created_at,
         updated_at=datetime.now(UTC),
     )
@@ -119,9 +141,9 @@ def probe_of(entry: Entry) -> Probe:
 
 @dataclass(slots=True)
 class _Batch:
-    """The entries accepted earlier in the same batch, found by the same keys as those in the store."""
+    """The newest entries accepted earlier in the same batch, found by the same keys as those in the store."""
 
-    by_key: dict[tuple[object, ...], list[Entry]]
+    by_key: dict[tuple[object, ...], deque[Entry]]
 
     def add(self, entry: Entry) -> None:
         for key in _keys(entry):
@@ -144,7 +166,7 @@ def judge(
 
     Those whose ids are among the `forgotten` are refused.
     """
-    batch = _Batch(defaultdict(list))
+    batch = _Batch(defaultdict(partial(deque, maxlen=MOST_SIMILAR)))
     verdicts: list[Verdict] = []
     for candidate, stored in zip(candidates, similar, strict=True):
         if candidate.text == WORDLESS or candidate.id in forgotten:

@@ -1,14 +1,25 @@
-"""Ending background tasks and child processes for certain."""
+"""Work beside the event loop, and ending background tasks and child processes for certain."""
 
 from __future__ import annotations
 
 import asyncio
 from asyncio.subprocess import Process
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 _AGAIN_AFTER = 0.5
+_QUICK = 4096  # characters that the rules on texts go through in some 2 ms
+
+
+async def beside_the_loop(work: Callable[[], T], chars: int) -> T:
+    """The result of pure work on texts of so many characters: at once where it is quick, else from a thread.
+
+    A thread leaves the interpreter lock to the event loop after `sys.getswitchinterval`.
+    """
+    return work() if chars <= _QUICK else await asyncio.to_thread(work)
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:

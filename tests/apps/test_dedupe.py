@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from contracts.ports import Accepted, Key, Merged, Settled, TextStore
-from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef
+from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import LoggedTurn, Proposal
+from services.dedupe import handler
 from services.dedupe.handler import candidate_entry, find_canonical, judge, judge_proposals, repeat_of, tell
+from services.shared.core.fingerprint import MOST_SIMILAR
+from services.shared.core.similarity import same_statement
 from tests.stores.builders import a_proposal, a_turn
 
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
@@ -102,3 +106,63 @@ def test_every_outcome_is_told_once_and_an_open_one_not_at_all() -> None:
     assert [(ref.id, ref.canonical_id) for ref in repeated.entries] == [("e1", "e0")]
     assert [(ref.id, ref.reason) for ref in refused.entries] == [("e2", "forgotten")]
     assert accepted.event_id == tell(refs, settled)[0].event_id
+
+
+def reports(count: int) -> list[str]:
+    """Texts of one template: each differs from all others in two numbers."""
+    told = " ".join(f"On line {line} the workers packed boxes and the manager counted pallets." for line in range(8))
+    return [f"Report {number}. {told} In all {7 * number} boxes left." for number in range(count)]
+
+
+async def propose_all(store: TextStore, texts: list[str]) -> EntryProposed:
+    turns = [a_turn("ann", text) for text in texts]
+    proposals = [a_proposal(turn) for turn in turns]
+    await store.log(turns, proposals)
+    return EntryProposed.of([EntryRef(user_id="ann", id=proposal.id) for proposal in proposals], at=NOON)
+
+
+async def test_a_template_that_fills_up_costs_no_more_for_each_new_text(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+    monkeypatch.setattr(handler, "same_statement", lambda a, b: compared.append(a) or same_statement(a, b))
+    for start in range(0, 200, 50):
+        await judge_proposals([await propose_all(store, reports(200)[start : start + 50])], store=store)
+    assert (await store.counts("ann")).entries == 200
+    assert len(compared) <= 200
+    again = await judge_proposals([await propose_all(store, [reports(200)[3].upper()])], store=store)
+    assert [len(event.entries) for event in again if isinstance(event, EntryRepeated)] == [1]
+
+
+async def test_many_texts_of_one_key_are_compared_with_the_newest_only() -> None:
+    compared = [a_candidate(text, number) for number, text in enumerate(reports(60))]
+    alike = [entry.model_copy(update={"typo_hash": "shared"}) for entry in compared]
+    verdicts = judge(alike, [[]] * len(alike), (), now=NOON)
+    assert max(len(verdict.besides or ()) for verdict in verdicts if isinstance(verdict, Accepted)) == MOST_SIMILAR
+
+
+async def test_long_texts_are_read_beside_the_event_loop(store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def noted(work: Any) -> Any:
+        return lambda *args, **kwargs: threads.append(threading.get_ident()) or work(*args, **kwargs)
+
+    for name in ("candidate_entry", "judge"):
+        monkeypatch.setattr(handler, name, noted(getattr(handler, name)))
+    await judge_proposals([await propose_all(store, reports(20))], store=store)
+    assert len(threads) > 20
+    assert threading.get_ident() not in threads
+
+
+async def test_what_is_long_is_settled_in_portions(store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled: list[int] = []
+    settle = store.settle
+
+    async def counted(verdicts: Any) -> Any:
+        settled.append(len(verdicts))
+        return await settle(verdicts)
+
+    monkeypatch.setattr(store, "settle", counted)
+    texts = [f"{number} {'word ' * 5000}" for number in range(9)]
+    await judge_proposals([await propose_all(store, texts)], store=store)
+    assert settled == [2, 2, 2, 2, 1]

@@ -6,9 +6,20 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Key, Probe, Scope, TextStore
+from contracts.ports import Accepted, Key, Probe, Scope, TextStore
 from contracts.v1.entries import Entry
-from tests.stores.builders import NOON, a_session, a_user, an_entry, minutes, probe_of, store_entries
+from services.shared.stores.opensearch.claims import MOST_LISTED
+from tests.stores.builders import (
+    NOON,
+    a_session,
+    a_user,
+    an_entry,
+    entry_of,
+    log_proposals,
+    minutes,
+    probe_of,
+    store_entries,
+)
 
 
 async def similar(store: TextStore, *probes: Probe) -> list[list[str]]:
@@ -144,3 +155,12 @@ async def test_a_persona_hears_what_is_said_to_all(text_store: TextStore, user: 
         common.id: {},
         private.id: {distance: common.id},
     }
+
+
+async def test_many_that_share_a_key_are_accepted_beside_what_was_seen(text_store: TextStore, user: str) -> None:
+    for proposal in await log_proposals(text_store, user, 80):
+        entry = entry_of(proposal, statement_hash=f"own {proposal.id}", typo_hash="shared")
+        (seen,) = await text_store.similar([probe_of(entry)])
+        assert len(seen) <= MOST_LISTED
+        (settled,) = await text_store.settle([Accepted(entry, besides=frozenset(other.id for other in seen))])
+        assert settled.outcome == "stored"

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
 from services.shared.core.analysis import analyze
+from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.stores import moments
 from services.shared.stores.sqlite import SqliteTextStore, fingerprints, postings, terms
 from services.shared.stores.words import words_of
@@ -161,11 +162,11 @@ async def test_the_index_holds_what_the_entries_say(
     assert await indexed(store) == await described(store)
 
 
-async def test_the_newest_of_many_that_share_a_band_are_similar(store: SqliteTextStore, user: str) -> None:
+async def test_the_newest_of_many_that_share_a_key_are_similar(store: SqliteTextStore, user: str) -> None:
     entries = [an_entry(user, str(i), statement_hash=f"h{i}", minhash_bands=("shared", f"own{i}")) for i in range(300)]
     await store_entries(store, entries)
-    assert await store.similar([probe_of(entries[5], keys=("shared",))]) == [entries[-32:]]
-    assert await store.similar([probe_of(entries[5])]) == [[entries[5], *entries[-32:]]]
+    assert await store.similar([probe_of(entries[5], keys=("shared",))]) == [entries[-MOST_SIMILAR:]]
+    assert await store.similar([probe_of(entries[5])]) == [[entries[5], *entries[-MOST_SIMILAR:]]]
 
 
 async def test_texts_whose_keys_only_look_alike_are_not_similar(store: SqliteTextStore, user: str) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from services.cli.bench import duplicates, engines, retrieve, write
+from services.cli.bench import duplicates, engines, retrieve, stalls, write
 
 app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True)
 app.command(epilog=write.EPILOG)(write.write)
 app.command(epilog=retrieve.EPILOG)(retrieve.retrieve)
+app.command(epilog=stalls.EPILOG)(stalls.stalls)
 app.command(epilog=engines.EPILOG)(engines.engines)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)

@@ -1,4 +1,4 @@
-"""Fingerprints of a text: one for equality, and two sketches by which similar texts find each other.
+"""Fingerprints of a text: what texts that may state the same have in common, and a sketch of its words.
 
 Everything here is the same in every process and on every machine: no `hash()`, no byte order of the host.
 """
@@ -14,41 +14,44 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-BANDS = 8
-ROWS = 8
-
 LONG = 40
-"""Words from which on a text gets MinHash bands: only such texts may repeat each other without equal words."""
+"""Words from which on a text gets a typo hash: only such texts may repeat each other without equal words."""
+
+MOST_SIMILAR = 16
+"""The newest so many entries that share a hash are compared with a new text. Seldom are there more than one."""
 
 Hashes: TypeAlias = NDArray[np.uint64]
 """Unsigned 64-bit integers, shape (n,)."""
 
-_GOLDEN_GAMMA = np.uint64(0x9E3779B97F4A7C15)
-_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
-_30, _27, _31, _32 = (np.uint64(bits) for bits in (30, 27, 31, 32))
 _21, _42 = np.uint64(21), np.uint64(42)
+_SWAPPABLE = 6  # letters of the shortest word in which a typing error is forgiven
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """What a normalized text is looked up by.
 
-    `exact_hash` and `statement_hash` are BLAKE2b-128 in 32 hex digits, of the normal form and of the words that make
-    the statement; `simhash` is 64 bits in 16 hex digits. `minhash_bands` are 8 band hashes of 8 hex digits, of which
-    two texts with Jaccard similarity s share at least one with probability 1 − (1 − s⁸)⁸: .99 at .9, .03 at .5. A text
-    of fewer than 40 words has none.
+    All hashes are BLAKE2b-128 in 32 hex digits: `exact_hash` of the normal form, `statement_hash` of the words that
+    make the statement, `typo_hash` of the same words with the letters after the first in alphabetical order, so that
+    letters that changed places make no difference. A text of fewer than 40 words has no typo hash, "". `simhash` is
+    64 bits in 16 hex digits.
     """
 
     exact_hash: str
     statement_hash: str
     simhash: str
-    minhash_bands: tuple[str, ...]
+    typo_hash: str
 
 
 def fingerprint(normalized: str, words: Sequence[str]) -> Fingerprint:
     """The fingerprint of a text in its normal form (`text.normalize`) and its words (`similarity.statement`)."""
-    bands = _minhash_bands(_mixed(_trigrams(normalized))) if len(words) >= LONG else ()
-    return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(normalized.split(" ")), bands)
+    typo_hash = _digest(" ".join(map(_in_order, words))) if len(words) >= LONG else ""
+    return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(normalized.split(" ")), typo_hash)
+
+
+def _in_order(word: str) -> str:
+    """A long word with its letters after the first in alphabetical order; other words as they are."""
+    return word[0] + "".join(sorted(word[1:])) if len(word) >= _SWAPPABLE and word.isalpha() else word
 
 
 def _digest(text: str) -> str:
@@ -77,14 +80,6 @@ def _trigrams(text: str) -> Hashes:
     points: Hashes = np.frombuffer(f" {text} ".encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
     packed: Hashes = points[:-2] | points[1:-1] << _21 | points[2:] << _42
     return packed
-
-
-def _mixed(values: Hashes) -> Hashes:
-    """The splitmix64 output function (Steele, Lea and Flood 2014): a bijection that spreads every bit."""
-    values = values + _GOLDEN_GAMMA
-    values = (values ^ values >> _30) * _MIX[0]
-    values = (values ^ values >> _27) * _MIX[1]
-    return values ^ values >> _31
 
 
 def _simhash(words: Sequence[str]) -> str:
@@ -118,41 +113,3 @@ def _spread(word: str) -> int:
     digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     bits = np.unpackbits(np.frombuffer(digest, np.uint8), bitorder="little")
     return int.from_bytes(bits.tobytes(), "little")
-
-
-def _constants(*shape: int, seed: int) -> Hashes:
-    """The first outputs of splitmix64 from a seed: constants that nobody chose."""
-    steps = np.arange(np.prod(shape), dtype=np.uint64)
-    return _mixed(steps * _GOLDEN_GAMMA + np.uint64(seed)).reshape(shape)
-
-
-_PERMUTE = (_constants(BANDS * ROWS, 1, seed=1) | np.uint64(1)).astype(np.uint32)
-_SHIFT = _constants(BANDS * ROWS, 1, seed=2).astype(np.uint32)
-_BAND_KEYS = _constants(BANDS, ROWS, seed=3)
-_BAND_OFFSETS = _constants(BANDS, seed=4)
-_CHUNK = 8192  # bounds the memory for a long text to a few megabytes
-
-
-def _minhash(hashes: Hashes) -> NDArray[np.uint32]:
-    """Broder's MinHash (1997), shape (64,): of each of 64 permutations a·x + b mod 2³², a odd, the least value."""
-    values = (hashes >> _32).astype(np.uint32)
-    least = _least(values[:_CHUNK])
-    for start in range(_CHUNK, len(values), _CHUNK):
-        least = np.minimum(least, _least(values[start : start + _CHUNK]))
-    return least
-
-
-def _least(values: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    least: NDArray[np.uint32] = (_PERMUTE * values + _SHIFT).min(axis=1, initial=0xFFFFFFFF)
-    return least
-
-
-def _minhash_bands(hashes: Hashes) -> tuple[str, ...]:
-    """Each band of eight MinHashes by multilinear hashing (Lemire and Kaser 2014) with keys of its own.
-
-    The keys stand for the band's number: equal rows in different bands have different hashes.
-    """
-    rows = _minhash(hashes).reshape(BANDS, ROWS)
-    bands = (_BAND_KEYS * rows).sum(axis=1) + _BAND_OFFSETS >> _32
-    digits = bands.astype(">u4").tobytes().hex()
-    return tuple([digits[i : i + 8] for i in range(0, 8 * BANDS, 8)])

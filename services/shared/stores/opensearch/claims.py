@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 
 from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
+from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.stores.opensearch.client import Client, Document, Version, Write
 from services.shared.stores.opensearch.documents import USER, claim_ids, now
 from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.writing import Writer
 
-MOST_LISTED = 64
-"""The newest so many entries of a key are known: templated messages share keys by the thousand."""
+MOST_LISTED = 2 * MOST_SIMILAR
+"""The newest so many entries of a key are known, among them some that are not stored yet. All of them are looked at:
+who did not see one that is listed would be told to judge again for ever."""
 
 ABANDONED = 30_000_000
 """Microseconds after which an entry that was listed but is not stored counts as given up, and is fenced off."""

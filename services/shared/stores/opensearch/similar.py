@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from heapq import nlargest
 from operator import attrgetter
 
 from contracts.ports import Probe
@@ -14,9 +13,6 @@ from services.shared.stores.opensearch.documents import claim_id, claim_ids
 from services.shared.stores.opensearch.entries import Stored
 from services.shared.stores.opensearch.entries import read as read_entries
 from services.shared.stores.scopes import scope_key
-
-_MOST_PER_KEY = 32
-"""The newest so many active entries of a key are looked at."""
 
 
 async def similar(client: Client, probes: Sequence[Probe]) -> list[list[Entry]]:
@@ -35,15 +31,10 @@ def _claim_ids(probe: Probe) -> list[str]:
 
 
 def _holders(found: Mapping[str, claims.Claim], stored: Mapping[str, Stored]) -> dict[str, list[Stored]]:
-    """For each claim the newest entries that are still what it was made for."""
+    """For each claim the entries that are still what it was made for."""
     claimed = {id_: frozenset(claim_ids(one.entry)) for id_, one in stored.items() if one.entry.status == "active"}
     return {
-        claim.id: nlargest(
-            _MOST_PER_KEY,
-            (stored[id_] for id_ in claim.listed if claim.id in claimed.get(id_, ())),
-            key=attrgetter("seq"),
-        )
-        for claim in found.values()
+        claim.id: [stored[id_] for id_ in claim.listed if claim.id in claimed.get(id_, ())] for claim in found.values()
     }
 
 

@@ -7,8 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from zlib import crc32
 
-_MOST_PER_KEY = 32
-"""The newest so many entries of a key are looked at: templated messages share keys by the thousand."""
+from services.shared.core.fingerprint import MOST_SIMILAR
 
 _KEY_BITS = 32
 _KEY_MASK = (1 << _KEY_BITS) - 1
@@ -35,7 +34,7 @@ def holders(connection: sqlite3.Connection, pairs: Iterable[int]) -> dict[int, l
     stored = connection.execute(_STORED, (json.dumps(sorted(pairs)),)).fetchall()  # few of those asked for
     found = {}
     for (pair,) in stored:
-        rows = connection.execute(_NEWEST, (pair >> _KEY_BITS, pair & _KEY_MASK, _MOST_PER_KEY))
+        rows = connection.execute(_NEWEST, (pair >> _KEY_BITS, pair & _KEY_MASK, MOST_SIMILAR))
         found[pair] = [number for (number,) in rows]
     return found
 

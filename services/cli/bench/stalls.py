@@ -1,0 +1,192 @@
+"""`memorybus bench stalls`: what one user's flood of long texts costs another user."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+from rich.table import Table
+
+from contracts.ports import Unavailable
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.cli.bench.measure import percentile
+from services.cli.bench.process import up_process
+from services.cli.bench.texts import Talk
+from services.cli.bench.write import end_to_end
+from services.cli.common import out, run
+from services.shared.client import MemoryClient, RequestFailed, memory_client
+from services.shared.tasks import end
+
+EPILOG = """Examples:\n
+  memorybus bench stalls\n
+  memorybus bench stalls --texts 2000 --words 3000\n
+  memorybus bench stalls --texts 5000 --words 20 --embedder none --ner none
+"""
+_OTHER = "other-0"
+_OTHERS_ENTRIES = 200
+_EVERY = 0.1  # seconds between two questions, and two looks at the health page
+_TURN_EVERY = 1.0
+_PATIENCE = 2.0
+
+
+@dataclass(slots=True)
+class Felt:
+    """What was met while one flood was digested: milliseconds of each kind, and the seconds the flood took."""
+
+    retrieve: list[float] = field(default_factory=list)
+    health: list[float] = field(default_factory=list)
+    found: list[float] = field(default_factory=list)
+    failed: int = 0
+    seconds: float = 0.0
+
+
+def stalls(
+    texts: Annotated[int, typer.Option(help="Texts that one user publishes at once.", min=10)] = 600,
+    words: Annotated[int, typer.Option(help="Words of each.", min=10)] = 150,
+    embedder: Annotated[str, typer.Option(help="minilm or none.")] = "minilm",
+    ner: Annotated[str, typer.Option(help="spacy or none.")] = "spacy",
+) -> None:
+    """Have one user publish a flood of unlike texts, then one of texts that differ in two numbers only.
+
+    Meanwhile another user asks and says something now and then, and the health page is looked at.
+    """
+    run(_bench(texts, words, ["--embedder", embedder, "--ner", ner]))
+
+
+async def _bench(texts: int, words: int, options: list[str]) -> None:
+    with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
+        async with up_process(Path(folder) / "up", options) as up, memory_client(up.nats) as client:
+            await end_to_end(client, list(Talk(seed=41).turns(_OTHERS_ENTRIES, name="other")), 64, before=0)
+            floods = {"unlike": unlike(texts, words), "alike": alike(texts, words)}
+            felt = {name: await _flood(client, up.http, turns_of(name, said)) for name, said in floods.items()}
+    _report(texts, words, felt)
+
+
+def unlike(texts: int, words: int) -> Iterator[str]:
+    """Texts of so many words that have little in common."""
+    talk = Talk(seed=5)
+    for _ in range(texts):
+        said: list[str] = []
+        while len(said) < words:
+            said += talk.sentence().split()
+        yield " ".join(said[:words])
+
+
+def alike(texts: int, words: int) -> Iterator[str]:
+    """One text of so many words, as a template: each differs from all others in two numbers."""
+    (template,) = unlike(1, words)
+    told = template.split(" ")
+    for number in range(texts):
+        told[words // 3], told[2 * words // 3] = str(1000 + number), str(7 * number)
+        yield " ".join(told)
+
+
+def turns_of(name: str, said: Iterable[str]) -> list[Turn]:
+    """The texts as turns of one conversation."""
+    return [Turn(user_id=f"flood-{name}", role="user", text=text, conversation_id="c") for text in said]
+
+
+async def _flood(client: MemoryClient, http: str, turns: list[Turn]) -> Felt:
+    felt = Felt()
+    async with _meanwhile(client, http, felt):
+        started = time.perf_counter()
+        await client.publish_all(turns)
+        await _until_digested(client, turns)
+        felt.seconds = time.perf_counter() - started
+    return felt
+
+
+async def _until_digested(client: MemoryClient, turns: list[Turn]) -> None:
+    while True:
+        with suppress(Unavailable, RequestFailed):
+            status = await client.status(turns[0].user_id)
+            if status.turns >= len(turns) and status.pending == 0:
+                return
+        await asyncio.sleep(0.2)
+
+
+@asynccontextmanager
+async def _meanwhile(client: MemoryClient, http: str, felt: Felt) -> AsyncIterator[None]:
+    """Ask, say something and look at the health page until the flood is over."""
+    talk = Talk(seed=99)
+    async with httpx.AsyncClient(timeout=60.0) as pages:
+
+        async def ask() -> None:
+            await client.retrieve(RetrieveRequest(user_id=_OTHER, query=talk.question()), patience=_PATIENCE)
+
+        async def look() -> None:
+            (await pages.get(f"{http}/healthz")).raise_for_status()
+
+        tasks = [
+            asyncio.create_task(_timed_again_and_again(ask, felt.retrieve, felt, every=_EVERY)),
+            asyncio.create_task(_timed_again_and_again(look, felt.health, felt, every=_EVERY)),
+            asyncio.create_task(_timed_again_and_again(_say_and_find(client), felt.found, felt, every=_TURN_EVERY)),
+        ]
+        try:
+            yield
+        finally:
+            await end(tasks)
+
+
+def _say_and_find(client: MemoryClient) -> Callable[[], Awaitable[None]]:
+    numbers = count()
+
+    async def say_and_find() -> None:
+        marker = f"marker{next(numbers)}x{time.time_ns()}"
+        await client.publish(Turn(user_id=_OTHER, role="user", text=f"Remember the word {marker}."))
+        query = RetrieveRequest(user_id=_OTHER, query=marker, limit=5, min_score=0.0)
+        while True:
+            reply = await client.retrieve(query, patience=60.0)
+            if any(marker in item.text for item in reply.items):
+                return
+            await asyncio.sleep(0.02)
+
+    return say_and_find
+
+
+async def _timed_again_and_again(
+    do: Callable[[], Awaitable[None]], times: list[float], felt: Felt, *, every: float
+) -> None:
+    while True:
+        started = time.perf_counter()
+        try:
+            await do()
+        except (Unavailable, RequestFailed, httpx.HTTPError):
+            felt.failed += 1
+        took = time.perf_counter() - started
+        times.append(took * 1000)
+        await asyncio.sleep(max(0.0, every - took))
+
+
+def _report(texts: int, words: int, felt: dict[str, Felt]) -> None:
+    table = Table(title=f"{texts:,} texts of {words:,} words by one user at once, and another user meanwhile")
+    table.add_column("what")
+    for name in felt:
+        table.add_column(name, justify="right")
+    figures: dict[str, Callable[[Felt], list[float]]] = {
+        "retrieve of the other user": lambda one: one.retrieve,
+        "/healthz": lambda one: one.health,
+        "a turn of the other user is found by words after": lambda one: one.found,
+    }
+    for what, times in figures.items():
+        table.add_row(f"{what}, p50 / p95 / most ms", *(_percentiles(times(one)) for one in felt.values()))
+    table.add_row("not answered", *(str(one.failed) for one in felt.values()))
+    table.add_row("digested in", *(f"{one.seconds:.1f} s" for one in felt.values()))
+    table.add_row("[bold]alike ÷ unlike[/bold]", "", f"{felt['alike'].seconds / felt['unlike'].seconds:.2f} ×")
+    out.print(table)
+
+
+def _percentiles(times: list[float]) -> str:
+    if not times:
+        return "none within the time"
+    return " / ".join(f"{percentile(times, share):,.0f}" for share in (0.5, 0.95, 1.0))
