@@ -16,7 +16,7 @@ from services.shared.bus import provisioning
 from services.shared.bus.access import Access
 from services.shared.bus.connection import connect
 from services.shared.bus.declarations import Change
-from services.shared.bus.permissions import authorization, users
+from services.shared.bus.permissions import accounts, users
 from services.shared.bus.provisioning import ProvisioningError
 from services.shared.instance import NotRunning
 from services.shared.redaction import redact_address
@@ -48,7 +48,7 @@ def provision(
 ) -> None:
     """Make streams and consumers as declared; safe to repeat."""
     if permissions:
-        print(json.dumps([asdict(user) for user in users()]) if as_json else authorization(users()))
+        print(json.dumps([asdict(user) for user in users()]) if as_json else accounts(users()))
         return
     try:
         url = nats_url(data, nats)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from services.cli import provision as command
 from services.shared.bus.declarations import Change, FieldChange
-from services.shared.bus.permissions import authorization, users
+from services.shared.bus.permissions import accounts, users
 from tests.servers.nats_cluster import ServerProcess, nats_server
 
 
@@ -77,7 +77,7 @@ async def test_options_say_how_many_copies_and_parts(app: typer.Typer, server: S
 
 
 async def test_the_users_of_the_bus_are_printed_without_one(app: typer.Typer) -> None:
-    assert (await typed(app, "--permissions")).output.strip() == authorization(users()).strip()
+    assert (await typed(app, "--permissions")).output.strip() == accounts(users()).strip()
     as_json = json.loads((await typed(app, "--permissions", "--json")).output)
     assert [user["name"] for user in as_json] == [user.name for user in users()]
 

@@ -17,7 +17,7 @@ from contracts.v1.turns import Turn
 from services.cli.runtime import running
 from services.shared.bus.access import Access
 from services.shared.bus.letters import Letters
-from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, authorization, users
+from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, accounts, users
 from services.shared.bus.provisioning import provision
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
@@ -35,7 +35,7 @@ def secret_of(name: str) -> str:
 @pytest.fixture
 async def bus(tmp_path: Path) -> AsyncIterator[ServerProcess]:
     passwords = {user.password_variable: secret_of(user.name) for user in USERS.values()}
-    async with nats_server(tmp_path / "bus", authorization(tuple(USERS.values())), passwords) as server:
+    async with nats_server(tmp_path / "bus", accounts(tuple(USERS.values())), passwords) as server:
         yield server
 
 

@@ -22,7 +22,7 @@ from nats.errors import Error as NatsError
 from nats.js.errors import NotFoundError
 
 from contracts import subjects
-from services.shared.bus.permissions import authorization, users
+from services.shared.bus.permissions import accounts, users
 from services.shared.bus.server import find_executable, free_port
 from tests.manifests import deploy
 from tests.polling import eventually
@@ -131,7 +131,7 @@ async def connected(cluster: Cluster, user: str) -> AsyncIterator[Client]:
 
 
 def test_the_users_are_those_that_the_code_asks_for() -> None:
-    printed = authorization(users()).strip()
+    printed = accounts(users()).strip()
     assert (NATS / "users.conf").read_text().strip() == printed, (
         "run `memorybus provision --permissions > deploy/nats/users.conf`"
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from contracts import subjects
 from contracts.flow import ERASE, FLOW, FORGET, USER_STATUS
-from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, User, authorization, users
+from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, STREAMS_ACCOUNT, User, accounts, users
 
 USERS = {user.name: user for user in users()}
 
@@ -92,7 +94,21 @@ def test_replies_come_to_an_inbox_of_ones_own() -> None:
 
 
 def test_passwords_are_references_to_the_environment_of_the_server() -> None:
-    text = authorization(users())
+    text = accounts(users())
     assert text.count("password:") == len(USERS)
     for name in USERS:
         assert f"password: $MEMORYBUS_NATS_PASSWORD_{name.upper()}\n" in text
+
+
+def test_nobody_shares_an_account_and_nobody_is_in_that_of_the_streams() -> None:
+    blocks = dict(re.findall(r"^  (\w+) \{\n(.*?)^  \}$", accounts(users()), flags=re.MULTILINE | re.DOTALL))
+    assert set(blocks) == {STREAMS_ACCOUNT, *(user.account for user in USERS.values())}
+    assert [name for name, block in blocks.items() if "jetstream" in block] == [STREAMS_ACCOUNT]
+    for user in USERS.values():
+        assert re.findall(r"^ +user: (.*)$", blocks[user.account], flags=re.MULTILINE) == [user.name]
+    assert "user" not in blocks[STREAMS_ACCOUNT]
+
+
+def test_what_is_exported_is_exported_to_somebody() -> None:
+    for line in re.findall(r"^ +\{ (?:service|stream): \".*$", accounts(users()), flags=re.MULTILINE):
+        assert "accounts: [MEMORY_" in line

@@ -1,4 +1,10 @@
-"""Who may say and hear what on the bus: one user for each service with what it needs and nothing more. Pure."""
+"""Who may say and hear what on the bus: one user for each service with what it needs and nothing more. Pure.
+
+Every user has an account of its own, and the streams have one in which nobody is a user. Between accounts nothing
+passes but what one exports and the other imports. This bounds replies too: the bus publishes its promises, the messages
+that were pulled and its answers wherever the caller says, with no look at the caller's permissions; but it does so in
+the caller's own account, where no stream listens.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,22 @@ from contracts import subjects
 from contracts.flow import ERASE, FLOW, FORGET, USER_STATUS, Step
 from contracts.subjects import Consumer, Stream
 
+STREAMS_ACCOUNT = "MEMORY"
 PROVISION = "provision"
 OPERATOR = "operator"
 ASSISTANT = "assistant"
 _API = "$JS.API"
+_REPLIES = "_R_.>"
+"""What the bus puts in place of an inbox of another account: who answers may answer, and can reach nothing else."""
+
+_PULL_SILENCE = "10s"
+"""How long a pull may bring nothing, not even a heartbeat, before the bus forgets where it was to go."""
+
+_NO_STREAMS_OF_ITS_OWN = f"{_API}.INFO"
+"""Imported by every account, and allowed to nobody: without it the bus itself would answer the requests of an account
+for its streams, that it has none."""
+
+_PULL = f"{_API}.CONSUMER.MSG.NEXT."
 
 _ALSO_SAYS = {
     # `create` goes in as a turn, and what got stuck is said again
@@ -47,6 +65,26 @@ class User:
         """The environment variable in which nats-server finds the password."""
         return f"MEMORYBUS_NATS_PASSWORD_{self.name.upper()}"
 
+    @property
+    def account(self) -> str:
+        """Its account; nobody else is in it."""
+        return f"{STREAMS_ACCOUNT}_{self.name.upper()}"
+
+    @property
+    def asks(self) -> tuple[str, ...]:
+        """What it publishes that is for another account."""
+        return tuple(subject for subject in self.publish if subject != _REPLIES)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The requests it hears, as a member of a queue group."""
+        return tuple(subject.split()[0] for subject in self.subscribe if " " in subject)
+
+    @property
+    def listens(self) -> tuple[str, ...]:
+        """What it hears of a stream while it is said, without asking."""
+        return tuple(one for one in self.subscribe if " " not in one and not one.startswith(f"{subjects.INBOX}."))
+
 
 def users() -> tuple[User, ...]:
     """Every user of the bus, the same however the turns are split."""
@@ -65,7 +103,7 @@ def service_user(step: Step) -> User:
             [event.subject for event in step.says],
             _ALSO_SAYS.get(step.service, ()),
             *(_takes_out(stream) for stream in _TAKES_OUT.get(step.service, ())),
-            [f"{subjects.INBOX}.>"] if step.answers else [],
+            [_REPLIES] if step.answers else [],
         ),
         subscribe=(
             _inbox(step.service),
@@ -104,23 +142,58 @@ def assistant_user() -> User:
     return User(ASSISTANT, publish=(f"{subjects.TURNS}.*", *asks), subscribe=(_inbox(ASSISTANT),))
 
 
-def authorization(everybody: Sequence[User]) -> str:
-    """The block `authorization` of a nats-server configuration. Passwords stay in the environment of the server."""
-    blocks = "\n".join(_block(user) for user in everybody)
+def accounts(everybody: Sequence[User]) -> str:
+    """The block `accounts` of a nats-server configuration. Passwords stay in the environment of the server."""
     variables = "\n".join(f"#   {user.password_variable}" for user in everybody)
+    blocks = "".join(_account(user, everybody) for user in everybody)
     return (
         "# Each password is read from the environment of nats-server: letters and digits, a letter first.\n"
         f"{variables}\n"
-        f"authorization {{\n  users = [\n{blocks}\n  ]\n}}\n"
+        f"accounts {{\n{_account_of_streams(everybody)}{blocks}}}\n"
     )
 
 
-def _block(user: User) -> str:
+def _account(user: User, everybody: Sequence[User]) -> str:
+    home = {subject: one.account for one in everybody for subject in one.answers}
+    asks = (*user.asks, _NO_STREAMS_OF_ITS_OWN)
+    services = [_import("service", home.get(subject, STREAMS_ACCOUNT), subject) for subject in asks]
+    streams = [_import("stream", STREAMS_ACCOUNT, subject) for subject in user.listens]
+    exports = [_export("service", subject, _who_asks(subject, everybody)) for subject in user.answers]
     return (
-        f"    {{\n      user: {user.name}\n      password: ${user.password_variable}\n"
+        f"  {user.account} {{\n"
+        f"    users = [ {{\n      user: {user.name}\n      password: ${user.password_variable}\n"
         f"      permissions: {{\n        publish: {{ allow: {_listed(user.publish)} }}\n"
-        f"        subscribe: {{ allow: {_listed(user.subscribe)} }}\n      }}\n    }}"
+        f"        subscribe: {{ allow: {_listed(user.subscribe)} }}\n      }}\n    }} ]\n"
+        f"{_block('exports', exports)}{_block('imports', services + streams)}  }}\n"
     )
+
+
+def _account_of_streams(everybody: Sequence[User]) -> str:
+    answered = {subject for user in everybody for subject in user.answers}
+    asked = dict.fromkeys(subject for user in everybody for subject in user.asks if subject not in answered)
+    heard = dict.fromkeys(subject for user in everybody for subject in user.listens)
+    services = [_export("service", subject, _who_asks(subject, everybody)) for subject in asked]
+    services.append(_export("service", _NO_STREAMS_OF_ITS_OWN, everybody))
+    streams = [_export("stream", one, [user for user in everybody if one in user.listens]) for one in heard]
+    return f"  {STREAMS_ACCOUNT} {{\n    jetstream: enabled\n{_block('exports', services + streams)}  }}\n"
+
+
+def _who_asks(subject: str, everybody: Sequence[User]) -> list[User]:
+    return [user for user in everybody if subject in user.asks]
+
+
+def _export(kind: str, subject: str, to: Sequence[User]) -> str:
+    many = f", response: stream, threshold: {_PULL_SILENCE}" if subject.startswith(_PULL) else ""
+    names = ", ".join(user.account for user in to)
+    return f"      {{ {kind}: {json.dumps(subject)}, accounts: [{names}]{many} }}\n"
+
+
+def _import(kind: str, account: str, subject: str) -> str:
+    return f"      {{ {kind}: {{ account: {account}, subject: {json.dumps(subject)} }} }}\n"
+
+
+def _block(name: str, lines: Sequence[str]) -> str:
+    return f"    {name} = [\n{''.join(lines)}    ]\n" if lines else ""
 
 
 def _listed(items: Iterable[str]) -> str:
@@ -140,10 +213,10 @@ def _looks() -> list[str]:
 def _reads(consumer: Consumer) -> list[str]:
     if consumer.stream != subjects.TURNS_STREAM.name:
         name = f"{consumer.stream}.{consumer.name}"
-        return [f"{_API}.CONSUMER.MSG.NEXT.{name}", f"$JS.ACK.{name}.>"]
+        return [f"{_PULL}{name}", f"$JS.ACK.{name}.>"]
     parts = f"{consumer.stream}.*"  # this stream has one reader, and its work may be split into any number of consumers
     return [
-        f"{_API}.CONSUMER.MSG.NEXT.{parts}",
+        f"{_PULL}{parts}",
         f"$JS.ACK.{parts}.>",
         f"{_API}.CONSUMER.UNPIN.{parts}",
         f"{_API}.STREAM.PURGE.{consumer.stream}",
