@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 from pathlib import Path
@@ -46,11 +47,17 @@ def test_every_service_explains_itself(step: object) -> None:
 
 async def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    async with up_process(tmp_path / "data", ("--ner", "none")) as up:
-        example = tmp_path / "example.py"
-        example.write_text(code.replace("nats://127.0.0.1:4222", up.nats))
+    (line,) = re.findall(r"`(NATS_URL=.*? example\.py)`", README)
+    (tmp_path / "example.py").write_text(code)
+    memorybus = f"{sys.executable} -m services.cli"  # what scripts/run starts when all is set up
+    line = line.replace(".venv/bin/python", sys.executable).replace("scripts/run", memorybus)
+    async with up_process(tmp_path / "data", ("--ner", "none")):
         process = await asyncio.create_subprocess_exec(
-            sys.executable, str(example), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+            *("sh", "-c", line),
+            cwd=tmp_path,
+            env={**os.environ, "MEMORYBUS_DATA": str(tmp_path / "data"), "PYTHONPATH": str(ROOT)},
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
         )
         said, _ = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode == 0, said.decode()

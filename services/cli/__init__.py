@@ -25,6 +25,7 @@ app = typer.Typer(
 def _register() -> None:
     """The commands are imported when the program starts, not when the package is."""
     from services.cli import (
+        address,
         ask,
         bench,
         dead,
@@ -43,7 +44,7 @@ def _register() -> None:
     )
 
     commands = (
-        *(up, publish, ask, status, demo, forget, erase),
+        *(up, address, publish, ask, status, demo, forget, erase),
         *(reconcile, reindex, export, import_, migrate, provision),
     )
     for module in commands:

@@ -63,7 +63,7 @@ def provision(
 
 
 async def _changes(settings: Settings, url: str, *, only_plan: bool) -> list[Change]:
-    client = await connect(url, name="memorybus-provision", access=Access.of(settings))
+    client = await connect(url, name="memorybus-provision", access=Access.of(settings, url))
     try:
         js = client.jetstream()
         return await (provisioning.plan(js, settings) if only_plan else provisioning.provision(js, settings))

@@ -61,7 +61,8 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
         http = await _serve(stack, host, listening)  # first, so that probes see what the start waits for
         stack.push_async_callback(host.stop)
         await host.start([SERVICES[name] for name in only or SERVICES])
-        shown = redact_address(nats_url)
+        # A bus of our own is for who may read the folder; the password of another one is known to who named it.
+        shown = redact_address(nats_url) if settings.nats_url else nats_url
         if lock is not None:
             lock.announce(Instance(pid=lock.pid, nats=shown, http=http.url))
         yield Running(nats=shown, http=http.url, host=host)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import signal
 import sys
 from contextlib import suppress
@@ -22,6 +23,7 @@ from services.shared.bus.provisioning import ProvisioningError
 from services.shared.bus.server import BusNotStarted
 from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse
+from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 from services.shared.telemetry import configure_logging
 
@@ -90,6 +92,7 @@ def up(
         embedder_model=embedder_model,
         ner=ner,
     )
+    os.umask(0o077)
     configure_logging(settings.log_level)
     sys.setswitchinterval(_SWITCH_INTERVAL)
     names = chosen_services(only or [])
@@ -138,7 +141,9 @@ def _announce(instance: Running, settings: Settings, only: list[str], *, as_json
         print(json.dumps({"ready": True, "nats": instance.nats, "http": instance.http}), flush=True)
         return
     out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}", highlight=False)
-    out.print(f"  bus   {instance.nats}\n  http  {instance.http}\n  data  {settings.data}", highlight=False)
+    out.print(
+        f"  bus   {redact_address(instance.nats)}\n  http  {instance.http}\n  data  {settings.data}", highlight=False
+    )
     out.print(
         "Ctrl-C stops it. Next: [bold]memorybus publish FILE[/bold], [bold]memorybus ask[/bold] …", highlight=False
     )

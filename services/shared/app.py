@@ -25,6 +25,7 @@ from services.shared.bus.requests import Answering, Responder
 from services.shared.bus.sturdy import SturdyClient
 from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
+from services.shared.files import make_folder
 from services.shared.health import Route, health_routes
 from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore, check_layout
@@ -97,7 +98,8 @@ class Host:
         Raises:
             Unavailable: bus or store were not there within the patience of this host.
         """
-        access = Access.of(self.settings) if self.settings.nats_url else NOBODY  # a bus of our own asks for nothing
+        # The address of a bus of our own says all; the settings are about another one.
+        access = Access.of(self.settings, self._nats_url) if self.settings.nats_url else NOBODY
         joining = partial(connect, self._nats_url, name="memorybus", access=access)
         self.client = await self._patiently(joining)
         self.bus = Bus(self.client)
@@ -208,7 +210,7 @@ class Host:
     async def _open_text_store(self) -> TextStore:
         if self.settings.text_store == "opensearch":
             return await open_opensearch(self.settings)
-        self.settings.data.mkdir(parents=True, exist_ok=True)
+        make_folder(self.settings.data)
         durability: Synchronous = "full" if self.settings.sync == "always" else "normal"
         return await SqliteTextStore.open(self.settings.sqlite_path, synchronous=durability)
 

@@ -165,8 +165,8 @@ class MemoryClient:
 async def memory_client(
     url: str, *, name: str = "memorybus-client", access: Access | None = None
 ) -> AsyncIterator[MemoryClient]:
-    """A connected client, closed at the end; without `access` it joins as whom the settings MEMORYBUS_NATS_* name."""
-    client = await connect(url, name=name, access=access or Access.of(Settings()))
+    """A connected client, closed at the end; without `access` it joins as whom the address or the settings name."""
+    client = await connect(url, name=name, access=access or Access.of(Settings(), url))
     try:
         yield MemoryClient(client)
     finally:

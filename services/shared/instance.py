@@ -9,8 +9,11 @@ from dataclasses import asdict, dataclass
 from io import TextIOWrapper
 from pathlib import Path
 
+from services.shared.files import close_to_others, make_folder, write_private
+
 _LOCK = "lock"
 _INSTANCE = "instance.json"
+_OURS = ("lock", "instance.json*", "nats", "memory.sqlite3*", "vectors*")
 
 
 class FolderInUse(Exception):
@@ -31,7 +34,10 @@ class Instance:
 
 
 class FolderLock:
-    """Holds a data folder for this process; however the process ends, the operating system lets go of the folder."""
+    """Holds a data folder for this process; however the process ends, the operating system lets go of the folder.
+
+    What is in the folder is for its owner alone: the memory of many, and the password of the bus.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -46,8 +52,9 @@ class FolderLock:
         Raises:
             FolderInUse: somebody else has it.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         file = (self._folder / _LOCK).open("a+")
+        _close(self._folder)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -66,10 +73,7 @@ class FolderLock:
 
     def announce(self, instance: Instance) -> None:
         """Tell clients where this instance answers."""
-        target = self._folder / _INSTANCE
-        draft = target.with_suffix(".new")
-        draft.write_text(json.dumps(asdict(instance)))
-        draft.replace(target)
+        write_private(self._folder / _INSTANCE, json.dumps(asdict(instance)))
         self._is_announced = True
 
     def release(self) -> None:
@@ -82,6 +86,16 @@ class FolderLock:
                 (self._folder / _INSTANCE).unlink(missing_ok=True)
             self._file.close()
             self._file = None
+
+
+def _close(folder: Path) -> None:
+    """Close to others what we made, also by a former version; a folder with other things in it stays as it is."""
+    found = list(folder.iterdir())
+    ours = [path for path in found if any(path.match(name) for name in _OURS)]
+    for path in ours:
+        close_to_others(path)
+    if len(ours) == len(found) and folder.absolute() != Path.home():
+        close_to_others(folder)
 
 
 def find_instance(folder: Path) -> Instance:

@@ -17,7 +17,7 @@ from typing import Any
 from nats.errors import Error as NatsError
 
 from services.shared.bus.connection import connect
-from services.shared.bus.server import die_with_parent, port_is_taken
+from services.shared.bus.server import address_of, die_with_parent, port_is_taken
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 
@@ -211,7 +211,7 @@ class Launched:
 
     def client(self) -> AbstractAsyncContextManager[MemoryClient]:
         """A connection to its bus."""
-        return load_client(self.bus or f"nats://127.0.0.1:{self.port}")
+        return load_client(self.bus or address_of(self.data / "nats", self.port))
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -57,7 +58,9 @@ async def socket_of(url: str) -> AsyncIterator[tuple[asyncio.StreamReader, async
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     await reader.readline()
-    writer.write(b'CONNECT {"verbose": false, "pedantic": false, "headers": true}\r\n')
+    who = {"user": address.username, "pass": address.password}
+    told = json.dumps({"verbose": False, "pedantic": False, "headers": True, **who})
+    writer.write(f"CONNECT {told}\r\n".encode())
     yield reader, writer
     writer.close()
     await writer.wait_closed()

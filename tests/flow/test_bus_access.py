@@ -103,6 +103,14 @@ def test_access_is_made_of_the_settings() -> None:
     assert Access.of(Settings()) == NOBODY
 
 
+def test_an_address_that_names_somebody_counts_more_than_the_settings() -> None:
+    others = Settings.model_validate({"nats_user": "ann", "nats_password": PASSWORD, "nats_creds": "c", "nats_ca": "a"})
+    named = Access.of(others, "nats://one:4222, nats://bob:p%40ss@word@two:4222")
+    assert named == Access("bob", SecretStr("p@ss@word"), ca=Path("a"))
+    assert Access.of(others, "tls://t0ken@one:4222") == Access(ca=Path("a"))
+    assert Access.of(others, "one:4222,nats://two") == Access.of(others)
+
+
 @dataclass(frozen=True)
 class Certificates:
     ca: Path

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
@@ -29,12 +30,14 @@ class Access:
     key: Path | None = None
 
     @classmethod
-    def of(cls, settings: Settings) -> Access:
-        """What the settings MEMORYBUS_NATS_* say."""
+    def of(cls, settings: Settings, url: str = "") -> Access:
+        """What the settings MEMORYBUS_NATS_* say; an address that names somebody says better who we are."""
+        named = next(filter(None, map(_login, url.split(","))), None)
+        user, password = named or (settings.nats_user, settings.nats_password)
         return cls(
-            user=settings.nats_user,
-            password=settings.nats_password,
-            creds=settings.nats_creds,
+            user=user,
+            password=password,
+            creds=None if named else settings.nats_creds,
             ca=settings.nats_ca,
             cert=settings.nats_cert,
             key=settings.nats_key,
@@ -88,6 +91,15 @@ def servers_of(url: str) -> list[str]:
     if not servers:
         raise Unavailable("no bus is named: give its servers, separated by commas, with --nats or MEMORYBUS_NATS_URL")
     return servers
+
+
+def _login(server: str) -> tuple[str | None, SecretStr | None] | None:
+    """User and password in an address, both None where it holds a token, which the client finds by itself."""
+    found = re.match(r"\s*(?:\w+://)?([^/@:]*)(:[^/]*)?@", server)
+    if not found:
+        return None
+    user, password = found[1], found[2]
+    return (None, None) if password is None else (unquote(user), SecretStr(unquote(password[1:])))
 
 
 def _check_address(server: str) -> None:

@@ -1,4 +1,9 @@
-"""The embedded bus: starts nats-server from its wheel in the data folder, keeps it running, ends it cleanly."""
+"""The embedded bus: starts nats-server from its wheel in the data folder, keeps it running, ends it cleanly.
+
+It listens on one port of the loopback interface and lets in who has the password that is kept in its folder. What the
+supervisor wants to know it asks over the bus, as the server's own user with a password of its own; there is no
+monitoring port, which would tell everybody on the machine the users' names.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,8 @@ import ctypes
 import json
 import logging
 import os
+import re
+import secrets
 import shutil
 import signal
 import socket
@@ -14,11 +21,15 @@ import sys
 import sysconfig
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
 
+from services.shared.bus.connection import connect
 from services.shared.bus.failures import backoff
+from services.shared.files import close_to_others, make_folder, write_private
 from services.shared.settings import SyncMode
 from services.shared.tasks import end, ended
 
@@ -29,6 +40,9 @@ _LOOK_EVERY = 2.0
 _PORTS_TRIED = 5
 _STOP_PATIENCE = 10.0
 _PR_SET_PDEATHSIG = 1
+_PID_FILE = "nats.pid"
+_HEALTH = "$SYS.REQ.SERVER.PING.HEALTHZ"
+_PASSWORD = re.compile(r"[A-Za-z0-9_-]{32,128}")
 
 
 class BusNotStarted(Exception):
@@ -54,8 +68,20 @@ def port_is_taken(host: str, port: int) -> bool:
         return False
 
 
-def _health_page() -> str:
-    return f"http://127.0.0.1:{free_port()}/healthz"
+def address_of(folder: Path, port: int) -> str:
+    """Where clients reach the bus of a folder, with the password that is made once for each folder.
+
+    Raises:
+        OSError: the folder cannot be read or written.
+    """
+    make_folder(folder)
+    file = folder / "password"
+    close_to_others(file)
+    password = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+    if not _PASSWORD.fullmatch(password):
+        password = secrets.token_urlsafe(32)
+        write_private(file, password)
+    return f"nats://memorybus:{password}@127.0.0.1:{port}"
 
 
 def find_executable() -> str:
@@ -87,13 +113,14 @@ class NatsServer:
         self._sync = sync
         self._process: asyncio.subprocess.Process | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._health = _health_page()
+        self._system: Client | None = None
+        self._system_password = secrets.token_urlsafe(32)
         self.restarts = 0
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
-        return f"nats://127.0.0.1:{self.port}"
+        """Where clients connect, with the password of this folder."""
+        return address_of(self._folder, self.port)
 
     async def start(self) -> None:
         """Start the server and return when it accepts connections.
@@ -101,7 +128,8 @@ class NatsServer:
         Raises:
             BusNotStarted: the port is taken, or the server ended at once.
         """
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
+        close_to_others(self._folder)
         await self._end_orphan()
         if self._asked_port and port_is_taken("127.0.0.1", self.port):
             raise BusNotStarted(
@@ -109,12 +137,17 @@ class NatsServer:
                 "(0 for any), or join that bus with --nats URL"
             )
         await self._start_somewhere()
+        self._system = await connect(
+            f"nats://system:{self._system_password}@127.0.0.1:{self.port}", name="memorybus-supervisor"
+        )
         self._watch = asyncio.create_task(self._supervise(), name="nats-server-watch")
 
     async def stop(self) -> None:
         """End the server and wait until its files are closed."""
         if self._watch is not None:
             await end([self._watch])
+        if self._system is not None:
+            await self._system.close()
         if self._process is None or self._process.returncode is not None:
             return
         await _end_process(self._process)
@@ -123,29 +156,32 @@ class NatsServer:
     async def _start_somewhere(self) -> None:
         """A free port may be taken by somebody else before the server binds it: then it is tried with another."""
         for attempt in range(_PORTS_TRIED):
-            (self._folder / "nats.conf").write_text(self._configuration())
+            write_private(self._folder / "nats.conf", self._configuration())
             try:
                 await self._spawn()
                 return
             except BusNotStarted:
                 if attempt == _PORTS_TRIED - 1:
                     raise
-                self.port, self._health = self._asked_port or free_port(), _health_page()
+                self.port = self._asked_port or free_port()
 
     @property
     def _pid_file(self) -> Path:
-        return self._folder / "nats.pid"
+        return self._folder / _PID_FILE
 
     def _configuration(self) -> str:
+        """What the server reads. Paths are relative to its folder: their names have no quoting that it could get wrong.
+
+        Streams are bounded each. Without a limit of its own the server takes that part of the disk which is free when
+        it starts, and one that starts on a full disk takes nothing for as long as it runs.
+        """
         interval = "always" if self._sync == "always" else '"2m"'
-        store = json.dumps(str(self._folder / "jetstream"))
-        # Streams are bounded each. Without a limit of its own the server takes that part of the disk which is free when
-        # it starts, and one that starts on a full disk takes nothing for as long as it runs.
+        mine = urlsplit(self.url)
         return (
-            f"host: 127.0.0.1\nport: {self.port}\nserver_name: memorybus\nmax_payload: 1MB\n"
-            f"http: {json.dumps(urlsplit(self._health).netloc)}\n"
-            f"pid_file: {json.dumps(str(self._pid_file))}\n"
-            f"jetstream {{\n  store_dir: {store}\n  sync_interval: {interval}\n  max_file_store: 1TB\n}}\n"
+            f"host: 127.0.0.1\nport: {self.port}\nserver_name: memorybus\nmax_payload: 1MB\npid_file: {_PID_FILE}\n"
+            f"jetstream {{ store_dir: jetstream, sync_interval: {interval}, max_file_store: 1TB }}\n"
+            f'authorization {{ users: [ {{ user: {mine.username}, password: "{mine.password}" }} ] }}\n'
+            f'accounts {{ $SYS {{ users: [ {{ user: system, password: "{self._system_password}" }} ] }} }}\n'
         )
 
     async def _spawn(self) -> None:
@@ -153,7 +189,8 @@ class NatsServer:
             self._process = await asyncio.create_subprocess_exec(
                 find_executable(),
                 "-c",
-                str(self._folder / "nats.conf"),
+                str(self._folder.absolute() / "nats.conf"),
+                cwd=self._folder,
                 stdout=output,
                 stderr=output,
                 preexec_fn=die_with_parent if sys.platform == "linux" else None,
@@ -184,9 +221,8 @@ class NatsServer:
         while True:
             assert self._process is not None
             looks = 0
-            async with httpx.AsyncClient(timeout=_LOOK_EVERY, trust_env=False) as http:
-                while (cause := await self._trouble(self._process, http)) is None:
-                    looks += 1
+            while (cause := await self._trouble(self._process)) is None:
+                looks += 1
             failures = 0 if looks else failures + 1
             self.restarts += 1
             log.error("bus_ended", extra={"cause": cause, "restarts": self.restarts})
@@ -196,7 +232,7 @@ class NatsServer:
             except BusNotStarted as error:
                 log.error("bus_not_restarted", extra={"cause": str(error)})
 
-    async def _trouble(self, process: asyncio.subprocess.Process, http: httpx.AsyncClient) -> str | None:
+    async def _trouble(self, process: asyncio.subprocess.Process) -> str | None:
         """Why the server must be started again, if it must be by the next look.
 
         One that once could not write a file takes nothing for that stream any more, even when there is room again.
@@ -206,11 +242,10 @@ class NatsServer:
         if ended.done():
             return f"it ended with code {ended.result()}"
         await end([ended])
-        with suppress(httpx.HTTPError):
-            answer = await http.get(self._health)
-            if answer.status_code == httpx.codes.SERVICE_UNAVAILABLE and "write error" in answer.text:
-                await _end_process(process)
-                return f"it writes no more: {answer.text.strip()}"
+        assert self._system is not None
+        if "write error" in (sick := await _health(self._system)):
+            await _end_process(process)
+            return f"it writes no more: {sick}"
         return None
 
     async def _end_orphan(self) -> None:
@@ -227,6 +262,15 @@ class NatsServer:
             await asyncio.sleep(0.05)
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+async def _health(system: Client) -> str:
+    """What the server says is wrong with it; nothing when it is well, or does not answer."""
+    try:
+        answer: dict[str, Any] = json.loads((await system.request(_HEALTH, timeout=_LOOK_EVERY)).data)
+        return str(answer["data"].get("error", ""))
+    except (NatsError, TimeoutError, OSError, ValueError, LookupError, AttributeError):
+        return ""
 
 
 async def _end_process(process: asyncio.subprocess.Process) -> None:
@@ -248,4 +292,4 @@ def _is_nats_server(pid: int, folder: Path) -> bool:
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-    return b"nats-server" in command and str(folder).encode() in command
+    return b"nats-server" in command and os.fsencode(folder.absolute()) in command

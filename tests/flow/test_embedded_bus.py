@@ -1,0 +1,223 @@
+"""The bus of one process lets in who can read its folder, and nobody else; and it works in a folder of any name."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import nats
+import pytest
+
+from contracts.ports import Unavailable
+from services.cli.bench.process import up_process
+from services.shared.bus.connection import connect
+from services.shared.bus.server import NatsServer, find_executable, free_port
+from services.shared.client import memory_client
+from services.shared.instance import FolderLock, Instance, find_instance
+from tests.polling import digested, eventually
+
+LIGHT = ("--embedder", "none", "--ner", "none")
+TURN = {"user_id": "ann", "role": "user", "text": "I prefer uv over pip"}
+ODD_NAMES = ("José", "two  words", 'it\'s "quoted"', "back\\slash\\n", "# no {comment} $HOME %s ; [x]", "日本語 🗄️")
+
+
+@asynccontextmanager
+async def bus_in(folder: Path) -> AsyncIterator[NatsServer]:
+    bus = NatsServer(folder, port=0, sync="interval")
+    await bus.start()
+    try:
+        yield bus
+    finally:
+        await bus.stop()
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def without_user(url: str) -> str:
+    parts = urlsplit(url)
+    return f"nats://{parts.hostname}:{parts.port}"
+
+
+def password(url: str) -> str:
+    found = urlsplit(url).password
+    assert found is not None
+    assert len(found) >= 32
+    return found
+
+
+async def published(url: str) -> int:
+    bus = await nats.connect(url)
+    try:
+        return (await bus.jetstream().publish("memory.v1.turns.ann", json.dumps(TURN).encode())).seq
+    finally:
+        await bus.close()
+
+
+async def test_the_address_outlives_a_restart_of_bus_and_process(tmp_path: Path) -> None:
+    port = free_port()
+    options = (*LIGHT, "--nats-port", str(port))
+    async with up_process(tmp_path, options) as up:
+        before = up.nats
+        pid = int((tmp_path / "nats" / "nats.pid").read_text())
+        os.kill(pid, signal.SIGKILL)
+        async with memory_client(before) as client:
+            await eventually(client.status, lambda status: status.turns == 0)
+    async with up_process(tmp_path, options) as up:
+        assert up.nats == before
+        assert find_instance(tmp_path).nats == before
+
+
+async def test_every_folder_has_a_password_of_its_own(tmp_path: Path) -> None:
+    async with bus_in(tmp_path / "one") as one, bus_in(tmp_path / "other") as other:
+        assert password(one.url) != password(other.url)
+
+
+async def test_the_address_works_as_it_is_and_its_password_is_shown_to_nobody(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with up_process(data, LIGHT) as up, httpx.AsyncClient(base_url=up.http, trust_env=False) as http:
+        assert await published(up.nats) == 1
+        refused = [await _refused(url) for url in (without_user(up.nats), up.nats.replace(password(up.nats), "guess"))]
+        pages = [await http.get(page) for page in ("/", "/asyncapi.json", "/readyz", "/healthz", "/metrics")]
+        commands = _commands()
+        secret = password(up.nats)
+    logs = [path.read_text(errors="replace") for path in data.rglob("*.log")]
+    assert len(logs) == 2
+    for text in (*(page.text for page in pages), *commands, *logs, *refused):
+        assert secret not in text
+
+
+async def _refused(url: str) -> str:
+    with pytest.raises(Unavailable, match="does not let") as refusal:
+        await connect(url, name="stranger")
+    return str(refusal.value)
+
+
+def _commands() -> list[str]:
+    """The command lines of all processes, as everybody on the machine may read them."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            found.append((process / "cmdline").read_bytes().decode(errors="replace"))
+    return found
+
+
+async def test_the_bus_listens_on_one_port_only(tmp_path: Path) -> None:
+    async with bus_in(tmp_path / "bus") as bus:
+        pid = int((tmp_path / "bus" / "nats.pid").read_text())
+        assert _listening(pid) == {f"127.0.0.1:{bus.port}"}
+
+
+def _listening(pid: int) -> set[str]:
+    sockets = {os.readlink(file) for file in Path(f"/proc/{pid}/fd").iterdir() if file.is_symlink()}
+    found = set()
+    for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+            address, _, port = fields[1].partition(":")
+            found.add(".".join(str(octet) for octet in reversed(bytes.fromhex(address))) + f":{int(port, 16)}")
+    return found
+
+
+async def test_a_folder_of_a_former_version_is_closed_and_goes_on(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    (data / "nats").mkdir(parents=True)
+    await _one_message_of_a_former_version(data / "nats")
+    for name in ("memory.sqlite3", "lock"):
+        (data / name).touch(mode=0o644)
+    for folder in (data, data / "nats"):
+        folder.chmod(0o755)
+    lock = FolderLock(data)
+    lock.acquire()
+    try:
+        async with bus_in(data / "nats") as bus:
+            client = await nats.connect(bus.url)
+            assert (await client.jetstream().get_msg("OLD", 1)).data == b"kept"
+            await client.close()
+        assert [mode(path) for path in (data, data / "nats")] == [0o700, 0o700]
+        assert [mode(data / name) for name in ("memory.sqlite3", "lock")] == [0o600, 0o600]
+    finally:
+        lock.release()
+
+
+async def _one_message_of_a_former_version(folder: Path) -> None:
+    port = free_port()
+    store = json.dumps(str(folder / "jetstream"))
+    (folder / "nats.conf").write_text(f"host: 127.0.0.1\nport: {port}\njetstream {{ store_dir: {store} }}\n")
+    server = await asyncio.create_subprocess_exec(
+        find_executable(), "-c", str(folder / "nats.conf"), stderr=asyncio.subprocess.DEVNULL
+    )
+    client = await connect(f"nats://127.0.0.1:{port}", name="former")
+    await client.jetstream().add_stream(name="OLD", subjects=["old"])
+    await client.jetstream().publish("old", b"kept")
+    await client.close()
+    server.terminate()
+    await server.wait()
+
+
+def test_a_folder_with_other_things_in_it_stays_as_open_as_it_is(tmp_path: Path) -> None:
+    shared = tmp_path / "home"
+    shared.mkdir(mode=0o755)
+    (shared / "letter.txt").touch(mode=0o644)
+    (shared / "memory.sqlite3").touch(mode=0o644)
+    lock = FolderLock(shared)
+    lock.acquire()
+    lock.announce(Instance(pid=1, nats="nats://memorybus:secret@127.0.0.1:1", http="http://127.0.0.1:1"))
+    seen = {path.name: mode(path) for path in (shared, *shared.iterdir())}
+    lock.release()
+    assert seen == {"home": 0o755, "letter.txt": 0o644, "memory.sqlite3": 0o600, "lock": 0o600, "instance.json": 0o600}
+
+
+def test_an_empty_home_stays_as_open_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tmp_path.chmod(0o755)
+    lock = FolderLock(tmp_path)
+    lock.acquire()
+    lock.release()
+    assert mode(tmp_path) == 0o755
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+async def test_a_folder_may_have_any_name(tmp_path: Path, name: str) -> None:
+    async with bus_in(tmp_path / name) as bus:
+        await (await connect(bus.url, name="test")).close()
+    assert (tmp_path / name / "jetstream").is_dir()
+
+
+async def test_all_engines_work_in_a_folder_of_any_name_and_write_for_its_owner_alone(tmp_path: Path) -> None:
+    data = tmp_path / " ".join(ODD_NAMES)
+    async with up_process(data, ("--ner", "none")) as up, memory_client(find_instance(data).nats) as client:
+        await published(up.nats)
+        await digested(client, turns=1)
+        status = await client.status()
+        made = [path for path in data.rglob("*") if path.name != "up.log"]
+        assert len(made) > 10
+        assert [path for path in made if mode(path) & 0o077] == []
+    assert (status.turns, status.entries, status.vectors) == (1, 1, 1)
+
+
+def typed(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "services.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, env={**os.environ, **environment})
+
+
+async def test_the_command_line_finds_address_and_password_by_the_folder(tmp_path: Path) -> None:
+    async with up_process(tmp_path, LIGHT) as up:
+        printed = await asyncio.to_thread(typed, "address", "--data", tmp_path)
+        counted = await asyncio.to_thread(typed, "status", "--json", "--data", tmp_path)
+        elsewhere = {"MEMORYBUS_NATS_USER": "operator", "MEMORYBUS_NATS_PASSWORD": "of another bus"}
+        besides = await asyncio.to_thread(lambda: typed("status", "--json", "--nats", up.nats, **elsewhere))
+    assert printed.stdout == f"{up.nats}\n"
+    assert json.loads(counted.stdout)["turns"] == 0
+    assert json.loads(besides.stdout)["turns"] == 0
