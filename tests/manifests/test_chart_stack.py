@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.manifests.chart import Object, environment, lint_problems, manifests, rendered, yaml
+from services.cli.runtime import SERVICES
+from tests.manifests.chart import RELEASE, Object, environment, lint_problems, manifests, rendered, yaml
 from tests.manifests.chart_schema import CHART
 
 STACK = CHART.parent / "stack"
@@ -47,7 +48,15 @@ def objects(stack: Path, values: dict[str, Any]) -> list[Object]:
 
 
 def servers(found: list[Object]) -> set[str]:
-    return {each["metadata"]["name"] for each in found} & set(SERVERS)
+    return {each["metadata"]["name"] for each in found if each["kind"] == "ConfigMap"} & set(SERVERS)
+
+
+def closed(found: list[Object]) -> dict[str, Object]:
+    """The policies of the servers, by server."""
+    kept = [each for each in found if each["kind"] == "NetworkPolicy"]
+    return {
+        name.split("-")[-2]: each["spec"] for each in kept if (name := each["metadata"]["name"]).endswith("-server")
+    }
 
 
 def test_the_stack_is_tidy_once_its_parts_are_there(stack: Path) -> None:
@@ -92,3 +101,39 @@ def test_the_values_that_the_readme_shows_are_taken(stack: Path) -> None:
 @pytest.mark.parametrize("path", re.findall(r"\]\(([^)]+)\)", README))
 def test_what_the_readme_points_at_exists(path: str) -> None:
     assert (CHART.parent / path).exists()
+
+
+def test_nobody_but_the_workers_reaches_a_server(stack: Path) -> None:
+    found = closed(objects(stack, {server: {"enabled": True} for server in SERVERS}))
+    assert found.keys() == {*SERVERS}
+    for server, spec in found.items():
+        own = {"app.kubernetes.io/name": server, "app.kubernetes.io/instance": RELEASE}
+        assert spec["podSelector"]["matchLabels"] == own
+        peers = [peer["podSelector"]["matchLabels"] for rule in spec["ingress"] for peer in rule["from"]]
+        assert peers == [own, own | {"app.kubernetes.io/name": "memorybus"}]
+        assert all(rule["ports"] for rule in spec["ingress"])
+
+
+def test_assistants_reach_the_bus_alone_once_they_are_named(stack: Path) -> None:
+    them = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "assistants"}}}
+    values: dict[str, Any] = {server: {"enabled": True} for server in SERVERS}
+    found = closed(objects(stack, values | {"networkPolicy": {"assistants": [them], "monitoring": [them]}}))
+    open_to_them = {
+        (server, port["port"])
+        for server, spec in found.items()
+        for rule in spec["ingress"]
+        if them in rule["from"]
+        for port in rule["ports"]
+    }
+    assert open_to_them == {("nats", 4222), ("nats", 8222)}
+
+
+def test_the_workers_of_the_stack_are_as_closed_as_its_servers(stack: Path) -> None:
+    found = [each for each in objects(stack, {}) if each["kind"] == "NetworkPolicy"]
+    workers = {each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"] for each in found}
+    assert workers.keys() == {*SERVICES}
+    assert workers["gateway"]["ingress"][0]["from"] == [{"podSelector": {}}]
+
+
+def test_qdrant_asks_for_a_key() -> None:
+    assert VALUES["qdrant"]["apiKey"] is True
