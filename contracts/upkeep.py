@@ -76,6 +76,13 @@ class VectorUpkeep(Protocol):
         """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
         ...
 
+    async def refresh(self, entries: Sequence[Entry]) -> set[str]:
+        """Have the points of these entries filtered by what the entries are now, with the vectors they have.
+
+        Returns the ids of those that have no point. A point of a newer version stays as it is.
+        """
+        ...
+
     async def erase(self, user_id: str) -> None:
         """Remove all points of a user."""
         ...

@@ -36,7 +36,10 @@ class EntryReply(Reply):
 
 
 class ListRequest(Request):
-    """Page through a user's entries, newest first. `space` null means every space."""
+    """Page through a user's entries, those said last first. `space` null means every space.
+
+    Filters that are null or empty do not filter. `conversation_id`: only what was said in this conversation.
+    """
 
     space: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
@@ -44,6 +47,7 @@ class ListRequest(Request):
     types: tuple[EntryType, ...] | None = None
     tags: tuple[str, ...] | None = None
     theme: str | None = None
+    conversation_id: str | None = None
     pinned: bool | None = None
     manually_saved: bool | None = None
     status: Status = "active"

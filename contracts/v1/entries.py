@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import AwareDatetime, Field, computed_field
+from pydantic import AwareDatetime, Field, ValidationInfo, computed_field, field_validator
 
 from contracts import subjects
 from contracts.envelope import Event, Message, derived_id
@@ -35,8 +35,26 @@ class Entity(Message):
     confidence: float = Field(ge=0, le=1)
 
 
+class Saying(Message):
+    """A turn that said a statement, and when."""
+
+    conversation_id: str | None = None
+    turn_id: str
+    at: AwareDatetime
+
+
+MOST_SAYINGS = 32
+"""How many of the turns that repeated an entry it names itself; the log knows all."""
+
+
 class Entry(Message):
-    """One memory: whose it is, what was said, what is known about it, and how it may be found."""
+    """One memory: whose it is, what was said, what is known about it, and how it may be found.
+
+    `conversation_id`, `turn_id` and `created_at` tell of the turn that said it first, `repeated_in` of the newest
+    `MOST_SAYINGS` turns that said it again, newest first. `last_said_at` is the latest time it was said, which counts
+    for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn that said it
+    gave a time ahead of the bus, so the time at which the turn arrived stands for it.
+    """
 
     id: str
     user_id: str
@@ -68,6 +86,7 @@ class Entry(Message):
     pinned: bool = False
     manually_saved: bool = False
     repeat_count: int = 0
+    repeated_in: tuple[Saying, ...] = ()
     exact_hash: str = ""
     statement_hash: str = ""
     simhash: str = ""
@@ -85,9 +104,31 @@ class Entry(Message):
     last_scores: Scores | None = None
 
     created_at: AwareDatetime
+    last_said_at: AwareDatetime = Field(default_factory=lambda known: known["created_at"])
+    clock_ahead: bool = False
     updated_at: AwareDatetime
     expires_at: AwareDatetime | None = None
     version: int = 1
+
+    @field_validator("last_said_at")
+    @classmethod
+    def _is_not_before_the_first_time(cls, last: datetime, info: ValidationInfo) -> datetime:
+        first: datetime = info.data.get("created_at", last)
+        return max(first, last)
+
+    @property
+    def sayings(self) -> tuple[Saying, ...]:
+        """The turns that said it, as far as the entry names them, the latest first."""
+        if self.turn_id is None:
+            return self.repeated_in
+        first = Saying(conversation_id=self.conversation_id, turn_id=self.turn_id, at=self.created_at)
+        return (*self.repeated_in, first)
+
+    @property
+    def conversations(self) -> tuple[str, ...]:
+        """The conversations in which it was said, as far as the entry names them."""
+        named = (self.conversation_id, *(saying.conversation_id for saying in self.repeated_in))
+        return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
     def fingerprint_keys(self) -> tuple[str, ...]:

@@ -13,7 +13,12 @@ from contracts.v1.turns import EntryType, Role
 
 
 class RetrieveRequest(Request):
-    """What matters now? Filters that are null do not filter."""
+    """What matters now? Filters that are null or empty do not filter; several tags or types mean any of them.
+
+    `conversation_id`: only what was said in this conversation. `recency_days`: only what was last said so many days
+    before `now` or later. `persona_id`: null means entries of no persona, a name those and the persona's own, `"*"`
+    all of the user's. `now`: the moment to answer as of; nothing that was said after it is returned.
+    """
 
     query: str
     space: str = Field(default="default", min_length=1, max_length=256)
@@ -38,7 +43,12 @@ class Signals(_Message):
 
 
 class RetrievedItem(_Message):
-    """One memory that matters now. `explanation` carries every feature, both ranks and the RRF score, on request."""
+    """One memory that matters now.
+
+    `turn_id` and `conversation_id` name the turn that said it first; where a conversation was asked for, the latest
+    one there. `created_at` is when it was first said, `last_said_at` when last, after `repeat_count` repeats.
+    `explanation` carries every feature, both ranks, the RRF score and `clock_ahead`, on request.
+    """
 
     id: str
     text: str
@@ -53,6 +63,8 @@ class RetrievedItem(_Message):
     entities: tuple[str, ...]
     source_ids: tuple[str, ...]
     created_at: Moment
+    last_said_at: Moment = Field(default_factory=lambda known: known["created_at"])
+    repeat_count: int = 0
     pinned: bool
     importance: float
     embedding_state: EmbeddingState

@@ -12,6 +12,11 @@ from contracts.envelope import NAMESPACE, Message, Moment
 Role = Literal["user", "assistant", "system", "tool"]
 EntryType = Literal["fact", "preference", "decision", "instruction", "note", "summary", "other"]
 
+EVERY_PERSONA = "*"
+"""Asks for the entries of all personas, and of none; no persona can be called so."""
+
+NO_PERSONA = "no persona can be called '*', which asks for those of all: choose another persona_id"
+
 WORDLESS = "[forgotten]"
 """Stands in the log in place of what was said and may not be kept."""
 
@@ -20,8 +25,9 @@ class Turn(Message):
     """One thing that was said. Only `user_id`, `role` and `text` are required.
 
     Publishing the same `turn_id` twice has the effect of publishing it once. A missing `turn_id` is derived from the
-    content, a missing `created_at` is the time at which the stream took the turn. `type` fixes what kind of memory
-    the turn becomes; without it the text decides.
+    content, a missing `created_at` is the time at which the stream took the turn, and so is one that is more than a
+    few minutes ahead of it. `type` fixes what kind of memory the turn becomes; without it the text decides.
+    `persona_id` may not be `"*"`, which means all of them.
     """
 
     user_id: str = Field(min_length=1, max_length=512)
@@ -40,11 +46,20 @@ class Turn(Message):
     correlation_id: str | None = Field(default=None, max_length=256)
 
 
-class LoggedTurn(Turn):
-    """A turn as the conversation log keeps it: identified, dated, and placed in a session."""
+class DatedTurn(Turn):
+    """A turn that is identified and dated.
+
+    `clock_ahead`: its publisher gave a time ahead of the bus, so `created_at` is when the bus took it.
+    """
 
     turn_id: str
     created_at: Moment
+    clock_ahead: bool = False
+
+
+class LoggedTurn(DatedTurn):
+    """A turn as the conversation log keeps it: identified, dated, and placed in a session."""
+
     session_id: str
 
 

@@ -18,7 +18,7 @@ from contracts.v1.commands import (
     StatusReply,
 )
 from contracts.v1.entries import Entry, EntryEvent, EntryRef
-from contracts.v1.turns import Turn, entry_id
+from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
 from services.shared.errors import Rejected
 
 _LOOK_EVERY = 0.005
@@ -31,7 +31,7 @@ async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPub
     """Publish the text as a turn of its own and wait until dedupe has decided: there is one way into memory.
 
     Raises:
-        Rejected: the text is blank or too long, or was refused.
+        Rejected: the text is blank or too long, the persona cannot be, or it was refused.
         Unavailable: it was not decided within 10 s.
     """
     turn = turn_of(request, longest)
@@ -47,6 +47,8 @@ def turn_of(request: CreateRequest, longest: int) -> Turn:
         raise Rejected("invalid_request", f"the text has {size} bytes, {longest} are allowed")
     if not request.text.strip():
         raise Rejected("invalid_request", "the text is blank")
+    if request.persona_id == EVERY_PERSONA:
+        raise Rejected("invalid_request", NO_PERSONA)
     return Turn(
         user_id=request.user_id,
         role="user",

@@ -70,7 +70,8 @@ async def _entries(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
     lacking = await stores.vectors.lacking(ready)
     wrong = [entry for entry in ready if entry.id in lacking]
     if request.fix and wrong:
-        again = await stores.text.modify(wrong, _embed_again)
+        missing = await stores.vectors.refresh(wrong)
+        again = await stores.text.modify([entry for entry in wrong if entry.id in missing], _embed_again)
         await stores.say([EntryEnriched.of(_refs(again), at=datetime.now(UTC), cause=_now())])
     after = entries[-1].id if len(entries) == request.limit else None
     return _reply(request, len(entries), _differ("without_vector", wrong), after)

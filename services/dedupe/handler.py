@@ -27,6 +27,7 @@ from contracts.v1.entries import (
 from contracts.v1.turns import WORDLESS, Proposal
 from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint
 from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
+from services.shared.core.sayings import renewed
 from services.shared.core.similarity import same_statement, statement
 from services.shared.core.text import normalize
 from services.shared.tasks import beside_the_loop
@@ -54,7 +55,6 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
     """Settle every proposal of the events, and tell what became of it: also of those settled by an earlier delivery."""
     refs = {ref.id: ref for event in events for ref in event.entries}
     settled = await store.outcomes(list(refs.values()))
-    retagged: list[Merged] = []
     deadline, pauses = time.monotonic() + _PATIENCE, chain(_PAUSES, repeat(_PAUSES[-1]))
     while left := [ref for ref in refs.values() if ref.id not in settled]:
         proposals = await store.undecided(left)
@@ -62,16 +62,14 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
             settled |= await store.outcomes(left)
             break
         for portion in portions(proposals):
-            results, verdicts = await _settle(portion, store)
-            settled |= {result.proposal_id: result for result in results}
-            retagged += verdicts
+            settled |= {result.proposal_id: result for result in await _settle(portion, store)}
         if all(proposal.id in settled for proposal in proposals):
             continue
         if time.monotonic() > deadline:
             log.warning("left_undecided", extra={"proposals": len(left)})
             break
         await asyncio.sleep(next(pauses))  # what a decision rested on changed between looking and settling
-    return [*tell(refs.values(), settled), *tell_of_tags(retagged, settled)]
+    return [*tell(refs.values(), settled), *tell_of_renewals(refs.values(), settled)]
 
 
 def portions(proposals: Sequence[Proposal]) -> Iterator[list[Proposal]]:
@@ -88,8 +86,8 @@ def portions(proposals: Sequence[Proposal]) -> Iterator[list[Proposal]]:
         yield portion
 
 
-async def _settle(proposals: Sequence[Proposal], store: TextStore) -> tuple[list[Settled], list[Merged]]:
-    """What became of the proposals, and the verdicts that bring new tags to a stored entry."""
+async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Settled]:
+    """What became of the proposals."""
     chars = sum(len(proposal.text) for proposal in proposals)
     candidates = await beside_the_loop(lambda: [candidate_entry(proposal) for proposal in proposals], chars)
     similar, forgotten = await asyncio.gather(
@@ -97,7 +95,7 @@ async def _settle(proposals: Sequence[Proposal], store: TextStore) -> tuple[list
     )
     chars += sum(len(entry.text) for found in similar for entry in found)
     verdicts = await beside_the_loop(partial(judge, candidates, similar, forgotten, now=datetime.now(UTC)), chars)
-    return await store.settle(verdicts), retagging(verdicts, {entry.id: entry for found in similar for entry in found})
+    return await store.settle(verdicts)
 
 
 def candidate_entry(proposal: Proposal) -> Entry:
@@ -129,6 +127,7 @@ def candidate_entry(proposal: Proposal) -> Entry:
         simhash=prints.simhash,
         typo_hash=prints.typo_hash,
         created_at=turn.created_at,
+        clock_ahead=turn.clock_ahead,
         updated_at=datetime.now(UTC),
     )
 
@@ -193,49 +192,34 @@ def find_canonical(candidate: Entry, similar: Iterable[Entry]) -> Entry | None:
 
 
 class repeat_of:
-    """Merge a repeat into its canonical entry: one repeat more, importance boosted, metadata and intent joined."""
+    """Merge a repeat into its canonical entry: renewed, importance boosted, metadata and intent joined."""
 
     def __init__(self, candidate: Entry, now: datetime) -> None:
         self.candidate = candidate
         self.now = now
 
     def __call__(self, entry: Entry) -> Entry:
-        repeats = entry.repeat_count + 1
-        step = repeat_boost(repeats) - repeat_boost(entry.repeat_count)
+        step = repeat_boost(entry.repeat_count + 1) - repeat_boost(entry.repeat_count)
         boosted = max(entry.importance, self.candidate.importance) + step
-        tags = tuple(dict.fromkeys((*entry.tags, *self.candidate.tags)))
-        return entry.model_copy(
+        return renewed(entry, self.candidate).model_copy(
             update={
-                "repeat_count": repeats,
                 "importance": min(1.0, boosted),
                 "manually_saved": entry.manually_saved or self.candidate.manually_saved,
-                "tags": tags,
-                # the vector is made anew, to be filtered by the new tags; until then the old one is found
-                "embedding_state": "pending" if tags != entry.tags else entry.embedding_state,
+                "tags": tuple(dict.fromkeys((*entry.tags, *self.candidate.tags))),
                 "source_ids": tuple(dict.fromkeys((*entry.source_ids, *self.candidate.source_ids))),
                 "updated_at": self.now,
             }
         )
 
 
-def retagging(verdicts: Iterable[Verdict], stored: Mapping[str, Entry]) -> list[Merged]:
-    """The repeats that bring tags to a stored entry which it does not have."""
-    return [
-        verdict
-        for verdict in verdicts
-        if isinstance(verdict, Merged)
-        and isinstance(verdict.change, repeat_of)
-        and verdict.canonical_id in stored
-        and not set(verdict.change.candidate.tags) <= set(stored[verdict.canonical_id].tags)
-    ]
-
-
-def tell_of_tags(retagged: Iterable[Merged], settled: Mapping[str, Settled]) -> list[EntryEvent]:
-    """The event that sends entries with new tags on their way once more. A crash before it is left to curate."""
-    done = [verdict for verdict in retagged if verdict.proposal.id in settled]
-    refs = {verdict.canonical_id: verdict.proposal.user_id for verdict in done}
-    cause = ",".join(sorted(verdict.proposal.id for verdict in done))
-    entries = [EntryRef(user_id=user_id, id=id_) for id_, user_id in refs.items()]
+def tell_of_renewals(refs: Iterable[EntryRef], settled: Mapping[str, Settled]) -> list[EntryEvent]:
+    """The event that sends entries which were said again on their way once more: their vectors are filtered by when and
+    where they were said. Those that were accepted just now are on their way already."""
+    by_id = {ref.id: ref.user_id for ref in refs}
+    merged = {id_: settled[id_].entry_id for id_ in by_id if id_ in settled and settled[id_].outcome == "merged"}
+    renewed_ids = {canonical: by_id[id_] for id_, canonical in merged.items() if canonical and canonical not in by_id}
+    entries = [EntryRef(user_id=user_id, id=id_) for id_, user_id in renewed_ids.items()]
+    cause = ",".join(sorted(merged))
     return [EntryAccepted.of(entries, at=datetime.now(UTC), cause=cause)] if entries else []
 
 

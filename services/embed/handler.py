@@ -19,7 +19,8 @@ async def embed_entries(
 ) -> list[EntryEmbedded]:
     """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words.
 
-    Of those that are out of use no vector is left: an earlier delivery may have written one and died.
+    The vectors of the others are filtered by what the entries say now. Of those that are out of use no vector is left:
+    an earlier delivery may have written one and died.
     """
     if vectors is None or embedder is None:
         return []
@@ -27,6 +28,7 @@ async def embed_entries(
     found = await store.entries(list(refs.values()))
     if gone := out_of_use(refs, found):
         await vectors.remove(gone)
+    await vectors.refresh([entry for entry in found.values() if is_embedded(entry)])
     todo = [entry for entry in found.values() if needs_embedding(entry)]
     if todo:
         await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder)
@@ -37,16 +39,21 @@ async def embed_entries(
 async def embed_and_mark(
     entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder
 ) -> None:
-    """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again."""
+    """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again.
+
+    What became of the entries meanwhile, their vectors are filtered by as well.
+    """
     try:
         matrix = await embedder.embed([entry.text for entry in entries])
     except TextRefused as error:
         await _leave_out_the_refused(entries, error, store=store, vectors=vectors, embedder=embedder)
         return
+    versions = {entry.id: entry.version for entry in entries}
     points = [VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
     marked = await store.modify(entries, lambda entry: embedded(entry, embedder.identity))
     marked_ids = {entry.id for entry in marked}
+    await vectors.refresh([entry for entry in marked if entry.version > versions[entry.id] + 1])
     await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)
 
 
@@ -72,6 +79,11 @@ async def _take_back(entries: Sequence[Entry], store: TextStore, vectors: Vector
 def needs_embedding(entry: Entry) -> bool:
     """Whether it is to be found by meaning and is not yet."""
     return entry.status == "active" and entry.embedding_state == "pending"
+
+
+def is_embedded(entry: Entry) -> bool:
+    """Whether it is found by meaning."""
+    return entry.status == "active" and entry.embedding_state == "ready"
 
 
 def embedded(entry: Entry, identity: EmbeddingIdentity) -> Entry | None:

@@ -15,12 +15,24 @@ from contracts import subjects
 from contracts.envelope import NAMESPACE
 from contracts.ports import Conversation, Gone, SessionMark, TextStore, Unavailable
 from contracts.v1.entries import EntryProposed, EntryRef
-from contracts.v1.turns import LoggedTurn, Proposal, Turn, derived_turn_id, entry_id
+from contracts.v1.turns import (
+    EVERY_PERSONA,
+    NO_PERSONA,
+    DatedTurn,
+    LoggedTurn,
+    Proposal,
+    Turn,
+    derived_turn_id,
+    entry_id,
+)
 from services.shared.errors import Poison
 
 T = TypeVar("T")
 
 _PAUSE = 0.5  # seconds
+
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""How far the time of a turn may be ahead of the bus; what is further ahead was said when it arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +44,11 @@ class Incoming:
     stored_at: datetime
 
 
-def read_turn(incoming: Incoming, *, longest: int) -> Turn:
+def read_turn(incoming: Incoming, *, longest: int) -> DatedTurn:
     """The turn in a message, identified and dated.
 
     Raises:
-        Poison: the text is too long or blank, or the user is not the one in the subject.
+        Poison: the text is too long or blank, the user is not the one in the subject, or the persona cannot be.
         ValidationError: the body is not a turn.
     """
     turn = Turn.model_validate_json(incoming.body)
@@ -47,19 +59,19 @@ def read_turn(incoming: Incoming, *, longest: int) -> Turn:
         raise Poison(f"the text has {size} bytes, {longest} are allowed")
     if not turn.text.strip():
         raise Poison("the text is blank")
-    return turn.model_copy(
-        update={
-            "turn_id": turn.turn_id or derived_turn_id(turn),
-            "created_at": turn.created_at or incoming.stored_at,
-        }
-    )
+    if turn.persona_id == EVERY_PERSONA:
+        raise Poison(NO_PERSONA)
+    is_ahead = turn.created_at is not None and turn.created_at - incoming.stored_at > CLOCKS_DIFFER
+    said_at = incoming.stored_at if turn.created_at is None or is_ahead else turn.created_at
+    dated = {"turn_id": turn.turn_id or derived_turn_id(turn), "created_at": said_at, "clock_ahead": is_ahead}
+    return DatedTurn.model_validate(dict(turn) | dated)
 
 
 class Arrived(BaseModel, frozen=True):
     """A turn, and the number of its message in the stream."""
 
     number: int
-    turn: Turn
+    turn: DatedTurn
 
 
 async def log_turns(arrived: Sequence[Arrived], *, store: TextStore, gone: Gone, gap: timedelta) -> list[EntryProposed]:
@@ -73,7 +85,7 @@ async def log_turns(arrived: Sequence[Arrived], *, store: TextStore, gone: Gone,
     if not arrived:
         return []
     turns = [one.turn for one in arrived]
-    marks = await store.session_marks([(_conversation(turn), _said_at(turn)) for turn in turns])
+    marks = await store.session_marks([(_conversation(turn), turn.created_at) for turn in turns])
     logged = place_in_sessions(turns, marks, gap)
     proposals = {turn: propose(turn) for turn in logged}
     new = await store.log(logged, list(proposals.values()))
@@ -92,7 +104,7 @@ async def _erased(new: Sequence[LoggedTurn], arrived: Sequence[Arrived], gone: G
     return [turn for turn in new if _identity(turn) not in held]
 
 
-def _identity(turn: Turn) -> tuple[str, str, str | None]:
+def _identity(turn: DatedTurn) -> tuple[str, str, str]:
     return turn.user_id, turn.space, turn.turn_id
 
 
@@ -110,12 +122,15 @@ def propose(turn: LoggedTurn) -> Proposal:
     return Proposal(id=entry_id(turn.user_id, turn.space, turn.turn_id), turn=turn, text=turn.text)
 
 
-def place_in_sessions(turns: Sequence[Turn], marks: Sequence[SessionMark | None], gap: timedelta) -> list[LoggedTurn]:
+def place_in_sessions(
+    turns: Sequence[DatedTurn], marks: Sequence[SessionMark | None], gap: timedelta
+) -> list[LoggedTurn]:
     """Give every turn its session: that of the turn before it, unless more than `gap` lies between."""
     latest: dict[Conversation, SessionMark] = {}
     placed: dict[int, LoggedTurn] = {}
-    for index in sorted(range(len(turns)), key=lambda i: _said_at(turns[i])):
-        turn, at, where = turns[index], _said_at(turns[index]), _conversation(turns[index])
+    for index in sorted(range(len(turns)), key=lambda i: turns[i].created_at):
+        turn, where = turns[index], _conversation(turns[index])
+        at = turn.created_at
         before = max(filter(None, (marks[index], latest.get(where))), key=lambda mark: mark.at, default=None)
         session_id = before.session_id if before and at - before.at <= gap else _new_session(turn)
         latest[where] = SessionMark(session_id, at)
@@ -123,15 +138,10 @@ def place_in_sessions(turns: Sequence[Turn], marks: Sequence[SessionMark | None]
     return [placed[index] for index in range(len(turns))]
 
 
-def _new_session(turn: Turn) -> str:
-    parts = ("session", turn.user_id, turn.space, turn.conversation_id, turn.turn_id or "")
+def _new_session(turn: DatedTurn) -> str:
+    parts = ("session", turn.user_id, turn.space, turn.conversation_id, turn.turn_id)
     return str(uuid5(NAMESPACE, "\x1f".join(parts)))
 
 
 def _conversation(turn: Turn) -> Conversation:
     return Conversation(turn.user_id, turn.space, turn.conversation_id)
-
-
-def _said_at(turn: Turn) -> datetime:
-    assert turn.created_at is not None, "read_turn dates every turn"
-    return turn.created_at

@@ -29,7 +29,8 @@ async def build(host: Host) -> Service:
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:
         reply = await retriever.retrieve(request)
-        recorder.note(request.user_id, reply)
+        if request.now is None:  # what counted at another moment is no measure of what to keep now
+            recorder.note(request.user_id, reply)
         return reply
 
     answers = (Answering(flow.RETRIEVE, retrieve, settings.max_concurrency),)

@@ -64,6 +64,8 @@ def item_of(ranked: Ranked, entry: Entry, *, explain: bool) -> RetrievedItem:
         entities=tuple(dict.fromkeys(entity.text for entity in entry.entities)),
         source_ids=entry.source_ids,
         created_at=entry.created_at,
+        last_said_at=entry.last_said_at,
+        repeat_count=entry.repeat_count,
         pinned=entry.pinned,
         importance=entry.importance,
         embedding_state=entry.embedding_state,

@@ -97,6 +97,12 @@ class FakeVectors:
         await self._maybe_fail()
         return {e.id for e in entries if e.id not in self.points or self.points[e.id].entry.tags != e.tags}
 
+    async def refresh(self, entries: Sequence[Entry]) -> set[str]:
+        await self._maybe_fail()
+        held = [entry for entry in entries if entry.id in self.points]
+        self.points |= {entry.id: VectorPoint(entry, self.points[entry.id].vectors) for entry in held}
+        return {entry.id for entry in entries} - self.points.keys()
+
     async def erase(self, user_id: str) -> None:
         await self._maybe_fail()
         self.points = {id_: point for id_, point in self.points.items() if point.entry.user_id != user_id}

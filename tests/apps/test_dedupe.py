@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Key, Merged, Settled, TextStore
+from contracts.ports import Accepted, Key, Merged, Selection, Settled, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.dedupe import handler
@@ -18,6 +18,7 @@ from services.shared.core.similarity import same_statement
 from tests.stores.builders import a_proposal, a_turn
 
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
 
 
 def a_candidate(text: str, number: int = 0, **given: Any) -> Entry:
@@ -78,7 +79,7 @@ def test_a_repeat_joins_intent_and_metadata_and_raises_importance_with_bounds() 
     assert canonical.importance < importances[0] <= importances[-1] <= 1.0
 
 
-async def test_an_entry_that_gets_new_tags_goes_on_its_way_again(store: TextStore) -> None:
+async def test_an_entry_that_is_said_again_goes_on_its_way_again_and_keeps_its_vector(store: TextStore) -> None:
     said = [a_turn("ann", "I live in Porto.", tags=tags) for tags in (("home",), ("home",), ("home", "portugal"))]
     told = []
     for turn in said:
@@ -89,9 +90,33 @@ async def test_an_entry_that_gets_new_tags_goes_on_its_way_again(store: TextStor
         told.append([ref.id for event in events if isinstance(event, EntryAccepted) for ref in event.entries])
         first = told[0][0]
         await store.modify([Key("ann", first)], lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
-        if turn is said[1]:
-            assert (await store.entries([Key("ann", first)]))[first].embedding_state == "ready"
-    assert told == [[first], [], [first]]
+        assert (await store.entries([Key("ann", first)]))[first].embedding_state == "ready"
+    assert told == [[first], [first], [first]]
+
+
+async def test_a_redelivered_repeat_sends_its_entry_on_its_way_again_and_counts_once(store: TextStore) -> None:
+    event = EntryProposed.of([], at=NOON)
+    for number in range(2):
+        proposal = a_proposal(a_turn("ann", "I live in Porto.", turn_id=f"t{number}"))
+        await store.log([proposal.turn], [proposal])
+        event = EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)
+        await judge_proposals([event], store=store)
+    first = a_proposal(a_turn("ann", turn_id="t0")).id
+    again = await judge_proposals([event], store=store)
+    assert [[ref.id for ref in each.entries] for each in again if isinstance(each, EntryAccepted)] == [[], [first]]
+    assert (await store.entries([Key("ann", first)]))[first].repeat_count == 1
+
+
+async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(store: TextStore) -> None:
+    days = {"february": 0, "november": 280, "april": 60}
+    for name, day in days.items():
+        turn = a_turn("ann", "I have a dentist", turn_id=name, conversation_id=name, created_at=NOON + day * DAY)
+        proposal = a_proposal(turn)
+        await store.log([turn], [proposal])
+        await judge_proposals([EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)], store=store)
+    (entry,) = (await store.page(Selection("ann"), limit=10, cursor=None)).entries
+    assert (entry.created_at, entry.last_said_at, entry.repeat_count) == (NOON, NOON + 280 * DAY, 2)
+    assert [saying.turn_id for saying in entry.sayings] == ["november", "april", "february"]
 
 
 def test_every_outcome_is_told_once_and_an_open_one_not_at_all() -> None:

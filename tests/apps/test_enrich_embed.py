@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts.ports import TextStore, Unavailable
+from contracts.ports import TextStore, Unavailable, VectorPoint
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef
 from services.embed.handler import embed_entries
 from services.enrich.handler import enrich_entries
@@ -100,3 +101,32 @@ async def test_the_vector_of_an_entry_that_went_out_of_use_meanwhile_is_taken_ba
     event = EntryEnriched.of(refs([entry]), at=NOW)
     await embed_entries([event], store=store, vectors=vectors, embedder=FakeEmbedder())
     assert vectors.points == {}
+
+
+async def test_an_entry_that_was_said_again_is_filtered_by_that_and_not_embedded_again(store: TextStore) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "one")])
+    vectors, embedder = FakeVectors(), FakeEmbedder()
+    await embed_entries([EntryEnriched.of(refs([entry]), at=NOW)], store=store, vectors=vectors, embedder=embedder)
+    later = entry.created_at + timedelta(days=200)
+    (again,) = await store.modify([entry], lambda e: e.model_copy(update={"last_said_at": later}))
+
+    event = EntryEnriched.of(refs([entry]), at=NOW, cause="said again")
+    await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
+
+    assert vectors.points[entry.id].entry == again
+    assert embedder.asked == ["one"]
+
+
+async def test_what_is_said_again_while_it_is_embedded_is_filtered_by_that(store: TextStore) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "one")])
+    later = entry.created_at + timedelta(days=200)
+
+    class SaidAgain(FakeVectors):
+        async def upsert(self, points: Sequence[VectorPoint]) -> None:
+            await super().upsert(points)
+            await store.modify([entry], lambda e: e.model_copy(update={"last_said_at": later}))
+
+    vectors = SaidAgain()
+    event = EntryEnriched.of(refs([entry]), at=NOW)
+    await embed_entries([event], store=store, vectors=vectors, embedder=FakeEmbedder())
+    assert vectors.points[entry.id].entry.last_said_at == later

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,8 +16,9 @@ from pydantic import ValidationError
 
 from contracts import subjects
 from contracts.ports import Gone, SessionMark, TextStore, Unavailable
-from contracts.v1.turns import Turn
-from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, read_turn
+from contracts.v1.turns import DatedTurn
+from services.dedupe.handler import candidate_entry
+from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, propose, read_turn
 from services.shared.errors import Poison
 from services.shared.stores.sqlite import SqliteTextStore
 
@@ -28,9 +30,9 @@ def incoming(body: bytes, user: str = "ann") -> Incoming:
     return Incoming(subject=subjects.turns(user), body=body, stored_at=NOON)
 
 
-def a_turn(minutes: float, **given: Any) -> Turn:
+def a_turn(minutes: float, **given: Any) -> DatedTurn:
     fields = {"user_id": "ann", "role": "user", "text": f"at {minutes}", "turn_id": f"t{minutes}"}
-    return Turn(**{**fields, "created_at": NOON + timedelta(minutes=minutes), **given})
+    return DatedTurn(**{**fields, "created_at": NOON + timedelta(minutes=minutes), **given})
 
 
 def test_a_missing_id_follows_from_the_content_and_a_missing_time_is_the_streams() -> None:
@@ -39,6 +41,34 @@ def test_a_missing_id_follows_from_the_content_and_a_missing_time_is_the_streams
     other = read_turn(incoming(body.replace(b"hello", b"howdy")), longest=100)
     assert one.turn_id == same.turn_id != other.turn_id
     assert one.created_at == NOON
+
+
+@pytest.mark.parametrize(
+    ("ahead", "said_at"),
+    [(-1e6, -1e6), (0, 0), (5, 5), (5.1, 0), (60 * 24 * 365 * 3, 0)],  # minutes
+)
+def test_a_time_that_is_far_ahead_of_the_bus_counts_as_the_arrival_and_is_marked(ahead: float, said_at: float) -> None:
+    given = {"user_id": "ann", "role": "user", "text": "hello", "clock_ahead": True}
+    turn = read_turn(
+        incoming(json.dumps(given | {"created_at": (NOON + timedelta(minutes=ahead)).isoformat()}).encode()), longest=9
+    )
+    assert turn.created_at == NOON + timedelta(minutes=said_at)
+    assert turn.clock_ahead == (ahead != said_at)
+    (logged,) = place_in_sessions([turn], [None], GAP)
+    entry = candidate_entry(propose(logged))
+    assert logged.clock_ahead == entry.clock_ahead == turn.clock_ahead
+
+
+def test_a_turn_keeps_the_id_that_follows_from_what_was_published_whenever_it_arrives() -> None:
+    body = b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2099-01-01T00:00:00Z"}'
+    later = Incoming(subjects.turns("ann"), body, NOON + timedelta(hours=1))
+    assert read_turn(incoming(body), longest=9).turn_id == read_turn(later, longest=9).turn_id
+
+
+def test_no_persona_is_called_as_what_asks_for_all_of_them() -> None:
+    body = b'{"user_id": "ann", "role": "user", "text": "hello", "persona_id": "*"}'
+    with pytest.raises(Poison, match="persona"):
+        read_turn(incoming(body), longest=9)
 
 
 @pytest.mark.parametrize(("longest", "fits"), [(5, True), (4, False)])
@@ -58,7 +88,7 @@ def test_any_bytes_are_either_a_turn_or_refused(body: bytes) -> None:
         assert read_turn(incoming(body), longest=100).user_id == "ann"
 
 
-def sessions(turns: list[Turn], marks: list[SessionMark | None] | None = None) -> list[str]:
+def sessions(turns: list[DatedTurn], marks: list[SessionMark | None] | None = None) -> list[str]:
     return [turn.session_id for turn in place_in_sessions(turns, marks or [None] * len(turns), GAP)]
 
 
@@ -86,7 +116,7 @@ def test_conversations_spaces_and_users_have_sessions_of_their_own() -> None:
 
 
 @given(st.permutations([a_turn(minutes) for minutes in (0, 10, 20, 70, 80, 200)]))
-def test_sessions_do_not_depend_on_the_order_within_a_batch(turns: list[Turn]) -> None:
+def test_sessions_do_not_depend_on_the_order_within_a_batch(turns: list[DatedTurn]) -> None:
     by_id = dict(zip([turn.turn_id for turn in turns], sessions(turns), strict=True))
     assert by_id["t0"] == by_id["t10"] == by_id["t20"]
     assert by_id["t70"] == by_id["t80"]
@@ -116,7 +146,7 @@ def bus_letting_go_of(*numbers: int, before: bool = False, away: int = 0) -> Gon
     return gone
 
 
-async def proposed(store: TextStore, gone: Gone, *turns: Turn) -> int:
+async def proposed(store: TextStore, gone: Gone, *turns: DatedTurn) -> int:
     """Have these turns logged as messages 0, 1, ...; how many are proposed."""
     arrived = [Arrived(number=number, turn=turn) for number, turn in enumerate(turns)]
     return sum(len(event.entries) for event in await log_turns(arrived, store=store, gone=gone, gap=GAP))

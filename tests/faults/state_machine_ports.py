@@ -139,6 +139,11 @@ class ExactVectors:
         payloads = {id_: points.payload(point.entry) for id_, point in self.points.items()}
         return points.lacking(entries, payloads)
 
+    async def refresh(self, entries: Sequence[Entry]) -> set[str]:
+        held = [entry for entry in entries if entry.id in self.points]
+        await self.upsert([Point(entry, self.points[entry.id].vectors) for entry in held])
+        return {entry.id for entry in entries} - self.points.keys()
+
     async def sweep(self) -> bool:
         return True
 

@@ -160,6 +160,11 @@ class Collection:
             matching = self._filter(operation.delete.filter)
             assert matching is not None
             return edge.UpdateOperation.delete_points_by_filter(matching)
+        if isinstance(operation, models.OverwritePayloadOperation):
+            written = operation.overwrite_payload
+            matching = self._filter(written.filter)
+            assert matching is not None
+            return edge.UpdateOperation.overwrite_payload_by_filter(matching, written.payload)
         if isinstance(operation, models.UpsertOperation) and isinstance(operation.upsert, models.PointsList):
             points = [self._point(point) for point in operation.upsert.points]
             return edge.UpdateOperation.upsert_points(points, self._filter(operation.upsert.update_filter))

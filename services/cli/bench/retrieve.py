@@ -28,7 +28,7 @@ from contracts.ports import (
 )
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
-from contracts.v1.turns import LoggedTurn, Turn
+from contracts.v1.turns import DatedTurn, LoggedTurn, Turn
 from services.cli.bench.measure import percentile
 from services.cli.bench.process import up_process
 from services.cli.bench.texts import Talk
@@ -124,7 +124,8 @@ async def _fill(store: TextStore, vectors: VectorStore, embedder: Embedder, coun
 async def _write(
     chunk: list[Turn], store: TextStore, vectors: VectorStore, basis: Vector, random: np.random.Generator
 ) -> None:
-    logged: list[LoggedTurn] = place_in_sessions(chunk, [None] * len(chunk), IngestSettings().session_gap)
+    dated = [DatedTurn.model_validate(dict(turn)) for turn in chunk]
+    logged: list[LoggedTurn] = place_in_sessions(dated, [None] * len(dated), IngestSettings().session_gap)
     proposals = [propose(turn) for turn in logged]
     await store.log(logged, proposals)
     done = [_finished(candidate_entry(proposal)) for proposal in proposals]

@@ -45,7 +45,8 @@ def trim(entries: Sequence[Entry], *, cap: int, now: datetime, ageing: Ageing) -
     """Choose the entries with the lowest totals, as many as there are too many; the protected never.
 
     Totals are the cached ones of the last retrieval, computed anew with relevance 0 where there are none or they are
-    older than 24 hours. The same entries at the same moment always give the same answer; ties go to the older entry.
+    older than 24 hours. The same entries at the same moment always give the same answer; ties go to the entry that was
+    last said earlier.
     """
     overage = len(entries) - cap
     if overage <= 0:
@@ -53,7 +54,7 @@ def trim(entries: Sequence[Entry], *, cap: int, now: datetime, ageing: Ageing) -
     scores = {entry.id: scores_of(entry, now, ageing) for entry in entries}
 
     def value(entry: Entry) -> tuple[float, datetime, str]:
-        return scores[entry.id].total, entry.created_at, entry.id
+        return scores[entry.id].total, entry.last_said_at, entry.id
 
     would_go = heapq.nsmallest(overage, entries, key=value)
     victims = heapq.nsmallest(overage, [entry for entry in entries if not is_protected(entry)], key=value)
@@ -66,7 +67,7 @@ def scores_of(entry: Entry, now: datetime, ageing: Ageing) -> Scores:
     known = entry.last_scores
     if known is not None and known.computed_at is not None and now - known.computed_at <= STALE:
         return known
-    age = max(0.0, (now - entry.created_at).total_seconds())
+    age = max(0.0, (now - entry.last_said_at).total_seconds())
     recent = recency(age, ageing.tau_seconds)
     important = entry.importance * ageing.importance_kept ** (age / 86400.0)
     return Scores(relevance=0.0, recency=recent, importance=important, total=recent + important, computed_at=now)

@@ -175,8 +175,15 @@ def _heading(entry: Entry, topics: Counter[str]) -> str:
 def _label(entry: Entry) -> str:
     """When, who, what kind, and where from."""
     sources = ", ".join(entry.source_ids[:_MOST_SOURCES]) or (entry.conversation_id or "")
-    parts = (f"{entry.created_at:%Y-%m-%d}", f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources)
+    parts = (_said(entry), f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources)
     return f"- [{' | '.join(filter(None, map(_plain_label, parts)))}]"
+
+
+def _said(entry: Entry) -> str:
+    first = f"{entry.created_at:%Y-%m-%d}"
+    if not entry.repeat_count:
+        return first
+    return f"{first}, said {entry.repeat_count + 1} times, last on {entry.last_said_at:%Y-%m-%d}"
 
 
 def _plain_label(text: str) -> str:

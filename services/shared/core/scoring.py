@@ -61,16 +61,16 @@ def contenders(relevances: Sequence[float], weights: Weights, size: int) -> list
 def rank(
     found: Sequence[tuple[Candidate, float]], entries: Mapping[str, Entry], *, weights: Weights, now: datetime
 ) -> list[Ranked]:
-    """The candidates, each given with its relevance, by their totals; ties go to the newer, then to the smaller id."""
+    """The candidates, each given with its relevance, by their totals; ties go to the last said, then the smaller id."""
     ranked = [_ranked(candidate, relevance, entries[candidate.id], weights, now) for candidate, relevance in found]
     return sorted(ranked, key=lambda r: (-r.total, -_time(entries, r), r.candidate.id))
 
 
 def _ranked(candidate: Candidate, relevance: float, entry: Entry, weights: Weights, now: datetime) -> Ranked:
-    recent = recency((now - entry.created_at).total_seconds(), weights.tau_seconds)
+    recent = recency((now - entry.last_said_at).total_seconds(), weights.tau_seconds)
     total = weights.alpha * relevance + weights.beta * recent + weights.gamma * entry.importance
     return Ranked(candidate, relevance, recent, entry.importance, total, now)
 
 
 def _time(entries: Mapping[str, Entry], ranked: Ranked) -> float:
-    return entries[ranked.candidate.id].created_at.timestamp()
+    return entries[ranked.candidate.id].last_said_at.timestamp()

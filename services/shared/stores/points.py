@@ -50,6 +50,11 @@ def newest(points: Sequence[VectorPoint]) -> list[VectorPoint]:
     return list(latest.values())
 
 
+def newest_entries(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The entries by id, each in its highest version."""
+    return {entry.id: entry for entry in sorted(entries, key=lambda entry: entry.version)}
+
+
 def check_point(point: VectorPoint, sizes: Mapping[str, int]) -> None:
     """Make sure that the point can be stored where vectors of these names have these dimensions.
 

@@ -165,6 +165,10 @@ class _SwitchedVectors:
         with self._switch.current.in_use() as pair:
             return await pair.vectors.lacking(entries)
 
+    async def refresh(self, entries: Sequence[Entry]) -> set[str]:
+        with self._switch.current.in_use() as pair:
+            return await pair.vectors.refresh(entries)
+
     async def erase(self, user_id: str) -> None:
         with self._switch.current.in_use() as pair:
             await pair.vectors.erase(user_id)

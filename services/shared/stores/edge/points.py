@@ -10,6 +10,7 @@ import numpy as np
 import qdrant_edge as qdrant
 
 from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
+from contracts.v1.entries import Entry
 from services.shared.stores.points import (
     TAGS,
     THEMES,
@@ -26,6 +27,7 @@ from services.shared.stores.scopes import visible_keys
 __all__ = [
     "INDEXES",
     "checked_vector",
+    "payload_update",
     "point_id",
     "search_filter",
     "stored_points",
@@ -66,6 +68,11 @@ def upserts(
 def _engine_point(point: VectorPoint, *, copies: bool) -> qdrant.Point:
     vectors: dict[str, Any] = {name: np.asarray(vector, np.float32) for name, vector in point.vectors.items()}
     return qdrant.Point(point.entry.id, vectors, payload(point.entry, with_copy=copies))
+
+
+def payload_update(entry: Entry, *, copies: bool) -> qdrant.UpdateOperation:
+    """The operation that has the point of an entry filtered by what the entry is now."""
+    return qdrant.UpdateOperation.overwrite_payload([entry.id], payload(entry, with_copy=copies))
 
 
 def user_filter(user_id: str) -> qdrant.Filter:

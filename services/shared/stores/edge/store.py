@@ -17,12 +17,13 @@ from services.shared.stores.edge.folder import engine_errors, open_current, open
 from services.shared.stores.edge.generations import Generations
 from services.shared.stores.edge.points import (
     checked_vector,
+    payload_update,
     search_filter,
     stored_points,
     upserts,
     user_filter,
 )
-from services.shared.stores.points import COPY, FILTERED, lacking, place_in_order, point_ids
+from services.shared.stores.points import COPY, FILTERED, lacking, newest_entries, place_in_order, point_ids
 
 T = TypeVar("T")
 
@@ -145,6 +146,13 @@ class EdgeVectorStore:
         read = partial(self._read, lambda shard: shard.retrieve(list(known), list(FILTERED), False))
         return lacking(entries, {str(record.id): record.payload for record in await self._run(read)})
 
+    async def refresh(self, entries: Sequence[Entry]) -> set[str]:
+        """Have the points of these entries filtered by what the entries are now; the ids of those that have none."""
+        if not entries:
+            return set()
+        async with self._writing:
+            return await self._run(partial(self._refresh, newest_entries(entries)))
+
     async def sweep(self) -> bool:
         """Write all points into new files when some were removed since the last time, and drop the old ones.
 
@@ -223,6 +231,14 @@ class EdgeVectorStore:
 
     def _upsert(self, points: Sequence[VectorPoint]) -> None:
         self._write(list(upserts(points, self._sizes, copies=self._copies)), len(points))
+
+    def _refresh(self, entries: dict[str, Entry]) -> set[str]:
+        known: list[Any] = [*point_ids(entries)]
+        held = self._read(lambda shard: shard.retrieve(known, ["version"], False))
+        versions = {str(record.id): (record.payload or {}).get("version", 0) for record in held}
+        outdated = [entries[id_] for id_, version in versions.items() if version <= entries[id_].version]
+        self._write([payload_update(entry, copies=self._copies) for entry in outdated], len(outdated))
+        return set(entries) - set(versions)
 
     def _remove(self, operation: qdrant.UpdateOperation, points: int) -> None:
         with engine_errors("writing"):

@@ -10,6 +10,7 @@ import numpy as np
 from qdrant_client import models
 
 from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
+from contracts.v1.entries import Entry
 from services.shared.stores.points import TAGS, THEMES, check_point, copied_entry, newest, payload, word_keys
 from services.shared.stores.qdrant.spec import MAX_UPSERT
 from services.shared.stores.scopes import visible_keys
@@ -73,6 +74,14 @@ def _upsert(version: int, points: Iterable[VectorPoint], *, copies: bool) -> mod
 def _point_struct(point: VectorPoint, *, copies: bool) -> models.PointStruct:
     vectors = {name: vector.tolist() for name, vector in point.vectors.items()}
     return models.PointStruct(id=point.entry.id, vector=vectors, payload=payload(point.entry, with_copy=copies))
+
+
+def payload_update(entry: Entry, *, copies: bool) -> models.OverwritePayloadOperation:
+    """The operation that has the point of an entry filtered by what the entry is now, unless the point is newer."""
+    not_newer = models.FieldCondition(key="version", range=models.Range(lte=entry.version))
+    its_point = models.Filter(must=[models.HasIdCondition(has_id=[entry.id]), not_newer])
+    written = models.SetPayload(payload=payload(entry, with_copy=copies), filter=its_point)
+    return models.OverwritePayloadOperation(overwrite_payload=written)
 
 
 def user_filter(user_id: str) -> models.Filter:

@@ -28,6 +28,7 @@ from services.shared.stores.points import (
     FILTERED,
     checked_vector,
     lacking,
+    newest_entries,
     place_in_order,
     point_ids,
 )
@@ -38,12 +39,13 @@ from services.shared.stores.qdrant.points import (
     IDS_PER_REQUEST,
     checked,
     chunks,
+    payload_update,
     search_filter,
     stored_points,
     upsert_requests,
     user_filter,
 )
-from services.shared.stores.qdrant.spec import MAX_LIMIT, CollectionSpec, Quantization
+from services.shared.stores.qdrant.spec import MAX_LIMIT, MAX_UPSERT, CollectionSpec, Quantization
 
 log = logging.getLogger(__name__)
 
@@ -191,6 +193,15 @@ class QdrantVectorStore:
             ask = partial(self._client.retrieve, self._spec.name, chunk, list(FILTERED), timeout=READ_SECONDS)
             payloads.update((str(record.id), record.payload) for record in await self._ask("reading", ask))
         return lacking(entries, payloads)
+
+    async def refresh(self, entries: Sequence[Entry]) -> set[str]:
+        """Have the points of these entries filtered by what the entries are now; the ids of those that have none."""
+        latest, found = newest_entries(entries), set[str]()
+        for chunk in chunks(point_ids(latest), MAX_UPSERT):
+            await self._write([payload_update(latest[id_], copies=self._copies) for id_ in chunk])
+            ask = partial(self._client.retrieve, self._spec.name, chunk, False, timeout=READ_SECONDS)
+            found.update(str(record.id) for record in await self._ask("reading", ask))
+        return set(latest) - found
 
     async def sweep(self) -> bool:
         """Nothing to be done from here: the server itself writes its files anew, now and then."""

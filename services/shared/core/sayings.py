@@ -1,0 +1,47 @@
+"""When a statement was said: what a repeat adds to it, and what was known of it at an earlier moment."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
+
+
+def renewed(entry: Entry, repeat: Entry) -> Entry:
+    """The entry, said once more by the turn of `repeat`.
+
+    `last_said_at` never goes back, in whatever order repeats arrive; `created_at` stays.
+    """
+    sayings = sorted((*repeat.sayings, *entry.repeated_in), key=_newest_first)
+    return entry.model_copy(
+        update={
+            "repeat_count": entry.repeat_count + 1,
+            "last_said_at": max(entry.last_said_at, repeat.last_said_at),
+            "repeated_in": tuple(sayings[:MOST_SAYINGS]),
+            "last_scores": None,  # they were those of what had not been said again
+            "clock_ahead": entry.clock_ahead or repeat.clock_ahead,
+        }
+    )
+
+
+def _newest_first(saying: Saying) -> tuple[float, str]:
+    return -saying.at.timestamp(), saying.turn_id
+
+
+def as_of(entry: Entry, moment: datetime | None) -> Entry:
+    """The entry without what was said of it after a moment; as it is when there is none.
+
+    Of repeats that it does not name any more, the older ones, nothing is known: where all that it names are later,
+    only the first time counts.
+    """
+    if moment is None or entry.last_said_at <= moment:
+        return entry
+    before = tuple(saying for saying in entry.repeated_in if saying.at <= moment)
+    later = len(entry.repeated_in) - len(before)
+    return entry.model_copy(
+        update={
+            "repeated_in": before,
+            "repeat_count": max(0, entry.repeat_count - later) if before else 0,
+            "last_said_at": max([entry.created_at, *(saying.at for saying in before)]),
+        }
+    )
