@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 from pydantic import ValidationError
 
 from contracts.envelope import ErrorCode, ErrorInfo
@@ -11,6 +14,14 @@ def in_words(error: ValidationError) -> str:
     """What is wrong with a message, field by field, without repeating the offending text."""
     parts = (f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors(include_input=False))
     return "; ".join(parts)
+
+
+def words_of(error: BaseException) -> str:
+    """Why a connection or a file could not be used, in words that hold neither an address nor what a server said."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.EMFILE, errno.ENFILE):
+        return f"{os.strerror(number)}: raise the limit with `ulimit -n`"
+    return os.strerror(number) if number else type(error).__name__
 
 
 class Poison(Exception):

@@ -91,6 +91,7 @@ def test_the_key_for_one_server_is_not_shown_to_another() -> None:
     [
         ("http", "http://models/v1", "http://models/v1"),
         ("http", "http://me:secret@models/v1", ""),
+        ("http", "http://models/v1?api_key=secret", ""),
         ("minilm", "http://models/v1", ""),
     ],
 )

@@ -136,7 +136,7 @@ async def test_a_server_that_fails_now_and_then_is_asked_again(server: FakeServe
 async def test_a_server_that_always_fails_is_unavailable(server: FakeServer) -> None:
     embedder = await opened(server)
     server.answer = lambda _: (503, {"error": "loading the model"})
-    with pytest.raises(Unavailable, match=rf"{ATTEMPTS} attempts: HTTP 503.*loading the model"):
+    with pytest.raises(Unavailable, match=rf"{ATTEMPTS} attempts: HTTP 503$"):
         await embedder.embed(["a"])
     assert len(server.asked) == 1 + ATTEMPTS
     await embedder.close()
@@ -161,7 +161,7 @@ async def test_a_server_that_does_not_answer_in_time_is_unavailable(server: Fake
         return well(texts)
 
     server.answer = late
-    with pytest.raises(Unavailable, match="ReadTimeout"):
+    with pytest.raises(Unavailable, match=r"no answer within 0\.05 s"):
         await embedder.embed(["a"])
     released.set()
     await embedder.close()
@@ -185,8 +185,9 @@ async def test_no_server_at_all_is_unavailable() -> None:
 )
 async def test_a_wrong_setting_is_named_at_once(server: FakeServer, status: int, advice: str) -> None:
     server.answer = lambda _: (status, {"error": {"message": "no such thing"}})
-    with pytest.raises(EmbedderMisconfigured, match=rf"no such thing.*{advice}"):
+    with pytest.raises(EmbedderMisconfigured, match=rf"HTTP {status}.*{advice}") as raised:
         await opened(server)
+    assert "no such thing" not in str(raised.value), "what a server says may be what a user said"
     assert len(server.asked) == 1
 
 
@@ -264,7 +265,7 @@ async def test_a_text_that_is_too_long_for_the_model_is_shortened(server: FakeSe
 async def test_a_short_text_that_is_refused_is_not_tried_forever(server: FakeServer) -> None:
     embedder = await opened(server)
     server.answer = lambda _: (400, {"error": "I do not like it"})
-    with pytest.raises(TextRefused, match="I do not like it"):
+    with pytest.raises(TextRefused, match=r"refused a text: HTTP 400$"):
         await embedder.embed(["x" * 600])
     assert len(server.asked) == 1 + 3
     await embedder.close()

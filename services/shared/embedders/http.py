@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import httpx
@@ -10,9 +11,11 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, sto
 from tenacity.wait import wait_random_exponential
 
 from contracts.ports import EmbeddingIdentity, TextRefused, Unavailable, Vector
+from services.shared.bounded import MOST, UNCOMPRESSED, AnswerRefused, bounded
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.http_answer import BadAnswer, most_bytes, unit_vectors
 from services.shared.embedders.texts import readable
+from services.shared.redaction import redact_address
 
 LEAST_CHARS = 256
 """A text that the server refuses is halved and tried again, as servers refuse what is too long, but not below this."""
@@ -43,8 +46,11 @@ class _TooMuch(Exception):
 class HttpEmbedder:
     """The `Embedder` of contracts.ports over `POST {base_url}/embeddings`."""
 
-    def __init__(self, client: httpx.AsyncClient, model: str, *, batch: int, most_wait: float) -> None:
+    def __init__(
+        self, client: httpx.AsyncClient, model: str, *, batch: int, answer_within: float, most_wait: float
+    ) -> None:
         self._client = client
+        self._answer_within = answer_within
         self._model = model
         self._batch = batch
         self._backoff = wait_random_exponential(multiplier=min(0.25, most_wait), max=most_wait)
@@ -64,14 +70,15 @@ class HttpEmbedder:
     ) -> HttpEmbedder:
         """Connect, and learn the dimensions of the model from a first text.
 
-        `answer_within` is in seconds, as is `most_wait`, the longest pause between two attempts.
+        `answer_within`, for the whole of one answer, is in seconds, as is `most_wait`, the longest pause between two
+        attempts.
 
         Raises:
             EmbedderMisconfigured: the address, the key or the model is wrong.
             Unavailable: the server does not answer.
         """
-        client = _client(base_url, api_key, answer_within)
-        embedder = cls(client, model, batch=batch, most_wait=most_wait)
+        client = _client(base_url, api_key)
+        embedder = cls(client, model, batch=batch, answer_within=answer_within, most_wait=most_wait)
         try:
             embedder._dimensions = await embedder._probe()
         except BaseException:
@@ -106,9 +113,9 @@ class HttpEmbedder:
             answer = await self._ask(["dimensions?"])
         except (_TooMuch, BadAnswer) as error:
             raise EmbedderMisconfigured(
-                f"{self._client.base_url} gives no embeddings for the model {self._model!r} ({error}): check "
+                f"{self._where} gives no embeddings for the model {self._model!r} ({error}): check "
                 "MEMORYBUS_EMBEDDER_URL and MEMORYBUS_EMBEDDER_MODEL"
-            ) from error
+            ) from None
         return int(answer.shape[1])
 
     async def _embed(self, texts: list[str]) -> Vector:
@@ -121,7 +128,7 @@ class HttpEmbedder:
                 return np.concatenate([await self._embed(texts[:middle]), await self._embed(texts[middle:])])
             if isinstance(error, _TooMuch) and len(texts[0]) > LEAST_CHARS:
                 return await self._embed([texts[0][: len(texts[0]) // 2]])
-            raise TextRefused(f"the embedding server refused a text: {error}") from error
+            raise TextRefused(f"the embedding server refused a text: {error}") from None
 
     async def _ask(self, texts: list[str]) -> Vector:
         attempts = AsyncRetrying(
@@ -135,7 +142,7 @@ class HttpEmbedder:
                 with attempt:
                     return await self._ask_once(texts)
         except _Transient as error:
-            raise Unavailable(f"{self._client.base_url} gave no embeddings in {ATTEMPTS} attempts: {error}") from error
+            raise Unavailable(f"{self._where} gave no embeddings in {ATTEMPTS} attempts: {error}") from None
         raise AssertionError("tenacity returns or raises")
 
     def _wait(self, state: RetryCallState) -> float:
@@ -147,48 +154,50 @@ class HttpEmbedder:
     async def _ask_once(self, texts: list[str]) -> Vector:
         body = {"model": self._model, "input": texts}
         try:
-            async with self._client.stream("POST", "/embeddings", json=body) as response:
-                content = await _bounded(response, most_bytes(len(texts)))
-        except httpx.RequestError as error:
-            raise _Transient(f"{type(error).__name__} {error}".strip()) from error
-        self._check(response, content)
-        return unit_vectors(content, count=len(texts), dimensions=self._dimensions)
+            async with asyncio.timeout(self._answer_within):
+                response = await self._client.post("/embeddings", json=body, extensions={MOST: most_bytes(len(texts))})
+        except TimeoutError:
+            raise _Transient(f"no answer within {self._answer_within:g} s") from None
+        except AnswerRefused as error:
+            raise BadAnswer(str(error)) from None
+        except httpx.RequestError as error:  # its words may repeat what the server sent
+            raise _Transient(type(error).__name__) from None
+        self._check(response)
+        return unit_vectors(response.content, count=len(texts), dimensions=self._dimensions)
 
-    def _check(self, response: httpx.Response, content: bytes) -> None:
+    def _check(self, response: httpx.Response) -> None:
+        """Of an answer that is none only the status is told: servers repeat what they were sent."""
         status = response.status_code
         if status == 200:
             return
-        said = f"HTTP {status}: {content[:300].decode('utf-8', errors='replace').strip()}"
         if status == 429 or status >= 500:
-            raise _Transient(said, _retry_after(response))
+            raise _Transient(f"HTTP {status}", _retry_after(response))
         if status in _TOO_MUCH:
-            raise _TooMuch(said)
+            raise _TooMuch(f"HTTP {status}")
         advice = _WRONG_SETTING.get(status, "check MEMORYBUS_EMBEDDER_URL")
-        raise EmbedderMisconfigured(f"{self._client.base_url} does not embed ({said}): {advice}")
+        raise EmbedderMisconfigured(f"{self._where} does not embed (HTTP {status}): {advice}")
+
+    @property
+    def _where(self) -> str:
+        return redact_address(str(self._client.base_url))
 
 
-def _client(base_url: str, api_key: str | None, answer_within: float) -> httpx.AsyncClient:
-    headers = {"Accept-Encoding": "identity"}  # what is compressed could be longer than it looks
+def _client(base_url: str, api_key: str | None) -> httpx.AsyncClient:
+    headers = dict(UNCOMPRESSED)
     if api_key:
         headers["Authorization"] = f"Bearer {api_key}"
     try:
-        client = httpx.AsyncClient(base_url=base_url.rstrip("/"), headers=headers, timeout=answer_within)
-    except (httpx.InvalidURL, UnicodeError) as error:
-        raise EmbedderMisconfigured(
-            f"MEMORYBUS_EMBEDDER_URL or MEMORYBUS_EMBEDDER_API_KEY cannot be used ({error})"
-        ) from error
+        client = httpx.AsyncClient(
+            base_url=base_url.rstrip("/"),
+            headers=headers,
+            timeout=None,  # an answer is waited for as a whole
+            event_hooks=bounded(),
+        )
+    except (httpx.InvalidURL, UnicodeError, ValueError):  # their words may hold a part of a password
+        raise EmbedderMisconfigured("MEMORYBUS_EMBEDDER_URL or MEMORYBUS_EMBEDDER_API_KEY cannot be used") from None
     if client.base_url.scheme not in ("http", "https"):
-        raise EmbedderMisconfigured(f"MEMORYBUS_EMBEDDER_URL must start with http:// or https://, not {base_url!r}")
+        raise EmbedderMisconfigured("MEMORYBUS_EMBEDDER_URL must start with http:// or https://")
     return client
-
-
-async def _bounded(response: httpx.Response, most: int) -> bytes:
-    content = bytearray()
-    async for chunk in response.aiter_bytes():
-        content += chunk
-        if len(content) > most:
-            raise BadAnswer(f"the answer is longer than {most} bytes")
-    return bytes(content)
 
 
 def _retry_after(response: httpx.Response) -> float:

@@ -56,4 +56,4 @@ def _parsed(content: bytes) -> _Answer:
         return _Answer.model_validate_json(content)
     except ValidationError as error:
         details: list[Any] = [dict(each) for each in error.errors(include_input=False, include_url=False)]
-        raise BadAnswer(f"no embeddings in the answer: {details[0]['msg']}") from error
+        raise BadAnswer(f"no embeddings in the answer: {details[0]['msg']}") from None

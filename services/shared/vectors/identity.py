@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, get_args
-from urllib.parse import urlsplit
 
 from contracts.ports import EmbeddingIdentity, TextStore
 from services.shared.settings import EmbedderKind, Settings
@@ -48,8 +47,8 @@ def recordable(identity: EmbeddingIdentity, settings: Settings) -> EmbeddingIden
 
 
 def holds_password(url: str) -> bool:
-    """Whether an address names a user or a password."""
-    return "@" in urlsplit(url).netloc
+    """Whether an address may hold a password or a key: it names a user, or has a query."""
+    return any(mark in url for mark in "@?#")
 
 
 async def check_identity(store: TextStore, identity: EmbeddingIdentity) -> EmbeddingIdentity:

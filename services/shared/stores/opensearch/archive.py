@@ -22,6 +22,7 @@ from services.shared.stores.opensearch.documents import (
     TURN_ID,
     USER,
 )
+from services.shared.stores.opensearch.failures import AnswerTooLong
 from services.shared.stores.opensearch.log import PROPOSAL, proposal_of, recorded
 
 _TOGETHER = 1000
@@ -92,10 +93,17 @@ async def _sorted(
 ) -> list[str]:
     """The first bodies after a place in some order: of one user, or of all."""
     found: list[str] = []
-    while (size := min(limit - len(found), _TOGETHER)) > 0:
+    together = _TOGETHER
+    while (size := min(limit - len(found), together)) > 0:
         body = {"query": queries.all_of(conditions), "size": size, "_source": [BODY]}
         body |= {"sort": [{field: "asc"} for field in order], **({"search_after": place} if place else {})}
-        hits = (await client.search(kind, body, routing=user_id))["hits"]["hits"]
+        try:
+            hits = (await client.search(kind, body, routing=user_id))["hits"]["hits"]
+        except AnswerTooLong:
+            if size == 1:
+                raise
+            together = size // 2
+            continue
         found += [hit["_source"][BODY] for hit in hits]
         if len(hits) < size:
             break

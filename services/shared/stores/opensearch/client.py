@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import ssl
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from opensearchpy import AsyncOpenSearch
-from opensearchpy.exceptions import OpenSearchException
+from opensearchpy.exceptions import ConnectionTimeout, OpenSearchException, SerializationError
 from opensearchpy.serializer import JSONSerializer
 from pydantic_core import from_json, to_json
 
 from contracts.ports import Unavailable
 from services.shared.settings import Settings
 from services.shared.stores.opensearch import bulk, failures
+from services.shared.stores.opensearch.connection import Connection
 from services.shared.stores.opensearch.pauses import PAUSES, wait
 from services.shared.stores.opensearch.wire import (
     Document,
@@ -34,6 +35,8 @@ from services.shared.stores.opensearch.wire import (
 
 __all__ = ["Address", "Client", "Document", "Get", "Json", "Kind", "Reads", "Version", "Write"]
 
+T = TypeVar("T")
+
 Reads = Literal["fresh", "refreshed"]
 """fresh: a search finds what this process wrote before; refreshed: what the last refresh of the index has shown."""
 
@@ -42,13 +45,15 @@ _MOST_DOCUMENTS = 500
 _TIMEOUT = 30.0
 _CONNECTIONS = 32
 _FRESH_ENOUGH = 0.2  # seconds
+MOST_BYTES = 64 * 1024**2
+"""Of one answer. A request for many documents that brings more is repeated for half of them at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
     """Where OpenSearch is and who asks. Several urls are nodes of one cluster."""
 
-    urls: tuple[str, ...]
+    urls: tuple[str, ...] = field(repr=False)
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     ca: Path | None = None
@@ -68,26 +73,30 @@ class Address:
 class _Json(JSONSerializer):
     """The client's serializer with a faster parser."""
 
-    def loads(self, s: str) -> Any:
-        return from_json(s)
+    def loads(self, s: str | bytes) -> Any:
+        try:
+            return from_json(s)
+        except ValueError:  # no JSON, or deeper than a well
+            raise SerializationError("no JSON") from None
 
 
 def _engine(address: Address) -> AsyncOpenSearch:
-    logging.getLogger("opensearch").setLevel(logging.ERROR)  # it tells every failure that is raised here, too
     options: Json = {"ssl_context": _trust(address.ca)} if any(map(_is_secure, address.urls)) else {}
     if address.user is not None:
         options["http_auth"] = (address.user, address.password or "")
     try:
         return AsyncOpenSearch(
             hosts=list(address.urls),
+            connection_class=Connection,
+            most_bytes=MOST_BYTES,
             serializer=_Json(),
             max_retries=0,  # what is tried again is decided here
             retry_on_status=(502, 503, 504),  # … but the next attempt goes to another node
             pool_maxsize=_CONNECTIONS,
             **options,
         )
-    except ValueError as error:
-        raise Unavailable(f"no address of OpenSearch: check MEMORYBUS_OPENSEARCH_URL ({error})") from error
+    except (ValueError, TypeError):  # its words may hold a part of a password
+        raise Unavailable("no address of OpenSearch: check MEMORYBUS_OPENSEARCH_URL") from None
 
 
 def _is_secure(url: str) -> bool:
@@ -135,14 +144,33 @@ class Client:
             raise Unavailable("the text store is closed")
         raw = body if body is None or isinstance(body, bytes) else to_json(body)
         options = {**(params or {}), "request_timeout": seconds}
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._tried(method, path, options, raw)
+        except TimeoutError:
+            late = ConnectionTimeout("TIMEOUT", "", None)
+            raise failures.translated(late, self._address.urls) from None
+
+    async def _tried(self, method: str, path: str, options: Json, raw: bytes | None) -> Any:
         for attempt in range(_ATTEMPTS):
             try:
                 return await self._engine.transport.perform_request(method, path, params=dict(options), body=raw)
             except OpenSearchException as error:
                 if attempt + 1 == _ATTEMPTS or not failures.may_pass_soon(error):
-                    raise failures.translated(error, self._address.urls) from error
+                    raise failures.translated(error, self._address.urls) from None
             await wait(PAUSES[attempt])
         raise AssertionError("the last attempt returns or raises")
+
+    def part(self, answer: object, name: str, kind: type[T]) -> T:
+        """A part of an answer that every OpenSearch gives.
+
+        Raises:
+            Unavailable: it is not there.
+        """
+        found = answer.get(name) if isinstance(answer, dict) else None
+        if not isinstance(found, kind):
+            raise failures.translated(SerializationError(), self._address.urls)
+        return found
 
     async def search(self, kind: Kind, body: Json, *, routing: str | None = None) -> Json:
         """The answer to one search; a partial one is an error."""
@@ -150,6 +178,7 @@ class Client:
         if routing is not None:
             params["routing"] = routed(routing)
         answer: Json = await self.request("POST", f"/{self.alias(kind)}/_search", body=body, params=params)
+        self.part(self.part(answer, "hits", dict), "hits", list)
         return answer
 
     async def msearch(self, kind: Kind, bodies: Sequence[Json], *, routing: str | None = None) -> list[Json]:
@@ -160,9 +189,10 @@ class Client:
         if routing is not None:
             header["routing"] = routed(routing)
         body = lines(to_json(part) for search in bodies for part in (header, search))
-        responses: list[Json] = (await self.request("POST", "/_msearch", body=body))["responses"]
+        responses = self.part(await self.request("POST", "/_msearch", body=body), "responses", list)
         for response in responses:
             failures.check(response)
+            self.part(response, "hits", dict)
         return responses
 
     async def mget(
@@ -181,12 +211,21 @@ class Client:
         found: list[Document | None] = [None] * len(wanted)
         for start in range(0, len(asked), _MOST_DOCUMENTS):
             chunk = asked[start : start + _MOST_DOCUMENTS]
-            body = {"docs": [self._described(wanted[index]) for index in chunk]}
-            answer = await self.request("POST", "/_mget", body=body)
-            for index, doc in zip(chunk, answer["docs"], strict=True):
+            docs = await self._documents([self._described(wanted[index]) for index in chunk])
+            for index, doc in zip(chunk, docs, strict=True):
                 failures.check(doc)
                 found[index] = document(doc)
         return found
+
+    async def _documents(self, described: list[Json]) -> list[Json]:
+        try:
+            docs: list[Json] = self.part(await self.request("POST", "/_mget", body={"docs": described}), "docs", list)
+            return docs
+        except failures.AnswerTooLong:
+            if len(described) == 1:
+                raise
+            middle = len(described) // 2
+            return await self._documents(described[:middle]) + await self._documents(described[middle:])
 
     def _described(self, get: Get) -> Json:
         described: Json = {"_index": self.alias(get.kind), "_id": get.id, "routing": routed(get.routing)}
@@ -206,6 +245,7 @@ class Client:
 
     async def _send(self, body: bytes) -> Json:
         answer: Json = await self.request("POST", "/_bulk", body=body, params={"require_alias": "true"})
+        self.part(answer, "items", list)
         return answer
 
     async def refresh(self, kind: Kind) -> None:

@@ -15,6 +15,7 @@ from opensearchpy.exceptions import (
 )
 
 from contracts.ports import Unavailable
+from services.shared.redaction import redact_address
 
 _BUSY = frozenset({429, 502, 503, 504})
 _DISK = "OpenSearch takes no writes because its disk is nearly full: free some space, then it goes on by itself"
@@ -29,7 +30,22 @@ _STRANGER = (
 )
 _MISSING = "an index is missing: start memorybus again to make it, or restore a snapshot"
 
+_REDIRECTS = "OpenSearch sends us elsewhere, where nothing is sent: check MEMORYBUS_OPENSEARCH_URL"
+_TYPES = frozenset(
+    """cluster_block_exception index_not_found_exception resource_already_exists_exception invalid_alias_name_exception
+    mapper_parsing_exception document_missing_exception version_conflict_engine_exception illegal_argument_exception
+    rejected_execution_exception circuit_breaking_exception security_exception search_phase_execution_exception
+    parsing_exception aliases_not_found_exception no_shard_available_action_exception unavailable_shards_exception
+    process_cluster_event_timeout_exception cluster_manager_not_discovered_exception timeout_exception""".split()
+)
+_MARKS = ("/8/", "/12/", "read-only")
+"""What tells one kind of block from another in the reason of it."""
+
 Json = dict[str, Any]
+
+
+class AnswerTooLong(Unavailable):
+    """An answer is longer than is read; asked for less at a time, it may not be."""
 
 
 def may_pass_soon(error: OpenSearchException) -> bool:
@@ -50,7 +66,7 @@ def passes_soon(status: int, cause: Json) -> bool:
 
 def translated(error: OpenSearchException, urls: Sequence[str]) -> Exception:
     """`Unavailable` in words that help, or the error itself when the request was wrong."""
-    where = ", ".join(urls)
+    where = redact_address(",".join(urls))
     if isinstance(error, SerializationError):
         return Unavailable(f"what answers at {where} is not OpenSearch: check MEMORYBUS_OPENSEARCH_URL")
     if isinstance(error, ConnectionTimeout):
@@ -70,29 +86,52 @@ def translated(error: OpenSearchException, urls: Sequence[str]) -> Exception:
 
 def of_item(status: int, cause: Json) -> Exception:
     """The same for one item of a bulk or multi-get answer that stays refused."""
-    reason = f"{cause.get('type')}: {cause.get('reason')}"
-    return _of_status(status, cause, ValueError(f"OpenSearch refuses a document ({status} {reason})"))
+    cause = known(cause)
+    return _of_status(status, cause, ValueError(f"OpenSearch refuses a document ({_named(status, cause)})"))
 
 
 def check(answer: Json) -> None:
     """Raise what one of several answers reports as an error."""
     if "error" in answer:
-        error = answer["error"]
-        raise of_item(int(answer.get("status", 500)), error if isinstance(error, dict) else {"reason": str(error)})
+        error, status = answer["error"], answer.get("status")
+        raise of_item(status if isinstance(status, int) else 500, error if isinstance(error, dict) else {})
 
 
 def _of_status(status: int, cause: Json, otherwise: Exception) -> Exception:
+    named = _named(status, cause)
     if _is_block(cause):
-        return Unavailable(f"{_block_words(cause)} ({cause.get('reason')})")
+        return Unavailable(f"{_block_words(cause)} ({named})")
     if status == 401:
         return Unavailable(_STRANGER)
     if status == 403:
-        return Unavailable(f"the user of OpenSearch lacks a permission: grant it ({cause.get('reason')})")
+        return Unavailable(f"the user of OpenSearch lacks a permission: grant it; its log names it ({named})")
     if cause.get("type") == "index_not_found_exception":
-        return Unavailable(f"{_MISSING} ({cause.get('reason')})")
+        return Unavailable(f"{_MISSING} ({named})")
+    if 300 <= status < 400:
+        return Unavailable(f"{_REDIRECTS} ({named})")
     if status in _BUSY or status >= 500:
-        return Unavailable(f"{_BUSY_WORDS} ({status} {cause.get('reason')})")
+        return Unavailable(f"{_BUSY_WORDS} ({named})")
     return otherwise
+
+
+def _named(status: int, cause: Json) -> str:
+    return f"{status} {cause.get('type', '')}".strip()
+
+
+def known(cause: object) -> Json:
+    """Of a reason only what this program knows by name: a server may say anything, also what a user said."""
+    if not isinstance(cause, dict):
+        return {}
+    kind, reason = cause.get("type"), str(cause.get("reason"))
+    found = [mark for mark in _MARKS if mark in reason]
+    return ({"type": kind} if kind in _TYPES else {}) | {"reason": " ".join(found)}
+
+
+def innermost(info: object) -> Json:
+    """The innermost reason that an answer gives, as far as it is known."""
+    cause = (info.get("error") or _first_failure(info)) if isinstance(info, dict) else None
+    roots = cause.get("root_cause") if isinstance(cause, dict) else None
+    return known(roots[0] if isinstance(roots, list) and roots else cause)
 
 
 def _status(error: TransportError) -> int:
@@ -100,13 +139,9 @@ def _status(error: TransportError) -> int:
 
 
 def _cause(error: TransportError) -> Json:
-    """The innermost reason that the answer gives, as far as it is one of OpenSearch."""
-    info = error.info if isinstance(error.info, dict) else {}
-    cause = info.get("error") or _first_failure(info)
-    if not isinstance(cause, dict):
-        return {"reason": cause}
-    roots = cause.get("root_cause") or [cause]
-    return roots[0] if isinstance(roots[0], dict) else cause
+    """What the connection has kept of the reason."""
+    info = error.info
+    return info["error"] if isinstance(info, dict) else {}
 
 
 def _first_failure(info: Json) -> object:

@@ -79,8 +79,9 @@ async def current(client: Client) -> Mapping[Kind, Index]:
     except NotFoundError:
         return {}
     found: dict[Kind, Index] = {}
-    for name, described in answer.items():
-        for alias in described["aliases"].keys() & kinds.keys():
+    for name in answer if isinstance(answer, dict) else [""]:
+        described = client.part(answer, name, dict)
+        for alias in client.part(described, "aliases", dict).keys() & kinds.keys():
             if kinds[alias] in found:
                 raise UnusableIndexes(f"alias {alias} stands for several indices: remove all but the newest from it")
             found[kinds[alias]] = _index(kinds[alias], name, described)
@@ -142,8 +143,8 @@ async def create(client: Client, name: str, body: Json) -> bool:
             return False
         if error.error == "invalid_alias_name_exception":
             raise UnusableIndexes(
-                f"an index has a name that memorybus needs: choose another prefix ({error})"
-            ) from error
+                f"an index has a name that memorybus needs: choose another MEMORYBUS_OPENSEARCH_PREFIX ({name})"
+            ) from None
         raise
     return True
 
@@ -158,5 +159,5 @@ async def _answering(client: Client) -> None:
         if error.status_code != 408:
             raise
         health = {"timed_out": True}
-    if health["timed_out"]:
+    if client.part(health, "timed_out", bool):
         raise Unavailable("OpenSearch is not ready: some shards have no copy that answers; try again in a minute")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
@@ -62,19 +61,20 @@ def explained(doing: str) -> Iterator[None]:
     except Exception as error:
         failure, what = _diagnosed(error)
         kind = CollectionMissing if failure == "missing" else Unavailable
-        raise kind(f"Qdrant failed {doing}: {what}; {ADVICE[failure]}") from error
+        raise kind(f"Qdrant failed {doing}: {what}; {ADVICE[failure]}") from None
 
 
 def _diagnosed(error: Exception) -> tuple[Failure, str]:
+    """What kind of failure it is, and its name; not the words of the server, which may repeat what it was sent."""
     if isinstance(error, UnexpectedResponse):
-        return _of_status(error.status_code or 0), f"status {error.status_code}, {_server_words(error)}"
+        return _of_status(error.status_code or 0), f"status {error.status_code}"
     if isinstance(error, ResourceExhaustedResponse):
-        return "busy", str(error)
+        return "busy", type(error).__name__
     if isinstance(error, ResponseHandlingException):
-        return _of_transport(error.source), _named(error.source)
+        return _of_transport(error.source), type(error.source).__name__
     if isinstance(error, grpc.aio.AioRpcError):
-        return _BY_CODE.get(error.code(), "broken"), f"{error.code().name}, {error.details()}"
-    return "broken", _named(error)
+        return _BY_CODE.get(error.code(), "broken"), error.code().name
+    return "broken", type(error).__name__
 
 
 def _of_status(status: int) -> Failure:
@@ -87,17 +87,3 @@ def _of_transport(error: Exception) -> Failure:
     if isinstance(error, httpx.TimeoutException):
         return "slow"
     return "unreachable" if isinstance(error, httpx.TransportError) else "broken"
-
-
-def _server_words(error: UnexpectedResponse) -> str:
-    """What the server itself says is wrong, on one line."""
-    try:
-        said = str(json.loads(error.content)["status"]["error"])
-    except (ValueError, LookupError, TypeError):
-        said = error.content.decode(errors="replace")
-    return " ".join(said.split())[:300] or "no words"
-
-
-def _named(error: Exception) -> str:
-    words = " ".join(str(error).split())[:300]
-    return f"{type(error).__name__}: {words}" if words else type(error).__name__
