@@ -66,11 +66,13 @@ async def test_no_page_shows_a_password() -> None:
         stage, stuck, progress_at, is_busy, is_running = Stage(), f"nobody at {ADDRESS}", 0.0, True, True
 
     class Client:
+        is_connected, is_deaf = True, False
+
         async def flush(self, **_: Any) -> None:
             raise OSError(ADDRESS)
 
     class Process:
-        client, workers = Client(), (Waiting(),)
+        waits_for, client, workers = None, Client(), (Waiting(),)
 
     sent: list[Any] = []
 
