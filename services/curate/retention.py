@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TypeAlias, TypeVar
 
 from contracts.ports import Crowd, Selection, TextStore, VectorStore
 from contracts.v1.entries import Entry, Scores
-from services.shared.core.capacity import Ageing, is_protected, trim
+from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
 
-_PAGE = 1000
-_TOGETHER = 200
+T = TypeVar("T")
+
+Pause: TypeAlias = Callable[[float], Awaitable[None]]
+"""Waits after a step of background work that took so many seconds."""
+
+_PAGE = 200
+_STEP = 50
+"""Entries that one transaction archives: some 30 ms in which nobody else writes."""
+
+
+async def pause_after(seconds: float) -> None:
+    """Leave stores and processors to others for twice as long as a step took."""
+    await asyncio.sleep(2 * seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,52 +39,76 @@ class Trimmed:
 
 
 async def make_room(
-    crowd: Crowd, *, store: TextStore, vectors: VectorStore | None, cap: int, ageing: Ageing
+    crowd: Crowd,
+    *,
+    store: TextStore,
+    vectors: VectorStore | None,
+    cap: int,
+    ageing: Ageing,
+    pause: Pause = pause_after,
 ) -> Trimmed:
     """Archive the entries of a space that score lowest until `cap` are left, or only protected ones.
 
-    Archived entries are found no more, and stay in the store. Done twice, it changes nothing the second time.
+    It goes in small steps, with a `pause` after each, and each is complete in itself: broken off and begun again, it
+    goes on. Archived entries are found no more, and stay in the store. Done twice, it changes nothing the second time.
     """
     now = datetime.now(UTC)
-    entries = [entry async for entry in _active(store, crowd)]
-    plan = trim(entries, cap=cap, now=now, ageing=ageing)
-    await _keep_scores(store, entries, plan.rescored or {})
-    archived = await store.modify(plan.victims, lambda entry: put_away(entry, now))
-    if vectors is not None:
-        await vectors.remove([entry.id for entry in archived])
-    return Trimmed(crowd.user_id, crowd.space, len(archived), len(plan.spared))
+    plan = await asyncio.to_thread(trim, await _survey(store, crowd, now, ageing, pause), cap=cap)
+    archived = 0
+    for victims in _steps(plan.victims):
+        archived += await _timed(_archive(victims, now, store, vectors), pause)
+    for rescored in _steps([one for one in plan.kept if one.fresh]):
+        await _timed(_keep_scores(rescored, store), pause)
+    return Trimmed(crowd.user_id, crowd.space, archived, len(plan.spared))
 
 
-async def _active(store: TextStore, crowd: Crowd) -> AsyncIterator[Entry]:
+async def _timed(step: Awaitable[T], pause: Pause) -> T:
+    started = time.perf_counter()
+    done = await step
+    await pause(time.perf_counter() - started)
+    return done
+
+
+def _steps(entries: Sequence[Valued]) -> Iterator[Sequence[Valued]]:
+    return (entries[start : start + _STEP] for start in range(0, len(entries), _STEP))
+
+
+async def _survey(store: TextStore, crowd: Crowd, now: datetime, ageing: Ageing, pause: Pause) -> list[Valued]:
+    """What every active entry of a space is worth; of the entries themselves a page at a time is in memory."""
     selection, cursor = Selection(crowd.user_id, crowd.space), None
+    found: list[Valued] = []
     while True:
-        page = await store.page(selection, limit=_PAGE, cursor=cursor)
-        for entry in page.entries:
-            yield entry
+        page = await _timed(store.page(selection, limit=_PAGE, cursor=cursor), pause)
+        found += [valued(entry, now, ageing) for entry in page.entries]
         if page.cursor is None:
-            return
+            return found
         cursor = page.cursor
 
 
-async def _keep_scores(store: TextStore, entries: Sequence[Entry], rescored: dict[str, Scores]) -> None:
-    stale = [entry for entry in entries if entry.id in rescored]
-    for start in range(0, len(stale), _TOGETHER):
-        await store.modify(
-            stale[start : start + _TOGETHER],
-            lambda entry: with_scores(entry, rescored[entry.id]),
-        )
+async def _archive(victims: Sequence[Valued], now: datetime, store: TextStore, vectors: VectorStore | None) -> int:
+    scores = {one.id: one.fresh for one in victims}
+    archived = await store.modify(victims, lambda entry: put_away(entry, now, scores[entry.id]))
+    if vectors is not None:
+        await vectors.remove([entry.id for entry in archived])
+    return len(archived)
 
 
-def with_scores(entry: Entry, scores: Scores) -> Entry | None:
+async def _keep_scores(rescored: Sequence[Valued], store: TextStore) -> None:
+    scores = {one.id: one.fresh for one in rescored}
+    await store.modify(rescored, lambda entry: with_scores(entry, scores[entry.id]))
+
+
+def with_scores(entry: Entry, scores: Scores | None) -> Entry | None:
     """The entry with these scores; None when it went out of use meanwhile."""
     return entry.model_copy(update={"last_scores": scores}) if entry.status == "active" else None
 
 
-def put_away(entry: Entry, now: datetime) -> Entry | None:
-    """The entry out of use; None when it is already, or somebody asked meanwhile for it to be kept."""
+def put_away(entry: Entry, now: datetime, scores: Scores | None = None) -> Entry | None:
+    """The entry out of use, with new scores if given; None when it is already, or somebody asked for it to be kept."""
     if entry.status != "active" or is_protected(entry):
         return None
-    return entry.model_copy(update={"status": "archived", "embedding_state": "pending", "updated_at": now})
+    update = {"status": "archived", "embedding_state": "pending", "updated_at": now}
+    return entry.model_copy(update={**update, "last_scores": scores or entry.last_scores})
 
 
 async def expire(*, store: TextStore, vectors: VectorStore | None, max_age: timedelta, limit: int = 200) -> int:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
 
 import numpy as np
+import pytest
 
-from contracts.ports import Crowd, Selection, TextStore, VectorPoint
+from contracts.ports import Crowd, Selection, TextStore, Unavailable, VectorPoint
 from contracts.v1.entries import Entry
 from services.curate.retention import expire, make_room
 from services.shared.core.capacity import Ageing
@@ -63,6 +66,51 @@ async def test_the_protected_stay_even_when_nothing_else_is_left_and_it_is_told(
     done = await make_room(Crowd("ann", "default", 4), store=store, vectors=None, cap=1, ageing=Ageing())
     assert (done.archived, done.spared) == (2, 2)
     assert sorted(await active(store)) == ["pinned", "saved"]
+
+
+async def test_a_space_that_is_much_too_full_is_trimmed_in_small_steps_with_a_pause_after_each(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = await store_entries(store, [aged(days, f"said {days} days ago") for days in range(500)])
+    vectors = await embedded(entries)
+    done: list[tuple[str, int]] = []
+    for port, name in ((store, "modify"), (vectors, "remove"), (store, "page")):
+        monkeypatch.setattr(port, name, noted(done, name, getattr(port, name)))
+
+    async def pause(seconds: float) -> None:
+        done.append(("pause", 0))
+
+    await make_room(Crowd("ann", "default", 500), store=store, vectors=vectors, cap=100, ageing=Ageing(), pause=pause)
+    assert [size for name, size in done if name == "modify"] == [50] * 10
+    assert [size for name, size in done if name == "remove"] == [50] * 8
+    steps = [name for name, _ in done]
+    assert all("pause" in steps[at + 1 : at + 3] for at, name in enumerate(steps) if name != "pause")
+    assert len(vectors.points) == (await store.counts("ann")).entries == 100
+
+
+def noted(done: list[tuple[str, int]], name: str, call: Any) -> Any:
+    """The call, which writes down how much it was asked to do."""
+
+    async def noting(*args: Any, **given: Any) -> Any:
+        done.append((name, given["limit"] if "limit" in given else len(args[0])))
+        return await call(*args, **given)
+
+    return noting
+
+
+async def test_trimming_that_was_broken_off_goes_on(store: TextStore) -> None:
+    vectors = await embedded(await store_entries(store, [aged(days, f"said {days} days ago") for days in range(200)]))
+    room = partial(make_room, store=store, vectors=vectors, cap=20, ageing=Ageing())
+
+    async def never(seconds: float) -> None:
+        if (await store.counts("ann")).entries < 200:
+            raise Unavailable("broken off")
+
+    with pytest.raises(Unavailable):
+        await room(Crowd("ann", "default", 200), pause=never)
+    assert (await store.counts("ann")).entries == len(vectors.points) == 150
+    assert (await room(Crowd("ann", "default", 150))).archived == 130
+    assert await active(store) == [f"said {days} days ago" for days in range(20)]
 
 
 async def test_what_is_too_old_loses_its_words_unless_it_is_protected(store: TextStore) -> None:

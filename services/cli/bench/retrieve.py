@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -33,12 +35,13 @@ from services.cli.bench.measure import percentile
 from services.cli.bench.process import up_process
 from services.cli.bench.texts import Talk
 from services.cli.common import out, run
+from services.curate.settings import CurateSettings
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import place_in_sessions, propose
 from services.ingest.settings import IngestSettings
 from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, check_identity, open_embedder_of
-from services.shared.client import memory_client
+from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -46,7 +49,11 @@ EPILOG = """Examples:\n
   memorybus bench retrieve --entries 100000 --queries 500
 """
 USER = "bench-0"
+_OTHER, _OTHERS = "bench-other", 200
 _CHUNK = 500
+_WARM_UP = 20
+_EVERY = 0.05
+_TRIMMING = 600.0  # seconds; what is left by then is said
 _REAL_VECTORS = 400
 
 
@@ -68,7 +75,11 @@ def retrieve(
     entries: Annotated[int, typer.Option(help="Entries of the one user.", min=100)] = 10_000,
     queries: Annotated[int, typer.Option(help="Questions to ask, one after the other.", min=10)] = 300,
 ) -> None:
-    """Fill a memory with entries of one user, then ask it questions over the bus."""
+    """Fill a memory with entries of one user, then ask it questions over the bus.
+
+    First nothing is trimmed, however many entries there are. Where they are more than MEMORYBUS_CURATE_SOFT_CAP, it is
+    then asked once more while curate trims them.
+    """
     run(_bench(entries, queries))
 
 
@@ -77,13 +88,47 @@ async def _bench(entries: int, queries: int) -> None:
         settings = Settings(data=Path(folder) / "up", ner="none")
         asked = list(itertools.islice(questions(), queries))
         alone = await filled(settings, entries, asked)
-        async with up_process(settings.data, ["--ner", "none"]) as up, memory_client(up.nats) as client:
-            answered = []
-            for question in itertools.chain(asked[:20], asked):
-                started = time.perf_counter()
-                await client.retrieve(RetrieveRequest(user_id=USER, query=question))
-                answered.append((time.perf_counter() - started) * 1000)
-    _report(entries, answered[20:], alone)
+        async with _up(settings, soft_cap=0) as client:
+            for question in asked[:_WARM_UP]:
+                await _answered(client, USER, question)
+            answered = [await _answered(client, USER, question) for question in asked]
+        _report(entries, answered, alone)
+        cap = CurateSettings().soft_cap
+        if 0 < cap < entries:
+            await _bench_trimming(settings, entries - cap, cap)
+
+
+@asynccontextmanager
+async def _up(settings: Settings, *, soft_cap: int) -> AsyncIterator[MemoryClient]:
+    environment = {"MEMORYBUS_CURATE_SOFT_CAP": str(soft_cap)}
+    process = up_process(settings.data, ["--ner", "none"], environment=environment)
+    async with process as up, memory_client(up.nats) as client:
+        yield client
+
+
+async def _answered(client: MemoryClient, user_id: str, question: str) -> float:
+    """Milliseconds until the answer."""
+    started = time.perf_counter()
+    await client.retrieve(RetrieveRequest(user_id=user_id, query=question))
+    return (time.perf_counter() - started) * 1000
+
+
+async def _bench_trimming(settings: Settings, too_many: int, cap: int) -> None:
+    """Ask for this user and another one while curate archives what is above the soft cap."""
+    answered: dict[str, list[float]] = {USER: [], _OTHER: []}
+    async with _up(settings, soft_cap=cap) as client:
+        others = [turn.model_copy(update={"user_id": _OTHER}) for turn in Talk(seed=41).turns(_OTHERS, name="other")]
+        await client.publish_all(others)
+        asked, started = questions(), time.perf_counter()
+        while (left := (await client.status(USER)).entries - cap) > 0 and time.perf_counter() - started < _TRIMMING:
+            for _ in range(10):
+                for user_id, times in answered.items():
+                    times.append(await _answered(client, user_id, next(asked)))
+                await asyncio.sleep(_EVERY)
+    seconds = time.perf_counter() - started
+    out.print(f"while curate trims {too_many:,} entries ({too_many - max(0, left):,} of them in {seconds:.0f} s):")
+    for who, times in zip(("that user", "another user"), answered.values(), strict=True):
+        out.print(f"  retrieve of {who}: p50 {percentile(times, 0.5):.1f} ms, p95 {percentile(times, 0.95):.1f} ms")
 
 
 async def filled(settings: Settings, entries: int, asked: Sequence[str] = ()) -> Alone:
@@ -158,7 +203,8 @@ async def _engines_alone(asked: Sequence[str], store: TextStore, vectors: Vector
 
 
 def _report(entries: int, answered: list[float], alone: Alone) -> None:
-    table = Table(title=f"retrieve, {entries:,} entries of one user, {len(answered)} questions over the bus")
+    title = f"retrieve, {entries:,} entries of one user, nothing is trimmed, {len(answered)} questions over the bus"
+    table = Table(title=title)
     table.add_column("what")
     table.add_column("p50 ms", justify="right")
     table.add_column("p95 ms", justify="right")

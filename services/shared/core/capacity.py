@@ -13,6 +13,8 @@ from services.shared.core.decay import recency
 STALE = timedelta(hours=24)
 """How old a cached total may be before it is computed anew."""
 
+_RUN = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Ageing:
@@ -27,13 +29,25 @@ class Ageing:
 
 
 @dataclass(frozen=True, slots=True)
-class Trim:
-    """What capacity asks for: the entries that go (worst first), the ids of those kept though they score lower than
-    some that go, and scores to be kept by id."""
+class Valued:
+    """What capacity looks at of an entry, without its text. `fresh` are scores that were computed for it just now."""
 
-    victims: tuple[Entry, ...] = ()
-    spared: tuple[Entry, ...] = ()
-    rescored: dict[str, Scores] | None = None
+    user_id: str
+    id: str
+    total: float
+    said_at: datetime
+    protected: bool
+    fresh: Scores | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """What capacity asks for: who goes (worst first), who is kept only because somebody asked for it though it scores
+    lower than some that go, and who else stays."""
+
+    victims: tuple[Valued, ...] = ()
+    spared: tuple[Valued, ...] = ()
+    kept: tuple[Valued, ...] = ()
 
 
 def is_protected(entry: Entry) -> bool:
@@ -41,25 +55,40 @@ def is_protected(entry: Entry) -> bool:
     return entry.pinned or entry.manually_saved
 
 
-def trim(entries: Sequence[Entry], *, cap: int, now: datetime, ageing: Ageing) -> Trim:
+def valued(entry: Entry, now: datetime, ageing: Ageing) -> Valued:
+    """What an entry is worth to its user at this moment.
+
+    That is the cached total of its last retrieval, computed anew with relevance 0 where there is none or it is older
+    than 24 hours.
+    """
+    scores = scores_of(entry, now, ageing)
+    fresh = None if scores is entry.last_scores else scores
+    return Valued(entry.user_id, entry.id, scores.total, entry.last_said_at, is_protected(entry), fresh)
+
+
+def trim(entries: Sequence[Valued], *, cap: int) -> Trim:
     """Choose the entries with the lowest totals, as many as there are too many; the protected never.
 
-    Totals are the cached ones of the last retrieval, computed anew with relevance 0 where there are none or they are
-    older than 24 hours. The same entries at the same moment always give the same answer; ties go to the entry that was
-    last said earlier.
+    The same entries at the same moment always give the same answer; ties go to the entry that was last said earlier.
     """
     overage = len(entries) - cap
     if overage <= 0:
         return Trim()
-    scores = {entry.id: scores_of(entry, now, ageing) for entry in entries}
+    ranked = _ranked(entries)
+    spared = tuple(one for one in ranked[:overage] if one.protected)
+    victims = tuple([one for one in ranked if not one.protected][:overage])
+    gone = {one.id for one in victims}
+    return Trim(victims, spared, tuple(one for one in ranked if one.id not in gone))
 
-    def value(entry: Entry) -> tuple[float, datetime, str]:
-        return scores[entry.id].total, entry.last_said_at, entry.id
 
-    would_go = heapq.nsmallest(overage, entries, key=value)
-    victims = heapq.nsmallest(overage, [entry for entry in entries if not is_protected(entry)], key=value)
-    rescored = {entry.id: scores[entry.id] for entry in entries if scores[entry.id] is not entry.last_scores}
-    return Trim(tuple(victims), tuple(entry for entry in would_go if is_protected(entry)), rescored)
+def _ranked(entries: Sequence[Valued]) -> list[Valued]:
+    """The entries, worst first. Sorting all at once would keep the interpreter lock for a tenth of a second."""
+
+    def rank(one: Valued) -> tuple[float, datetime, str]:
+        return one.total, one.said_at, one.id
+
+    runs = (sorted(entries[start : start + _RUN], key=rank) for start in range(0, len(entries), _RUN))
+    return list(heapq.merge(*runs, key=rank))
 
 
 def scores_of(entry: Entry, now: datetime, ageing: Ageing) -> Scores:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.v1.entries import Entry, Scores
-from services.shared.core.capacity import STALE, Ageing, Trim, scores_of, trim
+from services.shared.core.capacity import STALE, Ageing, Trim, scores_of, trim, valued
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -27,7 +27,7 @@ def cached(total: float, age: timedelta = timedelta(hours=1)) -> Scores:
 
 
 def chosen(entries: list[Entry], cap: int) -> Trim:
-    return trim(entries, cap=cap, now=NOW, ageing=Ageing())
+    return trim([valued(entry, NOW, Ageing()) for entry in entries], cap=cap)
 
 
 def test_nothing_goes_while_there_is_room() -> None:
@@ -44,10 +44,11 @@ def test_what_was_retrieved_not_long_ago_keeps_its_relevance_and_what_is_stale_l
     stale = an_entry(1, age=30 * DAY, last_scores=cached(0.8, STALE + timedelta(seconds=1)))
     done = chosen([fresh, stale], 1)
     assert [entry.id for entry in done.victims] == ["e001"]
-    assert done.rescored is not None
-    assert set(done.rescored) == {"e001"}
-    assert done.rescored["e001"].relevance == 0
-    assert done.rescored["e001"].computed_at == NOW
+    (kept,) = done.kept
+    assert (kept.id, kept.fresh) == ("e000", None)
+    (rescored,) = [one.fresh for one in done.victims]
+    assert rescored is not None
+    assert (rescored.relevance, rescored.computed_at) == (0, NOW)
 
 
 def test_without_scores_the_newer_and_the_more_important_stay() -> None:
@@ -106,7 +107,7 @@ def test_trimming_is_deterministic_exact_and_done_once(
     shuffled = entries[:]
     random.shuffle(shuffled)
     assert chosen(shuffled, cap).victims == done.victims
-    assert not any(entry.pinned for entry in done.victims)
+    assert not any(entry.protected for entry in done.victims)
     unprotected = sum(not entry.pinned for entry in entries)
     assert len(done.victims) == min(max(0, len(entries) - cap), unprotected)
     gone = {entry.id for entry in done.victims}
