@@ -8,7 +8,7 @@ from typing import Protocol
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
-from contracts.values import Crowd, Forgotten, InTransit, Key, Ref, TurnKey
+from contracts.values import Crowd, Erasure, Forgotten, InTransit, Key, Ref, TurnKey
 
 
 class TextUpkeep(Protocol):
@@ -37,8 +37,20 @@ class TextUpkeep(Protocol):
         """Take turns off the log with all they propose: they were logged just now, and nothing was made of them yet."""
         ...
 
-    async def erase(self, user_id: str) -> None:
-        """Remove everything of a user: log, entries in any status, tombstones, and whatever finds them."""
+    async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
+        """The erasures of these users, or of anybody, that are not complete, as they were recorded last."""
+        ...
+
+    async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
+        """Replace the erasure of a user, None being none; False, and no change, when it is not the one held."""
+        ...
+
+    async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:
+        """Remove everything of a user: log, entries in any status, tombstones, and whatever finds them.
+
+        It is done in steps, so that others are answered meanwhile. With a mark it goes on only while that erasure is
+        the recorded one: what the user says after its end stays.
+        """
         ...
 
     async def traces(self, user_id: str) -> Mapping[str, int]:
@@ -99,12 +111,19 @@ Gone = Callable[[Collection[int]], Awaitable[set[int]]]
 class Transit(Protocol):
     """What users said that the bus still holds: turns that nobody has logged yet, and dead letters."""
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
-        """Remove a user's messages, those of some turns or all, and overwrite their bytes; how many there were."""
+    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+        """Remove a user's messages, those of some turns or all, and overwrite their bytes; how many there were.
+
+        With `before`, only turns up to this number and dead letters that are not of a newer turn.
+        """
         ...
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
         """How many of these messages are there, counted by looking."""
+        ...
+
+    async def last(self) -> int:
+        """The number of the last turn that the bus has promised to keep."""
         ...
 
     async def is_drained(self) -> bool:

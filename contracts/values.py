@@ -205,6 +205,23 @@ class InTransit(NamedTuple):
     dead_letters: int
 
 
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """The mark of an erasure that is not complete: all that a user published up to a message is refused.
+
+    `before` is the number of that message, the last one in the stream of turns when the erasure was asked for. Until
+    the text store is `cleared` nothing newer of the user is logged either, so all that it holds of them is older; with
+    `vectors_left` the vector store was away then. `removed` is what was found of the user in each place at first.
+    """
+
+    user_id: str
+    before: int
+    requested_at: datetime
+    removed: Mapping[str, int] = field(default_factory=dict)
+    cleared: bool = False
+    vectors_left: bool = False
+
+
 class Place(NamedTuple):
     """Where a turn (by turn_id) or an entry stands among all of its user, the oldest first."""
 

@@ -87,11 +87,20 @@ class ForgetReply(Reply):
 
 
 class EraseRequest(Request):
-    """Remove everything of a user."""
+    """Remove everything of a user that was published before now, and refuse what of it is still on its way.
+
+    With the `requested_at` of a receipt it asks how that erasure stands, and removes nothing newer.
+    """
+
+    requested_at: Moment | None = None
 
 
 class EraseReceipt(Message):
     """What there was in each place, and what is found there now: nothing is left when every count in `left` is 0.
+
+    While it is `under_way` nothing of what was there is shown any more; it completes by itself, whatever happens to
+    memorybus meanwhile, and the same request with `requested_at` tells how it stands. Once it is `done` no record of it
+    is kept: a request that asks later finds that nothing was removed.
 
     `drained` says whether the bus holds no turns of others beside which old bytes could stay readable, `swept`
     whether the files of the stores were written without what was removed; both follow within seconds of idling.
@@ -101,10 +110,12 @@ class EraseReceipt(Message):
     left: dict[str, int]
     drained: bool
     swept: bool
+    state: Literal["done", "under_way"] = "done"
+    requested_at: Moment | None = None
 
 
 class EraseReply(Reply):
-    """The user is unknown from now on."""
+    """What became of it: the user is unknown from now on, until they publish anew."""
 
     receipt: EraseReceipt
 

@@ -54,8 +54,8 @@ def settings_from(**given: Any) -> Settings:
         fail("; ".join(problems))
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a command; an expected failure is one line on standard error and exit code 1."""
+def run(work: Coroutine[Any, Any, T], *, interrupted: str = "") -> T:
+    """Run a command; an expected failure is one line on standard error and exit code 1, an interruption 130."""
     handler = logging.StreamHandler()
     handler.setFormatter(TextFormatter())
     logging.basicConfig(level=logging.ERROR, handlers=[handler])
@@ -64,6 +64,8 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     except (NotRunning, Unavailable, UnusableStore, MissingExtra, RequestFailed) as error:
         fail(str(error))
     except KeyboardInterrupt:
+        if interrupted:
+            err.print(interrupted, highlight=False, soft_wrap=True)
         raise typer.Exit(130) from None
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Protocol
 
@@ -31,6 +31,7 @@ _CLEAN = (
     "The bus has drained and the files of the stores are swept: no byte of it can be read there. Where several servers "
     "copy the bus to each other, their logs follow within minutes."
 )
+_INTERRUPTED = "interrupted: what was begun goes on by itself; the same command says how it stands"
 _PATIENCE = 15.0
 _PAUSE = 0.5
 
@@ -59,7 +60,7 @@ def erase(
     err.print(what_there_is(user, run(_status(user, data, nats))), highlight=False, soft_wrap=True)
     if not yes and not typer.confirm(f"Erase everything of {visible(user)!r} for good?", err=True):
         fail("nothing was erased")
-    receipt = run(_erase(user, data, nats))
+    receipt = run(_erase(user, data, nats), interrupted=_INTERRUPTED)
     if as_json:
         print(as_line(user, receipt))
     else:
@@ -79,12 +80,22 @@ async def _status(user: str, data: Path | None, nats: str | None) -> StatusReply
 
 async def _erase(user: str, data: Path | None, nats: str | None) -> EraseReceipt:
     async with memory_client(nats_url(data, nats)) as client:
-        with err.status("erasing, and looking again"):
-            return await erased(client, user)
+        with err.status("erasing, and looking again") as status:
+            return await erased(client, user, tell=lambda receipt: status.update(progress(receipt)))
 
 
-async def erased(client: Erasing, user: str, *, patience: float = _PATIENCE, pause: float = _PAUSE) -> EraseReceipt:
-    """Erase until nothing is left in any place or file, or `patience` seconds are over; the receipt of all attempts.
+async def erased(
+    client: Erasing,
+    user: str,
+    *,
+    patience: float = _PATIENCE,
+    pause: float = _PAUSE,
+    tell: Callable[[EraseReceipt], None] = lambda receipt: None,
+) -> EraseReceipt:
+    """Erase until nothing is left in any place or file, or nothing came of it for `patience` seconds.
+
+    What is under way is waited for as long as it takes, and never asked for anew: what the user publishes meanwhile
+    stays. Returns the receipt of all attempts.
 
     Raises:
         RequestFailed: the request was refused.
@@ -93,9 +104,13 @@ async def erased(client: Erasing, user: str, *, patience: float = _PATIENCE, pau
     deadline, receipt = time.monotonic() + patience, None
     while True:
         try:
-            found = (await client.erase(EraseRequest(user_id=user))).receipt
+            since = receipt.requested_at if receipt else None
+            found = (await client.erase(EraseRequest(user_id=user, requested_at=since))).receipt
             receipt = together(receipt, found) if receipt else found
-            if is_complete(receipt) or time.monotonic() > deadline:
+            tell(receipt)
+            if receipt.state == "under_way":
+                deadline = time.monotonic() + patience
+            elif is_complete(receipt) or time.monotonic() > deadline:
                 return receipt
         except (RequestFailed, Unavailable) as error:
             if not _may_heal(error):
@@ -105,12 +120,25 @@ async def erased(client: Erasing, user: str, *, patience: float = _PATIENCE, pau
         await asyncio.sleep(pause)
 
 
+def progress(receipt: EraseReceipt) -> str:
+    """How far it is, in one line."""
+    left = sum(receipt.left.values())
+    if receipt.state == "under_way":
+        return f"erasing, {left:,} left; it goes on by itself should this be interrupted"
+    return "erased, waiting until bus and files are clean"
+
+
 def _may_heal(error: RequestFailed | Unavailable) -> bool:
     return isinstance(error, Unavailable) or error.info.retryable
 
 
 def together(before: EraseReceipt, after: EraseReceipt) -> EraseReceipt:
-    """One receipt of two attempts: what the second found beyond what the first had left came in between."""
+    """One receipt of two attempts: what the second found beyond what the first had left came in between.
+
+    While it is under way the first one counts all; of what was done before it is asked for nothing is counted anew.
+    """
+    if before.state == "under_way":
+        return after.model_copy(update={"removed": before.removed or after.removed})
     came = {place: max(0, found - before.left.get(place, 0)) for place, found in after.removed.items()}
     places = {**before.removed, **came}
     removed = {place: before.removed.get(place, 0) + came.get(place, 0) for place in places}
@@ -119,7 +147,7 @@ def together(before: EraseReceipt, after: EraseReceipt) -> EraseReceipt:
 
 def is_complete(receipt: EraseReceipt) -> bool:
     """Whether nothing is found in any place, nor readable in any file."""
-    return receipt.drained and receipt.swept and not any(receipt.left.values())
+    return receipt.state == "done" and receipt.drained and receipt.swept and not any(receipt.left.values())
 
 
 def what_there_is(user: str, counts: StatusReply) -> str:
@@ -187,7 +215,7 @@ def what_is_left(user: str, receipt: EraseReceipt) -> str | None:
 
 def as_line(user: str, receipt: EraseReceipt) -> str:
     """The receipt as one JSON line."""
-    return json.dumps({"user_id": user, **receipt.model_dump(), "complete": is_complete(receipt)})
+    return json.dumps({"user_id": user, **receipt.model_dump(mode="json"), "complete": is_complete(receipt)})
 
 
 def _named(user: str) -> str:

@@ -29,7 +29,7 @@ from services.curate.forgetting import Places
 from services.curate.routines import Routines
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
-from services.shared.bus.requests import Answering
+from services.shared.bus.requests import Answering, time_left
 from services.shared.bus.transit import BusTransit
 
 
@@ -57,11 +57,7 @@ async def build(host: Host) -> Service:
             return await forgetting.forget(request, places=places, refuse_for=settings.refuse_for)
 
     async def erase(request: EraseRequest) -> EraseReply:
-        routines.give_up(request.user_id)
-        reply = await forgetting.erase(request, places=places)
-        if any(reply.receipt.removed.values()):
-            routines.sweeper.note()
-        return reply
+        return await routines.eraser.erase(request, within=time_left())
 
     async def user_status(request: UserStatusRequest) -> StatusReply:
         return await handler.status(request.user_id, store=store, vectors=vectors, enriches=enriches)

@@ -1,19 +1,14 @@
-"""Forgetting one entry, and erasing a user: remove everywhere, then look again in every place. All places are ports."""
+"""Forgetting one entry: remove it everywhere, then look again in every place. All places are ports."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from contracts.ports import Forgotten, InTransit, Key, Scope, TextStore, Transit, VectorStore
-from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, ForgetReceipt, ForgetReply, ForgetRequest
+from contracts.v1.commands import ForgetReceipt, ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry
 from services.shared.errors import Rejected
-
-_ROUNDS = 5
-_SETTLING = 0.3
-"""Seconds after which what was in hand when the erasing began has reached the stores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,7 @@ async def _left_of(gone: Forgotten, places: Places) -> dict[str, int]:
     return {
         "entries": int(kept is not None and kept.status != "forgotten"),
         "vectors": await _vectors_of(entry, places.vectors),
-        **_named(transit),
+        **named(transit),
     }
 
 
@@ -72,46 +67,8 @@ async def _vectors_of(entry: Entry, vectors: VectorStore | None) -> int:
     return len(await vectors.fetch(Scope(entry.user_id, entry.space, entry.persona_id), [entry.id]))
 
 
-async def erase(request: EraseRequest, *, places: Places) -> EraseReply:
-    """Remove everything of a user, until looking again finds nothing; what was on its way into the stores, too.
-
-    When nothing was there any more, the files are swept before it is answered.
-    """
-    removed = await traces(request.user_id, places)
-    left = removed
-    for _ in range(_ROUNDS):
-        await _remove(request.user_id, places)
-        await asyncio.sleep(_SETTLING)
-        left = await traces(request.user_id, places)
-        if not any(left.values()):
-            break
-    receipt = EraseReceipt(
-        removed=removed,
-        left=left,
-        drained=await places.transit.is_drained(),
-        swept=not any(removed.values()) and await sweep(places),
-    )
-    return EraseReply(receipt=receipt, correlation_id=request.correlation_id)
-
-
-async def _remove(user_id: str, places: Places) -> None:
-    """What waits goes first, so that it does not follow."""
-    await places.transit.drop(user_id, None)
-    await places.store.erase(user_id)
-    if places.vectors is not None:
-        await places.vectors.erase(user_id)
-
-
-async def traces(user_id: str, places: Places) -> dict[str, int]:
-    """How much of a user is found in each place now."""
-    return {
-        **await places.store.traces(user_id),
-        "vectors": await places.vectors.count(user_id) if places.vectors is not None else 0,
-        **_named(await places.transit.count(user_id, None)),
-    }
-
-
-def _named(found: InTransit) -> dict[str, int]:
+def named(found: InTransit) -> dict[str, int]:
+    """What was found on the bus, by place."""
     return {"waiting messages": found.turns, "dead letters": found.dead_letters}
 
 

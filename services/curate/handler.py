@@ -19,6 +19,7 @@ from contracts.v1.commands import (
 )
 from contracts.v1.entries import Entry, EntryEvent, EntryRef
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
+from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 
 _LOOK_EVERY = 0.005
@@ -100,8 +101,9 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     Raises:
         Rejected: there is none of this id; another user's entry is none.
     """
+    is_erased = await is_hidden(store, request.user_id)
     entry = (await store.entries([Key(request.user_id, request.id)])).get(request.id)
-    if entry is None or entry.status == "forgotten":
+    if is_erased or entry is None or entry.status == "forgotten":
         raise Rejected("not_found", f"there is no entry {request.id!r}")
     return EntryReply(entry=entry, correlation_id=request.correlation_id)
 
@@ -122,6 +124,8 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
         pinned=request.pinned,
         manually_saved=request.manually_saved,
     )
+    if await is_hidden(store, request.user_id):
+        return ListReply(items=(), next_cursor=None, total_count=0, correlation_id=request.correlation_id)
     try:
         page = await store.page(selection, limit=request.limit, cursor=request.cursor)
     except ValueError as error:

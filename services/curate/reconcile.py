@@ -71,13 +71,14 @@ async def _entries(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
     wrong = [entry for entry in ready if entry.id in lacking]
     if request.fix and wrong:
         missing = await stores.vectors.refresh(wrong)
-        again = await stores.text.modify([entry for entry in wrong if entry.id in missing], _embed_again)
+        again = await stores.text.modify([entry for entry in wrong if entry.id in missing], embed_again)
         await stores.say([EntryEnriched.of(_refs(again), at=datetime.now(UTC), cause=_now())])
     after = entries[-1].id if len(entries) == request.limit else None
     return _reply(request, len(entries), _differ("without_vector", wrong), after)
 
 
-def _embed_again(entry: Entry) -> Entry | None:
+def embed_again(entry: Entry) -> Entry | None:
+    """The entry, to be embedded once more; None when it is out of use, or will be anyway."""
     if entry.status != "active" or entry.embedding_state != "ready":
         return None
     return entry.model_copy(update={"embedding_state": "pending"})

@@ -18,6 +18,7 @@ from contracts.ports import Stuck, Unavailable
 from contracts.v1.commands import ForgetRequest, Side
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import forgetting, handler, reconcile, retention
+from services.curate.erasing import Eraser
 from services.curate.forgetting import Places
 from services.curate.settings import CurateSettings
 from services.curate.sweeper import Sweeper
@@ -51,6 +52,7 @@ class Routines:
         self._is_tidying = False
         sweep = partial(forgetting.sweep, places)
         self.sweeper = Sweeper(sweep, self._is_idle, after=settings.sweep_after_seconds)
+        self.eraser = Eraser(places, self._have_erased)
 
     @property
     def all(self) -> tuple[Callable[[], Awaitable[None]], ...]:
@@ -63,6 +65,7 @@ class Routines:
             self.hear_refusals,
             self.watch,
             self.sweeper.run,
+            self.eraser.run,
         )
 
     @contextmanager
@@ -76,9 +79,10 @@ class Routines:
         finally:
             self.sweeper.note()
 
-    def give_up(self, user_id: str) -> None:
-        """Nothing of this user is to be completed: all of it was erased."""
+    def _have_erased(self, user_id: str) -> None:
+        """Nothing of this user is to be forgotten any more, and the files are to be written without them."""
         self._half_done = {id_: one for id_, one in self._half_done.items() if one.user_id != user_id}
+        self.sweeper.note()
 
     async def resume(self) -> None:
         """Set going again what the store shows unfinished though nothing is on the bus for its stage."""

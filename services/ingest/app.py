@@ -5,12 +5,17 @@ memory.v1.turns.<user> ──► ingest ──► entry.proposed
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+from nats.errors import MsgAlreadyAckdError
 
 from contracts import subjects
+from contracts.ports import Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryProposed
 from services.ingest.dropper import Dropper
@@ -20,12 +25,17 @@ from services.shared.app import Host, Service
 from services.shared.bus.sharing import Sharing
 from services.shared.bus.worker import Stage, Worker
 
+_MOMENT = 0.5
+"""Seconds after which a turn is delivered again that came while its user was being erased."""
+
 
 async def build(host: Host) -> Service:
     """Wire the stage: once, or once for each part that the turns are split into."""
     settings = IngestSettings()
     gone = partial(host.bus.gone, subjects.TURNS_STREAM.name)
-    handle = partial(log_turns, store=await host.text_store(), gone=gone, gap=settings.session_gap)
+    in_hand: WeakValueDictionary[int, Msg] = WeakValueDictionary()  # by number, for as long as the stage has them
+    defer = partial(_give_back, in_hand)
+    handle = partial(log_turns, store=await host.text_store(), gone=gone, defer=defer, gap=settings.session_gap)
     consumers = subjects.ingest_consumers(host.settings.turns_partitions)
     dropper = Dropper(host.bus, consumers, every=settings.drop_every_seconds)
 
@@ -35,7 +45,9 @@ async def build(host: Host) -> Service:
             subject = subjects.published_as(msg.subject)
             incoming = Incoming(subject=subject, body=msg.data, stored_at=msg.metadata.timestamp)
             turn = read_turn(incoming, longest=host.settings.max_text_bytes)
-            return Arrived(number=msg.metadata.sequence.stream, turn=turn)
+            number = msg.metadata.sequence.stream
+            in_hand[number] = msg
+            return Arrived(number=number, turn=turn)
 
         return Stage(consumer, Arrived, read, handle, says=(EntryProposed,), max_batch=settings.max_batch, gone=gone)
 
@@ -44,3 +56,14 @@ async def build(host: Host) -> Service:
 
     background = (dropper.run, Sharing(host.bus, own_workers).run) if len(consumers) > 1 else (dropper.run,)
     return Service("ingest", stages=tuple(map(stage_of, consumers)), background=background)
+
+
+async def _give_back(in_hand: Mapping[int, Msg], numbers: Collection[int]) -> None:
+    """Have the bus deliver messages again a moment later: settled now, they are not acknowledged afterwards."""
+    for msg in [in_hand[number] for number in numbers if number in in_hand]:
+        try:
+            await msg.nak(delay=_MOMENT)
+        except MsgAlreadyAckdError:
+            continue
+        except NatsError as error:
+            raise Unavailable(f"the bus takes no message back: {error!r}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from contracts import subjects
 from contracts.envelope import NAMESPACE
-from contracts.ports import Conversation, Gone, SessionMark, TextStore, Unavailable
+from contracts.ports import Conversation, Erasure, Gone, SessionMark, TextStore, Unavailable
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import (
     EVERY_PERSONA,
@@ -33,6 +33,9 @@ _PAUSE = 0.5  # seconds
 
 CLOCKS_DIFFER = timedelta(minutes=5)
 """How far the time of a turn may be ahead of the bus; what is further ahead was said when it arrived."""
+
+Defer = Callable[[Collection[int]], Awaitable[None]]
+"""Gives messages, by number, back to the bus, which delivers them again a moment later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +77,16 @@ class Arrived(BaseModel, frozen=True):
     turn: DatedTurn
 
 
-async def log_turns(arrived: Sequence[Arrived], *, store: TextStore, gone: Gone, gap: timedelta) -> list[EntryProposed]:
+async def log_turns(
+    arrived: Sequence[Arrived], *, store: TextStore, gone: Gone, defer: Defer, gap: timedelta
+) -> list[EntryProposed]:
     """Append turns to their conversations and propose each as an entry.
 
-    What was erased while it was in hand is left out, and taken back if it was logged just then: whoever erases looks at
-    the bus first, and then at the log.
+    What its user has had erased is left out, and what is newer than that is deferred until the text store holds nothing
+    older. Both are taken back if they were logged just then: whoever erases leaves a mark first, and looks at the log
+    afterwards, then at the bus; only then the mark goes.
     """
-    before = await gone([one.number for one in arrived])
-    arrived = [one for one in arrived if one.number not in before]
+    arrived = await _admitted(arrived, store, gone, defer)
     if not arrived:
         return []
     turns = [one.turn for one in arrived]
@@ -89,7 +94,11 @@ async def log_turns(arrived: Sequence[Arrived], *, store: TextStore, gone: Gone,
     logged = place_in_sessions(turns, marks, gap)
     proposals = {turn: propose(turn) for turn in logged}
     new = await store.log(logged, list(proposals.values()))
-    late = await _erased(new, arrived, gone)
+    late: list[LoggedTurn] = []
+    if new:
+        admitted = await _until_done(lambda: _admitted(arrived, store, gone, defer))
+        held = {_identity(one.turn) for one in admitted}
+        late = [turn for turn in new if _identity(turn) not in held]
     if late:
         await _until_done(lambda: store.withdraw(late))
     left = [proposals[turn] for turn in logged if turn not in late]
@@ -97,11 +106,23 @@ async def log_turns(arrived: Sequence[Arrived], *, store: TextStore, gone: Gone,
     return [EntryProposed.of(refs, at=max(turn.created_at for turn in logged))]
 
 
-async def _erased(new: Sequence[LoggedTurn], arrived: Sequence[Arrived], gone: Gone) -> list[LoggedTurn]:
-    """The turns that nobody had logged, and that the bus does not hold any more."""
-    missing = await _until_done(lambda: gone([one.number for one in arrived])) if new else set()
-    held = {_identity(one.turn) for one in arrived if one.number not in missing}
-    return [turn for turn in new if _identity(turn) not in held]
+async def _admitted(arrived: Sequence[Arrived], store: TextStore, gone: Gone, defer: Defer) -> list[Arrived]:
+    """What may be logged now: not erased, nor newer than an erasure that is not through with the text store.
+
+    The marks are read first: one that is not there any more has taken its messages off the bus.
+    """
+    marks = {mark.user_id: mark for mark in await store.erasures({one.turn.user_id for one in arrived})}
+    missing = await gone([one.number for one in arrived])
+    there = [one for one in arrived if one.number not in missing and not _is_erased(one, marks)]
+    deferred = [one for one in there if one.turn.user_id in marks and not marks[one.turn.user_id].cleared]
+    if deferred:
+        await defer([one.number for one in deferred])
+    return [one for one in there if one not in deferred]
+
+
+def _is_erased(one: Arrived, marks: Mapping[str, Erasure]) -> bool:
+    mark = marks.get(one.turn.user_id)
+    return mark is not None and one.number <= mark.before
 
 
 def _identity(turn: DatedTurn) -> tuple[str, str, str]:

@@ -35,6 +35,7 @@ from services.shared.core.ranking import (
 )
 from services.shared.core.relevance import Candidate, blend, context_cosine, cosine_only
 from services.shared.core.scoring import Ranked, Weights, contenders, rank
+from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +63,9 @@ class Retriever:
         now = request.now or datetime.now(UTC)
         scope = Scope(request.user_id, request.space, request.persona_id)
         filters = filters_of(request, now)
-        legs = await self._search(request, scope, filters)
+        legs, hidden = await asyncio.gather(self._search(request, scope, filters), self._is_hidden(request.user_id))
+        if hidden:
+            legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)
         ids = list(fused)[: self.settings.candidates]
         stored, neighbours = await asyncio.gather(
@@ -101,6 +104,14 @@ class Retriever:
         if "lexical" in legs.degraded and legs.query_vector is None:
             raise Unavailable("neither words nor meaning could be searched")
         return legs
+
+    async def _is_hidden(self, user_id: str) -> bool:
+        """Whether the user is being erased; while the text store is away nobody knows."""
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                return await is_hidden(self.store, user_id)
+        except (Unavailable, TimeoutError):
+            return False
 
     def _fuse(self, legs: Legs) -> dict[str, float]:
         return reciprocal_rank_fusion(

@@ -114,8 +114,8 @@ class MemoryClient:
         """Forget an entry; what could not be removed now is said in the receipt."""
         return await self.request(subjects.entries("forget", request.user_id), request, ForgetReply, patience=patience)
 
-    async def erase(self, request: EraseRequest, *, patience: float = 60.0) -> EraseReply:
-        """Remove everything of a user. Asked again it says what is found by then, which should be nothing."""
+    async def erase(self, request: EraseRequest, *, patience: float = 5.0) -> EraseReply:
+        """Remove everything of a user; what is under way after so long completes by itself, and may be asked for."""
         return await self.request(subjects.memory("erase", request.user_id), request, EraseReply, patience=patience)
 
     async def reconcile(self, request: ReconcileRequest, *, patience: float = 60.0) -> ReconcileReply:

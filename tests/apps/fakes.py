@@ -86,6 +86,7 @@ class FakeVectors:
         return {i: StoredPoint(point.vectors["turn"], point.entry if kept else None) for i, point in held.items()}
 
     async def count(self, user_id: str | None = None) -> int:
+        await self._maybe_fail()
         return len([p for p in self.points.values() if user_id in (None, p.entry.user_id)])
 
     async def in_order(self, *, after: str, limit: int) -> list[Key]:
@@ -124,14 +125,17 @@ class FakeTransit:
         self.turns: dict[str, list[str]] = {}
         self.letters: dict[str, int] = {}
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
-        found = await self.count(user_id, turns)
+    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+        found = await self.count(user_id, turns, before=before)
         kept = self.turns.get(user_id, ()) if turns is not None else ()
         self.turns[user_id] = [turn_id for turn_id in kept if ("default", turn_id) not in (turns or ())]
         self.letters[user_id] = 0 if turns is None else self.letters.get(user_id, 0)
         return found
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+    async def last(self) -> int:
+        return sum(map(len, self.turns.values()))
+
+    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
         waiting = [t for t in self.turns.get(user_id, ()) if turns is None or ("default", t) in turns]
         return InTransit(len(waiting), self.letters.get(user_id, 0) if turns is None else 0)
 

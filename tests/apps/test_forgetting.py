@@ -1,19 +1,18 @@
-"""Forgetting and erasing: from every place, completed when repeated, counted by looking again."""
+"""Forgetting: from every place, completed when repeated, counted by looking again."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import timedelta
 from uuid import uuid4
 
 import numpy as np
 import pytest
 
-from contracts.ports import InTransit, Key, TextStore, TurnKey, Unavailable, VectorPoint
-from contracts.v1.commands import EraseRequest, ForgetRequest
+from contracts.ports import Key, TextStore, Unavailable, VectorPoint
+from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryProposed, EntryRef
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.curate.forgetting import Places, erase, forget
+from services.curate.forgetting import Places, forget
 from services.dedupe.handler import FORGOTTEN, judge_proposals
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeTransit, FakeVectors
@@ -131,46 +130,3 @@ async def test_nobody_forgets_for_another(store: TextStore) -> None:
     with pytest.raises(Rejected, match="no entry"):
         await forget(ForgetRequest(user_id="eve", id=entry.id), places=everywhere, refuse_for=DAY)
     assert (await the_entry(store, turn)).text == "My PIN is 4711."
-
-
-async def test_a_user_is_erased_everywhere_and_the_receipt_counts_by_looking(store: TextStore) -> None:
-    everywhere, vectors, transit = places(store)
-    await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
-    hers = await the_entry(store, await say(store, "I live in Porto.", user="eve"))
-    await embed(vectors, hers)
-    transit.turns, transit.letters = {"ann": ["t9"], "eve": ["t8"]}, {"ann": 2}
-
-    receipt = (await erase(EraseRequest(user_id="ann"), places=everywhere)).receipt
-
-    assert receipt.removed["turns"] == 1
-    assert (receipt.removed["vectors"], receipt.removed["waiting messages"], receipt.removed["dead letters"]) == (
-        1,
-        1,
-        2,
-    )
-    assert set(receipt.left.values()) == {0}
-    assert not receipt.swept
-    assert not receipt.drained
-    assert await store.entries([hers]) == {hers.id: hers}
-    assert list(vectors.points) == [hers.id]
-    again = (await erase(EraseRequest(user_id="ann"), places=everywhere)).receipt
-    assert again.swept
-    assert set(again.removed.values()) == {0}
-
-
-async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_removed_too(store: TextStore) -> None:
-    everywhere, _, _ = places(store)
-    await say(store, "My PIN is 4711.")
-
-    class Late(FakeTransit):
-        async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
-            if not self.letters.get("said"):
-                self.letters["said"] = 1
-                await store.erase(user_id)
-                await say(store, "it was in hand when the erasing began", user=user_id)
-            return await super().drop(user_id, turns)
-
-    late = Places(everywhere.store, everywhere.vectors, Late())
-    receipt = (await erase(EraseRequest(user_id="ann"), places=late)).receipt
-    assert set(receipt.left.values()) == {0}
-    assert await store.logged("ann", after=None, limit=10) == []

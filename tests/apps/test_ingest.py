@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from contracts import subjects
-from contracts.ports import Gone, SessionMark, TextStore, Unavailable
+from contracts.ports import Erasure, Gone, SessionMark, TextStore, Unavailable
 from contracts.v1.turns import DatedTurn
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, propose, read_turn
@@ -149,7 +149,12 @@ def bus_letting_go_of(*numbers: int, before: bool = False, away: int = 0) -> Gon
 async def proposed(store: TextStore, gone: Gone, *turns: DatedTurn) -> int:
     """Have these turns logged as messages 0, 1, ...; how many are proposed."""
     arrived = [Arrived(number=number, turn=turn) for number, turn in enumerate(turns)]
-    return sum(len(event.entries) for event in await log_turns(arrived, store=store, gone=gone, gap=GAP))
+    events = await log_turns(arrived, store=store, gone=gone, defer=nobody_defers, gap=GAP)
+    return sum(len(event.entries) for event in events)
+
+
+async def nobody_defers(numbers: Collection[int]) -> None:
+    raise AssertionError(f"{numbers} are deferred")
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before it is logged", "while it is logged"])
@@ -176,3 +181,43 @@ async def test_while_the_bus_is_away_it_is_asked_again(store: SqliteTextStore, m
     monkeypatch.setattr("services.ingest.handler._PAUSE", 0.0)
     assert await proposed(store, bus_letting_go_of(0, away=3), a_turn(1)) == 0
     assert set((await store.traces("ann")).values()) == {0}
+
+
+class Marking:
+    """A store in which a user is marked before the log is written, or just after."""
+
+    def __init__(self, store: SqliteTextStore, mark: Erasure, *, after: bool) -> None:
+        self._store, self._mark, self._after = store, mark, after
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def log(self, turns: Any, proposals: Any) -> Any:
+        if self._after:
+            new = await self._store.log(turns, proposals)
+        await self._store.record_erasure(self._mark.user_id, None, self._mark)
+        return new if self._after else await self._store.log(turns, proposals)
+
+
+@pytest.mark.parametrize("when", ["first", "before", "after"])
+@pytest.mark.parametrize("cleared", [False, True])
+async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_until_the_store_is_cleared(
+    store: SqliteTextStore, when: str, *, cleared: bool
+) -> None:
+    mark = Erasure("bob", 1, NOON, cleared=cleared)
+    if when == "first":
+        await store.record_erasure("bob", None, mark)
+    marking = store if when == "first" else Marking(store, mark, after=when == "after")
+    turns = [a_turn(0), a_turn(1, user_id="bob"), a_turn(2, user_id="bob")]
+    arrived = [Arrived(number=number, turn=turn) for number, turn in enumerate(turns)]
+    deferred: set[int] = set()
+
+    async def defer(numbers: Collection[int]) -> None:
+        deferred.update(numbers)
+
+    events = await log_turns(arrived, store=cast(TextStore, marking), gone=bus_letting_go_of(), defer=defer, gap=GAP)
+    assert deferred == (set() if cleared else {2})
+    assert (await store.counts("ann")).turns == 1
+    logged = [record.turn.turn_id for record in await store.logged("bob", after=None, limit=9)]
+    assert logged == (["t2"] if cleared else [])
+    assert sum(len(event.entries) for event in events) == 1 + len(logged)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -18,7 +19,7 @@ from contracts.ports import Unavailable
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, StatusReply
 from services.cli import erase
 from services.cli.common import out
-from services.cli.erase import erased, is_complete, together
+from services.cli.erase import erased, is_complete, progress, together
 from services.shared.client import RequestFailed
 from tests.cli.fake_memory import a_status
 
@@ -41,12 +42,14 @@ class FakeEraser:
     def __init__(self, *answers: EraseReceipt | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
+        self.since: list[datetime | None] = []
 
     async def status(self, user_id: str | None = None) -> StatusReply:
         return a_status(turns=1234, entries=30, inactive=4, vectors=29)
 
     async def erase(self, request: EraseRequest) -> EraseReply:
         self.asked.append(request.user_id)
+        self.since.append(request.requested_at)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
@@ -193,3 +196,29 @@ def test_two_attempts_remove_what_there_was_and_what_came(
     for place in {*was, *left, *came}:
         assert both.removed[place] == was.get(place, 0) + came.get(place, 0)
     assert (both.left, is_complete(both), is_complete(first)) == ({}, True, False)
+
+
+AT = datetime(2026, 2, 1, tzinfo=UTC)
+UNDER_WAY = {"state": "under_way", "requested_at": AT, "drained": False, "swept": False}
+
+
+async def test_what_is_under_way_is_waited_for_and_not_asked_for_anew() -> None:
+    under_way = a_receipt({"log": 5}, {"log": 3}).model_copy(update=UNDER_WAY)
+    done = a_receipt().model_copy(update={"requested_at": AT})
+    eraser, told = FakeEraser(under_way, under_way, AWAY, under_way, done), []
+    receipt = await erased(eraser, "ann", patience=0.05, pause=0.03, tell=told.append)
+    assert eraser.since == [None, AT, AT, AT, AT]
+    assert [one.state for one in told] == ["under_way"] * 3 + ["done"]
+    assert "3 left" in progress(told[0])
+    assert (receipt.state, receipt.removed["log"], receipt.left["log"]) == ("done", 5, 0)
+    assert (is_complete(under_way), is_complete(receipt)) == (False, True)
+
+
+def test_who_interrupts_is_told_that_it_goes_on(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def interrupted(*_: object, **__: object) -> EraseReceipt:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(erase, "erased", interrupted)
+    result = typed(FakeEraser(a_receipt()), "--yes")
+    assert result.exit_code == 130
+    assert "goes on by itself" in result.stderr

@@ -33,11 +33,20 @@ class MisbehavingBus:
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
+        self._numbers: dict[Message, int] = {}
         self.said: list[EntryEvent] = []
 
     def publish_turn(self, turn: Turn) -> None:
         body = turn.model_dump_json(exclude_none=True).encode()
-        self._messages.append(Message("ingest", body, turn))
+        self._messages.append(message := Message("ingest", body, turn))
+        self._numbers[message] = len(self._numbers) + 1
+
+    def number(self, message: Message) -> int:
+        """The number of a turn in its stream."""
+        return self._numbers[message]
+
+    async def last(self) -> int:
+        return len(self._numbers)
 
     def publish(self, event: EntryEvent) -> None:
         if not event.entries:
@@ -62,19 +71,21 @@ class MisbehavingBus:
         """Leave out of `said` what names this user."""
         self.said = [event for event in self.said if all(ref.user_id != user_id for ref in event.entries)]
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
-        found = list(self._about(user_id, turns))
+    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+        found = list(self._about(user_id, turns, before))
         self._messages = [message for message in self._messages if message not in found]
         return InTransit(len(found), 0)
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
-        return InTransit(len(list(self._about(user_id, turns))), 0)
+    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+        return InTransit(len(list(self._about(user_id, turns, before))), 0)
 
     async def is_drained(self) -> bool:
         return not self.of("ingest")
 
-    def _about(self, user_id: str, turns: Collection[TurnKey] | None) -> Iterator[Message]:
+    def _about(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> Iterator[Message]:
         for message in self._messages:
             turn = message.turn
-            if turn and turn.user_id == user_id and (turns is None or (turn.space, turn.turn_id) in turns):
+            if turn is None or turn.user_id != user_id or (before and self._numbers[message] > before):
+                continue
+            if turns is None or (turn.space, turn.turn_id) in turns:
                 yield message

@@ -36,12 +36,12 @@ VOICES = [*product([*[SCOPES[0]] * 6, *SCOPES], ROLES)]
 WORDINGS = [wording for statement in STATEMENTS for wording in statement.wordings]
 NUMBERS = st.integers(0, 19)
 EFFECTS: dict[str, tuple[str, ...]] = {
-    "ingest": ("session_marks", "log", "publish", "ack"),
+    "ingest": ("erasures", "session_marks", "log", "publish", "ack"),
     "dedupe": ("outcomes", "undecided", "similar", "forgotten", "settle", "publish", "ack"),
     "enrich": ("entries", "modify", "publish", "ack"),
     "embed": ("entries", "upsert", "modify", "remove", "publish", "ack"),
     "forget": ("forget", "vectors", "remove", "drop", "entries", "count"),
-    "erase": ("traces", "count", "drop", "erase"),
+    "erase": ("last", "record_erasure", "erasures", "traces", "count", "drop", "erase"),
     "make_room": ("page", "modify", "remove"),
 }
 """What each does to its ports, or asks them."""
@@ -248,6 +248,7 @@ class Memory(RuleBasedStateMachine):
             self._run(self.world.go_on(self.world.in_hand[0]))
         for user in sorted(self.half_erased):
             self.erase(user, NOTHING)
+        assert not self.half_erased, f"erasing {self.half_erased} comes to no end"
         for entry in list(self.half_forgotten.values()):
             self._forget(entry, DAY)
         while stages := [stage for stage in STAGES if self.world.bus.open(stage)]:

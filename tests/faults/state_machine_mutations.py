@@ -76,9 +76,11 @@ async def _search_as_guide(
     return await _search(store, replace(scope, persona_id="guide"), query, limit=limit, filters=filters)
 
 
-async def _drop_in_every_space(bus: MisbehavingBus, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+async def _drop_in_every_space(
+    bus: MisbehavingBus, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+) -> InTransit:
     everywhere = None if turns is None else {(space, id_) for _, id_ in turns for space in ("default", "work")}
-    return await _drop(bus, user_id, everywhere)
+    return await _drop(bus, user_id, everywhere, before=before)
 
 
 @contextmanager

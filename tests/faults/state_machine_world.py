@@ -8,7 +8,6 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 from unittest.mock import patch
 
@@ -16,7 +15,7 @@ from contracts.ports import Crowd, Ref, TextStore, Transit, Unavailable, VectorS
 from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from contracts.v1.turns import Turn
-from services.curate import forgetting, reconcile, retention
+from services.curate import erasing, forgetting, reconcile, retention
 from services.curate.forgetting import Places
 from services.dedupe import handler as dedupe
 from services.embed import handler as embed
@@ -80,6 +79,16 @@ class Clock:
         self._stack.close()
 
 
+class _Asyncio:
+    """The module, with another way to sleep."""
+
+    def __init__(self, sleep: Callable[[float], Awaitable[None]]) -> None:
+        self.sleep = sleep
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+
 class World:
     """Everything there is: stores, bus, and the runs that wait in the middle."""
 
@@ -91,7 +100,7 @@ class World:
         self.in_hand: list[Run] = []
         self.left_behind: set[str] = set()
         # What was in hand when an erasing began comes to its end while that one waits for it.
-        self._settling = patch.object(forgetting, "asyncio", SimpleNamespace(sleep=self._settle))
+        self._settling = patch.object(erasing, "asyncio", _Asyncio(self._settle))
         self._settling.start()
 
     @classmethod
@@ -157,27 +166,34 @@ class World:
             await effect(steps)
 
         async def effect(steps: Steps) -> None:
-            events = await self._handlers(steps)[stage](messages)
+            deferred: set[Message] = set()
+            events = await self._handlers(steps, deferred)[stage](messages)
             for event in events:
                 await steps.before("publish")
                 self.bus.publish(event)
-            for message in messages[lost_acks:]:
+            for message in [one for one in messages[lost_acks:] if one not in deferred]:
                 await steps.before("ack")
                 message.is_open = False
 
         await self.start(stage, work, trouble, messages=messages)
 
-    def _handlers(self, steps: Steps) -> dict[str, Callable[[Sequence[Message]], Awaitable[Sequence[EntryEvent]]]]:
+    def _handlers(
+        self, steps: Steps, deferred: set[Message]
+    ) -> dict[str, Callable[[Sequence[Message]], Awaitable[Sequence[EntryEvent]]]]:
         store, vectors = self._stores(steps)
 
         async def log_turns(messages: Sequence[Message]) -> Sequence[EntryEvent]:
-            arrived = [ingest.Arrived(number=n, turn=_read(Turn, one)) for n, one in enumerate(messages)]
+            by_number = {self.bus.number(one): one for one in messages}
+            arrived = [ingest.Arrived(number=n, turn=_read(Turn, one)) for n, one in by_number.items()]
 
             async def gone(numbers: Collection[int]) -> set[int]:
                 await steps.before("gone")
-                return {number for number in numbers if not self.bus.holds(messages[number])}
+                return {number for number in numbers if not self.bus.holds(by_number[number])}
 
-            return await ingest.log_turns(arrived, store=store, gone=gone, gap=GAP)
+            async def defer(numbers: Collection[int]) -> None:
+                deferred.update(by_number[number] for number in numbers)
+
+            return await ingest.log_turns(arrived, store=store, gone=gone, defer=defer, gap=GAP)
 
         async def judge(messages: Sequence[Message]) -> Sequence[EntryEvent]:
             return await dedupe.judge_proposals([_read(EntryProposed, one) for one in messages], store=store)
@@ -205,8 +221,11 @@ class World:
         """Erase a user as curate does on request; `ended` is told its reply."""
 
         async def work(steps: Steps) -> EraseReply:
-            request = EraseRequest(user_id=user_id)
-            return await forgetting.erase(request, places=self._places(steps))
+            places = self._places(steps)
+            done = await erasing.complete(await erasing.begin(user_id, places=places), places=places)
+            return await erasing.Eraser(places).erase(
+                EraseRequest(user_id=user_id, requested_at=done.requested_at), within=1.0
+            )
 
         await self.start("erase", work, trouble, ended)
 

@@ -28,6 +28,7 @@ from services.shared.bus.jetstream import JetStream
 from services.shared.errors import in_words
 
 _STREAM = subjects.DEAD_STREAM.name
+_TURNS = subjects.TURNS_STREAM.name
 _TIMEOUT = 5.0
 _READ_TOGETHER = 64
 _NO_SUCH_STREAM = 10059
@@ -68,6 +69,10 @@ class Kept:
     def reason(self) -> str:
         """Why it was set aside."""
         return self.letter.reason if self.letter else f"unreadable: {self.problem}"
+
+    def is_of_turn_after(self, number: int) -> bool:
+        """Whether the original is a turn with a higher number."""
+        return self.letter is not None and self.letter.stream == _TURNS and self.letter.sequence > number
 
     @property
     def users(self) -> tuple[str, ...]:

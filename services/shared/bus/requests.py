@@ -15,6 +15,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -44,6 +45,8 @@ _REPLY_PLACES = re.compile(
     r"(?:_GR_\.[^.]+\.[^.]+\.)?"  # what servers put before it on the way from another cluster
     rf"(?:{re.escape(subjects.INBOX)}|_R_)\.[^\s*>]+"  # `_R_`: the server's stand-in for an inbox of another account
 )
+
+_answer_by: ContextVar[float] = ContextVar("answer_by")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,7 @@ class Responder(Generic[Q, R]):
             left = seconds_left(msg.headers)
             if left <= 0:
                 raise TimeoutError
+            _answer_by.set(time.monotonic() + left)
             body = self._read(msg)
             reply: BaseModel = await self._within(left, body)
         except Exception as error:
@@ -194,6 +198,11 @@ def seconds_left(headers: Mapping[str, Any] | None) -> float:
     except (ValueError, OverflowError):
         raise Rejected("invalid_request", f"header {subjects.DEADLINE_HEADER} must be Unix milliseconds") from None
     return min(left, _LONGEST_DEADLINE)
+
+
+def time_left() -> float:
+    """Seconds until the request that is being handled must be answered."""
+    return max(0.0, _answer_by.get() - time.monotonic())
 
 
 def _overloaded() -> ErrorInfo:

@@ -34,30 +34,51 @@ class BusTransit:
         self._js = js
         self._letters = Letters(js)
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
-        """Remove a user's messages, those of some turns or all; how many there were.
+    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+        """Remove a user's messages, those of some turns or all, with `before` up to a number; how many there were.
 
         Raises:
             Unavailable: the bus does not answer, or does not let us; what was removed until then is gone.
         """
         waiting = letters = 0
-        async for number in self._turns(user_id, turns):
+        async for number in self._turns(user_id, turns, before):
             waiting += await self._remove(number)
-        async for number in self._about(user_id, turns):
+        async for number in self._about(user_id, turns, before):
             with suppress(NoSuchLetter):
                 await self._letters.drop(number)
                 letters += 1
         return InTransit(waiting, letters)
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None) -> InTransit:
+    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
         """How many of these messages are there, counted by looking.
 
         Raises:
             Unavailable: the bus does not answer, or does not let us look.
         """
-        waiting = [number async for number in self._turns(user_id, turns)]
-        letters = [number async for number in self._about(user_id, turns)]
-        return InTransit(len(waiting), len(letters))
+        if turns is None and before is None:
+            waiting = await self._waiting(user_id)
+        else:
+            waiting = len([number async for number in self._turns(user_id, turns, before)])
+        letters = [number async for number in self._about(user_id, turns, before)]
+        return InTransit(waiting, len(letters))
+
+    async def last(self) -> int:
+        """The number of the last turn that the bus has promised to keep.
+
+        Raises:
+            Unavailable: the bus does not answer.
+        """
+        with _asking():
+            return (await self._js.stream_info(_STREAM)).state.last_seq
+
+    async def _waiting(self, user_id: str) -> int:
+        """How many turns of a user are there, as the bus counts them."""
+        found = 0
+        for subject in _kept_under(user_id):
+            with _asking():
+                state = (await self._js.stream_info(_STREAM, subjects_filter=subject)).state
+            found += sum((state.subjects or {}).values())
+        return found
 
     async def is_drained(self) -> bool:
         """Whether the bus holds no turns at all.
@@ -68,10 +89,9 @@ class BusTransit:
         with _asking():
             return (await self._js.stream_info(_STREAM)).state.messages == 0
 
-    async def _turns(self, user_id: str, turns: Collection[TurnKey] | None) -> AsyncIterator[int]:
+    async def _turns(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> AsyncIterator[int]:
         """The numbers of the user's turns, of those that are there now: who goes on publishing is not run after."""
-        with _asking():
-            last = (await self._js.stream_info(_STREAM)).state.last_seq
+        last = await self.last() if before is None else before
         for subject in _kept_under(user_id):
             number = 0
             while (found := await self._next(subject, number + 1)) is not None:
@@ -81,9 +101,11 @@ class BusTransit:
                 if turns is None or turn_in(found.data or b"") in turns:
                     yield number
 
-    async def _about(self, user_id: str, turns: Collection[TurnKey] | None) -> AsyncIterator[int]:
+    async def _about(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> AsyncIterator[int]:
         """The numbers of the dead letters that are about the user."""
         async for kept in self._letters.newest_first(Wanted(user=user_id)):
+            if before is not None and kept.is_of_turn_after(before):
+                continue
             if turns is None or turn_in(kept.body) in turns:
                 yield kept.number
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from contracts.ports import Erasure
 from contracts.v1.turns import LoggedTurn
-from services.shared.stores.opensearch import heads, indexes, removal
-from services.shared.stores.opensearch.client import Client, Kind
-from services.shared.stores.opensearch.documents import OWNER, TURN, USER, turn_document_id
+from services.shared.stores.opensearch import heads, indexes, meta, removal
+from services.shared.stores.opensearch.client import Client, Json, Kind
+from services.shared.stores.opensearch.documents import OWNER, SEQ, TURN, USER, now, turn_document_id
 from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.wire import routed
 
@@ -22,16 +23,23 @@ _PLACES: Mapping[str, tuple[Kind, str]] = {
 """Where something of a user may be: in which indices, and under which field."""
 
 
-async def erase(client: Client, recent: Recent, user_id: str) -> None:
+async def erase(client: Client, recent: Recent, user_id: str, mark: Erasure | None = None) -> None:
     """Remove everything of a user, again and again while others add to it; `traces` tells whether something is left.
 
-    Turns go first: what is not in the log is not judged any more, and what was being settled then is taken back.
+    Turns go first: what is not in the log is not judged any more, and what was being settled then is taken back. With
+    a mark only what is older than the last look at it: who was paused meanwhile removes nothing that came after.
     """
     await _open_replaced(client)
     for _ in range(_ROUNDS):
         for kind, field in _PLACES.values():
+            looked_at = now()
+            if mark is not None and await meta.erasures(client, [user_id]) != [mark]:
+                return
             names = ",".join(await indexes.generations(client, kind))
-            await removal.remove(client, names, {"term": {field: user_id}}, routing=user_id)
+            theirs: Json = {"bool": {"filter": [{"term": {field: user_id}}]}}
+            if mark is not None and kind != "claims":  # these find entries, and say nothing
+                theirs["bool"]["must_not"] = [{"range": {SEQ: {"gt": looked_at}}}]
+            await removal.remove(client, names, theirs, routing=user_id)
         recent.drop([user_id])
         if not any((await traces(client, user_id)).values()):
             return

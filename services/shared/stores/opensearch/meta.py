@@ -1,16 +1,21 @@
-"""What is remembered about the memory itself: which model made its vectors."""
+"""What is remembered about the memory itself: which model made its vectors, and who is being erased."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict
 
-from contracts.ports import EmbeddingIdentity
+from contracts.ports import EmbeddingIdentity, Erasure
+from services.shared.stores.erasures import dumped, loaded
 from services.shared.stores.opensearch.client import Client, Write
 from services.shared.stores.opensearch.documents import BODY
+from services.shared.stores.scopes import hashed
 
 _ID = "embedding_identity"
 _NOBODY = ""
+_MARK = "erasure-"
+_MOST_MARKS = 1000
 
 
 async def recall_identity(client: Client) -> EmbeddingIdentity | None:
@@ -24,3 +29,35 @@ async def remember_identity(client: Client, identity: EmbeddingIdentity | None) 
     """Record an identity, or that there is none."""
     body = json.dumps(asdict(identity) if identity else None)
     await client.bulk([Write("index", "meta", _NOBODY, _ID, {BODY: body})])
+
+
+async def erasures(client: Client, user_ids: Collection[str] | None) -> list[Erasure]:
+    """The erasures of these users as they were written last, or 1000 of anybody's, that are not complete."""
+    if user_ids is not None:
+        documents = await client.mget("meta", [(_mark_of(user_id), _NOBODY) for user_id in user_ids])
+        return [loaded(document.source[BODY]) for document in documents if document]
+    await client.refresh_now("meta")
+    body = {"size": _MOST_MARKS, "query": {"bool": {"must_not": {"ids": {"values": [_ID]}}}}}
+    hits = (await client.search("meta", body))["hits"]["hits"]
+    return [loaded(hit["_source"][BODY]) for hit in hits if hit["_id"].startswith(_MARK)]
+
+
+async def record_erasure(client: Client, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
+    """Replace the erasure of a user; False, and no change, when it is not the one held."""
+    id_ = _mark_of(user_id)
+    (document,) = await client.mget("meta", [(id_, _NOBODY)])
+    if (loaded(document.source[BODY]) if document else None) != held:
+        return False
+    body = {BODY: dumped(new)} if new is not None else {}
+    if document is None:
+        write = Write("create", "meta", _NOBODY, id_, body)
+    else:
+        write = Write("index" if new is not None else "delete", "meta", _NOBODY, id_, body, seen=document.version)
+    if document is None and new is None:
+        return True
+    (version,) = await client.bulk([write])
+    return version is not None
+
+
+def _mark_of(user_id: str) -> str:
+    return f"{_MARK}{hashed(user_id)}"

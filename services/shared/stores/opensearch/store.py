@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
 from contracts.ports import (
     Conversation,
     Crowd,
     EmbeddingIdentity,
+    Erasure,
     Filters,
     Forgotten,
     Key,
@@ -174,9 +175,20 @@ class OpenSearchTextStore:
         """Take turns off the log with all they propose; nothing was made of them yet."""
         await erasing.withdraw(self._client, turns)
 
-    async def erase(self, user_id: str) -> None:
-        """Remove everything of a user, also from indices that a migration left."""
-        await erasing.erase(self._client, self._recent, user_id)
+    async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
+        """The erasures of these users, or of anybody, that are not complete."""
+        return await meta.erasures(self._client, user_ids)
+
+    async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
+        """Replace the erasure of a user; False, and no change, when it is not the one held."""
+        return await meta.record_erasure(self._client, user_id, held, new)
+
+    async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:
+        """Remove everything of a user, also from indices that a migration left.
+
+        With a mark, only what was written before it was last seen to stand, by the clocks of those who wrote.
+        """
+        await erasing.erase(self._client, self._recent, user_id, mark)
 
     async def traces(self, user_id: str) -> dict[str, int]:
         """How much is found of a user in each place, counted by looking: all zero when nothing is."""

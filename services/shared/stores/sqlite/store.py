@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from contracts.ports import (
     Conversation,
     Crowd,
     EmbeddingIdentity,
+    Erasure,
     Filters,
     Forgotten,
     Key,
@@ -52,6 +53,12 @@ from services.shared.stores.sqlite import (
 from services.shared.stores.sqlite.connection import Readers, Synchronous, Writer, connect, translated
 from services.shared.stores.sqlite.schema import migrate
 from services.shared.stores.verdicts import owners
+
+_ERASED_TOGETHER = 500
+"""Rows that are deleted in one step, which takes some 10 ms."""
+
+_ERASED_AT_MOST = 50_000
+"""Rows whose keys are looked up at once."""
 
 
 class SqliteTextStore:
@@ -159,9 +166,24 @@ class SqliteTextStore:
         """Take turns off the log with all they propose; nothing was made of them yet."""
         await self._writer.run(lambda db: erasing.withdraw(db, turns))
 
-    async def erase(self, user_id: str) -> None:
-        """Remove everything of a user."""
-        await self._writer.run(lambda db: erasing.erase(db, user_id))
+    async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
+        """The erasures of these users, or of anybody, that are not complete."""
+        return await self._readers.run(lambda db: erasing.erasures(db, user_ids))
+
+    async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
+        """Replace the erasure of a user; False, and no change, when it is not the one held."""
+        return await self._writer.run(lambda db: erasing.record(db, user_id, held, new))
+
+    async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:
+        """Remove everything of a user, some rows at a time: between two steps others write."""
+        for table in erasing.TABLES:
+            look = partial(erasing.keys_of, table=table, user_id=user_id, limit=_ERASED_AT_MOST)
+            while keys := await self._readers.run(look):
+                for start in range(0, len(keys), _ERASED_TOGETHER):
+                    some = keys[start : start + _ERASED_TOGETHER]
+                    delete = partial(erasing.erase_rows, table=table, keys=some, user_id=user_id, mark=mark)
+                    if not await self._writer.run(delete):
+                        return
 
     async def traces(self, user_id: str) -> Mapping[str, int]:
         """How many rows of each table are a user's, counted by looking through all of them."""

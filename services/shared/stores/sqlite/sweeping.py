@@ -24,6 +24,11 @@ def note_old_words(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, hex(randomblob(8)))", (_KEY,))
 
 
+def note_old_log(connection: sqlite3.Connection) -> None:
+    """Remember that the log of changes holds something that is to be gone; the file itself was overwritten."""
+    connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)", (_KEY, _IN_LOG))
+
+
 def sweep(connection: sqlite3.Connection) -> bool:
     """Write the files anew when something was forgotten; whether nothing of it is left. Outside of any transaction.
 

@@ -1,0 +1,210 @@
+"""Erasing: a mark first, completed by whoever finds it, from every place; counted by looking again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from contracts.ports import InTransit, TextStore, TurnKey, Unavailable
+from contracts.v1.commands import EraseReceipt, EraseRequest, GetRequest, ListRequest
+from services.curate import erasing, handler
+from services.curate.erasing import Eraser, begin, complete
+from services.curate.forgetting import Places
+from services.shared.erasures import is_hidden
+from services.shared.errors import Rejected
+from tests.apps.fakes import FakeTransit, FakeVectors
+from tests.apps.test_forgetting import embed, places, say, the_entry
+from tests.polling import eventually
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look again at once."""
+    for name in ("_SETTLING", "_LOOK_EVERY"):
+        monkeypatch.setattr(erasing, name, 0.01)
+
+
+async def erase(user_id: str, everywhere: Places, *, within: float = 30.0, **given: Any) -> EraseReceipt:
+    return (await Eraser(everywhere).erase(EraseRequest(user_id=user_id, **given), within=within)).receipt
+
+
+async def test_a_user_is_erased_everywhere_and_the_receipt_counts_by_looking(store: TextStore) -> None:
+    everywhere, vectors, transit = places(store)
+    await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
+    hers = await the_entry(store, await say(store, "I live in Porto.", user="eve"))
+    await embed(vectors, hers)
+    transit.turns, transit.letters = {"ann": ["t9"], "eve": ["t8"]}, {"ann": 2}
+
+    receipt = await erase("ann", everywhere)
+
+    assert receipt.state == "done"
+    removed = receipt.removed
+    assert removed["turns"] == 1
+    assert (removed["vectors"], removed["waiting messages"], removed["dead letters"]) == (1, 1, 2)
+    assert removed.keys() == receipt.left.keys()
+    assert set(receipt.left.values()) == {0}
+    assert not receipt.swept
+    assert not receipt.drained
+    assert await store.entries([hers]) == {hers.id: hers}
+    assert list(vectors.points) == [hers.id]
+    assert await store.erasures() == []
+    again = await erase("ann", everywhere)
+    assert again.swept
+    assert set(again.removed.values()) == {0}
+
+
+async def test_from_the_mark_on_nothing_is_shown_and_only_of_this_user(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    entry = await the_entry(store, await say(store, "My PIN is 4711."))
+    hers = await the_entry(store, await say(store, "My PIN is 4711.", user="eve"))
+    mark = await begin("ann", places=everywhere)
+
+    listed = await handler.list_entries(ListRequest(user_id="ann"), store=store)
+    assert (listed.items, listed.total_count) == ((), 0)
+    with pytest.raises(Rejected, match="no entry"):
+        await handler.get(GetRequest(user_id="ann", id=entry.id), store=store)
+    assert await is_hidden(store, "ann")
+    assert (await handler.get(GetRequest(user_id="eve", id=hers.id), store=store)).entry == hers
+
+    await store.record_erasure("ann", mark, replace(mark, cleared=True))
+    assert not await is_hidden(store, "ann")
+
+
+async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_removed_too(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    await say(store, "My PIN is 4711.")
+
+    class Late(FakeVectors):
+        has_come = False
+
+        async def erase(self, user_id: str) -> None:
+            if not self.has_come:
+                self.has_come = True
+                await say(store, "it was in hand when the erasing began", user=user_id)
+
+    receipt = await erase("ann", Places(everywhere.store, Late(), everywhere.transit))
+    assert (receipt.state, set(receipt.left.values())) == ("done", {0})
+    assert await store.logged("ann", after=None, limit=10) == []
+
+
+class Failing:
+    """A port that fails once when one of its methods is called the nth time."""
+
+    def __init__(self, port: object, method: str, nth: int) -> None:
+        self._port, self._method, self._left = port, method, nth
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._port, name)
+        if name == self._method:
+            self._left -= 1
+            if self._left == 0:
+                raise Unavailable(f"{name} is away")
+        return found
+
+
+@pytest.mark.parametrize("nth", [1, 2, 3])
+@pytest.mark.parametrize("method", ["erasures", "record_erasure", "traces", "erase", "count", "drop"])
+async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
+    store: TextStore, method: str, nth: int
+) -> None:
+    everywhere, vectors, transit = places(store)
+    await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
+    transit.turns, transit.letters = {"ann": ["t9"]}, {"ann": 2}
+    mark = await begin("ann", places=everywhere)
+    broken = Places(
+        Failing(store, method, nth), Failing(vectors, method, nth), Failing(transit, method, nth)  # type: ignore[arg-type]
+    )  # fmt: skip
+    try:
+        await complete(mark, places=broken)
+    except Unavailable:
+        assert len(await store.erasures(["ann"])) == 1
+
+    running = asyncio.create_task(Eraser(everywhere).run())
+    await eventually(store.erasures, lambda marks: not marks)
+    running.cancel()
+    assert set((await store.traces("ann")).values()) == {0}
+    assert (vectors.points, transit.turns["ann"], transit.letters["ann"]) == ({}, [], 0)
+
+
+async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_again_when_it_is_done(
+    store: TextStore,
+) -> None:
+    everywhere, _, _ = places(store)
+    await say(store, "My PIN is 4711.")
+
+    class Away(FakeTransit):
+        is_away = True
+
+        async def drop(
+            self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        ) -> InTransit:
+            if self.is_away:
+                raise Unavailable("the bus is away")
+            return await super().drop(user_id, turns, before=before)
+
+    away = Away()
+    away.turns = {"ann": ["t9"]}
+    eraser = Eraser(Places(everywhere.store, everywhere.vectors, away))
+    receipt = (await eraser.erase(EraseRequest(user_id="ann"), within=1.0)).receipt
+    assert (receipt.state, receipt.removed["turns"], receipt.left["turns"]) == ("under_way", 1, 0)
+    assert receipt.left["waiting messages"] == 1
+    assert receipt.requested_at is not None
+    assert await store.logged("ann", after=None, limit=10) == []
+
+    await say(store, "I am back.")
+    away.is_away = False
+    asked = EraseRequest(user_id="ann", requested_at=receipt.requested_at)
+    done = (await eraser.erase(asked, within=5.0)).receipt
+    assert (done.state, set(done.left.values())) == ("done", {0})
+    assert (await eraser.erase(asked, within=5.0)).receipt.state == "done"
+    assert [record.turn.text for record in await store.logged("ann", after=None, limit=10)] == ["I am back."]
+
+
+async def test_a_vector_store_that_is_away_does_not_keep_newer_turns_out(store: TextStore) -> None:
+    everywhere, vectors, _ = places(store)
+    await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
+    mark = await begin("ann", places=everywhere)
+    vectors.fails = True
+    with pytest.raises(Unavailable):
+        await complete(mark, places=everywhere)
+    (mark,) = await store.erasures(["ann"])
+    assert mark.cleared
+
+    entry = await the_entry(store, await say(store, "I am back."))
+    vectors.fails = False
+    await embed(vectors, entry)
+    await store.modify([entry], lambda one: one.model_copy(update={"embedding_state": "ready"}))
+    await complete(mark, places=everywhere)
+    assert vectors.points == {}
+    assert await store.erasures() == []
+    (again,) = (await store.entries([entry])).values()
+    assert (again.text, again.embedding_state) == ("I am back.", "pending")
+
+
+async def test_a_second_request_covers_what_was_published_between_the_two(store: TextStore) -> None:
+    everywhere, _, transit = places(store)
+    transit.turns = {"ann": ["t1"]}
+    first = await begin("ann", places=everywhere)
+    transit.turns = {"ann": ["t1", "t2"]}
+    second = await begin("ann", places=everywhere)
+    assert (first.before, second.before) == (1, 2)
+    assert await complete(first, places=everywhere) == first
+    assert await store.erasures(["ann"]) == [second]
+
+
+async def test_a_mark_of_another_process_is_left_to_it_for_a_while(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    running = asyncio.create_task(Eraser(everywhere).run())
+    await asyncio.sleep(0.05)
+    mark = await begin("ann", places=everywhere)
+    await asyncio.sleep(0.1)
+    assert await store.erasures() == [mark]
+    old = replace(mark, requested_at=datetime(2026, 1, 1, tzinfo=UTC))
+    await store.record_erasure("ann", mark, old)
+    await eventually(store.erasures, lambda marks: not marks)
+    running.cancel()
