@@ -165,7 +165,8 @@ async def _vectors(vectors: VectorStore | None, user_id: str | None) -> tuple[in
         return 0, ("semantic",)
 
 
-_AT_ONCE = 128
+AT_ONCE = 10_000
+_PER_EVENT = 128
 _LONGEST_PAUSE = timedelta(days=1)
 
 
@@ -194,13 +195,13 @@ async def resume(
     attempts: Attempts,
     *,
     store: TextStore,
-    older_than: timedelta,
+    before: datetime,
     pause: timedelta,
-    limit: int = 10_000,
+    limit: int = AT_ONCE,
 ) -> list[EntryEvent]:
-    """The events that set stuck work going again: what the store shows unfinished though nothing is on the bus."""
+    """The events that set going again what has been unfinished since before a moment, the oldest first."""
     now = datetime.now(UTC)
-    found = await store.unfinished(lacking, before=now - older_than, limit=limit)
+    found = await store.unfinished(lacking, before=before, limit=limit)
     refs = [EntryRef(user_id=key.user_id, id=key.id) for key in attempts.due(found, now, first=pause)]
-    chunks = [refs[start : start + _AT_ONCE] for start in range(0, len(refs), _AT_ONCE)]
+    chunks = [refs[start : start + _PER_EVENT] for start in range(0, len(refs), _PER_EVENT)]
     return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]

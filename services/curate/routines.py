@@ -7,7 +7,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from nats.aio.msg import Msg
@@ -36,6 +36,9 @@ _STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
 )
 _CROWDS_AT_ONCE = 100
 _TRY_AGAIN = 2.0
+_SOON = 2.0
+"""Seconds until the next look when there may be more than one look brings."""
+
 _FIRST_LOOK = 600.0
 """Seconds after an orderly start at which the stores are compared for the first time: nobody waits for it."""
 
@@ -85,20 +88,27 @@ class Routines:
         self.sweeper.note()
 
     async def resume(self) -> None:
-        """Set going again what the store shows unfinished though nothing is on the bus for its stage."""
-        older_than = timedelta(0)  # at the start: whatever an earlier process or an import left unfinished
-        pause = timedelta(seconds=self._settings.resume_after_seconds)
+        """Set going again what the store shows unfinished.
+
+        What is older than this start was left by an earlier process, by an import, or by one that was started without
+        this stage: it goes at once, whatever else is on the bus. What came later is stuck only when it is old and
+        nothing is on the bus for its stage.
+        """
+        started, pause = datetime.now(UTC), timedelta(seconds=self._settings.resume_after_seconds)
         attempts = {lacking: handler.Attempts() for _, lacking, _ in _STAGES}
         store, bus = self._places.store, self._host.bus
+        at_start = True
         while True:
+            before, set_going = max(started, datetime.now(UTC) - pause), 0
             for consumer, lacking, event in _STAGES:
-                if lacking in self._done_here and await bus.is_idle(consumer):
+                if lacking in self._done_here and (at_start or await bus.is_idle(consumer)):
                     events = await handler.resume(
-                        event, lacking, attempts[lacking], store=store, older_than=older_than, pause=pause
+                        event, lacking, attempts[lacking], store=store, before=before, pause=pause
                     )
                     await bus.publish_events(events)
-            older_than = pause
-            await asyncio.sleep(self._settings.resume_every_seconds)
+                    set_going += sum(len(event.entries) for event in events)
+            at_start = False
+            await asyncio.sleep(_SOON if set_going >= handler.AT_ONCE else self._settings.resume_every_seconds)
 
     @property
     def _done_here(self) -> set[Stuck]:

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.ports import Key, TextStore
-from contracts.v1.entries import EntryProposed
+from contracts.ports import Key, Refused, TextStore
+from contracts.v1.entries import EntryEvent, EntryProposed
+from services.curate import handler, routines
 from services.curate.handler import Attempts, resume
+from services.curate.settings import CurateSettings
+from services.shared.settings import Settings
+from tests.polling import eventually
 from tests.stores.builders import log_proposals
 
 NOW = datetime(2026, 2, 1, 12, tzinfo=UTC)
@@ -47,8 +57,9 @@ async def test_resuming_says_the_events_of_the_stage_for_what_is_old_enough(stor
     attempts = Attempts()
 
     async def resumed(older_than: timedelta) -> list[int]:
+        before = datetime.now(UTC) - older_than
         events = await resume(
-            EntryProposed, "undecided", attempts, store=store, older_than=older_than, pause=timedelta(hours=1)
+            EntryProposed, "undecided", attempts, store=store, before=before, pause=timedelta(hours=1)
         )
         assert all(isinstance(event, EntryProposed) for event in events)
         return [len(event.entries) for event in events]
@@ -56,3 +67,57 @@ async def test_resuming_says_the_events_of_the_stage_for_what_is_old_enough(stor
     assert await resumed(timedelta(hours=1)) == []
     assert await resumed(timedelta(0)) == [128, len(proposals) - 128]
     assert await resumed(timedelta(0)) == []
+
+
+class BusyBus:
+    """A bus on which something waits for every stage, for as long as it is told."""
+
+    def __init__(self) -> None:
+        self.is_busy = True
+        self.said: list[str] = []
+
+    async def is_idle(self, _: object) -> bool:
+        return not self.is_busy
+
+    async def publish_events(self, events: Sequence[EntryEvent]) -> None:
+        self.said += [ref.id for event in events for ref in event.entries]
+
+
+async def test_what_was_left_before_the_start_goes_at_once_however_busy_the_bus_is(store: TextStore) -> None:
+    left = await log_proposals(store, "ann", 3)
+    bus = BusyBus()
+    async with resuming(store, bus):
+        await eventually(lambda: said(bus), lambda ids: ids == sorted(proposal.id for proposal in left), within=5)
+
+
+async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routines, "_SOON", 0.01)
+    monkeypatch.setattr(handler, "AT_ONCE", 2)
+    monkeypatch.setitem(resume.__kwdefaults__, "limit", 2)
+    left = await log_proposals(store, "ann", 4)
+    bus = BusyBus()
+    async with resuming(store, bus):
+        await eventually(lambda: said(bus), lambda ids: len(ids) == 2, within=5)
+        bus.is_busy = False
+        await store.settle([Refused(Key("ann", id_), "for the test") for id_ in bus.said])
+        await eventually(lambda: said(bus), lambda ids: len(ids) == len(left), within=5)
+
+
+async def said(bus: BusyBus) -> list[str]:
+    return sorted(bus.said)
+
+
+@asynccontextmanager
+async def resuming(store: TextStore, bus: BusyBus) -> AsyncIterator[None]:
+    """Curate's resuming, beside the block."""
+    host: Any = SimpleNamespace(bus=bus, settings=Settings(ner="none"))
+    places: Any = SimpleNamespace(store=store, vectors=None)
+    work = routines.Routines(host, CurateSettings(), places, Any)
+    task = asyncio.create_task(work.resume())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
