@@ -31,6 +31,7 @@ from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore, check_layout
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
 from services.shared.tasks import end
+from services.shared.telemetry import measure_loop_lag
 from services.shared.tokens import Cl100kCounter
 from services.shared.vectors import identity as identities
 from services.shared.vectors.following import Follower
@@ -117,7 +118,7 @@ class Host:
         self.workers = [Worker(stage, self.bus) for service in self.services for stage in service.stages]
         for worker in self.workers:
             await worker.start()
-        background = [work for service in self.services for work in service.background]
+        background = [measure_loop_lag, *(work for service in self.services for work in service.background)]
         if "vectors" in self._opened:
             background.append((await self._follower()).run)
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,6 +24,9 @@ REQUEST_SECONDS = Histogram("memorybus_request_seconds", "Time to answer", ["req
 REPLIES_REFUSED = Counter(
     "memorybus_replies_refused_total", "Requests that asked for their answer outside of an inbox", ["request"]
 )
+LOOP_LAG = Histogram(
+    "memorybus_loop_lag_seconds", "How long whatever arrives waits for the event loop of its process", buckets=_FINE
+)
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that a leg could not answer", ["leg"])
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 WAITING = Gauge("memorybus_waiting_messages", "Messages that wait for a stage or are in its hands", ["stage"])
@@ -31,6 +36,9 @@ SPARED = Counter(
 )
 EXPIRED = Counter("memorybus_expired_total", "Entries forgotten because they were too old")
 REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores that were put right")
+
+_LOOK_EVERY = 0.1  # seconds
+_MOST_MISSED = 6000
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName"}
 
@@ -68,6 +76,26 @@ def _redacted(value: Any) -> Any:
         case list() | tuple() | set() | frozenset():
             return [_redacted(each) for each in value]
     return redact_text(str(value))
+
+
+async def measure_loop_lag() -> None:
+    """Observe again and again how late the event loop is; without end."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + _LOOK_EVERY
+        await asyncio.sleep(_LOOK_EVERY)
+        for lag in lags(loop.time() - due):
+            LOOP_LAG.observe(lag)
+
+
+def lags(late: float) -> Iterator[float]:
+    """What was waited by all who came at regular moments while the loop was held, the first for `late` seconds.
+
+    Otherwise a loop that stands still for a minute would count as one observation among hundreds.
+    """
+    yield max(0.0, late)
+    for missed in range(1, min(int(late / _LOOK_EVERY), _MOST_MISSED) + 1):
+        yield late - missed * _LOOK_EVERY
 
 
 def configure_logging(level: str) -> None:

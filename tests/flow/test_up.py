@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import httpx
 import pytest
 
 from contracts.v1.turns import Turn
@@ -48,6 +49,14 @@ async def test_what_was_stored_is_there_after_a_clean_stop_and_a_new_start(tmp_p
         backlog = await client.backlog()
     assert (status.turns, status.entries, status.pending) == (10, 10, 0)
     assert (backlog.total, backlog.dead_letters) == (0, 0)
+
+
+async def test_a_process_tells_how_long_its_event_loop_is_held(tmp_path: Path) -> None:
+    async with up_process(tmp_path, LIGHT) as up, httpx.AsyncClient(base_url=up.http, trust_env=False) as http:
+        page = await eventually(
+            lambda: http.get("/metrics"), lambda page: "memorybus_loop_lag_seconds_count 0.0" not in page.text
+        )
+    assert "memorybus_loop_lag_seconds_count" in page.text
 
 
 async def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path: Path, engine: dict[str, str]) -> None:
