@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from uuid import uuid5
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, model_validator
 
 from contracts.envelope import NAMESPACE, Message, Moment
 
@@ -18,7 +18,7 @@ EVERY_PERSONA = "*"
 NO_PERSONA = "no persona can be called '*', which asks for those of all: choose another persona_id"
 
 WORDLESS = "[forgotten]"
-"""Stands in the log in place of what was said and may not be kept."""
+"""Stands in the log in place of what was said and may not be kept. A user may say it, too: see `redacted`."""
 
 
 class Turn(Message):
@@ -58,9 +58,20 @@ class DatedTurn(Turn):
 
 
 class LoggedTurn(DatedTurn):
-    """A turn as the conversation log keeps it: identified, dated, and placed in a session."""
+    """A turn as the conversation log keeps it: identified, dated, and placed in a session.
+
+    Once `redacted`, nothing of what was said is left in it.
+    """
 
     session_id: str
+    redacted: bool = False
+
+    @model_validator(mode="after")
+    def _as_older_versions_logged(self, info: ValidationInfo) -> LoggedTurn:
+        """The log of an older version tells a redacted turn by its text alone; newer ones always say which it is."""
+        if info.mode == "json" and self.text == WORDLESS and "redacted" not in self.model_fields_set:
+            return self.model_copy(update={"redacted": True})
+        return self
 
 
 class Proposal(Message):
@@ -75,6 +86,11 @@ class Proposal(Message):
     def user_id(self) -> str:
         """Who said it."""
         return self.turn.user_id
+
+    @property
+    def redacted(self) -> bool:
+        """Whether its words were taken out of the log, with its turn or alone."""
+        return self.turn.redacted or (self.ordinal > 0 and self.text == WORDLESS)
 
 
 def derived_turn_id(turn: Turn) -> str:

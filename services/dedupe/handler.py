@@ -24,7 +24,7 @@ from contracts.v1.entries import (
     RefusalRef,
     RepeatRef,
 )
-from contracts.v1.turns import WORDLESS, Proposal
+from contracts.v1.turns import Proposal
 from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint
 from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
 from services.shared.core.sayings import renewed
@@ -94,7 +94,9 @@ async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Settl
         store.similar([probe_of(entry) for entry in candidates]), store.forgotten(candidates)
     )
     chars += sum(len(entry.text) for found in similar for entry in found)
-    verdicts = await beside_the_loop(partial(judge, candidates, similar, forgotten, now=datetime.now(UTC)), chars)
+    redacted = {proposal.id for proposal in proposals if proposal.redacted}
+    work = partial(judge, candidates, similar, forgotten, now=datetime.now(UTC), redacted=redacted)
+    verdicts = await beside_the_loop(work, chars)
     return await store.settle(verdicts)
 
 
@@ -159,17 +161,22 @@ def _keys(entry: Entry) -> Iterable[tuple[object, ...]]:
 
 
 def judge(
-    candidates: Sequence[Entry], similar: Sequence[Sequence[Entry]], forgotten: Collection[str], *, now: datetime
+    candidates: Sequence[Entry],
+    similar: Sequence[Sequence[Entry]],
+    forgotten: Collection[str],
+    *,
+    now: datetime,
+    redacted: Collection[str] = (),
 ) -> list[Verdict]:
     """One verdict per candidate, in order: the first of its kind is accepted, later ones are merged into it.
 
-    Those whose ids are among the `forgotten` are refused.
+    Those whose ids are among the `forgotten`, or that the log keeps without words, are refused.
     """
     batch = _Batch(defaultdict(partial(deque, maxlen=MOST_SIMILAR)))
     verdicts: list[Verdict] = []
     for candidate, stored in zip(candidates, similar, strict=True):
-        if candidate.text == WORDLESS or candidate.id in forgotten:
-            reason = NOTHING_LEFT if candidate.text == WORDLESS else FORGOTTEN
+        if candidate.id in redacted or candidate.id in forgotten:
+            reason = NOTHING_LEFT if candidate.id in redacted else FORGOTTEN
             verdicts.append(Refused(Key(candidate.user_id, candidate.id), reason))
             continue
         alike = [*stored, *batch.similar(candidate)]

@@ -10,11 +10,12 @@ import pytest
 
 from contracts.ports import Accepted, Key, Merged, Selection, Settled, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
-from contracts.v1.turns import LoggedTurn, Proposal
+from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
 from services.dedupe.handler import candidate_entry, find_canonical, judge, judge_proposals, repeat_of, tell
 from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.core.similarity import same_statement
+from services.shared.stores.tombstones import without_words
 from tests.stores.builders import a_proposal, a_turn
 
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
@@ -191,3 +192,21 @@ async def test_what_is_long_is_settled_in_portions(store: TextStore, monkeypatch
     texts = [f"{number} {'word ' * 5000}" for number in range(9)]
     await judge_proposals([await propose_all(store, texts)], store=store)
     assert settled == [2, 2, 2, 2, 1]
+
+
+async def test_a_user_may_say_what_stands_for_redacted_words(store: TextStore) -> None:
+    said, gone = a_turn("ann", WORDLESS), without_words(a_turn("ann", "My PIN is 4711."))
+    proposals = [a_proposal(said), a_proposal(gone)]
+    await store.log([said, gone], proposals)
+    refs = [EntryRef(user_id="ann", id=proposal.id) for proposal in proposals]
+    await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
+    outcomes = await store.outcomes(proposals)
+    assert [outcomes[proposal.id].outcome for proposal in proposals] == ["stored", "refused"]
+
+
+@pytest.mark.parametrize(("text", "is_redacted"), [(WORDLESS, True), ("tea", False)])
+def test_a_log_of_an_older_version_tells_by_the_text_what_is_redacted(text: str, *, is_redacted: bool) -> None:
+    turn = a_turn("ann", text)
+    old = turn.model_dump_json(exclude={"redacted"})
+    assert LoggedTurn.model_validate_json(old).redacted is is_redacted
+    assert not LoggedTurn.model_validate_json(turn.model_dump_json(exclude_none=True)).redacted

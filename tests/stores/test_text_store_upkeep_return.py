@@ -163,3 +163,13 @@ async def test_reopening_a_fact_does_not_change_the_counts_of_turns(text_store: 
     await text_store.reopen([fact])
     counted = await text_store.counts(user)
     assert (counted.turns, counted.refused, counted.undecided) == (1, 1, 1)
+
+
+async def test_who_says_what_stands_for_redacted_words_is_not_redacted(text_store: TextStore, user: str) -> None:
+    said, forgotten = await log_texts(text_store, user, WORDLESS, "green tea")
+    await text_store.settle([Accepted(entry_of(forgotten))])
+    await forget(text_store, forgotten, None)
+    (proposal,) = await text_store.undecided([said])
+    assert (proposal.text, proposal.redacted) == (WORDLESS, False)
+    log = {turn.turn_id: turn.redacted for turn in (await log_of(text_store, user)).values()}
+    assert log == {said.turn.turn_id: False, forgotten.turn.turn_id: True}

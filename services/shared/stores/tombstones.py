@@ -32,7 +32,7 @@ def tombstone(entry: Entry, at: datetime) -> Entry:
 
 def without_words(turn: LoggedTurn) -> LoggedTurn:
     """The turn as the log keeps it once its words are gone."""
-    gone = {"text": WORDLESS, "tags": (), "source_ids": (), "speaker": None, "correlation_id": None}
+    gone = {"text": WORDLESS, "redacted": True, "tags": (), "source_ids": (), "speaker": None, "correlation_id": None}
     return turn.model_copy(update=gone)
 
 
