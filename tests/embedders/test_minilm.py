@@ -79,6 +79,18 @@ def test_the_graph_computes_what_a_plain_implementation_computes(
     assert computed["fp32"] == pytest.approx(expected, abs=1e-5)
 
 
+PUBLISHED = {
+    "This is an example sentence": [0.067657, 0.063496, 0.048713, 0.079305, 0.037448, 0.002653, 0.039375, -0.007098],
+    "Each sentence is converted": [0.086439, 0.102763, 0.005395, 0.002044, -0.009963, 0.025386, 0.049288, -0.030627],
+}
+"""What the makers of the model print for its two example sentences: the first numbers of each vector."""
+
+
+@pytest.mark.parametrize("text", PUBLISHED)
+def test_the_weights_are_those_of_the_published_model(weights: Weights, tokenizer: Tokenizer, text: str) -> None:
+    assert bert.embed(weights, tokenizer.encode(text).ids)[:8] == pytest.approx(PUBLISHED[text], abs=2e-6)
+
+
 def test_int8_stays_close_to_the_unquantized_network(computed: dict[Precision, Vector]) -> None:
     cosines = (computed["int8"] * computed["fp32"]).sum(axis=1)
     assert cosines.mean() >= 0.99

@@ -13,6 +13,8 @@ from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from services.cli.provision import provision
 from services.cli.runtime import SERVICES
@@ -127,13 +129,29 @@ def test_images_keep_data_and_models_where_the_settings_say() -> None:
 def test_images_install_what_scripts_setup_installs_and_the_cluster_extra() -> None:
     from_setup = installs((deploy.ROOT / "scripts" / "setup").read_text())
     in_image = installs(" \n".join(deploy.stages()["build"].all("RUN")).replace("&&", "\n"))
-    constraint = ["--constraint", "scripts/constraints.txt"]
-    assert [*constraint, ".${extra:+[$extra]}"] in from_setup
-    assert [*constraint, ".[cluster]"] in in_image
-    (model,) = [command for command in from_setup if "--no-deps" in command]
-    assert model in in_image
-    assert all(constraint[1] in command for command in in_image)
-    assert "cluster" in PYPROJECT["project"]["optional-dependencies"]
+    by_hash = ["--no-deps", "--require-hashes", "--requirement"]
+    assert [command[-1] for command in in_image] == ["scripts/requirements/cluster.txt", "."]
+    assert [command[-1] for command in from_setup] == ["$pinned", "."]
+    assert [*by_hash, "scripts/requirements/cluster.txt"] in in_image
+    assert [*by_hash, "$pinned"] in from_setup
+    assert all({"--no-deps"} <= set(command) for command in [*in_image, *from_setup])
+
+
+@pytest.mark.parametrize("extra", ["run", "cluster", "dev"])
+def test_every_requirement_is_pinned_and_fits_what_is_declared(extra: str) -> None:
+    text = (deploy.ROOT / "scripts" / "requirements" / f"{extra}.txt").read_text()
+    entries = re.findall(
+        r"^([\w.-]+)==(\S+) \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", text, flags=re.MULTILINE
+    )
+    assert len(entries) == len(re.findall(r"^[^ #]", text, flags=re.MULTILINE))
+    assert "://" not in text
+    pinned = {name: version for name, version, _ in entries}
+    project = PYPROJECT["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(extras["cluster"] if extra != "run" else ()), *extras.get(extra, ())]
+    for requirement in map(Requirement, wanted):
+        if requirement.name != "memorybus":
+            assert pinned[canonicalize_name(requirement.name)] in requirement.specifier, requirement
 
 
 def test_both_stages_stand_on_one_exact_python_that_is_supported() -> None:
