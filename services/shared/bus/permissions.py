@@ -72,8 +72,8 @@ class User:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What it publishes that is for another account."""
-        return tuple(subject for subject in self.publish if subject != _REPLIES)
+        """What its account imports: what it publishes that is for others."""
+        return tuple(dict.fromkeys(_passage(subject) for subject in self.publish if subject != _REPLIES))
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -176,6 +176,19 @@ def _account_of_streams(everybody: Sequence[User]) -> str:
     services.append(_export("service", _NO_STREAMS_OF_ITS_OWN, everybody))
     streams = [_export("stream", one, [user for user in everybody if one in user.listens]) for one in heard]
     return f"  {STREAMS_ACCOUNT} {{\n    jetstream: enabled\n{_block('exports', services + streams)}  }}\n"
+
+
+def _passage(subject: str) -> str:
+    """What to import to publish this: into a stream, all of its subjects.
+
+    The permissions of the user say which. A pattern, unlike a subject, is no way for what the bus itself sends to a
+    reply subject of the caller's choice.
+    """
+    for stream in subjects.STREAMS:
+        (pattern,) = stream.subjects
+        if subject.startswith(pattern.rstrip("*>")):
+            return pattern
+    return subject
 
 
 def _who_asks(subject: str, everybody: Sequence[User]) -> list[User]:
