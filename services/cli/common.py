@@ -16,7 +16,7 @@ from rich.markup import escape
 from contracts.ports import Unavailable, UnusableStore
 from services.shared.app import MissingExtra
 from services.shared.client import RequestFailed
-from services.shared.instance import NotRunning, find_instance
+from services.shared.instance import FolderUnusable, NotRunning, find_instance
 from services.shared.redaction import redact_text
 from services.shared.settings import Settings
 from services.shared.telemetry import TextFormatter
@@ -61,7 +61,7 @@ def run(work: Coroutine[Any, Any, T], *, interrupted: str = "") -> T:
     logging.basicConfig(level=logging.ERROR, handlers=[handler])
     try:
         return asyncio.run(work)
-    except (NotRunning, Unavailable, UnusableStore, MissingExtra, RequestFailed) as error:
+    except (NotRunning, FolderUnusable, Unavailable, UnusableStore, MissingExtra, RequestFailed) as error:
         fail(str(error))
     except KeyboardInterrupt:
         if interrupted:

@@ -22,7 +22,7 @@ from services.shared.app import IdentityMismatch, MissingExtra
 from services.shared.bus.provisioning import ProvisioningError
 from services.shared.bus.server import BusNotStarted
 from services.shared.http import PortTaken
-from services.shared.instance import FolderInUse
+from services.shared.instance import FolderInUse, FolderUnusable
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 from services.shared.telemetry import configure_logging
@@ -33,6 +33,7 @@ the usual 5 ms each handover could cost as much as the work itself."""
 
 EXPECTED = (
     FolderInUse,
+    FolderUnusable,
     PortTaken,
     BusNotStarted,
     Unavailable,
@@ -100,6 +101,10 @@ def up(
         uvloop.run(_until_stopped(settings, names, as_json=as_json))
     except EXPECTED as error:
         fail(str(error))
+    except OSError as error:
+        if not FolderUnusable.is_why(error):
+            raise
+        fail(str(FolderUnusable(settings.data, error)))
 
 
 def chosen_services(only: list[str]) -> list[str]:

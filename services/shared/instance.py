@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from io import TextIOWrapper
 from pathlib import Path
@@ -18,6 +20,31 @@ _OURS = ("lock", "instance.json*", "nats", "memory.sqlite3*", "vectors*")
 
 class FolderInUse(Exception):
     """Another process works in the data folder; the text says which and what to do."""
+
+
+class FolderUnusable(Exception):
+    """The data folder cannot be made, read or written; the text says why and what to do."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
+        super().__init__(f"the data folder {folder} cannot be used: {reason}; choose another with --data")
+
+    @staticmethod
+    def is_why(error: OSError) -> bool:
+        """Whether an error is one of folders and disks; the network has others."""
+        return error.errno in _REASONS
+
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk is full",
+    errno.EROFS: "it is read-only",
+    errno.EACCES: "you have no right to",
+    errno.EPERM: "you have no right to",
+    errno.EEXIST: "there is a file of that name",
+    errno.ENOTDIR: "there is a file in its path",
+    errno.ENOENT: "nothing can be made there",
+}
 
 
 class NotRunning(Exception):
@@ -51,24 +78,31 @@ class FolderLock:
 
         Raises:
             FolderInUse: somebody else has it.
+            FolderUnusable: it cannot be made or written.
         """
+        try:
+            self._acquire()
+        except OSError as error:
+            self.release()
+            raise FolderUnusable(self._folder, error) from None
+
+    def _acquire(self) -> None:
         make_folder(self._folder)
-        file = (self._folder / _LOCK).open("a+")
+        self._file = (self._folder / _LOCK).open("a+")
         _close(self._folder)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            owner = file.read().strip() or "unknown"
-            file.close()
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            owner = self._file.read().strip() or "unknown"
+            self.release()
             raise FolderInUse(
                 f"the data folder {self._folder} is in use by process {owner}: "
                 "stop it, or choose another folder with --data"
             ) from None
-        file.truncate(0)
-        file.write(str(self.pid))
-        file.flush()
-        self._file = file
+        self._file.truncate(0)
+        self._file.write(str(self.pid))
+        self._file.flush()
         self.was_clean = not (self._folder / _INSTANCE).exists()
 
     def announce(self, instance: Instance) -> None:
@@ -84,7 +118,8 @@ class FolderLock:
         if self._file is not None:
             if self._is_announced:
                 (self._folder / _INSTANCE).unlink(missing_ok=True)
-            self._file.close()
+            with suppress(OSError):  # what could not be written cannot be written now either
+                self._file.close()
             self._file = None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import socket
@@ -17,7 +18,7 @@ from contracts.v1.turns import Turn
 from services.cli.bench.process import up_process
 from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
-from services.shared.instance import find_instance
+from services.shared.instance import FolderLock, FolderUnusable, find_instance
 from tests.polling import digested, eventually
 
 LIGHT = ("--embedder", "none", "--ner", "none")
@@ -83,6 +84,37 @@ async def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
     assert code == 1
     assert f"in use by process {up.pid}" in said
     assert "--data" in said
+
+
+async def test_a_folder_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path) -> None:
+    file = tmp_path / "letter.txt"
+    file.touch()
+    folders = (file, file / "below", Path("/proc/memory"))
+    starts = await asyncio.gather(*(refused_start(folder, ("--nats-port", "0")) for folder in folders))
+    for folder, (code, said) in zip(folders, starts, strict=True):
+        assert (code, said.count("\n")) == (1, 1)
+        assert said.startswith(f"error: the data folder {folder} cannot be used: ")
+        assert "--data" in said
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "no right"),
+        (errno.EIO, os.strerror(errno.EIO)),
+    ],
+)
+def test_a_folder_in_which_nothing_can_be_written_is_told_from_one_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, reason: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("services.shared.instance.fcntl.flock", refuse)
+    with pytest.raises(FolderUnusable, match=reason):
+        FolderLock(tmp_path).acquire()
 
 
 @pytest.fixture
