@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import BinaryIO, Literal
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_core import from_json
 
 from contracts.envelope import Message
@@ -40,11 +40,10 @@ class ArchiveError(Exception):
 
 
 class Header(Message):
-    """The first line. `user` is None where everybody was exported."""
+    """The first line. `user` is None where everybody was exported. No time is in it: the same memory, the same file."""
 
     memorybus_export: Literal[1] = 1
     user: str | None = None
-    exported_at: AwareDatetime
 
 
 class ProposalLine(Message):

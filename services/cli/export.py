@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
@@ -13,7 +15,7 @@ from rich.progress import Progress
 from contracts.ports import Place, TextStore
 from services.cli import archive
 from services.cli.archive import ArchiveError, EntryLine, Numbered, Tally, TurnLine
-from services.cli.common import err, fail, out, run, settings_from
+from services.cli.common import err, fail, run, settings_from
 from services.cli.sending import bars
 from services.shared.app import Host
 from services.shared.settings import Settings
@@ -22,13 +24,15 @@ EPILOG = """Examples:\n
   memorybus export memory.jsonl\n
   memorybus export ann.jsonl --user ann --data ./memory\n
   memorybus export memory.jsonl --resume\n
+  memorybus export - --user ann | gzip > ann.jsonl.gz\n
   MEMORYBUS_OPENSEARCH_URL=http://… memorybus export memory.jsonl --text-store opensearch
 """
 _PAGE = 500
+_STANDARD_OUTPUT = Path("-")
 
 
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; - writes standard output.")],
     user: Annotated[str | None, typer.Option("--user", "-u", help="Whose memory; without, everybody's.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a file that was left unfinished.")] = False,
     data: Annotated[Path | None, typer.Option(help="Data folder.", show_default=False)] = None,
@@ -41,24 +45,48 @@ def export(
     settings = settings_from(data=data, text_store=text_store)
     if settings.text_store == "sqlite" and not settings.sqlite_path.exists():
         fail(f"there is no memory in {settings.data}: name its folder with --data")
+    if file == _STANDARD_OUTPUT and resume:
+        fail("standard output cannot be gone on with: name a file, or leave out --resume")
     if file.exists() and not resume:
         fail(f"{file} exists: choose another name, or go on with it by --resume")
     try:
         tally = run(_export(settings, file, user))
+    except BrokenPipeError:  # who read it has enough
+        raise typer.Exit(1) from None
     except (ArchiveError, OSError) as error:
         fail(str(error))
-    out.print(
-        f"{tally.turns:,} turns and {tally.kept:,} entries ({tally.entries:,} active) are in {file}", highlight=False
+    where = "written" if file == _STANDARD_OUTPUT else f"in {file}"
+    err.print(
+        f"{tally.turns:,} turns and {tally.kept:,} entries ({tally.entries:,} active) are {where}",
+        highlight=False,
+        markup=False,
     )
 
 
 async def _export(settings: Settings, file: Path, user: str | None) -> Tally:
     host = Host(settings, "")
     try:
-        with file.open("a+b") as opened, bars(err) as progress:
-            return await write_archive(await host.text_store(), opened, str(file), user, progress)
+        store = await host.text_store()
+        if user is not None and not await _knows(store, user):
+            raise ArchiveError(f"there is nothing of a user {user!r} in this memory: nothing was written")
+        with bars(err) as progress:
+            if file == _STANDARD_OUTPUT:
+                tally = await write_lines(store, sys.stdout.buffer, user, progress)
+                sys.stdout.flush()
+                return tally
+            with _opened(file) as opened:
+                return await write_archive(store, opened, str(file), user, progress)
     finally:
         await host.close()
+
+
+def _opened(file: Path) -> BinaryIO:
+    """The file, for its owner alone when it is new: it holds what people said."""
+    return open(file, "a+b", opener=partial(os.open, mode=0o600))
+
+
+async def _knows(store: TextStore, user: str) -> bool:
+    return bool(await store.kept(user, after=None, limit=1) or await store.logged(user, after=None, limit=1))
 
 
 async def write_archive(store: TextStore, file: BinaryIO, name: str, user: str | None, progress: Progress) -> Tally:
@@ -68,10 +96,23 @@ async def write_archive(store: TextStore, file: BinaryIO, name: str, user: str |
         ArchiveError: the file holds something else, or another user's export.
     """
     tally, last = _left_off(file, name, user)
-    if last is None:
-        file.write(archive.encode(archive.Header(user=user, exported_at=datetime.now(UTC))))
-    elif isinstance(last.line, archive.End):
+    if last and isinstance(last.line, archive.End):
         return tally
+    return await write_lines(store, file, user, progress, tally, last)
+
+
+async def write_lines(
+    store: TextStore,
+    file: BinaryIO,
+    user: str | None,
+    progress: Progress,
+    tally: Tally | None = None,
+    last: Numbered | None = None,
+) -> Tally:
+    """Write all lines of an export, or those that come after `last`, up to which `tally` counts."""
+    tally = tally or Tally()
+    if last is None:
+        file.write(archive.encode(archive.Header(user=user)))
     begun = last.line if last and isinstance(last.line, EntryLine | TurnLine) else None
     task = progress.add_task("exporting", total=await _expected(store, user), note="", completed=_done(tally))
     async for line in lines(store, user, begun):

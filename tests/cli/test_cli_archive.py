@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import stat
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import typer
+from click.testing import Result
 from rich.console import Console
+from typer.testing import CliRunner
 
 from contracts.ports import Accepted, Key, Merged, Place, Refused, TextStore
 from contracts.v1.entries import Entry
+from services.cli import export
 from services.cli.archive import ArchiveError, decode, encode
 from services.cli.export import lines, write_archive
 from services.cli.import_ import read_archive
@@ -195,3 +201,45 @@ async def test_a_line_says_nothing_of_what_can_be_made_again(source: TextStore) 
     assert b"embedding" not in encode(line)
     assert b"version" not in encode(line)
     assert await source.entries([Key("ann", entry.id)]) == {}
+
+
+def typed(folder: Path, *arguments: str) -> Result:
+    command = ["export", *arguments, "--data", str(folder), "--text-store", "sqlite"]
+    app = typer.Typer()
+    app.command()(export.export)
+    app.callback()(lambda: None)
+    return CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+async def folder(tmp_path: Path) -> Path:
+    """A data folder with the memory of several users."""
+    store = await SqliteTextStore.open(tmp_path / "memory.sqlite3", synchronous="normal")
+    for user in USERS:
+        await fill(store, user)
+    await store.close()
+    return tmp_path
+
+
+async def test_an_export_is_the_same_bytes_each_time_and_on_standard_output(folder: Path) -> None:
+    for name in ("one", "other"):
+        assert (await asyncio.to_thread(typed, folder, str(folder / name))).exit_code == 0
+    written = await asyncio.to_thread(typed, folder, "-")
+    assert written.exit_code == 0
+    assert (folder / "one").read_bytes() == (folder / "other").read_bytes() == written.stdout_bytes
+    assert "turns and" in written.stderr
+    assert stat.S_IMODE((folder / "one").stat().st_mode) == 0o600
+
+
+async def test_a_user_who_is_not_known_is_said_to_be_and_no_file_is_made(folder: Path) -> None:
+    for where in (str(folder / "nobody"), "-"):
+        result = await asyncio.to_thread(typed, folder, where, "--user", "nobody")
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("error: there is nothing of a user 'nobody'")
+    assert not (folder / "nobody").exists()
+
+
+async def test_what_cannot_be_gone_on_with_is_said(folder: Path) -> None:
+    result = await asyncio.to_thread(typed, folder, "-", "--resume")
+    assert result.exit_code == 1
+    assert "standard output" in result.stderr
