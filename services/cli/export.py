@@ -47,7 +47,7 @@ def export(
         fail(f"there is no memory in {settings.data}: name its folder with --data")
     if file == _STANDARD_OUTPUT and resume:
         fail("standard output cannot be gone on with: name a file, or leave out --resume")
-    if file.exists() and not resume:
+    if file != _STANDARD_OUTPUT and file.exists() and not resume:
         fail(f"{file} exists: choose another name, or go on with it by --resume")
     try:
         tally = run(_export(settings, file, user))

@@ -221,9 +221,13 @@ async def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_an_export_is_the_same_bytes_each_time_and_on_standard_output(folder: Path) -> None:
+async def test_an_export_is_the_same_bytes_each_time_and_on_standard_output(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("one", "other"):
         assert (await asyncio.to_thread(typed, folder, str(folder / name))).exit_code == 0
+    monkeypatch.chdir(folder)
+    (folder / "-").touch()
     written = await asyncio.to_thread(typed, folder, "-")
     assert written.exit_code == 0
     assert (folder / "one").read_bytes() == (folder / "other").read_bytes() == written.stdout_bytes
