@@ -83,7 +83,7 @@ async def _start_bus(stack: AsyncExitStack, settings: Settings) -> str:
 
 
 async def _serve(stack: AsyncExitStack, host: Host, listening: socket.socket) -> HttpServer:
-    http = HttpServer(host.http_app(), listening)
+    http = HttpServer(host.site, listening)
     stack.push_async_callback(http.stop)
     await http.start()
     return http

@@ -21,6 +21,7 @@ from services.cli.runtime import SERVICES, Running, running
 from services.shared.app import IdentityMismatch, MissingExtra
 from services.shared.bus.provisioning import ProvisioningError
 from services.shared.bus.server import BusNotStarted
+from services.shared.descriptors import raise_limit
 from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse, FolderUnusable
 from services.shared.redaction import redact_address
@@ -95,6 +96,7 @@ def up(
     )
     os.umask(0o077)
     configure_logging(settings.log_level)
+    raise_limit()
     sys.setswitchinterval(_SWITCH_INTERVAL)
     names = chosen_services(only or [])
     try:

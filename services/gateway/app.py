@@ -12,7 +12,7 @@ from faststream.asgi import AsgiResponse, get
 
 from services.gateway import asyncapi
 from services.shared.app import Host, Service
-from services.shared.health import Route
+from services.shared.site import Route
 
 
 async def build(host: Host) -> Service:
@@ -25,6 +25,7 @@ def pages() -> list[Route]:
     release = version("memorybus")
     document = asyncapi.specification(release).to_specification().to_json().encode()
     html = asyncapi.page(release).encode()
+    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": asyncapi.POLICY}
 
     @get(include_in_schema=False)
     async def show_document(scope: Any) -> AsgiResponse:
@@ -32,6 +33,6 @@ def pages() -> list[Route]:
 
     @get(include_in_schema=False)
     async def show_page(scope: Any) -> AsgiResponse:
-        return AsgiResponse(html, 200, {"content-type": "text/html; charset=utf-8"})
+        return AsgiResponse(html, 200, headers)
 
     return [("/asyncapi", show_page), ("/asyncapi.json", show_document), ("/", show_page)]

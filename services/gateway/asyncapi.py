@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 from html import escape
 from typing import Any
 
@@ -11,6 +13,7 @@ from faststream.specification import AsyncAPI
 from pydantic import BaseModel
 
 from contracts.flow import FLOW, Step
+from services.shared import site
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
@@ -20,6 +23,8 @@ h2 { margin-top: 2.5rem; border-bottom: 1px solid #8884; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8883; }
 """
+POLICY = f"{site.POLICY}; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'"
+"""The policy of the page: its own style, and nothing else."""
 
 
 def specification(version: str) -> AsyncAPI:

@@ -12,9 +12,6 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
-from faststream.asgi import AsgiFastStream
-from faststream.asgi.types import ASGIApp, Receive, Scope, Send
-
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, Unavailable, VectorStore
 from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
@@ -26,8 +23,9 @@ from services.shared.bus.sturdy import SturdyClient
 from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.files import make_folder
-from services.shared.health import Route, health_routes
+from services.shared.health import health_routes
 from services.shared.settings import Settings
+from services.shared.site import Route, Site
 from services.shared.stores.edge import EdgeVectorStore, check_layout
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
 from services.shared.tasks import end
@@ -87,7 +85,7 @@ class Host:
         self.bus: Bus
         self._nats_url = nats_url
         self._patience = patience
-        self._pages: AsgiFastStream | None = None
+        self.site = Site(health_routes(self), host=settings.http_host, named=settings.http_hosts)
         self._responders: list[Responder[Any, Any]] = []
         self._stack = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
@@ -122,8 +120,7 @@ class Host:
         if "vectors" in self._opened:
             background.append((await self._follower()).run)
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]
-        pages = [route for service in self.services for route in service.routes]
-        self._pages = AsgiFastStream(asgi_routes=[*health_routes(self), *pages])
+        self.site.add(route for service in self.services for route in service.routes)
         self.waits_for = None
 
     async def stop(self) -> None:
@@ -132,15 +129,6 @@ class Host:
         await asyncio.gather(*(worker.stop() for worker in self.workers))
         await end(self._background)
         await self._stack.aclose()
-
-    def http_app(self) -> ASGIApp:
-        """What this process shows over HTTP: its health from the beginning, the pages of its services once started."""
-        health = AsgiFastStream(asgi_routes=health_routes(self))
-
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            await (self._pages or health)(scope, receive, send)
-
-        return app
 
     async def text_store(self) -> TextStore:
         """The system of record."""

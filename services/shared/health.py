@@ -18,11 +18,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from services.shared.bus.sturdy import SturdyClient
 from services.shared.bus.worker import Worker
 from services.shared.redaction import redact_text
+from services.shared.site import Route
 
 _ROUND_TRIP = 2.0
 _NO_PROGRESS = 60.0
-
-Route = tuple[str, Any]
 
 
 class Process(Protocol):

@@ -8,7 +8,17 @@ import socket
 from collections.abc import Iterator
 from typing import Any
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from services.shared.site import HEADERS
+
+MOST_CONNECTIONS = 256
+REQUEST_SECONDS = 10.0
+"""From the connection, or from the answer before, until a request has come, is answered and its answer is read."""
+
+_MOST_HEAD = 16 * 1024  # bytes
 
 
 class PortTaken(Exception):
@@ -43,11 +53,64 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Connection(H11Protocol):
+    """One connection. Whoever does not ask in time, reads no answer, or only waits while others come, is cut off.
+
+    uvicorn bounds what is waited for after an answer, not before the first request nor within one.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, transport.abort)
+        if len(self.connections) > MOST_CONNECTIONS:
+            waiting = [each for each in self.connections if isinstance(each, _Connection) and each.is_waiting]
+            longest = min(waiting, key=lambda each: each._deadline.when())
+            longest.transport.abort()
+            self.connections.discard(longest)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def on_response_complete(self) -> None:
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+        super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:  # nobody waits for the rest of it
+            self.transport.close()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing is being answered here."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def send_400_response(self, msg: str) -> None:
+        headers = [*HEADERS.items(), ("content-type", "text/plain; charset=utf-8"), ("connection", "close")]
+        events = (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=b"This is no HTTP request.\n"),
+            h11.EndOfMessage(),
+        )
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
 class HttpServer:
     """One HTTP server of this process."""
 
     def __init__(self, app: Any, listening: socket.socket) -> None:
-        config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=3)
+        config = uvicorn.Config(
+            app,
+            http=_Connection,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            h11_max_incomplete_event_size=_MOST_HEAD,
+            timeout_graceful_shutdown=3,
+        )
         self._server = _Server(config)
         self._listening = listening
         self._task: asyncio.Task[None] | None = None

@@ -55,6 +55,10 @@ class Settings(BaseSettings):
     )
     nats_port: int = Field(default=4222, ge=0, le=65535, description="port of the embedded bus; 0: any free one")
     http_host: str = Field(default="127.0.0.1", description="address the gateway listens on")
+    http_hosts: str = Field(
+        default="",
+        description="further names, separated by commas, that HTTP is asked for by, besides addresses and localhost",
+    )
     http_port: int = Field(default=8400, ge=0, le=65535, description="port of the gateway; 0: any free one")
     sync: SyncMode = Field(
         default="always", description="always: on disk before it is acknowledged; interval: faster, power cuts may lose"

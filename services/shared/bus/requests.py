@@ -31,6 +31,7 @@ from contracts.envelope import ErrorInfo, ErrorReply
 from contracts.flow import Answer, Q, R
 from contracts.ports import Unavailable
 from services.shared import telemetry
+from services.shared.descriptors import named_when_exhausted
 from services.shared.errors import Rejected, in_words
 from services.shared.redaction import redact_text
 from services.shared.tasks import end
@@ -135,7 +136,8 @@ class Responder(Generic[Q, R]):
 
     async def _in_turn(self, body: Q) -> R:
         async with self._turns:
-            return await self._handle(body)
+            with named_when_exhausted():
+                return await self._handle(body)
 
     def _read(self, msg: Msg) -> Q:
         body = self._answer.request.model_validate_json(msg.data or b"{}")

@@ -33,6 +33,7 @@ from services.shared.bus.failures import (
     number_of,
 )
 from services.shared.bus.pull import PullConsumer
+from services.shared.descriptors import named_when_exhausted
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
@@ -184,7 +185,8 @@ class Worker(Generic[M]):
         while True:
             try:
                 started = time.perf_counter()
-                events = await self.stage.handle(models)
+                with named_when_exhausted():
+                    events = await self.stage.handle(models)
                 self._measure(models, time.perf_counter() - started)
                 await self._bus.publish_events(events)
                 self._free()

@@ -1,0 +1,113 @@
+"""What a process shows over HTTP: its pages by their paths, to those who call it by a name of its own.
+
+A page of another site can make a browser ask this server once its own name leads here (DNS rebinding). The browser then
+names that other site in the header Host, so only addresses, localhost and names that were given are answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Any
+
+from faststream.asgi import AsgiResponse
+from faststream.asgi.handlers import HttpHandler
+from faststream.asgi.types import Receive, Scope, Send
+
+log = logging.getLogger(__name__)
+
+Route = tuple[str, Any]
+
+MOST_BODY = 64 * 1024  # bytes
+
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+"""What every answer carries; a page may carry a policy of its own."""
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_.-]+))(?::\d{1,5})?", re.IGNORECASE)
+_UNKNOWN_HOST = (
+    "This server is not known by the name it was asked for. "
+    "Use its address or localhost, or list the name in MEMORYBUS_HTTP_HOSTS.\n"
+)
+_TOO_LONG = f"The body of a request may have {MOST_BODY:,} bytes.\n"
+
+
+class Site:
+    """The ASGI application of one process. `host` is where it listens; `named` are further names, separated by commas,
+    or `*` for any."""
+
+    def __init__(self, routes: Iterable[Route], *, host: str, named: str) -> None:
+        self._routes: dict[str, Any] = {}
+        self._names = {_canonical(name) for name in (host, *named.split(",")) if name.strip()}
+        self.add(routes)
+
+    def add(self, routes: Iterable[Route]) -> None:
+        """Show more pages."""
+        for path, page in routes:
+            if isinstance(page, HttpHandler):
+                page.set_logger(log)
+            self._routes[path] = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] == "http":
+            await self._page(scope)(scope, receive, _protected(send))
+
+    def _page(self, scope: Scope) -> Any:
+        headers = dict(scope["headers"])
+        if not self._is_own(headers.get(b"host", b"").decode("latin-1")):
+            return _text(421, _UNKNOWN_HOST)
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > MOST_BODY:
+            return _text(413, _TOO_LONG)
+        return self._routes.get(scope["path"]) or _text(404, f"There is no such page. There are: {self._paths}\n")
+
+    @property
+    def _paths(self) -> str:
+        return ", ".join(sorted(self._routes))
+
+    def _is_own(self, host: str) -> bool:
+        found = _HOST.fullmatch(host)
+        if found is None:
+            return False
+        name = _canonical(found[1] or found[2])
+        is_local = name == "localhost" or name.endswith(".localhost")
+        return is_local or _is_address(name) or name in self._names or "*" in self._names
+
+
+def _canonical(name: str) -> str:
+    return name.strip().lower().removesuffix(".")
+
+
+def _is_address(name: str) -> bool:
+    """Whether a browser finds the way there without asking for a name."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _text(status: int, words: str) -> AsgiResponse:
+    headers = {"content-type": "text/plain; charset=utf-8", "connection": "close"}
+    return AsgiResponse(words.encode(), status, headers)
+
+
+def _protected(send: Send) -> Send:
+    async def send_with_headers(event: Any) -> None:
+        if event["type"] == "http.response.start":
+            own = {name for name, _ in event["headers"]}
+            added = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in own]
+            event = {**event, "headers": [*event["headers"], *added]}
+        await send(event)
+
+    return send_with_headers
