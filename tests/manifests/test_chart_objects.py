@@ -21,6 +21,7 @@ from tests.manifests.chart import (
     Object,
     Refused,
     component,
+    environment,
     lint_problems,
     manifests,
     objects,
@@ -299,3 +300,20 @@ def test_values_that_cannot_be_meant_are_refused(values: dict[str, Any]) -> None
 
 def test_a_chart_that_has_this_one_as_a_part_may_pass_global_values() -> None:
     assert objects({"global": {"anything": 1}}) == objects({})
+
+
+def test_the_gateway_answers_to_the_names_of_its_service_and_ingress() -> None:
+    found = objects(
+        {
+            "ingress": {
+                "enabled": True,
+                "hosts": [{"host": "memory.example", "paths": [{"path": "/asyncapi", "pathType": "Exact"}]}],
+            }
+        }
+    )
+    (service,) = [each["metadata"]["name"] for each in found if each["kind"] == "Service"]
+    names = environment(found, "gateway")["MEMORYBUS_HTTP_HOSTS"].split(",")
+    assert {service, "memory.example"} <= set(names)
+    assert all(name.startswith(f"{service}.") for name in set(names) - {service, "memory.example"})
+    given = objects({"settings": {"MEMORYBUS_HTTP_HOSTS": "mine"}})
+    assert environment(given, "gateway")["MEMORYBUS_HTTP_HOSTS"] == "mine"

@@ -158,3 +158,16 @@ true
 {{- end -}}
 {{- end -}}
 {{- end -}}
+
+{{/* Names by which browsers and programs ask for the gateway; anything else that leads there is refused. */}}
+{{- define "memorybus.httpHosts" -}}
+{{- $service := printf "%s-gateway" (include "memorybus.fullname" .) -}}
+{{- $inside := printf "%s.%s" $service .Release.Namespace -}}
+{{- $names := list $service $inside (printf "%s.svc" $inside) (printf "%s.svc.cluster.local" $inside) -}}
+{{- if .Values.ingress.enabled -}}
+{{- range .Values.ingress.hosts -}}
+{{- $names = append $names .host -}}
+{{- end -}}
+{{- end -}}
+{{- join "," $names -}}
+{{- end -}}
