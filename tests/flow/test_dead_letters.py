@@ -140,7 +140,8 @@ async def test_the_original_goes_out_to_the_byte_with_its_headers_but_none_that_
     assert (again.subject, again.data) == ("memory.v1.turns.ann", b"\x00\xff original")
     assert again.headers is not None
     assert set(again.headers) == {"traceparent", "X-Mine", "Nats-Msg-Id", "Nats-Expected-Stream"}
-    assert (again.headers["traceparent"], again.headers["Nats-Msg-Id"]) == (trace, f"retry:{number}:{TURNS}:7")
+    assert again.headers["traceparent"] == trace
+    assert again.headers["Nats-Msg-Id"].startswith(f"retry:{number}:")
 
 
 @pytest.mark.parametrize("consumer", [subjects.DEDUPE, subjects.ENRICH, subjects.EMBED], ids=lambda one: str(one.name))

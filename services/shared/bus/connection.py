@@ -129,14 +129,14 @@ class Bus:
         self.client = client
         self.js: JetStreamContext = client.jetstream(timeout=PUBLISH_TIMEOUT)
 
-    async def publish(self, subject: str, body: bytes, *, message_id: str, stream: str) -> None:
-        """Publish once.
+    async def publish(self, subject: str, body: bytes, *, message_id: str | None, stream: str) -> bool:
+        """Publish; False when the bus dropped it, as it took in a message of this id a moment ago.
 
         Raises:
             Unavailable: the bus did not acknowledge for 30 s, or refused because the stream is full.
         """
         try:
-            await self._publish(subject, body, message_id, stream)
+            return await self._publish(subject, body, message_id, stream)
         except APIError as error:
             raise Unavailable(f"the bus refused {subject}: {error.description}") from error
         except _UNKNOWN_OUTCOME as error:
@@ -148,9 +148,10 @@ class Bus:
         stop=stop_after_delay(30),
         reraise=True,
     )
-    async def _publish(self, subject: str, body: bytes, message_id: str, stream: str) -> None:
-        headers = {subjects.MSG_ID_HEADER: message_id}
-        await self.js.publish(subject, body, timeout=PUBLISH_TIMEOUT, stream=stream, headers=headers)
+    async def _publish(self, subject: str, body: bytes, message_id: str | None, stream: str) -> bool:
+        headers = {subjects.MSG_ID_HEADER: message_id} if message_id is not None else None
+        promise = await self.js.publish(subject, body, timeout=PUBLISH_TIMEOUT, stream=stream, headers=headers)
+        return not promise.duplicate
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
         """Publish events that carry at least one entry."""
@@ -162,11 +163,17 @@ class Bus:
                 telemetry.MESSAGES.labels(event.subject.rpartition(".")[2], "published").inc()
 
     async def publish_turn(self, turn: Turn) -> None:
-        """Publish a turn; see `contracts.ports.TurnPublisher`."""
+        """Publish a turn; see `contracts.ports.TurnPublisher`.
+
+        Said under an id that is in use it is said once more without: any publisher may have taken that id, and of a
+        true repetition the stores make nothing.
+        """
         turn_id = turn.turn_id or derived_turn_id(turn)
         body = turn.model_dump_json(exclude_none=True).encode()
+        subject, stream = subjects.turns(turn.user_id), subjects.TURNS_STREAM.name
         message_id = f"{subjects.user_token(turn.user_id)}/{turn.space}/{turn_id}"
-        await self.publish(subjects.turns(turn.user_id), body, message_id=message_id, stream=subjects.TURNS_STREAM.name)
+        if not await self.publish(subject, body, message_id=message_id, stream=stream):
+            await self.publish(subject, body, message_id=None, stream=stream)
 
     async def is_idle(self, consumer: subjects.Consumer) -> bool:
         """Whether nothing waits for this consumer, and nothing is in its hands."""

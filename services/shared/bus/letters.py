@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any
 
 from nats.errors import BadHeaderError, MaxPayloadError
@@ -226,11 +227,14 @@ def destination(kept: Kept) -> tuple[str, str]:
 
 
 def headers_again(kept: Kept) -> dict[str, str]:
-    """The original headers without those meant for the bus, and with a message id that only this letter has."""
+    """The original headers without those meant for the bus, and with a message id that only this letter has.
+
+    Who does not know the letter cannot guess it, and so not use it first to have the bus drop what is said again.
+    """
     assert kept.letter is not None
-    letter = kept.letter
-    own = {name: value for name, value in letter.headers.items() if not name.strip().lower().startswith(_OF_THE_BUS)}
-    return {**own, subjects.MSG_ID_HEADER: f"retry:{kept.number}:{letter.stream}:{letter.sequence}"}
+    given = kept.letter.headers
+    own = {name: value for name, value in given.items() if not name.strip().lower().startswith(_OF_THE_BUS)}
+    return {**own, subjects.MSG_ID_HEADER: f"retry:{kept.number}:{blake2b(kept.raw, digest_size=16).hexdigest()}"}
 
 
 def _user_in_subject(subject: str) -> list[str]:
