@@ -89,6 +89,10 @@ async def send(
                 await client.publish_all(batch, in_flight=in_flight, acknowledged=tally.add)
         except (ExceptionGroup, FormatError) as error:
             raise _told(_cause(error), tally) from None
+        except asyncio.CancelledError:
+            so_far = f"interrupted: {tally.turns:,} turns are published; publishing all again is harmless"
+            progress.console.print(so_far, highlight=False, soft_wrap=True)
+            raise
     progress.update(task, completed=tally.turns, total=tally.turns, note=f"{tally.rate:,.0f}/s")
     return tally
 
@@ -186,6 +190,10 @@ async def digest(client: Bus, progress: Progress) -> tuple[float, str | None]:
         await until_digested(client, left=show_left)
     except Stalled as stalled:
         return time.monotonic() - began, str(stalled)
+    except asyncio.CancelledError:
+        told = "interrupted: all turns are published, and become memory without this command"
+        progress.console.print(told, highlight=False, soft_wrap=True)
+        raise
     progress.update(task, total=max(most, 1), completed=max(most, 1), note="")
     return time.monotonic() - began, None
 

@@ -7,12 +7,14 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from nats.js.api import RawStreamMsg
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from contracts import subjects
@@ -20,6 +22,7 @@ from contracts.ports import Unavailable
 from services.cli import dead
 from services.cli.common import out
 from services.cli.dead import choice, inspect, settle
+from services.cli.dead.view import show_list
 from services.shared.bus.letters import Kept, Letters, NoSuchLetter, opened
 from tests.letters import a_letter
 
@@ -266,9 +269,23 @@ def test_help_comes_with_examples(command: str) -> None:
 @pytest.mark.parametrize("command", [["list"], ["show", "1"], ["retry", "1"], ["retry", "--all"], ["drop", "1", "-y"]])
 def test_no_bus_is_one_helpful_line(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MEMORYBUS_NATS_URL", raising=False)
-    for where, said in (("--nats", "write nats://HOST:PORT"), ("--data", "start it with `memorybus up`")):
+    for where, said in (("--nats", "write one like nats://127.0.0.1:4222"), ("--data", "start it with `memorybus up`")):
         result = typed(*command, where, f"{tmp_path}/nowhere" if where == "--data" else "nats://here:there")
         assert result.exit_code == 1
         assert result.output.startswith("error: ")
         assert said in result.output
         assert len(result.output.splitlines()) == 1
+
+
+@pytest.mark.parametrize("width", [60, 80, 99, 100, 160])
+def test_a_list_can_be_read_in_a_narrow_terminal(letters: FakeLetters, width: int) -> None:
+    reason = "the subject names another user than the message: turns of somebody else are refused"
+    letters.put(b'{"user_id": "ann-of-the-night-shift"}', reason=reason, stage="ingest")
+    console = Console(file=StringIO(), width=width)
+    show_list(list(letters.kept.values()), console, more=False, narrowed=False)
+    assert isinstance(console.file, StringIO)
+    shown = console.file.getvalue()
+    words = [f"{NOW:%Y-%m-%d}", "ingest", "ann-of-the-night-shift", *reason.split()]
+    assert [word for word in words if word not in shown.split()] == []
+    assert max(len(line) for line in shown.splitlines()) <= width
+    assert len(shown.splitlines()) <= 6

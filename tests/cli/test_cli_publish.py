@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable, Iterable
 from io import StringIO
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from services.cli.formats import FormatError, Source
 from services.cli.publish import Published, as_line, publish_source, show
 from tests.cli.fake_memory import FakeMemory
 from tests.cli.files import A_TURN, lines, written
+from tests.polling import eventually
 
 
 def quiet() -> Console:
@@ -91,3 +94,38 @@ def test_the_summary_is_one_line() -> None:
 def test_the_line_for_scripts_has_the_four_numbers() -> None:
     result = Published(2820, 12.34567, 228.4182, dead_letters=1, digesting=None)
     assert json.loads(as_line(result)) == {"published": 2820, "seconds": 12.346, "rate": 228.4, "dead_letters": 1}
+
+
+class Slow(FakeMemory):
+    """Takes two turns, and then no more; or digests without end."""
+
+    async def publish_all(
+        self, turns: Iterable[Turn], *, in_flight: int = 64, acknowledged: Callable[[], None] = lambda: None
+    ) -> None:
+        async def two_and_then_none() -> None:
+            acknowledged()
+            acknowledged()
+            self.turns += turns
+            if not self.pending:
+                await asyncio.Event().wait()
+
+        async with asyncio.TaskGroup() as lanes:
+            lanes.create_task(two_and_then_none())
+
+
+@pytest.mark.parametrize(
+    ("pending", "said"),
+    [(0, "2 turns are published; publishing all again is harmless"), (5, "all turns are published, and become memory")],
+)
+async def test_who_interrupts_it_is_told_how_far_it_came(tmp_path: Path, pending: int, said: str) -> None:
+    memory = Slow(pending=pending)
+    source = Source(written(tmp_path, lines(*(A_TURN | {"text": str(number)} for number in range(9)))))
+    console = Console(file=StringIO(), width=200)
+    task = asyncio.create_task(publish_source(memory, source, in_flight=4, wait=True, console=console))
+    await eventually(memory.backlog, lambda _: bool(memory.turns))
+    await asyncio.sleep(0.1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert isinstance(console.file, StringIO)
+    assert said in console.file.getvalue()

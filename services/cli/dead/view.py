@@ -8,12 +8,15 @@ from datetime import datetime
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from services.shared.bus.letters import Kept
 
 _USERS_SHOWN = 3
+_WIDE = 100
+"""Columns of a terminal from which on letters are a table."""
 
 
 def visible(text: str, *, keep: str = "") -> str:
@@ -60,6 +63,15 @@ def show_list(letters: Sequence[Kept], console: Console, *, more: bool, narrowed
     if not letters:
         console.print("No dead letters match." if narrowed else "No dead letters.", highlight=False)
         return
+    if console.width < _WIDE:
+        _show_blocks(letters, console)
+    else:
+        console.print(_table(letters))
+    if more:
+        console.print("There are more: --limit shows them, --stage, --user, --since and --reason narrow them down.")
+
+
+def _table(letters: Sequence[Kept]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("number", justify="right", no_wrap=True)
     table.add_column("when (UTC)", no_wrap=True)
@@ -67,12 +79,23 @@ def show_list(letters: Sequence[Kept], console: Console, *, more: bool, narrowed
         table.add_column(column, overflow="fold")
     table.add_column("attempts", justify="right")
     for kept in letters:
-        attempts = f"{kept.letter.attempts:,}" if kept.letter else "?"
-        cells = (f"{kept.number}", _when(kept.kept_at), kept.stage, _users(kept.users), kept.reason, attempts)
+        cells = (f"{kept.number}", _when(kept.kept_at), kept.stage, _users(kept.users), kept.reason, _attempts(kept))
         table.add_row(*(Text(visible(cell)) for cell in cells))
-    console.print(table)
-    if more:
-        console.print("There are more: --limit shows them, --stage, --user, --since and --reason narrow them down.")
+    return table
+
+
+def _show_blocks(letters: Sequence[Kept], console: Console) -> None:
+    """Some lines for each letter, where columns would be too narrow to read."""
+    for kept in letters:
+        facts = (f"{_when(kept.kept_at)} UTC", kept.stage, f"attempts: {_attempts(kept)}", _users(kept.users))
+        console.print(
+            Text(f"{kept.number}  ", style="bold") + Text(" · ".join(visible(fact) for fact in facts if fact))
+        )
+        console.print(Padding(Text(visible(kept.reason)), (0, 0, 0, 4)))
+
+
+def _attempts(kept: Kept) -> str:
+    return f"{kept.letter.attempts:,}" if kept.letter else "?"
 
 
 def show_letter(kept: Kept, console: Console) -> None:

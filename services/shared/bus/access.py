@@ -109,7 +109,7 @@ def _check_address(server: str) -> None:
     except ValueError:
         fits = False
     if not fits:
-        raise Unavailable(f"{redact_address(server)!r} is no address of a bus: write nats://HOST:PORT")
+        raise Unavailable(f"{redact_address(server)!r} is no address of a bus: write one like nats://127.0.0.1:4222")
 
 
 def _given(password: SecretStr | None) -> str:
