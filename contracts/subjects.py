@@ -24,7 +24,7 @@ ENTRY_REFUSED = "memory.v1.entry.refused"  # leaf
 ENTRY_ENRICHED = "memory.v1.entry.enriched"
 ENTRY_EMBEDDED = "memory.v1.entry.embedded"  # leaf
 
-DEAD = "memory.v1.dead"  # .<stage>, what a worker could not digest
+DEAD = "memory.v1.dead"  # .<stage>.<share>, what a worker could not digest; see `dead`
 
 INBOX = "_INBOX"  # .<user of the bus>.<…>, where replies come
 
@@ -90,13 +90,14 @@ class Stream:
 
     `until_done`: messages stay until the service that reads them drops what is done, many at a time; removing each
     on its acknowledgement would cost a write to disk apiece. `interest`: a message goes once it is acknowledged.
-    `log`: messages stay until they are too old.
+    `log`: messages stay until they are too old, and under one subject as many as the `share` says; -1: any number.
     """
 
     name: str
     subjects: tuple[str, ...]
     keeps: Literal["until_done", "interest", "log"]
     max_age_seconds: int = 0
+    share: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Consumer:
 
 TURNS_STREAM = Stream("MEMORY_TURNS", (f"{TURNS}.*",), keeps="until_done")
 EVENTS_STREAM = Stream("MEMORY_EVENTS", ("memory.v1.entry.*",), keeps="interest")
-DEAD_STREAM = Stream("MEMORY_DEAD", (f"{DEAD}.>",), keeps="log", max_age_seconds=30 * 24 * 3600)
+DEAD_STREAM = Stream("MEMORY_DEAD", (f"{DEAD}.>",), keeps="log", max_age_seconds=30 * 24 * 3600, share=32)
 STREAMS = (TURNS_STREAM, EVENTS_STREAM, DEAD_STREAM)
 
 INGEST = Consumer("ingest", TURNS_STREAM.name, f"{TURNS}.*")
@@ -170,6 +171,9 @@ def published_as(subject: str) -> str:
     return subject
 
 
-def dead(stage: str) -> str:
-    """Where the messages that `stage` could not digest are kept."""
-    return f"{DEAD}.{stage}"
+def dead(stage: str, share: str = "none") -> str:
+    """Where the messages that `stage` could not digest are kept: each user has a share of the room, named by a hash.
+
+    When a share is full, its oldest letters make room; those of other users stay.
+    """
+    return f"{DEAD}.{stage}.{share}"

@@ -205,6 +205,7 @@ class Routines:
             with suppress(NatsError, TimeoutError, Unavailable):
                 for stage, waiting in (await self._host.bus.backlogs()).items():
                     telemetry.WAITING.labels(stage).set(waiting)
+                telemetry.LETTERS_USED.set(await self._host.bus.used(subjects.DEAD_STREAM))
             await asyncio.sleep(self._settings.watch_every_seconds)
 
     async def _is_idle(self) -> bool:

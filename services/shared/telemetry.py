@@ -30,6 +30,10 @@ LOOP_LAG = Histogram(
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that a leg could not answer", ["leg"])
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 WAITING = Gauge("memorybus_waiting_messages", "Messages that wait for a stage or are in its hands", ["stage"])
+LETTERS_DROPPED = Counter(
+    "memorybus_dead_letters_dropped_total", "Dead letters pushed out by newer ones of the same user", ["stage"]
+)
+LETTERS_USED = Gauge("memorybus_dead_letters_used_ratio", "Part of the room for dead letters that is in use, by bytes")
 TRIMMED = Counter("memorybus_trimmed_total", "Entries archived because their space was full")
 SPARED = Counter(
     "memorybus_trim_spared_total", "Pinned or manually saved entries that capacity would have archived, by each look"

@@ -64,10 +64,10 @@ async def memory(
         await memory.stop()
 
 
-async def put(bus: Bus, letter: DeadLetter | bytes, stage: str = "ingest") -> int:
+async def put(bus: Bus, letter: DeadLetter | bytes, stage: str = "ingest", share: str = "none") -> int:
     """Put a letter among the dead; its number."""
     body = letter if isinstance(letter, bytes) else letter.model_dump_json().encode()
-    return (await bus.js.publish(subjects.dead(stage), body, stream=DEAD)).seq
+    return (await bus.js.publish(subjects.dead(stage, share), body, stream=DEAD)).seq
 
 
 def a_turn(user: str = "ann", text: str = LONG) -> Turn:
@@ -247,7 +247,7 @@ async def test_letters_are_found_by_stage_user_time_and_reason_newest_first(bus:
 
 
 async def test_gaps_between_letters_cost_nothing_and_many_are_read_in_order(bus: Bus, letters: Letters) -> None:
-    put_in = [await put(bus, a_letter()) for _ in range(150)]
+    put_in = [await put(bus, a_letter(), share=f"{number % 10}") for number in range(150)]
     for number in put_in[5:145]:
         await letters.drop(number)
     looked: list[tuple[int, int]] = []

@@ -208,3 +208,19 @@ def test_what_is_no_turn_has_the_id_it_claims_or_none(body: bytes, id_: TurnKey 
 
 async def _holding(held: Held, marker: str) -> dict[str, int]:
     return holding(held.folder, marker)
+
+
+async def test_letters_go_whose_bodies_or_headers_concern_the_user_though_their_subject_does_not(held: Held) -> None:
+    inner = a_letter(json.dumps({"user_id": ANN, "text": "tea"}).encode(), subject="x")
+    reply = {"ok": True, "items": [{"id": "e1", "user_id": ANN, "text": "My PIN is 4711."}]}
+    event = {"entries": [{"user_id": BOB, "id": "e1"}, {"user_id": ANN, "id": "e2"}]}
+    for body in (reply, event, inner.model_dump()):
+        raw = json.dumps(body, default=str).encode()
+        await held.died(a_letter(raw, subject=subjects.turns("eve")))
+    await held.died(a_letter(json.dumps(reply).encode()[:-5], subject=subjects.turns("eve"), cut=True))
+    await held.died(a_letter(b"\x00", subject="x", headers={"Nats-Msg-Id": f"{subjects.user_token(ANN)}/default/t1"}))
+    await held.died(a_letter(json.dumps({"user_id": "eve", "text": ANN}).encode(), subject=subjects.turns("eve")))
+
+    assert await held.transit.count(ANN, None) == await held.transit.drop(ANN, None) == InTransit(0, 5)
+    assert await held.transit.count(ANN, None) == InTransit(0, 0)
+    assert await held.messages(DEAD) == 1

@@ -190,6 +190,24 @@ class Bus:
         except _UNKNOWN_OUTCOME as error:
             raise Unavailable(f"the bus did not answer for {stream}: {error!r}") from error
 
+    async def is_full(self, subject: str, stream: subjects.Stream) -> bool:
+        """Whether what is published next on a subject of this stream pushes out the oldest there.
+
+        Raises:
+            Unavailable: the bus does not answer.
+        """
+        try:
+            state = (await self.js.stream_info(stream.name, subjects_filter=subject)).state
+        except _UNKNOWN_OUTCOME as error:
+            raise Unavailable(f"the bus did not answer for {stream.name}: {error!r}") from error
+        return 0 < stream.share <= (state.subjects or {}).get(subject, 0)
+
+    async def used(self, stream: subjects.Stream) -> float:
+        """The part, 0 to 1, of the bytes that a stream may hold which it holds."""
+        info = await self.js.stream_info(stream.name)
+        most = info.config.max_bytes or 0
+        return info.state.bytes / most if most > 0 else 0.0
+
     async def drop_done(self, consumer: subjects.Consumer) -> bool:
         """Remove from its stream what this consumer, the only one of its subject, has finished with.
 

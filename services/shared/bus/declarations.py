@@ -62,7 +62,7 @@ def declared_stream(stream: Stream, settings: Settings) -> Json:
         "max_bytes": settings.turns_max_bytes,
         "max_age": stream.max_age_seconds * _SECOND,
         "max_msgs": -1,
-        "max_msgs_per_subject": -1,
+        "max_msgs_per_subject": stream.share,
         "max_msg_size": -1,
         "max_consumers": -1,
         "duplicate_window": int((_LETTER_WINDOW if stream.keeps == "log" else _SHORTEST_WINDOW) * _SECOND),

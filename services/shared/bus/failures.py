@@ -30,6 +30,8 @@ M = TypeVar("M", bound=BaseModel)
 MAX_ATTEMPTS = 5
 NO_MEMORYBUS = "this bus has no memorybus on it: start one with `memorybus up`"
 _LONGEST_REASON = 2000
+LARGEST_BODY = 128 * 1024
+"""Bytes of a message that a letter keeps at most: twice the longest text that is taken by default."""
 _ENVELOPE = 1024  # bytes around a letter: its message id, and the words of the protocol
 
 
@@ -82,11 +84,13 @@ def joined(parts: Sequence[M]) -> M:
 def dead_letter(msg: Msg, stage: str, error: Exception, *, part: BaseModel | None = None, room: int) -> DeadLetter:
     """The message with where it came from and why it was set aside, in at most `room` bytes.
 
+    Of a large body the beginning is kept.
+
     With `part` its body is that part of the message; all else is of the message itself.
     """
     whole = msg.data if part is None else part.model_dump_json().encode()
     headers = dict(msg.headers or {})
-    kept = headers if len(str(headers)) <= room // 8 else {}
+    kept = headers if len(str(headers)) <= min(room, LARGEST_BODY) // 8 else {}
     letter = DeadLetter(
         subject=subjects.published_as(msg.subject),
         stream=msg.metadata.stream,
@@ -100,7 +104,7 @@ def dead_letter(msg: Msg, stage: str, error: Exception, *, part: BaseModel | Non
         died_at=datetime.now(UTC),
     )
     left = room - len(letter.model_dump_json().encode()) - _ENVELOPE
-    body = whole[: max(0, left) // 4 * 3]  # base64 takes four bytes for three
+    body = whole[: min(LARGEST_BODY, max(0, left) // 4 * 3)]  # base64 takes four bytes for three
     cut = len(body) < len(whole) or kept != headers
     return letter.model_copy(update={"body": base64.b64encode(body).decode(), "cut": cut})
 

@@ -47,6 +47,22 @@ class JetStream:
         """Replace the whole configuration of a stream."""
         await self._ask(f"STREAM.UPDATE.{config['name']}", config)
 
+    async def next_message(self, stream: str, number: int, subject: str) -> tuple[int, str, bytes] | None:
+        """The first message from a number on under a subject: its number, its own subject, its bytes."""
+        try:
+            found = await self._js.get_msg(stream, seq=number, subject=subject, next=True)
+        except NotFoundError:
+            return None
+        return int(found.seq or 0), found.subject or "", found.data or b""
+
+    async def publish(self, stream: str, subject: str, body: bytes) -> None:
+        """Publish, and wait until it is kept."""
+        await self._js.publish(subject, body, stream=stream, timeout=5.0)
+
+    async def delete_message(self, stream: str, number: int) -> None:
+        """Delete one message, and overwrite it."""
+        await self._js.delete_msg(stream, number)
+
     async def consumers(self, stream: str) -> list[str]:
         """The names of the durable consumers of a stream."""
         names: list[str] = []

@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any
 
 from nats.errors import BadHeaderError, MaxPayloadError
 from nats.errors import Error as NatsError
@@ -19,11 +18,11 @@ from nats.js import JetStreamContext
 from nats.js.api import RawStreamMsg
 from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
 from pydantic import ValidationError
-from pydantic_core import from_json
 
 from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.dead import DeadLetter
+from services.shared.bus.concerns import is_about, users_of
 from services.shared.bus.failures import NO_MEMORYBUS
 from services.shared.bus.jetstream import JetStream
 from services.shared.errors import in_words
@@ -64,7 +63,7 @@ class Kept:
     @property
     def stage(self) -> str:
         """Who set it aside: the subject says so, which the bus lets only that service publish on."""
-        return self.subject.removeprefix(f"{subjects.DEAD}.")
+        return self.subject.removeprefix(f"{subjects.DEAD}.").partition(".")[0]
 
     @property
     def reason(self) -> str:
@@ -80,7 +79,11 @@ class Kept:
         """Whose memory it is about, as far as subject or body say so; each once."""
         if self.letter is None:
             return ()
-        return tuple(dict.fromkeys((*_user_in_subject(self.letter.subject), *_users_in_body(self.body))))
+        return users_of(self.letter, self.body)
+
+    def is_about(self, user_id: str) -> bool:
+        """Whether anything in it names this user."""
+        return is_about(self.letter, self.body, self.raw, user_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,7 @@ class Wanted:
             (self.stage is None or kept.stage == self.stage)
             and not self.is_before(kept)
             and (self.reason is None or self.reason.casefold() in kept.reason.casefold())
-            and (self.user is None or self.user in kept.users)
+            and (self.user is None or kept.is_about(self.user))
         )
 
     def is_before(self, kept: Kept) -> bool:
@@ -235,27 +238,6 @@ def headers_again(kept: Kept) -> dict[str, str]:
     given = kept.letter.headers
     own = {name: value for name, value in given.items() if not name.strip().lower().startswith(_OF_THE_BUS)}
     return {**own, subjects.MSG_ID_HEADER: f"retry:{kept.number}:{blake2b(kept.raw, digest_size=16).hexdigest()}"}
-
-
-def _user_in_subject(subject: str) -> list[str]:
-    published = subjects.published_as(subject)
-    with suppress(ValueError):
-        if _TURN_SUBJECT.fullmatch(published):
-            return [subjects.user_of(published.rpartition(".")[2])]
-    return []
-
-
-def _users_in_body(body: bytes) -> Iterator[str]:
-    """The user of a turn, or the users of the entries that an event names."""
-    try:
-        said: Any = from_json(body)
-    except ValueError:
-        return
-    entries = said.get("entries") if isinstance(said, dict) else None
-    for part in (said, *(entries if isinstance(entries, list) else ())):
-        user = part.get("user_id") if isinstance(part, dict) else None
-        if isinstance(user, str) and user:
-            yield user
 
 
 @contextmanager

@@ -99,7 +99,7 @@ def service_user(step: Step) -> User:
         publish=_once(
             _looks(),
             *(_reads(consumer) for consumer in own),
-            [subjects.dead(step.service)] if own else [],
+            [subjects.dead(step.service, "*")] if own else [],
             [event.subject for event in step.says],
             _ALSO_SAYS.get(step.service, ()),
             *(_takes_out(stream) for stream in _TAKES_OUT.get(step.service, ())),

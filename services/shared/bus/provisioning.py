@@ -13,6 +13,7 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError, ServiceUnavailableError
 
 from contracts import subjects
+from services.shared.bus.concerns import subject_of
 from services.shared.bus.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
 from services.shared.bus.jetstream import JetStream, Json
 from services.shared.redaction import redact_address
@@ -95,7 +96,18 @@ async def _make_streams(bus: JetStream, settings: Settings) -> None:
         elif _parts(held) != _parts(wanted):
             await _split_anew(bus, held, wanted)
         elif difference("stream", stream.name, wanted, held).action != "keep":
+            if stream is subjects.DEAD_STREAM:
+                await _share_letters(bus)
             await bus.change_stream({**held, **wanted})
+
+
+async def _share_letters(bus: JetStream) -> None:
+    """Move what an older version kept under one subject for all into the shares: with a limit, most of it would go."""
+    name, last = subjects.DEAD_STREAM.name, 0
+    while (found := await bus.next_message(name, last + 1, f"{subjects.DEAD}.*")) is not None:
+        last, subject, raw = found
+        await bus.publish(name, subject_of(subject.rpartition(".")[2], raw), raw)
+        await bus.delete_message(name, last)
 
 
 async def _split_anew(bus: JetStream, held: Json, wanted: Json) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,6 +20,7 @@ from contracts.ports import Gone, Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
+from services.shared.bus.concerns import share_of
 from services.shared.bus.connection import Bus
 from services.shared.bus.declarations import ACK_WAIT
 from services.shared.bus.failures import (
@@ -250,8 +252,10 @@ class Worker(Generic[M]):
             letter = dead_letter(msg, self.stage.name, error, part=part, room=self._bus.client.max_payload)
             body = letter.model_dump_json().encode()
             message_id = letter_id(letter, part)
-            subject = subjects.dead(self.stage.name)
+            subject = subjects.dead(self.stage.name, share_of(letter, base64.b64decode(letter.body)))
+            dropped = await self._bus.is_full(subject, subjects.DEAD_STREAM)
             await self._bus.publish(subject, body, message_id=message_id, stream=subjects.DEAD_STREAM.name)
+            telemetry.LETTERS_DROPPED.labels(self.stage.name).inc(dropped)
             telemetry.MESSAGES.labels(self.stage.name, "dead").inc()
             log.warning("dead_lettered", extra={"stage": self.stage.name, "reason": letter.reason})
         await msg.term()
