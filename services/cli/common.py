@@ -32,6 +32,7 @@ DataOption = Annotated[
 NatsOption = Annotated[
     str | None, typer.Option("--nats", help="Bus to talk to, instead of finding it by --data.", metavar="URL")
 ]
+NOT_SHOWN = "This user may not look at the bus: what waits there, and dead letters, are not shown."
 UserOption = Annotated[str, typer.Option("--user", "-u", help="Whose memory.")]
 
 

@@ -11,10 +11,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from services.cli.common import DataOption, NatsOption, err, fail, nats_url, out, run
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, err, fail, nats_url, out, run
 from services.cli.formats import Format, FormatError, Source, count_turns, read_turns
 from services.cli.sending import Bus, as_they_come, at_once, bars, digest, send
-from services.shared.client import memory_client
+from services.shared.client import NotShown, memory_client
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -27,12 +27,15 @@ EPILOG = """Examples:\n
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one."""
+    """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one.
+
+    Both are None where this user of the bus may not look at it.
+    """
 
     turns: int
     seconds: float
     rate: float
-    dead_letters: int
+    dead_letters: int | None
     digesting: float | None
     skipped: int = 0
     problem: str | None = None
@@ -85,7 +88,8 @@ async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: b
         Unavailable: the bus did not acknowledge.
     """
     total = await asyncio.to_thread(count_turns, source) if source.rereadable else None
-    dead_before = (await client.backlog()).dead_letters
+    dead_before = await _dead_letters(client)
+    wait = wait and dead_before is not None
     turns = read_turns(source)
     batches = at_once(turns) if source.rereadable else as_they_come(turns)
     with bars(console) as progress:
@@ -95,11 +99,19 @@ async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: b
         tally.turns,
         tally.seconds,
         tally.rate,
-        max(0, (await client.backlog()).dead_letters - dead_before),
+        None if dead_before is None else max(0, (await client.backlog()).dead_letters - dead_before),
         digesting,
         skipped=source.skipped.total(),
         problem=problem,
     )
+
+
+async def _dead_letters(client: Bus) -> int | None:
+    """How many there are; None where this user may not look."""
+    try:
+        return (await client.backlog()).dead_letters
+    except NotShown:
+        return None
 
 
 def as_line(result: Published) -> str:
@@ -122,6 +134,8 @@ def show(result: Published, console: Console) -> None:
     console.print(text, highlight=False, soft_wrap=True)
     if result.skipped:
         console.print(f"left out {result.skipped:,} without text", highlight=False)
-    if result.dead_letters:
+    if result.dead_letters is None:
+        console.print(NOT_SHOWN, style="dim", highlight=False, soft_wrap=True)
+    elif result.dead_letters:
         warning = f"{result.dead_letters:,} dead letters since the start: `memorybus dead list` shows them"
         console.print(warning, style="yellow", highlight=False, soft_wrap=True)

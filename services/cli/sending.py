@@ -17,7 +17,7 @@ from contracts.ports import Unavailable
 from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
 from services.cli.formats import FormatError
-from services.shared.client import Backlog, RequestFailed
+from services.shared.client import Backlog, NotShown, RequestFailed
 
 _WATCH_EVERY = 0.25
 _READ_AHEAD = 1024
@@ -101,8 +101,11 @@ async def _watch(client: Bus, tally: Tally, progress: Progress, task: TaskID) ->
     """Keep the bar true. Drawing once in a while costs less than at every turn."""
     while not progress.disable:
         with suppress(Unavailable):
-            waiting = (await client.backlog()).total
-            progress.update(task, completed=tally.turns, note=f"{tally.rate:,.0f}/s · {waiting:,} waiting")
+            try:
+                waiting = f" · {(await client.backlog()).total:,} waiting"
+            except NotShown:
+                waiting = ""
+            progress.update(task, completed=tally.turns, note=f"{tally.rate:,.0f}/s{waiting}")
         await asyncio.sleep(_WATCH_EVERY)
 
 

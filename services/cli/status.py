@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from contracts.v1.commands import StatusReply
-from services.cli.common import DataOption, NatsOption, nats_url, out, run
-from services.shared.client import Backlog, memory_client
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, nats_url, out, run
+from services.shared.client import Backlog, NotShown, memory_client
 from services.shared.redaction import redact_address
 
 EPILOG = """Examples:\n
@@ -53,30 +53,41 @@ async def _status(user: str | None, data: Path | None, nats: str | None, *, as_j
         show_status(counts, backlog, out, url=redact_address(url), user=user)
 
 
-async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backlog]:
-    """What is stored, for one user or for all, and what waits on the bus for everybody."""
-    return await client.status(user), await client.backlog()
+async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backlog | None]:
+    """What is stored, for one user or for all, and what waits on the bus for everybody, if that may be seen."""
+    counts = await client.status(user)
+    try:
+        return counts, await client.backlog()
+    except NotShown:
+        return counts, None
 
 
-def as_line(counts: StatusReply, backlog: Backlog) -> str:
-    """The numbers as one JSON line."""
+def as_line(counts: StatusReply, backlog: Backlog | None) -> str:
+    """The numbers as one JSON line; null where this user of the bus may not look."""
     stored = counts.model_dump(include={"turns", "entries", "inactive", "merged", "refused", "vectors", "pending"})
-    waiting = {"backlog": backlog.total, "backlog_by_stage": backlog.by_consumer}
-    return json.dumps({**stored, "dead_letters": backlog.dead_letters, **waiting})
+    waiting = {
+        "dead_letters": backlog and backlog.dead_letters,
+        "backlog": backlog and backlog.total,
+        "backlog_by_stage": backlog and backlog.by_consumer,
+    }
+    return json.dumps({**stored, **waiting})
 
 
 def show_status(
-    counts: StatusReply, backlog: Backlog, console: Console, *, url: str = "", user: str | None = None
+    counts: StatusReply, backlog: Backlog | None, console: Console, *, url: str = "", user: str | None = None
 ) -> None:
     """The numbers as a table, and in words what they mean."""
     if url:
         console.print(f"bus {url}", style="dim", markup=False, highlight=False)
     console.print(status_table(counts, backlog, user=user))
+    if backlog is None:
+        console.print(NOT_SHOWN, style="dim", highlight=False, soft_wrap=True)
+        return
     for warning in warnings(counts, backlog):
         console.print(warning, style="yellow", highlight=False, soft_wrap=True)
 
 
-def status_table(counts: StatusReply, backlog: Backlog, *, user: str | None = None) -> Table:
+def status_table(counts: StatusReply, backlog: Backlog | None, *, user: str | None = None) -> Table:
     """Stores first, then the stages in the order of the flow."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column("what", style="bold")
@@ -84,6 +95,8 @@ def status_table(counts: StatusReply, backlog: Backlog, *, user: str | None = No
     table.add_column("meaning", style="dim")
     for name, count, meaning in _rows(counts, user):
         table.add_row(name, f"{count:,}", meaning)
+    if backlog is None:
+        return table
     for stage, waiting in backlog.by_consumer.items():
         table.add_row(f"→ {stage}", f"{waiting:,}", "waiting or under way, all users")
     table.add_row("dead letters", f"{backlog.dead_letters:,}", "could not be digested, all users")

@@ -40,6 +40,7 @@ from contracts.v1.turns import Turn
 from services.shared.bus.access import Access
 from services.shared.bus.connection import Bus, connect
 from services.shared.bus.failures import NO_MEMORYBUS
+from services.shared.bus.sturdy import NotAllowed
 from services.shared.settings import Settings
 
 R = TypeVar("R", bound=Reply)
@@ -53,6 +54,10 @@ class RequestFailed(Exception):
     def __init__(self, info: ErrorInfo) -> None:
         super().__init__(f"{info.code}: {info.message}")
         self.info = info
+
+
+class NotShown(Unavailable):
+    """This user of the bus may not look at what waits there; the text says which subject is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +135,19 @@ class MemoryClient:
         return await self.request(subject, UserStatusRequest(user_id=user_id), StatusReply, patience=patience)
 
     async def backlog(self) -> Backlog:
-        """What waits on the bus."""
+        """What waits on the bus.
+
+        Raises:
+            NotShown: this user may not look.
+            Unavailable: the bus does not answer, or has no memorybus on it.
+        """
         try:
             waiting = await self.bus.backlogs()
             dead = (await self.bus.js.stream_info(subjects.DEAD_STREAM.name)).state.messages
         except NotFoundError as error:
             raise Unavailable(NO_MEMORYBUS) from error
+        except NotAllowed as error:
+            raise NotShown(str(error)) from error
         except _BROKEN as error:
             raise Unavailable(f"the bus did not answer: {error!r}") from error
         return Backlog(waiting, dead)
@@ -145,7 +157,7 @@ class MemoryClient:
 
         Raises:
             RequestFailed: memorybus answered with an error.
-            Unavailable: nobody answered.
+            Unavailable: nobody answered, or the bus does not let this user ask.
         """
         headers = {subjects.DEADLINE_HEADER: str(int((time.time() + patience) * 1000))}
         try:
@@ -154,6 +166,8 @@ class MemoryClient:
             )
         except NoRespondersError as error:
             raise Unavailable("nobody answers: is `memorybus up` running on this bus?") from error
+        except NotAllowed as error:
+            raise Unavailable(str(error)) from error
         except _BROKEN as error:
             raise Unavailable(f"no answer within {patience:.1f} s") from error
         if json.loads(answer.data).get("ok") is not True:

@@ -23,7 +23,7 @@ from contracts.v1.turns import Turn, derived_turn_id
 from services.shared import telemetry
 from services.shared.bus.access import NOBODY, Access, servers_of
 from services.shared.bus.jetstream import JetStream
-from services.shared.bus.sturdy import EncryptedClient, NotEncrypted, SturdyClient
+from services.shared.bus.sturdy import EncryptedClient, NotAllowed, NotEncrypted, SturdyClient
 from services.shared.redaction import redact_address
 
 log = logging.getLogger(__name__)
@@ -118,8 +118,8 @@ async def _quiet(_: Exception) -> None:
 
 
 def _has_unknown_outcome(error: BaseException) -> bool:
-    """Whether the message may or may not be there; one that is too large for the bus never is."""
-    return isinstance(error, _UNKNOWN_OUTCOME) and not isinstance(error, MaxPayloadError)
+    """Whether the message may or may not be there; one that is too large for the bus, or refused, never is."""
+    return isinstance(error, _UNKNOWN_OUTCOME) and not isinstance(error, MaxPayloadError | NotAllowed)
 
 
 class Bus:
@@ -133,10 +133,12 @@ class Bus:
         """Publish; False when the bus dropped it, as it took in a message of this id a moment ago.
 
         Raises:
-            Unavailable: the bus did not acknowledge for 30 s, or refused because the stream is full.
+            Unavailable: the bus did not acknowledge for 30 s, or refused: the stream is full, or not for this user.
         """
         try:
             return await self._publish(subject, body, message_id, stream)
+        except NotAllowed as error:
+            raise Unavailable(str(error)) from error
         except APIError as error:
             raise Unavailable(f"the bus refused {subject}: {error.description}") from error
         except _UNKNOWN_OUTCOME as error:

@@ -16,6 +16,7 @@ from contracts import subjects
 from services.shared.bus.concerns import subject_of
 from services.shared.bus.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
 from services.shared.bus.jetstream import JetStream, Json
+from services.shared.bus.sturdy import NotAllowed
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 
@@ -207,7 +208,7 @@ async def _patiently(work: Callable[[], Awaitable[list[Change]]], patience: floa
     while True:
         try:
             return await work()
-        except (*_NOT_YET, APIError) as error:
+        except (*_NOT_YET, APIError, NotAllowed) as error:
             if not _is_early(error) or time.monotonic() > deadline:
                 raise ProvisioningError(_no_answer(error)) from error
             if not told:

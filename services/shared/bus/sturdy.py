@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from weakref import WeakKeyDictionary
 
 from nats.aio.client import PING_PROTO, Client
 from nats.aio.msg import Msg
@@ -13,8 +15,43 @@ class NotEncrypted(NatsError):
     """The server offers no TLS."""
 
 
+class NotAllowed(NatsError):
+    """The bus does not let this user publish on a subject; the text names both."""
+
+
+_NOT_ALLOWED = re.compile(r'permissions violation for publish to "([^"]*)"')
+
+
 class SturdyClient(Client):
-    """Reads on whatever others publish, and sends a ping only after all that was said before it."""
+    """Reads on whatever others publish, and sends a ping only after all that was said before it.
+
+    Where an answer is awaited, what this user may not publish fails with `NotAllowed` as soon as the server says so;
+    the client itself would wait until time is up.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._asked: WeakKeyDictionary[asyncio.Future[Msg], str] = WeakKeyDictionary()
+
+    async def publish(
+        self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
+    ) -> None:
+        """Publish, and remember who waits for an answer to what."""
+        if (waiting := self._resp_map.get(reply.rpartition(".")[2])) is not None:
+            self._asked[waiting] = subject
+        await super().publish(subject, payload, reply=reply, headers=headers)
+
+    async def _process_err(self, err_msg: str) -> None:
+        """What the server refuses it says in small letters and without the answer that is awaited."""
+        if found := _NOT_ALLOWED.search(err_msg):
+            for waiting, subject in list(self._asked.items()):
+                if subject.lower() == found[1] and not waiting.done():
+                    waiting.set_exception(NotAllowed(self._refusal(subject)))
+        await super()._process_err(err_msg)
+
+    def _refusal(self, subject: str) -> str:
+        who = f"user {self.options['user']!r}" if self.options.get("user") else "this user"
+        return f"the bus does not let {who} publish on {subject}"
 
     @property
     def is_deaf(self) -> bool:
