@@ -13,4 +13,4 @@ class EmbedSettings(ServiceSettings):
 
     model_config = SettingsConfigDict(env_prefix="MEMORYBUS_EMBED_", extra="ignore")
 
-    max_batch: int = Field(default=4, ge=1, le=256, description="most events embedded with one sync")
+    max_batch: int = Field(default=64, ge=1, le=1024, description="most entries embedded with one sync, or one event")

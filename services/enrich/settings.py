@@ -13,4 +13,4 @@ class EnrichSettings(ServiceSettings):
 
     model_config = SettingsConfigDict(env_prefix="MEMORYBUS_ENRICH_", extra="ignore")
 
-    max_batch: int = Field(default=4, ge=1, le=256, description="most events enriched with one sync")
+    max_batch: int = Field(default=64, ge=1, le=1024, description="most entries enriched with one sync, or one event")

@@ -22,6 +22,7 @@ from services.ingest.dropper import Dropper
 from services.ingest.handler import Arrived, Incoming, log_turns, read_turn
 from services.ingest.settings import IngestSettings
 from services.shared.app import Host, Service
+from services.shared.bus.fairness import load_of_turn
 from services.shared.bus.sharing import Sharing
 from services.shared.bus.worker import Stage, Worker
 
@@ -49,7 +50,17 @@ async def build(host: Host) -> Service:
             in_hand[number] = msg
             return Arrived(number=number, turn=turn)
 
-        return Stage(consumer, Arrived, read, handle, says=(EntryProposed,), max_batch=settings.max_batch, gone=gone)
+        return Stage(
+            consumer,
+            Arrived,
+            read,
+            handle,
+            says=(EntryProposed,),
+            max_batch=settings.max_batch,
+            gone=gone,
+            window=2 * settings.max_batch,
+            load_of=load_of_turn,
+        )
 
     def own_workers() -> list[Worker[Any]]:
         return [worker for worker in host.workers if worker.stage.consumer in consumers]

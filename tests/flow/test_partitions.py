@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from nats.aio.msg import Msg
 
 from contracts import subjects
 from contracts.subjects import Consumer
-from contracts.v1.entries import EntryEvent
+from contracts.v1.entries import EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Turn
 from services.shared.bus.connection import Bus, connect
 from services.shared.bus.declarations import declared_consumer
+from services.shared.bus.fairness import load_of_event
 from services.shared.bus.jetstream import JetStream
 from services.shared.bus.provisioning import ProvisioningError, provision
 from services.shared.bus.pull import PullConsumer
@@ -248,3 +250,16 @@ async def test_a_turn_that_slips_in_while_the_parts_change_is_kept_where_it_is_r
         await provision(bus.js, Settings(turns_partitions=2))
     await bus.publish_turn(turn("ann", 0))
     assert (await bus.partitions(), (await bus.backlogs())["ingest"]) == (PARTS, 1)
+
+
+async def test_who_comes_behind_a_flood_of_events_is_in_the_next_batch(bus: Bus) -> None:
+    for number in range(40):
+        flood = [EntryRef(user_id="flood", id=f"{number}-{entry}") for entry in range(64)]
+        await bus.publish_events([EntryProposed.of(flood, at=datetime.now(UTC))])
+    await bus.publish_events([EntryProposed.of([EntryRef(user_id="ann", id="ann's")], at=datetime.now(UTC))])
+
+    reader = PullConsumer(bus.client, subjects.DEDUPE, max_batch=64, window=200, load_of=load_of_event)
+    await reader.start()
+    await eventually(lambda: asyncio.sleep(0, len(reader.held)), lambda held: held == 81)
+    first = [load_of_event(msg).lane for msg in await reader.next_batch()]
+    assert first == ["flood", "ann"]

@@ -22,6 +22,7 @@ from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared import telemetry
 from services.shared.bus.access import NOBODY, Access, servers_of
+from services.shared.bus.fairness import shares
 from services.shared.bus.jetstream import JetStream
 from services.shared.bus.sturdy import EncryptedClient, NotAllowed, NotEncrypted, SturdyClient
 from services.shared.redaction import redact_address
@@ -156,9 +157,9 @@ class Bus:
         return not promise.duplicate
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
-        """Publish events that carry at least one entry."""
-        for event in events:
-            if event.entries:
+        """Publish events that carry at least one entry, those of users with many entries apart from all others."""
+        for whole in events:
+            for event in shares(whole):
                 body = event.model_dump_json().encode()
                 stream = subjects.EVENTS_STREAM.name
                 await self.publish(event.subject, body, message_id=str(event.event_id), stream=stream)

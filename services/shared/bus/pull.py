@@ -1,4 +1,4 @@
-"""Reads a durable consumer in batches: whatever has arrived, at once, up to a size.
+"""Reads a durable consumer in batches: whatever has arrived, at once, up to a size, by turns of the users.
 
 The client's own `fetch` either waits for a batch to fill or asks once per message; both cost what a pipeline of
 several stages cannot spare. Here one pull request is always open: the next batch arrives while this one is handled.
@@ -14,7 +14,6 @@ import asyncio
 import json
 import logging
 import time
-from collections import deque
 from contextlib import suppress
 
 from nats.aio.client import Client
@@ -25,6 +24,7 @@ from nats.errors import Error as NatsError
 from contracts.subjects import Consumer
 from services.shared.bus.declarations import PIN_SECONDS
 from services.shared.bus.failures import backoff
+from services.shared.bus.fairness import Lanes, LoadOf, load_of_turn
 
 log = logging.getLogger(__name__)
 
@@ -37,15 +37,28 @@ _NOTHING_CAME, _LOST_PIN, _HEARTBEAT_STATUS = "408", "423", "100"
 
 
 class PullConsumer:
-    """One reader of a durable consumer. What it holds unacknowledged is `held`: the batch in hand and the next."""
+    """One reader of a durable consumer. What it holds unacknowledged is `held`: the batch in hand, and what waits.
 
-    def __init__(self, client: Client, consumer: Consumer, *, max_batch: int) -> None:
+    A batch names at most `max_batch` turns or entries, or is one message. `window` messages may wait here: within them
+    nobody waits behind another user's.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        consumer: Consumer,
+        *,
+        max_batch: int,
+        window: int = 512,
+        load_of: LoadOf = load_of_turn,
+    ) -> None:
         self._client = client
         self._consumer = consumer
         self._max_batch = max_batch
+        self._ask_for = max(1, window // 2)
         self._pin: str | None = None
         self._refusals = 0
-        self._waiting: deque[Msg] = deque()
+        self._waiting = Lanes(load_of)
         self._arrived = asyncio.Event()
         self._asked = 0  # messages that the open pull request may still bring
         self._heard_at = time.monotonic()
@@ -72,12 +85,11 @@ class PullConsumer:
         await self._ask()
 
     async def next_batch(self) -> list[Msg]:
-        """The messages that have arrived, at least one, at most `max_batch`; the next ones are already asked for."""
+        """The messages that have arrived, at least one, at most a batch; the next ones are already asked for."""
         while not self._waiting:
             await self._wait()
-        size = min(self._max_batch, len(self._waiting))
-        self.in_hand = [self._waiting.popleft() for _ in range(size)]
-        if self._asked == 0 and len(self._waiting) < self._max_batch:
+        self.in_hand = self._waiting.take(self._max_batch)
+        if self._asked == 0 and len(self._waiting) <= self._ask_for:
             await self._ask()
         return self.in_hand
 
@@ -89,9 +101,7 @@ class PullConsumer:
 
     def take_back(self) -> list[Msg]:
         """The messages that have arrived and that nobody has begun; they are no longer held."""
-        waiting = list(self._waiting)
-        self._waiting.clear()
-        return waiting
+        return self._waiting.clear()
 
     async def give_way(self) -> None:
         """Let the bus pin another reader at once, if one is waiting."""
@@ -124,12 +134,12 @@ class PullConsumer:
             log.warning("pull_failed", extra={"cause": repr(error)})
             await asyncio.sleep(_HEARTBEAT)
             return
-        self._asked = self._max_batch
+        self._asked = self._ask_for
         self._heard_at = time.monotonic()
 
     def _request(self) -> dict[str, int | str]:
         request: dict[str, int | str] = {
-            "batch": self._max_batch,
+            "batch": self._ask_for,
             "expires": int((_GROUP_EXPIRES if self._consumer.group else _EXPIRES) * 1e9),
             "idle_heartbeat": int(_HEARTBEAT * 1e9),
         }
@@ -147,7 +157,7 @@ class PullConsumer:
             self._refusals = 0
             if self._consumer.group:  # elsewhere a publisher may have written that header
                 self._pin = (msg.headers or {}).get(_PIN_HEADER, self._pin)
-            self._waiting.append(msg)
+            self._waiting.extend([msg])
             self._arrived.set()
         elif status == _HEARTBEAT_STATUS:
             self._refusals = 0
