@@ -8,7 +8,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from itertools import chain, repeat
 
@@ -25,7 +25,8 @@ from contracts.v1.entries import (
     RepeatRef,
 )
 from contracts.v1.turns import Proposal
-from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint
+from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint, on_day
+from services.shared.core.relative_time import names_relative_time
 from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
 from services.shared.core.sayings import renewed
 from services.shared.core.similarity import same_statement, statement
@@ -105,6 +106,8 @@ def candidate_entry(proposal: Proposal) -> Entry:
     turn, text = proposal.turn, proposal.text
     normal = normalize(text)
     prints = fingerprint(normal, statement(normal))
+    if names_relative_time(text):
+        prints = on_day(prints, _day(turn.created_at))
     kind = turn.type or detect_type(text, turn.role)
     saved = turn.manually_saved or (turn.role == "user" and wants_saving(text))
     return Entry(
@@ -193,9 +196,21 @@ def find_canonical(candidate: Entry, similar: Iterable[Entry]) -> Entry | None:
     """The entry that already says the same: an exact repeat before a near one, the oldest first."""
     ranked = sorted(similar, key=lambda e: (e.exact_hash != candidate.exact_hash, e.created_at, e.id))
     for entry in ranked:
-        if same_statement(entry.text, candidate.text):
+        if same_statement(entry.text, candidate.text) and not _mean_other_days(entry, candidate):
             return entry
     return None
+
+
+def _mean_other_days(entry: Entry, candidate: Entry) -> bool:
+    """Whether they were said on different days and name a time relative to it: "tomorrow" is another day then."""
+    if _day(entry.created_at) == _day(candidate.created_at):
+        return False
+    return names_relative_time(candidate.text) or names_relative_time(entry.text)
+
+
+def _day(moment: datetime) -> date:
+    """The calendar day of a time, in UTC: turns keep no other zone."""
+    return moment.astimezone(UTC).date()
 
 
 class repeat_of:

@@ -15,7 +15,7 @@ from services.dedupe import handler
 from services.dedupe.handler import candidate_entry, find_canonical, judge, judge_proposals, repeat_of, tell
 from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.core.similarity import same_statement
-from services.shared.stores.tombstones import without_words
+from services.shared.stores.tombstones import digests_of, without_words
 from tests.stores.builders import a_proposal, a_turn
 
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
@@ -210,3 +210,23 @@ def test_a_log_of_an_older_version_tells_by_the_text_what_is_redacted(text: str,
     old = turn.model_dump_json(exclude={"redacted"})
     assert LoggedTurn.model_validate_json(old).redacted is is_redacted
     assert not LoggedTurn.model_validate_json(turn.model_dump_json(exclude_none=True)).redacted
+
+
+@pytest.mark.parametrize("long", [False, True])
+@pytest.mark.parametrize("text", ["I have a dentist appointment tomorrow.", "Am Montag gehe ich zum Zahnarzt."])
+def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_day(text: str, long: bool) -> None:
+    text = text + (" The waiting room has many chairs and a fish that looks at me while I wait for my turn." * 3 * long)
+    midnight = datetime(2026, 3, 1, tzinfo=UTC)
+    hours = (0, 23.9, 24, 40, 24 * 365)
+    said = [a_candidate(text, n, created_at=midnight + timedelta(hours=hour)) for n, hour in enumerate(hours)]
+    judged = judge(said, [[]] * len(said), (), now=NOON)
+    assert ["new" if isinstance(v, Accepted) else v.canonical_id for v in judged] == ["new", "e0", "new", "e2", "new"]  # type: ignore[union-attr]
+    assert find_canonical(said[2], [said[0]]) is None  # wherever the other one was found
+    assert set(said[0].fingerprint_keys).isdisjoint(said[2].fingerprint_keys)
+    assert set(digests_of(said[0])) & set(digests_of(said[2]))  # forgotten, it may not come back on either day
+
+
+def test_what_names_no_such_time_is_the_same_statement_on_any_day() -> None:
+    said = [a_candidate("I live in Porto.", n, created_at=NOON + n * 100 * DAY) for n in range(3)]
+    judged = judge(said, [[]] * len(said), (), now=NOON)
+    assert [isinstance(verdict, Accepted) for verdict in judged] == [True, False, False]

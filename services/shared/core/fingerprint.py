@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -56,6 +57,15 @@ def _in_order(word: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def on_day(prints: Fingerprint, day: date) -> Fingerprint:
+    """The fingerprint of a statement that another day makes another one.
+
+    `exact_hash` stays that of the wording alone: who has it forgotten is not told it again a minute after midnight.
+    """
+    typo_hash = prints.typo_hash and _digest(f"{prints.typo_hash} {day.isoformat()}")
+    return replace(prints, statement_hash=_digest(f"{prints.statement_hash} {day.isoformat()}"), typo_hash=typo_hash)
 
 
 def hamming(a: str, b: str) -> int:
