@@ -155,7 +155,7 @@ class TextStore(TextUpkeep, Protocol):
         ...
 
     async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
-        """One page of entries, newest first. Raises ValueError for a cursor it did not make."""
+        """One page of entries, those said last first. Raises ValueError for a cursor it did not make."""
         ...
 
     async def search(self, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:

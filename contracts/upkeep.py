@@ -69,7 +69,7 @@ class TextUpkeep(Protocol):
         ...
 
     async def aged(self, *, before: datetime, limit: int) -> list[Key]:
-        """Active entries said before a moment that are neither pinned nor manually saved, the oldest first."""
+        """Active entries last said before a moment that are neither pinned nor manually saved, the oldest first."""
         ...
 
     async def in_order(self, *, after: str, limit: int) -> list[Entry]:

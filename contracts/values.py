@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from contracts.v1.entries import Entity, Entry, Status
-from contracts.v1.turns import EntryType, LoggedTurn, Proposal
+from contracts.v1.turns import EVERY_PERSONA, EntryType, LoggedTurn, Proposal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,11 +23,20 @@ TURN = "turn"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose memory, and which part of it. A persona sees its own entries and those of no persona."""
+    """Whose memory, and which part of it.
+
+    A persona sees its own entries and those of no persona, no persona sees those of none, and `EVERY_PERSONA` all.
+    """
 
     user_id: str
     space: str = "default"
     persona_id: str | None = None
+
+    def sees(self, entry: Entry) -> bool:
+        """Whether an entry is in it."""
+        if (entry.user_id, entry.space) != (self.user_id, self.space):
+            return False
+        return self.persona_id == EVERY_PERSONA or not entry.persona_id or entry.persona_id == self.persona_id
 
 
 class Ref(Protocol):
@@ -53,22 +62,29 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What else an entry must fulfil to be found. `None` does not filter; several tags mean any of them."""
+    """What else an entry must fulfil to be found. None and () do not filter; several tags or types mean any of them.
+
+    `conversation_id`: it was said in this conversation. `since`: it was last said then or later. `until`: it was first
+    said then or before.
+    """
 
     types: tuple[EntryType, ...] | None = None
     tags: tuple[str, ...] | None = None
     theme: str | None = None
+    conversation_id: str | None = None
     since: datetime | None = None
+    until: datetime | None = None
 
     @property
     def empty(self) -> bool:
         """Whether every entry passes."""
-        return self.types is None and self.tags is None and self.theme is None and self.since is None
+        labels = self.types or self.tags
+        return not labels and (self.theme, self.conversation_id, self.since, self.until) == (None,) * 4
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which entries to page through."""
+    """Which entries to page through. None and () do not filter; several tags or types mean any of them."""
 
     user_id: str
     space: str | None = None
@@ -76,13 +92,14 @@ class Selection:
     types: tuple[EntryType, ...] | None = None
     tags: tuple[str, ...] | None = None
     theme: str | None = None
+    conversation_id: str | None = None
     pinned: bool | None = None
     manually_saved: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Entries, newest first; `cursor` asks for the next page, None when there is none."""
+    """Entries, those said last first; `cursor` asks for the next page, None when there is none."""
 
     entries: tuple[Entry, ...]
     cursor: str | None

@@ -109,7 +109,7 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
 
 
 async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
-    """One page of the user's entries, newest first.
+    """One page of the user's entries, those said last first.
 
     Raises:
         Rejected: the cursor is not one of ours.
@@ -121,6 +121,7 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
         types=request.types,
         tags=request.tags,
         theme=request.theme,
+        conversation_id=request.conversation_id,
         pinned=request.pinned,
         manually_saved=request.manually_saved,
     )

@@ -34,6 +34,7 @@ from services.shared.core.ranking import (
     tag_counts,
 )
 from services.shared.core.relevance import Candidate, blend, context_cosine, cosine_only
+from services.shared.core.sayings import as_of, told_in
 from services.shared.core.scoring import Ranked, Weights, contenders, rank
 from services.shared.erasures import is_hidden
 
@@ -74,7 +75,7 @@ class Retriever:
         )
         found = self._relevant(self._candidates(ids, legs, fused, stored, neighbours), request)
         entries, degraded = await self._contenders(scope, found, request.limit, legs, stored)
-        visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
+        visible = as_asked_for(entries, scope, filters)
         ranked = rank([pair for pair in found if pair[0].id in visible], visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
         reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=degraded)
@@ -224,19 +225,26 @@ class Retriever:
         return [pool[index] for index in order]
 
 
+def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:
+    """Those of the entries that may go out, as they were at the moment and in the conversation asked for."""
+    then = {i: as_of(entry, filters.until) for i, entry in entries.items()}
+    visible = {i: entry for i, entry in then.items() if is_visible(entry, scope, filters)}
+    return {i: told_in(entry, filters.conversation_id) for i, entry in visible.items()}
+
+
 def is_visible(entry: Entry, scope: Scope, filters: Filters) -> bool:
     """The last look at scope and filters, on the entry itself: whatever a leg returned, only this goes out."""
-    in_scope = entry.user_id == scope.user_id and entry.space == scope.space
-    for_persona = entry.persona_id is None or entry.persona_id == scope.persona_id
-    return entry.status == "active" and in_scope and for_persona and _passes(entry, filters)
+    return entry.status == "active" and scope.sees(entry) and _passes(entry, filters)
 
 
 def _passes(entry: Entry, filters: Filters) -> bool:
     return (
-        (filters.types is None or entry.type in filters.types)
-        and (filters.tags is None or not set(filters.tags).isdisjoint(entry.tags))
+        (not filters.types or entry.type in filters.types)
+        and (not filters.tags or not set(filters.tags).isdisjoint(entry.tags))
         and (filters.theme is None or filters.theme in entry.themes)
-        and (filters.since is None or entry.created_at >= filters.since)
+        and (filters.conversation_id is None or filters.conversation_id in entry.conversations)
+        and (filters.since is None or entry.last_said_at >= filters.since)
+        and (filters.until is None or entry.created_at <= filters.until)
     )
 
 
@@ -273,7 +281,14 @@ def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None) -> Can
 def filters_of(request: RetrieveRequest, now: datetime) -> Filters:
     """What the request filters by."""
     since = _days_before(now, request.recency_days) if request.recency_days is not None else None
-    return Filters(types=request.types, tags=request.tags, theme=request.theme, since=since)
+    return Filters(
+        types=request.types,
+        tags=request.tags,
+        theme=request.theme,
+        conversation_id=request.conversation_id,
+        since=since,
+        until=request.now,
+    )
 
 
 def _days_before(now: datetime, days: float) -> datetime | None:

@@ -71,7 +71,7 @@ def item_of(ranked: Ranked, entry: Entry, *, explain: bool) -> RetrievedItem:
         embedding_state=entry.embedding_state,
         scores=ranked.scores,
         signals=Signals(lexical=candidate.lexical_rank is not None, semantic=candidate.semantic_rank is not None),
-        explanation=explained(ranked) if explain else None,
+        explanation=explained(ranked) | {"clock_ahead": entry.clock_ahead} if explain else None,
     )
 
 

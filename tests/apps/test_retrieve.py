@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from contracts.ports import Filters, Scope, TextStore, Unavailable, VectorPoint
 from contracts.v1.entries import Entry
-from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.retrieve.handler import Retriever, is_visible
 from services.retrieve.settings import RetrieveSettings
+from services.shared.core.sayings import renewed
 from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeVectors
-from tests.stores.builders import an_entry, store_entries
+from tests.stores.builders import NOON, an_entry, store_entries
 
 SETTINGS = RetrieveSettings(leg_timeout_seconds=0.3, min_score=0.0)
 
@@ -157,3 +160,92 @@ async def test_limit_budget_and_least_score_are_kept(store: TextStore, vectors: 
     assert (await ask(retriever, token_budget=70)).token_count <= 70
     assert (await ask(retriever, min_score=1.0)).items == ()
     assert (await ask(retriever, query="  ")).items == ()
+
+
+def day(number: float) -> datetime:
+    return NOON + timedelta(days=number)
+
+
+def said_again(entry: Entry, *days: float) -> Entry:
+    """The entry, said again on these days, each time in a conversation of its own."""
+    for number in days:
+        turn = {"turn_id": f"t{number}", "conversation_id": f"c{number}"}
+        entry = renewed(entry, an_entry("ann", entry.text, created_at=day(number), **turn))
+    return entry
+
+
+async def the_items(store: TextStore, entries: list[Entry], **given: Any) -> dict[str, RetrievedItem]:
+    """What is found by both legs, by its text."""
+    await store_entries(store, entries)
+    vectors, embedder = FakeVectors(), FakeEmbedder()
+    matrix = await embedder.embed([entry.text for entry in entries]) if entries else []
+    await vectors.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
+    retriever = a_retriever(store, vectors, embedder)
+    reply = await ask(retriever, "tea", limit=20, **given)
+    return {item.text: item for item in reply.items}
+
+
+async def test_a_repeat_counts_for_recency_and_is_shown(store: TextStore) -> None:
+    entries = [said_again(an_entry("ann", "green tea", turn_id="t"), 280, 100), an_entry("ann", "old tea")]
+    found = await the_items(store, entries, recency_days=7, now=day(281))
+    assert list(found) == ["green tea"]
+    item = found["green tea"]
+    assert (item.created_at, item.last_said_at, item.repeat_count) == (NOON, day(280), 2)
+    assert item.scores.recency == pytest.approx(math.exp(-1 / 7))
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        (-1, {}),
+        (0, {"green tea": (0, 0)}),
+        (50, {"green tea": (0, 0)}),
+        (100, {"green tea": (100, 1), "black tea": (90, 0)}),
+        (1000, {"green tea": (280, 2), "black tea": (90, 0), "late tea": (300, 0)}),
+    ],
+)
+async def test_nothing_that_was_said_after_the_moment_asked_for_is_returned(
+    store: TextStore, now: float, expected: dict[str, tuple[float, int]]
+) -> None:
+    green, black, late = (an_entry("ann", f"{kind} tea", turn_id="t") for kind in ("green", "black", "late"))
+    black, late = (
+        e.model_copy(update={"created_at": day(n), "last_said_at": day(n)}) for e, n in ((black, 90), (late, 300))
+    )
+    found = await the_items(store, [said_again(green, 280, 100), black, late], now=day(now))
+    assert {text: (item.last_said_at, item.repeat_count) for text, item in found.items()} == {
+        text: (day(last), repeats) for text, (last, repeats) in expected.items()
+    }
+
+
+async def test_a_conversation_finds_what_was_said_in_it_and_shows_that_turn(store: TextStore) -> None:
+    first = an_entry("ann", "green tea", turn_id="t", conversation_id="c")
+    entries = [said_again(first, 5, 9), an_entry("ann", "black tea", turn_id="u", conversation_id="other")]
+    found = await the_items(store, entries, conversation_id="c5")
+    assert {text: (item.turn_id, item.conversation_id) for text, item in found.items()} == {"green tea": ("t5", "c5")}
+    found = await the_items(store, [], conversation_id="c")
+    assert {text: item.turn_id for text, item in found.items()} == {"green tea": "t"}
+    assert not await the_items(store, [], conversation_id="c5", now=day(4))
+    assert not await the_items(store, [], conversation_id="nowhere")
+
+
+@pytest.mark.parametrize(("persona", "seen"), [(None, "c"), ("guide", "cg"), ("*", "cgt"), ("unheard", "c")])
+async def test_a_persona_is_none_one_or_all(store: TextStore, persona: str | None, seen: str) -> None:
+    owners = {"c tea": None, "g tea": "guide", "t tea": "tutor"}
+    found = await the_items(store, [an_entry("ann", t, persona_id=p) for t, p in owners.items()], persona_id=persona)
+    assert sorted(text[0] for text in found) == list(seen)
+
+
+async def test_empty_filters_do_not_filter(store: TextStore) -> None:
+    found = await the_items(
+        store, [an_entry("ann", "green tea"), an_entry("ann", "tea", tags=("a",))], tags=[], types=[]
+    )
+    assert set(found) == {"green tea", "tea"}
+
+
+async def test_explaining_tells_whose_clock_was_ahead(store: TextStore) -> None:
+    entries = [an_entry("ann", "green tea", clock_ahead=True), an_entry("ann", "black tea")]
+    found = await the_items(store, entries, explain=True)
+    assert {text: (item.explanation or {})["clock_ahead"] for text, item in found.items()} == {
+        "green tea": True,
+        "black tea": False,
+    }

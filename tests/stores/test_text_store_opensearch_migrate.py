@@ -17,6 +17,7 @@ from contracts.v1.turns import Proposal
 from services.cli.migrate import migrate as migrate_command
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, copying, migration
 from services.shared.stores.opensearch.client import Client
+from services.shared.stores.opensearch.documents import entry_document
 from services.shared.stores.opensearch.indexes import current
 from services.shared.stores.opensearch.mappings import PROPERTIES, SCHEMA
 from tests.stores.builders import (
@@ -95,6 +96,14 @@ async def test_what_was_merged_before_the_first_migration_is_forgotten_after_it(
         assert forgotten.turn_ids == (stored.turn.turn_id, merged.turn.turn_id)
         assert len(await store.logged(user, after=None, limit=9)) == 3
         await store.close()
+
+
+def test_an_entry_of_a_former_layout_is_filtered_by_when_and_where_it_was_said_after_a_migration(user: str) -> None:
+    document = entry_document(an_entry(user, "tea", conversation_id="c1"), seq=1)
+    former = {name: value for name, value in document.items() if name not in ("last_said_at", "conversations")}
+    former["scope"] = document["scope"][0]
+    assert copying.made_anew("entries", former) == document
+    assert document["conversations"] == ["c1"]
 
 
 async def test_searches_are_answered_and_writes_arrive_throughout(

@@ -1,4 +1,4 @@
-"""Paging: newest first, complete, unmoved by what is added meanwhile."""
+"""Paging: those said last first, complete, unmoved by what is added meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from contracts.ports import Selection, TextStore
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entry, Saying
 from tests.stores.builders import NOON, a_user, an_entry, minutes, store_entries
 
 
@@ -26,10 +26,16 @@ async def walk(store: TextStore, selection: Selection, limit: int) -> list[Entry
 
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 8, 100])
-async def test_pages_lead_through_all_entries_newest_first(text_store: TextStore, user: str, limit: int) -> None:
+async def test_pages_lead_through_all_entries_those_said_last_first(
+    text_store: TextStore, user: str, limit: int
+) -> None:
     stored = await store_entries(text_store, [an_entry(user, created_at=NOON + minutes(i)) for i in (4, 1, 0, 3)])
     stored += await store_entries(text_store, [an_entry(user, space=f"s{i}") for i in range(3)])
-    expected = sorted(stored, key=lambda entry: (entry.created_at, entry.id), reverse=True)
+    again = NOON + minutes(9)
+    stored += await store_entries(text_store, [an_entry(user, last_said_at=again) for _ in range(2)])
+    (renewed,) = await text_store.modify(stored[1:2], lambda e: e.model_copy(update={"last_said_at": again}))
+    stored[1] = renewed
+    expected = sorted(stored, key=lambda entry: (entry.last_said_at, entry.id), reverse=True)
     assert await walk(text_store, Selection(user), limit) == expected
 
 
@@ -51,7 +57,13 @@ async def test_a_cursor_stays_true_while_entries_are_added(text_store: TextStore
         ({"space": "nowhere"}, ""),
         ({"types": ("fact",)}, "a"),
         ({"types": ("fact", "note")}, "ab"),
-        ({"types": ()}, ""),
+        ({"types": ()}, "abcde"),
+        ({"tags": (), "types": ("fact",)}, "a"),
+        ({"conversation_id": "c1"}, "ac"),
+        ({"conversation_id": "c2"}, "ce"),
+        ({"conversation_id": "c2", "space": "work"}, "e"),
+        ({"conversation_id": "c2", "tags": ("blue",)}, "c"),
+        ({"conversation_id": "c"}, ""),
         ({"tags": ("red",)}, "ab"),
         ({"tags": ("red", "blue")}, "abc"),
         ({"tags": ("Red",)}, ""),
@@ -69,12 +81,13 @@ async def test_a_cursor_stays_true_while_entries_are_added(text_store: TextStore
 async def test_a_selection_finds_exactly_what_fulfils_it(
     text_store: TextStore, user: str, wanted: dict[str, Any], expected: str
 ) -> None:
+    again = Saying(conversation_id="c2", turn_id="t", at=NOON)
     fields: dict[str, dict[str, Any]] = {
-        "a": {"type": "fact", "tags": ("red",)},
+        "a": {"type": "fact", "tags": ("red",), "conversation_id": "c1"},
         "b": {"type": "note", "tags": ("red", "blue")},
-        "c": {"tags": ("blue",), "themes": ("travel", "tools")},
+        "c": {"tags": ("blue",), "themes": ("travel", "tools"), "conversation_id": "c1", "repeated_in": (again,)},
         "d": {"pinned": True, "manually_saved": True},
-        "e": {"space": "work", "manually_saved": True, "persona_id": "guide"},
+        "e": {"space": "work", "manually_saved": True, "persona_id": "guide", "conversation_id": "c2"},
         "f": {"status": "archived", "tags": ("red",)},
     }
     await store_entries(text_store, [an_entry(user, name, **more) for name, more in fields.items()])
@@ -85,9 +98,14 @@ async def test_a_selection_finds_exactly_what_fulfils_it(
 
 
 async def test_a_selection_follows_changes(text_store: TextStore, user: str) -> None:
-    (entry,) = await store_entries(text_store, [an_entry(user, tags=("red",), themes=("travel",))])
+    (entry,) = await store_entries(
+        text_store, [an_entry(user, tags=("red",), themes=("travel",), conversation_id="c1")]
+    )
     await text_store.modify(
-        [entry], lambda e: e.model_copy(update={"tags": ("blue",), "themes": (), "pinned": True, "type": "fact"})
+        [entry],
+        lambda e: e.model_copy(
+            update={"tags": ("blue",), "themes": (), "pinned": True, "type": "fact", "conversation_id": "c2"}
+        ),
     )
     for wanted, total in (
         (Selection(user, tags=("red",)), 0),
@@ -96,6 +114,8 @@ async def test_a_selection_follows_changes(text_store: TextStore, user: str) -> 
         (Selection(user, pinned=True), 1),
         (Selection(user, types=("other",)), 0),
         (Selection(user, types=("fact",)), 1),
+        (Selection(user, conversation_id="c1"), 0),
+        (Selection(user, conversation_id="c2"), 1),
     ):
         assert (await text_store.page(wanted, limit=10, cursor=None)).total == total
 

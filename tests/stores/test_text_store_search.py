@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Filters, Key, LexicalHit, Scope, TextStore
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entry, Saying
+from contracts.v1.turns import EVERY_PERSONA
 from tests.stores.builders import NOON, a_session, a_user, an_entry, minutes, store_entries
 
 ANY = Filters()
@@ -137,26 +138,36 @@ async def test_search_follows_a_change_of_the_text(text_store: TextStore, user: 
     [
         (Filters(), "abcd"),
         (Filters(types=("fact", "note")), "ab"),
-        (Filters(types=()), ""),
+        (Filters(types=()), "abcd"),
         (Filters(tags=("red", "blue")), "bcd"),
         (Filters(tags=("Red",)), ""),
         (Filters(theme="travel"), "a"),
         (Filters(since=NOON + minutes(2)), "cd"),
         (Filters(since=NOON + minutes(9)), ""),
+        (Filters(since=NOON + minutes(5)), "d"),
+        (Filters(tags=(), types=("fact",)), "a"),
+        (Filters(until=NOON + minutes(1)), "ab"),
+        (Filters(until=NOON + minutes(3)), "abcd"),
+        (Filters(until=NOON - minutes(1)), ""),
+        (Filters(since=NOON + minutes(1), until=NOON + minutes(2)), "bc"),
+        (Filters(conversation_id="c0"), "ad"),
+        (Filters(conversation_id="c3", until=NOON + minutes(3)), "d"),
+        (Filters(conversation_id="c"), ""),
         (Filters(types=("note", "other"), tags=("red",), since=NOON + minutes(1)), "bd"),
     ],
 )
 async def test_filters_let_through_exactly_what_fulfils_them(
     text_store: TextStore, user: str, filters: Filters, expected: str
 ) -> None:
+    again = Saying(conversation_id="c0", turn_id="t", at=NOON + minutes(5))
     fields: list[dict[str, Any]] = [
         {"type": "fact", "themes": ("travel",)},
         {"type": "note", "tags": ("red",)},
         {"tags": ("blue",)},
-        {"tags": ("red", "blue")},
+        {"tags": ("red", "blue"), "last_said_at": NOON + minutes(5), "repeated_in": (again,)},
     ]
     entries = [
-        an_entry(user, f"tea {name}", created_at=NOON + minutes(i), **more)
+        an_entry(user, f"tea {name}", created_at=NOON + minutes(i), conversation_id=f"c{i}", **more)
         for i, (name, more) in enumerate(zip("abcd", fields, strict=True))
     ]
     await store_entries(text_store, entries)
@@ -208,6 +219,8 @@ async def test_a_persona_finds_its_own_and_the_common(text_store: TextStore, use
     assert await seen_by("tutor") == {"None", "tutor"}
     assert await seen_by("unheard") == {"None"}
     assert await seen_by(None) == {"None"}
+    await store_entries(text_store, [an_entry(user, "tea elsewhere", space="work", persona_id="clerk")])
+    assert await seen_by(EVERY_PERSONA) == {"None", "guide", "tutor"}
 
 
 @pytest.mark.parametrize("texts", [["And what else", "zebra"], ["zebra", "And what else"]])

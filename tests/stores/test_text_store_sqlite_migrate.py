@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ports import Accepted, Filters, Merged, Refused, Scope
+from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Selection
 from services.shared.stores.sqlite import SqliteTextStore, schema
 from tests.stores.builders import (
     NOON,
@@ -27,6 +27,10 @@ _BACK_TO_FIRST = """
 DROP TABLE digests;
 DROP INDEX proposals_merged;
 DROP INDEX entries_ageing;
+DROP TABLE told;
+DROP INDEX entries_said;
+CREATE INDEX entries_said ON entries (scope, status, created_at);
+ALTER TABLE entries DROP COLUMN last_said_at;
 ALTER TABLE entries DROP COLUMN held;
 ALTER TABLE scopes DROP COLUMN inactive;
 PRAGMA user_version = 1;
@@ -73,6 +77,10 @@ async def test_a_file_of_the_first_version_can_do_everything(
     await store_entries(store, [an_entry(a_user())])
     before, of_user = await store.counts(), await store.counts(user)
     aged = await store.aged(before=NOON + minutes(9), limit=9)
+    selections = [Selection(user), Selection(user, conversation_id="c1"), Selection(user, conversation_id="c2")]
+    listed = [await store.page(selection, limit=9, cursor=None) for selection in selections]
+    assert [page.total for page in listed] == [4, 1, 0]
+    hits = await store.search(Scope(user), "tea", limit=9, filters=Filters(conversation_id="c1"))
     await store.close()
     newest = schema_of(path)
 
@@ -85,6 +93,10 @@ async def test_a_file_of_the_first_version_can_do_everything(
         assert of_user.inactive == 1
         assert await again.aged(before=NOON + minutes(9), limit=9) == aged
         assert len(aged) == 3
+        pages = [await again.page(selection, limit=9, cursor=None) for selection in selections]
+        assert pages == listed
+        assert await again.search(Scope(user), "tea", limit=9, filters=Filters(conversation_id="c1")) == hits
+        assert len(hits) == 1
         (forgotten,) = await again.forget([first], until=tomorrow())
         assert set(forgotten.turn_ids) == {first.turn.turn_id, second.turn.turn_id}
         assert await again.search(Scope(user), "green tea", limit=9, filters=Filters()) == []

@@ -183,6 +183,8 @@ async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store:
     assert await empty_text_store.aged(before=before, limit=9) == oldest
     assert await empty_text_store.aged(before=before, limit=2) == oldest[:2]
     assert await empty_text_store.aged(before=NOON, limit=9) == []
+    await empty_text_store.modify([ann[4]], lambda entry: entry.model_copy(update={"last_said_at": before}))
+    assert await empty_text_store.aged(before=before, limit=9) == oldest[:2]
     await empty_text_store.modify([ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))
     await empty_text_store.modify([ann[1]], lambda entry: entry.model_copy(update={"pinned": False}))
     oldest = [Key("ben", ben[1].id), Key("ann", ann[1].id)]

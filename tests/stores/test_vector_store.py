@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Filters, Scope, VectorStore
+from contracts.v1.entries import Saying
+from contracts.v1.turns import EVERY_PERSONA
 from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, cosines_of, found, ids, towards, vectors_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -64,12 +66,21 @@ async def test_nothing_to_do_is_done(store: VectorStore, scope: Scope) -> None:
         (Filters(types=("fact",)), {"old fact", "new fact"}),
         (Filters(types=("fact", "note")), {"old fact", "new fact", "new note"}),
         (Filters(types=("decision",)), set()),
-        (Filters(types=()), set()),
+        (Filters(types=()), {"old fact", "new fact", "new note"}),
         (Filters(tags=("red",)), {"old fact"}),
         (Filters(tags=("red", "blue")), {"old fact", "new note"}),
-        (Filters(tags=()), set()),
+        (Filters(tags=()), {"old fact", "new fact", "new note"}),
         (Filters(theme="travel"), {"new fact"}),
         (Filters(theme="tra"), set()),
+        (Filters(tags=(), types=("note",)), {"new note"}),
+        (Filters(conversation_id="c1"), {"old fact", "new note"}),
+        (Filters(conversation_id="c2"), {"new fact", "new note"}),
+        (Filters(conversation_id="c"), set()),
+        (Filters(until=LONG_AGO), {"old fact"}),
+        (Filters(until=LONG_AGO - timedelta(seconds=1)), set()),
+        (Filters(until=LONG_AGO + timedelta(days=2)), {"old fact", "new fact", "new note"}),
+        (Filters(since=LONG_AGO + timedelta(days=3)), {"new note"}),
+        (Filters(since=LONG_AGO + timedelta(days=3), until=LONG_AGO + timedelta(days=1)), set()),
         (Filters(since=LONG_AGO + timedelta(days=1)), {"new fact", "new note"}),
         (Filters(since=LONG_AGO), {"old fact", "new fact", "new note"}),
         (Filters(types=("fact",), since=LONG_AGO + timedelta(days=1)), {"new fact"}),
@@ -79,11 +90,23 @@ async def test_nothing_to_do_is_done(store: VectorStore, scope: Scope) -> None:
 async def test_filters_leave_only_what_fulfils_all_of_them(
     store: VectorStore, scope: Scope, filters: Filters, expected: set[str]
 ) -> None:
-    late = LONG_AGO + timedelta(days=2)
+    late, latest = LONG_AGO + timedelta(days=2), LONG_AGO + timedelta(days=3)
+    again = Saying(conversation_id="c1", turn_id="t", at=latest)
     named = {
-        "old fact": a_point(scope, towards(1), type="fact", tags=("red", "green")),
-        "new fact": a_point(scope, towards(1), type="fact", themes=("travel", "food"), created_at=late),
-        "new note": a_point(scope, towards(1), type="note", tags=("blue",), created_at=late),
+        "old fact": a_point(scope, towards(1), type="fact", tags=("red", "green"), conversation_id="c1"),
+        "new fact": a_point(
+            scope, towards(1), type="fact", themes=("travel", "food"), created_at=late, conversation_id="c2"
+        ),
+        "new note": a_point(
+            scope,
+            towards(1),
+            type="note",
+            tags=("blue",),
+            created_at=late,
+            conversation_id="c2",
+            last_said_at=latest,
+            repeated_in=(again,),
+        ),
     }
     await store.upsert(list(named.values()))
     assert set(await found(store, scope, filters)) == {named[name].entry.id for name in expected}
@@ -97,6 +120,12 @@ async def test_a_persona_sees_its_own_points_and_those_of_no_persona(store: Vect
     assert set(await found(store, scope)) == {points[scope].entry.id}
     assert set(await found(store, ada)) == {points[scope].entry.id, points[ada].entry.id}
     assert set(await found(store, bob, Filters(types=("other",)))) == {points[scope].entry.id, points[bob].entry.id}
+    everybody = Scope(scope.user_id, scope.space, EVERY_PERSONA)
+    elsewhere = a_point(Scope(scope.user_id, "elsewhere", "ada"), towards(1))
+    await store.upsert([elsewhere])
+    assert set(await found(store, everybody)) == {point.entry.id for point in points.values()}
+    fetched = await store.fetch(everybody, [point.entry.id for point in (*points.values(), elsewhere)])
+    assert set(fetched) == {point.entry.id for point in points.values()}
 
 
 @pytest.mark.parametrize("between", ["", "/", ":", ",", "\x00", "\x1f", "\n", '"', '", "', "\\"])

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.ports import Filters, Key, Scope, VectorPoint, VectorStore
+from contracts.v1.entries import Saying
 from tests.stores.vector_builders import LONG_AGO, Opener, a_point, cosines_of, found, ids, newer, towards, vectors_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -93,6 +94,9 @@ async def test_an_entry_lacks_its_point_until_it_is_stored_and_after_it_is_remov
         {"user_id": "somebody else"},
         {"persona_id": "ada"},
         {"created_at": LONG_AGO + timedelta(microseconds=10)},
+        {"last_said_at": LONG_AGO + timedelta(microseconds=10)},
+        {"conversation_id": "another"},
+        {"repeated_in": (Saying(conversation_id="another", turn_id="t", at=LONG_AGO),)},
     ],
     ids=lambda change: str(*change),
 )

@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field, TypeAdapter
 
 Position = tuple[Annotated[int, Field(ge=-(1 << 62), le=1 << 62)], str]
-"""created_at (microseconds since 1970) and id of the last entry of a page."""
+"""last_said_at (microseconds since 1970) and id of the last entry of a page."""
 
 _POSITION: TypeAdapter[Position] = TypeAdapter(Position)
 

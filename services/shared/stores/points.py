@@ -11,19 +11,21 @@ import numpy as np
 
 from contracts.ports import Scope, Vector, VectorPoint
 from contracts.v1.entries import Entry
-from services.shared.stores.scopes import hashed, scope_key, visible_keys
+from services.shared.stores.scopes import hashed, scope_keys, visible_keys
 
 COPY = "copy"
 """The field of a payload that holds the entry itself."""
 
-TAGS, THEMES = "tag_keys", "theme_keys"
+TAGS, THEMES, CONVERSATIONS = "tag_keys", "theme_keys", "conversation_keys"
 """The fields of a payload that stand for words of the user. They hold hashes: what an engine was told once may stay
 readable in its files long after it was removed."""
 
 FORMER_FIELD = "tags"
 """An index that only collections of a former layout have: they hold the words themselves."""
 
-FILTERED = ("user_id", "scope", "type", TAGS, THEMES, "created_at")
+_TIMES = ("created_at", "last_said_at")
+
+FILTERED = ("user_id", "scope", "type", TAGS, THEMES, CONVERSATIONS, *_TIMES)
 """The fields that a search may ask for."""
 
 _A_MICROSECOND = 1e-6
@@ -104,11 +106,13 @@ def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:
     """What points are filtered by; and, if wanted, a copy of the entry to answer with while the text store is away."""
     filtered_by = {
         "user_id": entry.user_id,
-        "scope": scope_key(entry.user_id, entry.space, entry.persona_id),
+        "scope": scope_keys(entry),
         "type": entry.type,
         TAGS: word_keys(entry.user_id, entry.tags),
         THEMES: word_keys(entry.user_id, entry.themes),
+        CONVERSATIONS: word_keys(entry.user_id, entry.conversations),
         "created_at": entry.created_at.timestamp(),
+        "last_said_at": entry.last_said_at.timestamp(),
         "version": entry.version,
     }
     return filtered_by | {COPY: entry.model_dump_json(exclude_none=True)} if with_copy else filtered_by
@@ -121,15 +125,22 @@ def lacking(entries: Iterable[Entry], payloads: Mapping[str, Mapping[str, Any] |
 
 def _is_filtered_by(entry: Entry, held: Mapping[str, Any]) -> bool:
     wanted = payload(entry)
-    moment = held.get("created_at")
-    same_moment = isinstance(moment, float | int) and math.isclose(
-        moment, wanted["created_at"], rel_tol=0, abs_tol=_A_MICROSECOND
-    )
-    return same_moment and all(held.get(field) == wanted[field] for field in FILTERED if field != "created_at")
+    same_times = all(_is_same_moment(held.get(field), wanted[field]) for field in _TIMES)
+    return same_times and all(held.get(field) == wanted[field] for field in FILTERED if field not in _TIMES)
+
+
+def _is_same_moment(held: object, wanted: float) -> bool:
+    return isinstance(held, float | int) and math.isclose(held, wanted, rel_tol=0, abs_tol=_A_MICROSECOND)
+
+
+def is_visible(payload: Mapping[str, Any], scope: Scope) -> bool:
+    """Whether the scope sees a point with this payload."""
+    held = payload.get("scope")
+    return not set(visible_keys(scope)).isdisjoint([held] if isinstance(held, str) else held or ())
 
 
 def copied_entry(payload: Mapping[str, Any] | None, scope: Scope) -> Entry | None:
     """The copy of an entry in a payload, if there is one that the scope sees."""
-    if payload is None or payload.get("scope") not in visible_keys(scope) or COPY not in payload:
+    if payload is None or not is_visible(payload, scope) or COPY not in payload:
         return None
     return Entry.model_validate_json(payload[COPY])

@@ -25,6 +25,8 @@ def tombstone(entry: Entry, at: datetime) -> Entry:
         repeat_count=entry.repeat_count,
         status="forgotten",
         created_at=entry.created_at,
+        last_said_at=entry.last_said_at,
+        clock_ahead=entry.clock_ahead,
         updated_at=at,
         version=entry.version + 1,
     )

@@ -12,11 +12,13 @@ import qdrant_edge as qdrant
 from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.points import (
+    CONVERSATIONS,
     TAGS,
     THEMES,
     check_point,
     checked_vector,
     copied_entry,
+    is_visible,
     newest,
     payload,
     point_id,
@@ -41,7 +43,9 @@ INDEXES: Mapping[str, Any] = {
     "type": qdrant.KeywordIndexParams(),
     TAGS: qdrant.KeywordIndexParams(),
     THEMES: qdrant.KeywordIndexParams(),
+    CONVERSATIONS: qdrant.KeywordIndexParams(),
     "created_at": qdrant.FloatIndexParams(),
+    "last_said_at": qdrant.FloatIndexParams(),
 }
 
 
@@ -85,15 +89,19 @@ def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = No
     conditions: list[Any] = []
     if ids is not None:
         conditions.append(qdrant.HasIdCondition(set(ids)))
-    if filters.types is not None:
+    if filters.types:
         conditions.append(_is_any("type", filters.types))
-    if filters.tags is not None:
-        conditions.append(_is_any(TAGS, word_keys(scope.user_id, filters.tags)))
-    if filters.theme is not None:
-        conditions.append(_is_any(THEMES, word_keys(scope.user_id, [filters.theme])))
+    for field, words in (
+        (TAGS, filters.tags),
+        (THEMES, filters.theme and [filters.theme]),
+        (CONVERSATIONS, filters.conversation_id and [filters.conversation_id]),
+    ):
+        if words:
+            conditions.append(_is_any(field, word_keys(scope.user_id, words)))
     if filters.since is not None:
-        since = qdrant.RangeFloat(gte=filters.since.timestamp())
-        conditions.append(qdrant.FieldCondition("created_at", range=since))
+        conditions.append(qdrant.FieldCondition("last_said_at", range=qdrant.RangeFloat(gte=filters.since.timestamp())))
+    if filters.until is not None:
+        conditions.append(qdrant.FieldCondition("created_at", range=qdrant.RangeFloat(lte=filters.until.timestamp())))
     keys: list[Any] = [_is("scope", key) for key in visible_keys(scope)]
     if len(keys) == 1:
         return qdrant.Filter(must=[*keys, *conditions])
@@ -102,12 +110,11 @@ def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = No
 
 def stored_points(records: Iterable[qdrant.Record], scope: Scope, name: str) -> dict[str, StoredPoint]:
     """The records that the scope sees and that have a vector of this name, by entry id."""
-    visible = visible_keys(scope)
     found = {}
     for record in records:
         fields, vectors = record.payload or {}, record.vector  # each made anew whenever it is asked for
         vector = vectors.get(name) if isinstance(vectors, dict) else None
-        if vector is not None and fields.get("scope") in visible:
+        if vector is not None and is_visible(fields, scope):
             found[str(record.id)] = StoredPoint(np.array(vector, np.float32), copied_entry(fields, scope))
     return found
 

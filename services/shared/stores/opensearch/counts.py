@@ -12,7 +12,7 @@ from contracts.v1.entries import EmbeddingState, Entry
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.client import Client, Json, Kind
-from services.shared.stores.opensearch.documents import BODY, CREATED_AT, ID, PINNED, SAVED, SPACE, USER
+from services.shared.stores.opensearch.documents import BODY, ID, LAST_SAID_AT, PINNED, SAVED, SPACE, USER
 
 _SPACES = 1000
 
@@ -86,12 +86,12 @@ async def unfinished(client: Client, lacking: Stuck, before: datetime, limit: in
 
 
 async def aged(client: Client, before: datetime, limit: int) -> list[Key]:
-    """Active entries said before a moment that nobody asked to keep, the oldest first."""
+    """Active entries last said before a moment that nobody asked to keep, the oldest first."""
     unkept: list[Json] = [{"term": {PINNED: False}}, {"term": {SAVED: False}}]
-    earlier = {"range": {CREATED_AT: {"lt": microseconds(before)}}}
+    earlier = {"range": {LAST_SAID_AT: {"lt": microseconds(before)}}}
     body = {
         "query": queries.all_of([_ACTIVE, *unkept, earlier]),
-        "sort": [{CREATED_AT: "asc"}, {ID: "asc"}],
+        "sort": [{LAST_SAID_AT: "asc"}, {ID: "asc"}],
         "size": max(0, min(limit, queries.MOST_HITS)),
         "track_total_hits": False,
         "_source": [USER],

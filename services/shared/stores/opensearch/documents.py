@@ -16,7 +16,7 @@ from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.digest import digests
 from services.shared.stores.opensearch.wire import Json
-from services.shared.stores.scopes import hashed, scope_key
+from services.shared.stores.scopes import hashed, scope_key, scope_keys
 from services.shared.stores.tombstones import digests_of
 from services.shared.stores.words import words_of
 
@@ -47,6 +47,8 @@ DECIDED_AT: Final = "decided_at"
 # An entry.
 ID: Final = "id"
 CREATED_AT: Final = "created_at"
+LAST_SAID_AT: Final = "last_said_at"
+CONVERSATIONS: Final = "conversations"
 UPDATED_AT: Final = "updated_at"
 STATUS: Final = "status"
 TYPE: Final = "type"
@@ -147,9 +149,11 @@ def entry_document(entry: Entry, *, seq: int, merged: Sequence[str] = (), stamp:
         ID: entry.id,
         USER: entry.user_id,
         SPACE: entry.space,
-        SCOPE: scope_key(entry.user_id, entry.space, entry.persona_id),
+        SCOPE: scope_keys(entry),
         SEQ: seq,
         CREATED_AT: microseconds(entry.created_at),
+        LAST_SAID_AT: microseconds(entry.last_said_at),
+        CONVERSATIONS: list(map(label, entry.conversations)),
         UPDATED_AT: microseconds(entry.updated_at),
         STATUS: entry.status,
         TYPE: entry.type,

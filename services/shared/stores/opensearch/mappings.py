@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from services.shared.settings import Settings
 from services.shared.stores.opensearch.wire import Json, Kind
 
-SCHEMA = 2
+SCHEMA = 3
 """Which layout of this program's indices this is; every index says which it has."""
 
 _KEYWORD: Json = {"type": "keyword"}
@@ -49,6 +49,8 @@ _ENTRIES: Json = {
     "session": _KEYWORD,
     "seq": _NUMBER,
     "created_at": _NUMBER,
+    "last_said_at": _NUMBER,
+    "conversations": _KEYWORD,
     "updated_at": _NUMBER,
     "status": _KEYWORD,
     "type": _KEYWORD,

@@ -1,4 +1,4 @@
-"""Paging through entries, newest first, with cursors that stay true while entries are added."""
+"""Paging through entries, those said last first, with cursors that stay true while entries are added."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def _positions(
         size = min(count - len(found), queries.MOST_HITS)
         answer = await client.search("entries", _listed(selection, size, after), routing=selection.user_id)
         hits = answer["hits"]["hits"]
-        found += [(created_at, id_) for created_at, id_ in (hit["sort"] for hit in hits)]
+        found += [(said_at, id_) for said_at, id_ in (hit["sort"] for hit in hits)]
         if len(hits) < queries.MOST_HITS or len(found) == count:
             return found, answer["hits"]["total"]["value"]
         after = found[-1]
@@ -43,7 +43,7 @@ async def _positions(
 def _listed(selection: Selection, size: int, after: cursors.Position | None) -> Json:
     return {
         "query": queries.all_of(queries.selected(selection)),
-        "sort": [{"created_at": "desc"}, {"id": "desc"}],
+        "sort": [{"last_said_at": "desc"}, {"id": "desc"}],
         "size": size,
         **queries.only(),
         "track_total_hits": True,

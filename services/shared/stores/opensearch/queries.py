@@ -26,7 +26,9 @@ def passing(filters: Filters) -> list[Json]:
     """What fulfils the filters."""
     conditions = _labelled(filters)
     if filters.since is not None:
-        conditions.append({"range": {"created_at": {"gte": microseconds(filters.since)}}})
+        conditions.append({"range": {"last_said_at": {"gte": microseconds(filters.since)}}})
+    if filters.until is not None:
+        conditions.append({"range": {"created_at": {"lte": microseconds(filters.until)}}})
     return conditions
 
 
@@ -43,10 +45,12 @@ def selected(selection: Selection) -> list[Json]:
 
 def _labelled(wanted: Filters | Selection) -> list[Json]:
     conditions: list[Json] = []
-    if wanted.types is not None:
+    if wanted.types:
         conditions.append({"terms": {"type": list(wanted.types)}})
-    if wanted.tags is not None:
+    if wanted.tags:
         conditions.append({"terms": {"tags": list(map(label, wanted.tags))}})
+    if wanted.conversation_id is not None:
+        conditions.append({"term": {"conversations": label(wanted.conversation_id)}})
     if wanted.theme is not None:
         conditions.append({"term": {"themes": label(wanted.theme)}})
     return conditions

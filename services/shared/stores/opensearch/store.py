@@ -121,7 +121,7 @@ class OpenSearchTextStore:
         return await entries.modify(self._writer, owners(refs), change)
 
     async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
-        """One page of entries, newest first. Raises ValueError for a cursor it did not make."""
+        """One page of entries, those said last first. Raises ValueError for a cursor it did not make."""
         return await paging.page(self._client, selection, limit=limit, cursor=cursor)
 
     async def search(self, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:
@@ -207,7 +207,7 @@ class OpenSearchTextStore:
         return await counts.crowded(self._client, cap, limit)
 
     async def aged(self, *, before: datetime, limit: int) -> list[Key]:
-        """Active entries said before a moment that are neither pinned nor manually saved, the oldest first."""
+        """Active entries last said before a moment that are neither pinned nor manually saved, the oldest first."""
         return await counts.aged(self._client, before, limit)
 
     async def in_order(self, *, after: str, limit: int) -> list[Entry]:

@@ -11,7 +11,16 @@ from qdrant_client import models
 
 from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
 from contracts.v1.entries import Entry
-from services.shared.stores.points import TAGS, THEMES, check_point, copied_entry, newest, payload, word_keys
+from services.shared.stores.points import (
+    CONVERSATIONS,
+    TAGS,
+    THEMES,
+    check_point,
+    copied_entry,
+    newest,
+    payload,
+    word_keys,
+)
 from services.shared.stores.qdrant.spec import MAX_UPSERT
 from services.shared.stores.scopes import visible_keys
 
@@ -94,15 +103,19 @@ def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = No
     conditions: list[models.Condition] = [_is("user_id", scope.user_id), _scope_is(visible_keys(scope))]
     if ids is not None:
         conditions.append(models.HasIdCondition(has_id=list(ids)))
-    if filters.types is not None:
+    if filters.types:
         conditions.append(_is_any("type", filters.types))
-    if filters.tags is not None:
-        conditions.append(_is_any(TAGS, word_keys(scope.user_id, filters.tags)))
-    if filters.theme is not None:
-        conditions.append(_is_any(THEMES, word_keys(scope.user_id, [filters.theme])))
+    for field, words in (
+        (TAGS, filters.tags),
+        (THEMES, filters.theme and [filters.theme]),
+        (CONVERSATIONS, filters.conversation_id and [filters.conversation_id]),
+    ):
+        if words:
+            conditions.append(_is_any(field, word_keys(scope.user_id, words)))
     if filters.since is not None:
-        since = models.Range(gte=filters.since.timestamp())
-        conditions.append(models.FieldCondition(key="created_at", range=since))
+        conditions.append(models.FieldCondition(key="last_said_at", range=models.Range(gte=filters.since.timestamp())))
+    if filters.until is not None:
+        conditions.append(models.FieldCondition(key="created_at", range=models.Range(lte=filters.until.timestamp())))
     return ScopedFilter(models.Filter(must=conditions))
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from qdrant_client import models
 
 from contracts.ports import TURN, EmbeddingIdentity
-from services.shared.stores.points import TAGS, THEMES
+from services.shared.stores.points import CONVERSATIONS, TAGS, THEMES
 
 Quantization = Literal["none", "scalar"]
 
@@ -28,7 +28,9 @@ INDEXES: Mapping[str, Any] = {
     "type": models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     TAGS: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     THEMES: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
+    CONVERSATIONS: models.KeywordIndexParams(type=models.KeywordIndexType.KEYWORD),
     "created_at": models.FloatIndexParams(type=models.FloatIndexType.FLOAT),
+    "last_said_at": models.FloatIndexParams(type=models.FloatIndexType.FLOAT),
     "version": models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True),
 }
 """Every field of a filter, those of conditional upserts included: in strict mode the server refuses any other."""

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TypeVar
 
 from contracts.ports import Scope
+from contracts.v1.turns import EVERY_PERSONA
 
 NUMBER_BITS = 32
 NUMBER_MASK = (1 << NUMBER_BITS) - 1
@@ -33,7 +34,9 @@ def chunks(values: Iterable[T]) -> Iterator[list[T]]:
 
 
 def visible_scopes(connection: sqlite3.Connection, scope: Scope) -> list[tuple[int, int]]:
-    """(id, last number given) of what a scope sees: its persona's part and that of no persona."""
+    """(id, last number given) of what a scope sees: its persona's part and that of no persona, or every part."""
+    if scope.persona_id == EVERY_PERSONA:
+        return scopes_of(connection, scope.user_id, scope.space)
     return connection.execute(
         "SELECT scope, numbered FROM scopes WHERE user_id = ? AND space = ? AND persona_id IN ('', ?) ORDER BY scope",
         (scope.user_id, scope.space, scope.persona_id or ""),

@@ -1,4 +1,4 @@
-"""Paging through entries, newest first, with cursors that stay true while entries are added."""
+"""Paging through entries, those said last first, with cursors that stay true while entries are added."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def page(connection: sqlite3.Connection, selection: Selection, *, limit: int, cu
     where, values = _selected(connection, Layout(scopes), selection)
     (total,) = connection.execute(f"SELECT count(*) FROM entries WHERE {where}", values).fetchone()
     if after is not None:
-        where, values = f"{where} AND (created_at, id) < (?, ?)", (*values, *after)
+        where, values = f"{where} AND (last_said_at, id) < (?, ?)", (*values, *after)
     rows = connection.execute(
-        f"SELECT created_at, id, body FROM entries WHERE {where} ORDER BY created_at DESC, id DESC LIMIT ?",
+        f"SELECT last_said_at, id, body FROM entries WHERE {where} ORDER BY last_said_at DESC, id DESC LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
     entries = tuple(Entry.model_validate_json(body) for _, _, body in rows[:limit])
@@ -45,8 +45,12 @@ def page(connection: sqlite3.Connection, selection: Selection, *, limit: int, cu
 
 
 def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> _Clause:
-    where, values = _within(list(layout.starts))
+    scopes = list(layout.starts)
+    where, values = _within(scopes)
     where, values = f"{where} AND status = ?", (*values, selection.status)
+    if selection.conversation_id is not None:
+        told = "SELECT doc FROM told WHERE scope IN (SELECT value FROM json_each(?)) AND conversation_id = ?"
+        where, values = f"{where} AND doc IN ({told})", (*values, json.dumps(scopes), selection.conversation_id)
     docs = _labelled(connection, layout, selection)
     if docs is None:
         return where, values

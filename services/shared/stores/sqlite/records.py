@@ -21,16 +21,21 @@ from services.shared.stores.words import words_after, words_of
 
 _INSERT = """
 INSERT INTO entries (doc, spot, id, scope, session, created_at, status,
-                     updated_at, enriched, embedding_state, version, held, words, body)
-VALUES (?1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+                     updated_at, last_said_at, enriched, embedding_state, version, held, words, body)
+VALUES (?1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 _UPDATE = """
-UPDATE entries SET updated_at = ?, enriched = ?, embedding_state = ?, version = ?, held = ?, words = ?, body = ?
+UPDATE entries SET updated_at = ?, last_said_at = ?, enriched = ?, embedding_state = ?, version = ?, held = ?,
+    words = ?, body = ?
 WHERE doc = ?"""
 
 _TALLY = """
 UPDATE scopes SET numbered = numbered + ?, entries = entries + ?, inactive = inactive + ?, words = words + ?
 WHERE scope = ?"""
+
+_TELL = "INSERT OR IGNORE INTO told (scope, conversation_id, doc) VALUES (?, ?, ?)"
+
+_UNTELL = "DELETE FROM told WHERE (scope, conversation_id, doc) = (?, ?, ?)"
 
 _MOVE = "UPDATE entries SET session = ?, created_at = ?, status = ? WHERE doc = ?"
 
@@ -140,6 +145,8 @@ class EntryWriter:
         self._inserts: list[tuple[object, ...]] = []
         self._updates: list[tuple[object, ...]] = []
         self._moves: list[tuple[object, ...]] = []
+        self._told: list[tuple[object, ...]] = []
+        self._untold: list[tuple[object, ...]] = []
         self._forgets = False
 
     def insert(self, entry: Entry) -> None:
@@ -151,6 +158,7 @@ class EntryWriter:
         self._inserts.append((doc, entry.id, scope, *place, *_changing_columns(entry, words)))
         self._postings.add(doc, terms.terms_of(entry, words))
         self._find_as_repeat(doc, entry)
+        self._told += [(scope, conversation, doc) for conversation in entry.conversations]
         self._count(scope, entry, words, 1)
 
     def replace(self, stored: Stored, entry: Entry) -> None:
@@ -162,6 +170,7 @@ class EntryWriter:
             self._moves.append((self._session(entry), microseconds(entry.created_at), entry.status, doc))
         self._replace_terms(stored, entry, words)
         self._replace_fingerprint(doc, old, entry)
+        self._replace_conversations(doc, old, entry)
         self._forgets |= entry.status == "forgotten" != old.status
         self._count(doc >> NUMBER_BITS, old, stored.words, -1)
         self._count(doc >> NUMBER_BITS, entry, words, 1)
@@ -182,6 +191,11 @@ class EntryWriter:
             self._fingerprints.remove(*self._voice(doc, old), fingerprints.keys_of(old.fingerprint_keys))
         self._find_as_repeat(doc, new)
 
+    def _replace_conversations(self, doc: int, old: Entry, new: Entry) -> None:
+        scope, before, after = doc >> NUMBER_BITS, old.conversations, new.conversations
+        self._untold += [(scope, conversation, doc) for conversation in before if conversation not in after]
+        self._told += [(scope, conversation, doc) for conversation in after if conversation not in before]
+
     def _find_as_repeat(self, doc: int, entry: Entry) -> None:
         if entry.status == "active":
             self._fingerprints.add(*self._voice(doc, entry), fingerprints.keys_of(entry.fingerprint_keys))
@@ -191,6 +205,8 @@ class EntryWriter:
         self._connection.executemany(_INSERT, self._inserts)
         self._connection.executemany(_UPDATE, self._updates)
         self._connection.executemany(_MOVE, self._moves)
+        self._connection.executemany(_UNTELL, self._untold)
+        self._connection.executemany(_TELL, self._told)
         if self._forgets:
             sweeping.note_old_words(self._connection)
         self._postings.apply(self._connection)
@@ -227,6 +243,7 @@ def _who_says_what(entry: Entry) -> tuple[object, ...]:
 def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:
     return (
         microseconds(entry.updated_at),
+        microseconds(entry.last_said_at),
         entry.enriched,
         entry.embedding_state,
         entry.version,

@@ -85,7 +85,23 @@ _UPKEEP = (
     "CREATE INDEX entries_ageing ON entries (created_at) WHERE status = 'active' AND held = 0",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP)
+_RENEWAL = (
+    # When it was last said: what lists are ordered and age is counted by.
+    "ALTER TABLE entries ADD COLUMN last_said_at INTEGER NOT NULL DEFAULT 0",
+    "UPDATE entries SET last_said_at = created_at",
+    "DROP INDEX entries_said",
+    "CREATE INDEX entries_said ON entries (scope, status, last_said_at, created_at)",
+    "DROP INDEX entries_ageing",
+    "CREATE INDEX entries_ageing ON entries (last_said_at) WHERE status = 'active' AND held = 0",
+    # In which conversations an entry was said.
+    """CREATE TABLE told (
+        scope INTEGER NOT NULL, conversation_id TEXT NOT NULL, doc INTEGER NOT NULL,
+        PRIMARY KEY (scope, conversation_id, doc)) WITHOUT ROWID""",
+    """INSERT INTO told SELECT scope, json_extract(body, '$.conversation_id'), doc FROM entries
+        WHERE json_extract(body, '$.conversation_id') IS NOT NULL""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL)
 """Statements that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 
 

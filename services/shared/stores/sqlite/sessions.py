@@ -15,12 +15,12 @@ _WINDOWS = """
 SELECT here.doc,
     (SELECT group_concat(spot) FROM (
         SELECT near.spot FROM entries AS near
-        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN (:part, :common)
+        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN ({visible})
             AND (near.created_at, near.spot) < (here.created_at, +here.spot)
         ORDER BY near.created_at DESC, near.spot DESC LIMIT :reach)),
     (SELECT group_concat(spot) FROM (
         SELECT near.spot FROM entries AS near
-        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN (:part, :common)
+        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN ({visible})
             AND (near.created_at, near.spot) > (here.created_at, +here.spot)
         ORDER BY near.created_at, near.spot LIMIT :reach))
 FROM json_each(:docs) AS asked CROSS JOIN entries AS here ON here.doc = asked.value"""
@@ -32,11 +32,11 @@ def windows(
 ) -> Iterable[tuple[int, str, str]]:
     """(document, those before it, those after it), both comma-separated, the nearest first, at most `reach` each.
 
-    Only entries of the one or two `visible` scopes are seen. Entries of one moment are in the order stored.
+    Only entries of the `visible` scopes are seen. Entries of one moment are in the order stored.
     """
-    rows = connection.execute(
-        _WINDOWS, {"docs": json.dumps(list(docs)), "part": visible[0], "common": visible[-1], "reach": reach}
-    )
+    named = {f"scope{number}": scope for number, scope in enumerate(visible)}
+    query = _WINDOWS.format(visible=", ".join(f":{name}" for name in named))
+    rows = connection.execute(query, {"docs": json.dumps(list(docs)), "reach": reach, **named})
     return ((doc, before or "", after or "") for doc, before, after in rows)
 
 

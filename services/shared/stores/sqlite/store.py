@@ -115,7 +115,7 @@ class SqliteTextStore:
         return await self._writer.run(lambda db: records.modify(db, owners(refs), change))
 
     async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
-        """One page of entries, newest first. Raises ValueError for a cursor it did not make."""
+        """One page of entries, those said last first. Raises ValueError for a cursor it did not make."""
         return await self._readers.run(lambda db: paging.page(db, selection, limit=limit, cursor=cursor))
 
     async def search(self, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:
@@ -201,7 +201,7 @@ class SqliteTextStore:
         return await self._readers.run(lambda db: upkeep.crowded(db, cap, limit))
 
     async def aged(self, *, before: datetime, limit: int) -> list[Key]:
-        """Active entries said before a moment that are neither pinned nor manually saved, the oldest first."""
+        """Active entries last said before a moment that are neither pinned nor manually saved, the oldest first."""
         return await self._readers.run(lambda db: upkeep.aged(db, before, limit))
 
     async def in_order(self, *, after: str, limit: int) -> list[Entry]:

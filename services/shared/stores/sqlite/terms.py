@@ -46,9 +46,9 @@ def _label(kind: str, value: str) -> str:
 def required(wanted: Filters | Selection) -> list[list[str]]:
     """Labels an entry must have: one of each inner list."""
     groups = []
-    if wanted.types is not None:
+    if wanted.types:
         groups.append([_label("type", kind) for kind in wanted.types])
-    if wanted.tags is not None:
+    if wanted.tags:
         groups.append([_label("tag", tag) for tag in wanted.tags])
     if wanted.theme is not None:
         groups.append([_label("theme", wanted.theme)])

@@ -21,10 +21,10 @@ def crowded(connection: sqlite3.Connection, cap: int, limit: int) -> list[Crowd]
 
 
 def aged(connection: sqlite3.Connection, before: datetime, limit: int) -> list[Key]:
-    """Active entries said before a moment that the user does not hold on to, the oldest first."""
+    """Active entries last said before a moment that the user does not hold on to, the oldest first."""
     rows = connection.execute(
         """SELECT user_id, id FROM entries INDEXED BY entries_ageing JOIN scopes USING (scope)
-        WHERE status = 'active' AND held = 0 AND created_at < ? ORDER BY created_at, doc LIMIT ?""",
+        WHERE status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?""",
         (microseconds(before), limit),
     )
     return [Key(*row) for row in rows]
