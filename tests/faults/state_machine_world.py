@@ -14,7 +14,7 @@ from unittest.mock import patch
 from contracts.ports import Crowd, Ref, TextStore, Transit, Unavailable, VectorStore
 from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
-from contracts.v1.turns import Turn
+from contracts.v1.turns import DatedTurn
 from services.curate import erasing, forgetting, reconcile, retention
 from services.curate.forgetting import Places
 from services.dedupe import handler as dedupe
@@ -184,7 +184,7 @@ class World:
 
         async def log_turns(messages: Sequence[Message]) -> Sequence[EntryEvent]:
             by_number = {self.bus.number(one): one for one in messages}
-            arrived = [ingest.Arrived(number=n, turn=_read(Turn, one)) for n, one in by_number.items()]
+            arrived = [ingest.Arrived(number=n, turn=_read(DatedTurn, one)) for n, one in by_number.items()]
 
             async def gone(numbers: Collection[int]) -> set[int]:
                 await steps.before("gone")
