@@ -147,6 +147,10 @@ class TextStore(TextUpkeep, Protocol):
         """The stored entries by id, in any status, in the order asked; unknown or another user's are missing."""
         ...
 
+    async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
+        """The ids of the user's entries, in any status, that begin so, in order."""
+        ...
+
     async def modify(self, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]) -> list[Entry]:
         """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced.
 

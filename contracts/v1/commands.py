@@ -24,7 +24,7 @@ class CreateRequest(Request):
 
 
 class GetRequest(Request):
-    """Show one entry."""
+    """Show one entry, by its id or by a beginning of eight characters or more that no other of the user's has."""
 
     id: str
 
@@ -62,7 +62,10 @@ class ListReply(Reply):
 
 
 class ForgetRequest(Request):
-    """Forget one entry, with all that says it."""
+    """Forget one entry, with all that says it.
+
+    A beginning of its id is enough, of eight characters or more, when no other of the user's entries has it.
+    """
 
     id: str
 

@@ -53,6 +53,8 @@ async def build(host: Host) -> Service:
         return await handler.list_entries(request, store=store)
 
     async def forget(request: ForgetRequest) -> ForgetReply:
+        id_ = await handler.whole_id(request.user_id, request.id, store)
+        request = request.model_copy(update={"id": id_})
         with routines.noting(request):
             return await forgetting.forget(request, places=places, refuse_for=settings.refuse_for)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4, uuid5
@@ -26,6 +27,10 @@ _LOOK_EVERY = 0.005
 _DECIDING = 10.0
 _COUNTING = 1.0
 NOTES = "notes"
+_BEGINNING = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}")
+"""Of an id: eight characters, as the context block shows them, or more."""
+
+_NAMED = 5
 
 
 async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPublisher, longest: int) -> EntryReply:
@@ -95,14 +100,30 @@ async def _settled(proposal: Key, store: TextStore) -> Settled:
         await asyncio.sleep(_LOOK_EVERY)
 
 
+async def whole_id(user_id: str, id_: str, store: TextStore) -> str:
+    """The id of the entry that is meant: as it is, or the only one of the user's that begins so.
+
+    Raises:
+        Rejected: several begin so; the message names them.
+    """
+    if not _BEGINNING.fullmatch(id_):
+        return id_
+    found = await store.ids_beginning(user_id, id_, limit=_NAMED + 1)
+    if len(found) > 1:
+        some = ", ".join(found[:_NAMED]) + (" and more" if len(found) > _NAMED else "")
+        raise Rejected("conflict", f"several entries begin with {id_!r}: {some}; give more of the id")
+    return found[0] if found else id_
+
+
 async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
-    """One entry of the user.
+    """One entry of the user, by its id or a beginning of it.
 
     Raises:
         Rejected: there is none of this id; another user's entry is none.
     """
     is_erased = await is_hidden(store, request.user_id)
-    entry = (await store.entries([Key(request.user_id, request.id)])).get(request.id)
+    id_ = await whole_id(request.user_id, request.id, store)
+    entry = (await store.entries([Key(request.user_id, id_)])).get(id_)
     if is_erased or entry is None or entry.status == "forgotten":
         raise Rejected("not_found", f"there is no entry {request.id!r}")
     return EntryReply(entry=entry, correlation_id=request.correlation_id)

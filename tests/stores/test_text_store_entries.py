@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -223,3 +224,23 @@ async def test_another_users_name_opens_nothing(text_store: TextStore, user: str
     assert await text_store.undecided([Key(other, proposal.id)]) == []
     assert await text_store.settle([Refused(Key(other, proposal.id), "not theirs")]) == []
     assert await text_store.undecided([proposal]) == [proposal]
+
+
+async def test_ids_are_found_by_their_beginning_and_only_the_users_own(text_store: TextStore) -> None:
+    mine, other = a_user(), a_user()
+    ids = [f"{uuid4().hex[:8]}-0000-5000-8000-{number:012d}" for number in range(3)]
+    ids[1] = ids[0][:8] + ids[1][8:]
+    theirs = ids[0][:8] + "-0000-5000-8000-999999999999"
+    await store_entries(text_store, [an_entry(mine, f"statement {id_}", id=id_) for id_ in ids])
+    await store_entries(text_store, [an_entry(other, id=theirs)])
+
+    async def found(user: str, beginning: str, limit: int = 9) -> list[str]:
+        return await text_store.ids_beginning(user, beginning, limit=limit)
+
+    assert await found(mine, ids[0][:8]) == sorted(ids[:2])
+    assert await found(mine, ids[0][:8], limit=1) == sorted(ids[:2])[:1]
+    assert await found(mine, ids[2][:8]) == [ids[2]]
+    assert await found(mine, ids[2]) == [ids[2]]
+    assert await found(other, ids[0][:8]) == [theirs]
+    assert await found(other, ids[2][:8]) == []
+    assert await found(mine, "%_*") == []

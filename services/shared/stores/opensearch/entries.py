@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
-from services.shared.stores.opensearch import claims
+from services.shared.stores.opensearch import claims, queries
 from services.shared.stores.opensearch.client import Client, Document, Version, Write
-from services.shared.stores.opensearch.documents import BODY, MERGED, OWNER, SEQ, STAMP, USER, entry_document
+from services.shared.stores.opensearch.documents import BODY, ID, MERGED, OWNER, SEQ, STAMP, USER, entry_document
 from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.writing import Writer
 from services.shared.stores.versions import successor
@@ -122,3 +122,16 @@ async def replace(writer: Writer, replacements: Sequence[Replacement]) -> set[st
     await claims.stake(writer, [entry for entry in moved if entry.status == "active"])
     made = await writer.client.bulk([replacement.write for replacement in replacements])
     return {r.new.id for r, version in zip(replacements, made, strict=True) if version is None}
+
+
+async def ids_beginning(client: Client, user_id: str, beginning: str, limit: int) -> list[str]:
+    """The ids of the user's entries that begin so, in order."""
+    await client.refresh("entries")
+    body = {
+        "query": queries.all_of([{"term": {USER: user_id}}, {"prefix": {ID: beginning}}]),
+        "sort": [{ID: "asc"}],
+        "size": limit,
+        "_source": False,
+    }
+    hits = (await client.search("entries", body, routing=user_id))["hits"]["hits"]
+    return [hit["_id"] for hit in hits]

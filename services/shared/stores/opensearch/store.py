@@ -116,6 +116,10 @@ class OpenSearchTextStore:
         """The stored entries by id, in any status and in the order asked; unknown and foreign ones are missing."""
         return await entries.entries(self._client, owners(refs))
 
+    async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
+        """The ids of the user's entries, in any status, that begin so, in order."""
+        return await entries.ids_beginning(self._client, user_id, beginning, limit)
+
     async def modify(self, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]) -> list[Entry]:
         """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced."""
         return await entries.modify(self._writer, owners(refs), change)

@@ -251,3 +251,13 @@ def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:
         " ".join(words),
         _body(entry),
     )
+
+
+def ids_beginning(connection: sqlite3.Connection, user_id: str, beginning: str, limit: int) -> list[str]:
+    """The ids of the user's entries that begin so, in order."""
+    rows = connection.execute(
+        """SELECT id FROM entries JOIN scopes USING (scope)
+        WHERE user_id = ? AND id >= ? AND substr(id, 1, ?) = ? ORDER BY id LIMIT ?""",
+        (user_id, beginning, len(beginning), beginning, limit),
+    )
+    return [id_ for (id_,) in rows]

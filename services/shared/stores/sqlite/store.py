@@ -110,6 +110,10 @@ class SqliteTextStore:
         """The stored entries by id, in any status, in the order asked; unknown or another user's are missing."""
         return await self._readers.run(lambda db: records.entries(db, owners(refs)))
 
+    async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
+        """The ids of the user's entries, in any status, that begin so, in order."""
+        return await self._readers.run(lambda db: records.ids_beginning(db, user_id, beginning, limit))
+
     async def modify(self, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]) -> list[Entry]:
         """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced."""
         return await self._writer.run(lambda db: records.modify(db, owners(refs), change))
