@@ -27,6 +27,7 @@ EPILOG = """Examples:\n
 """
 
 _EXPLAINED = 72
+_SHOWN_OF_ID = 8  # as many as `memorybus forget` asks for
 
 
 class Memory(Protocol):
@@ -121,20 +122,20 @@ def show_reply(reply: RetrieveReply, request: RetrieveRequest, repeats: Mapping[
     for card in reply.entity_cards:
         console.print(Text(f"{one_line(card.entity)}: ", style="bold") + Text(one_line("; ".join(card.facts))))
     if request.explain:
-        for rank, item in enumerate(reply.items, start=1):
-            console.print(_explanation(rank, item))
+        for item in reply.items:
+            console.print(_explanation(item))
     _show_footer(reply, console)
 
 
 def memory_table(items: tuple[RetrievedItem, ...], repeats: Mapping[str, int]) -> Table:
     """Memories, best first, each with its scores, where it comes from and why it was found. Fits 80 columns."""
-    table = Table(box=None, header_style="dim", padding=(0, 2, 0, 0), expand=True)
-    table.add_column("#", justify="right", style="dim")
+    table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0), expand=True)
+    table.add_column("id", style="dim", no_wrap=True)
     table.add_column("memory", ratio=1, overflow="fold")
     for score in ("total", "rel", "rec", "imp"):
         table.add_column(score, justify="right", no_wrap=True)
-    for rank, item in enumerate(items, start=1):
-        table.add_row(str(rank), _described(item, repeats.get(item.id, 0)), *_scores(item))
+    for item in items:
+        table.add_row(Text(one_line(item.id[:_SHOWN_OF_ID])), _described(item, repeats.get(item.id, 0)), *_scores(item))
     return table
 
 
@@ -162,11 +163,11 @@ def why(item: RetrievedItem, repeats: int = 0) -> str:
     return ", ".join(reasons)
 
 
-def _explanation(rank: int, item: RetrievedItem) -> Text:
+def _explanation(item: RetrievedItem) -> Text:
     """Every feature of an item, by name."""
     features = sorted((item.explanation or {}).items())
     shown = "  ".join(f"{one_line(name)}={_feature(value)}" for name, value in features)
-    return Text(f"{rank:>2}  ", style="dim") + Text(shown or "not explained")
+    return Text(f"{one_line(item.id[:_SHOWN_OF_ID])}  ", style="dim") + Text(shown or "not explained")
 
 
 def _feature(value: object) -> str:

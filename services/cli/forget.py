@@ -17,13 +17,18 @@ from services.cli.erase import receipt_table
 from services.shared.client import memory_client
 
 EPILOG = """Examples:\n
-  memorybus forget 6f1d2a52-8d3c-5b61-9a4e-0c7f5e2b9d10 --user ann\n
+  memorybus forget 6f1d2a52 --user ann\n
   memorybus forget 6f1d2a52-8d3c-5b61-9a4e-0c7f5e2b9d10 --user ann --data ./memory --json
 """
 
 
 def forget(
-    id_: Annotated[str, typer.Argument(metavar="ID", help="The entry, as `memorybus ask --json` names it.")],
+    id_: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID", help="The entry, as `memorybus ask` names it; a beginning of eight characters is enough."
+        ),
+    ],
     user: UserOption,
     data: DataOption = None,
     nats: NatsOption = None,

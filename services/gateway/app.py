@@ -17,13 +17,13 @@ from services.shared.site import Route
 
 async def build(host: Host) -> Service:
     """Wire the pages."""
-    return Service("gateway", routes=tuple(pages()))
+    return Service("gateway", routes=tuple(pages(host.bus_address)))
 
 
-def pages() -> list[Route]:
+def pages(address: str = "nats://127.0.0.1:4222") -> list[Route]:
     """The documentation of the bus, as JSON and as a page; made once."""
     release = version("memorybus")
-    document = asyncapi.specification(release).to_specification().to_json().encode()
+    document = asyncapi.specification(release, address).to_specification().to_json().encode()
     html = asyncapi.page(release).encode()
     headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": asyncapi.POLICY}
 

@@ -27,9 +27,9 @@ POLICY = f"{site.POLICY}; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).d
 """The policy of the page: its own style, and nothing else."""
 
 
-def specification(version: str) -> AsyncAPI:
-    """The document, made from the flow table."""
-    broker = NatsBroker()
+def specification(version: str, address: str) -> AsyncAPI:
+    """The document, made from the flow table; `address` is the bus as it may be shown, without credentials."""
+    broker = NatsBroker(address.split(","))
     for step in FLOW:
         _declare(broker, step)
     return AsyncAPI(broker, title="memorybus", version=version, description="Long-term memory for chat assistants.")

@@ -24,6 +24,7 @@ from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.files import make_folder
 from services.shared.health import health_routes
+from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 from services.shared.site import Route, Site
 from services.shared.stores.edge import EdgeVectorStore, check_layout
@@ -129,6 +130,11 @@ class Host:
         await asyncio.gather(*(worker.stop() for worker in self.workers))
         await end(self._background)
         await self._stack.aclose()
+
+    @property
+    def bus_address(self) -> str:
+        """The servers of the bus as they may be shown."""
+        return redact_address(self._nats_url)
 
     async def text_store(self) -> TextStore:
         """The system of record."""

@@ -19,6 +19,8 @@ from contracts.v1.retrieval import EntityCard, RetrieveReply, RetrieveRequest, S
 from services.cli.ask import one_line, repeat_counts, request_of, show_reply, why
 from tests.cli.fake_memory import NOON, FakeMemory, a_reply, an_item
 
+ID = "0badcafe-0000-5000-8000-000000000001"
+
 
 def shown(reply: RetrieveReply, repeats: Mapping[str, int] | None = None, *, width: int = 120, **request: Any) -> str:
     console = Console(record=True, width=width, file=StringIO())
@@ -27,12 +29,12 @@ def shown(reply: RetrieveReply, repeats: Mapping[str, int] | None = None, *, wid
 
 
 def test_a_memory_is_shown_with_its_scores_and_why_it_was_found() -> None:
-    text = shown(a_reply(an_item("I prefer uv over pip", type="preference", speaker="Ada", created_at=NOON)))
+    text = shown(a_reply(an_item("I prefer uv over pip", type="preference", speaker="Ada", created_at=NOON, id=ID)))
     when = NOON.astimezone().strftime("%Y-%m-%d")
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert rows[:3] == [
-        "# memory total rel rec imp",
-        "1 I prefer uv over pip 2.11 0.71 0.90 0.50",
+        "id memory total rel rec imp",
+        "0badcafe I prefer uv over pip 2.11 0.71 0.90 0.50",
         f"Ada · {when} · preference · words + meaning",
     ]
 
@@ -80,8 +82,8 @@ def test_nothing_found_says_where_and_what_to_try() -> None:
 def test_every_feature_is_shown_on_request() -> None:
     item = an_item("x", explanation={"rrf": 0.0163934, "lexical_rank": 1, "note": "n" * 200})
     text = " ".join(shown(a_reply(item, an_item("y")), explain=True).split())
-    assert f"1 lexical_rank=1 note={'n' * 72}… rrf=0.01639" in text
-    assert "2 not explained" in text
+    assert f"x lexical_rank=1 note={'n' * 72}… rrf=0.01639" in text
+    assert "y not explained" in text
     assert "rrf" not in shown(a_reply(item))
 
 

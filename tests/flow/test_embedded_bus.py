@@ -92,6 +92,8 @@ async def test_the_address_works_as_it_is_and_its_password_is_shown_to_nobody(tm
         pages = [await http.get(page) for page in ("/", "/asyncapi.json", "/readyz", "/healthz", "/metrics")]
         commands = _commands()
         secret = password(up.nats)
+    document = pages[1].json()["servers"]["development"]
+    assert f"{document['protocol']}://{document['host']}" == without_user(up.nats)
     logs = [path.read_text(errors="replace") for path in data.rglob("*.log")]
     assert len(logs) == 2
     for text in (*(page.text for page in pages), *commands, *logs, *refused):
