@@ -17,7 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from contracts.ports import EmbeddingIdentity, TextStore, Unavailable
 from services.cli.common import err, fail, out, run, settings_from
+from services.cli.sending import bars, digest
 from services.shared.app import Host, drop_former, open_embedder_of, open_vectors
+from services.shared.client import memory_client
 from services.shared.instance import FolderInUse, FolderLock
 from services.shared.settings import Settings
 from services.shared.vectors import identity as identities
@@ -53,6 +55,14 @@ def reindex(
     opensearch_url: Annotated[str | None, typer.Option(help="OpenSearch for --text-store opensearch.")] = None,
     vector_store: Annotated[str | None, typer.Option(help="Vectors: edge, qdrant.")] = None,
     qdrant_url: Annotated[str | None, typer.Option(help="Qdrant for --vector-store qdrant.")] = None,
+    nats: Annotated[
+        str | None,
+        typer.Option(
+            help="Bus of the memorybus that uses these stores: it must answer first, and is waited for at the end.",
+            metavar="URL",
+            show_default=False,
+        ),
+    ] = None,
     grace: Annotated[
         float,
         typer.Option(help="Seconds that all processes have to change over before Qdrant's former vectors go.", min=0),
@@ -74,7 +84,7 @@ def reindex(
     )
     _check(settings)
     os.nice(_NICE)
-    count = run(rebuild(settings, grace=grace))
+    count = run(_rebuild_beside(nats, settings, grace=grace) if nats else rebuild(settings, grace=grace))
     out.print(f"{count} vectors made anew and in use", highlight=False)
 
 
@@ -88,6 +98,22 @@ def _check(settings: Settings) -> None:
             "the address of the embedding server holds a user or a password, and would be written down: "
             "give its key as MEMORYBUS_EMBEDDER_API_KEY"
         )
+
+
+async def _rebuild_beside(nats: str, settings: Settings, *, grace: float) -> int:
+    """Rebuild, and wait until the memorybus on this bus has embedded what came in meanwhile.
+
+    Raises:
+        Unavailable, RequestFailed: nobody answers there; nothing was changed then.
+    """
+    async with memory_client(nats, name="memorybus-reindex") as client:
+        await client.status()
+        count = await rebuild(settings, grace=grace)
+        with bars(err) as progress:
+            _, problem = await digest(client, progress)
+    if problem:
+        err.print(f"the vectors are made and in use, but {problem}", style="yellow", highlight=False, soft_wrap=True)
+    return count
 
 
 async def rebuild(settings: Settings, *, grace: float = 0.0) -> int:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+import typer
 from qdrant_client import AsyncQdrantClient
+from typer.testing import CliRunner, Result
 
 from contracts.ports import Key, Unavailable
 from contracts.v1.retrieval import RetrieveRequest
@@ -271,3 +274,27 @@ async def test_what_a_process_left_undone_after_the_change_is_done_by_the_next(
         assert vectors is not None
         await eventually(vectors.count, lambda count: count == 10)
         await eventually(lambda: asyncio.to_thread(places.former, recorded), lambda left: left == [])
+
+
+async def test_the_memorybus_on_a_bus_is_asked_first_and_waited_for_at_the_end(
+    settings: Settings, tmp_path: Path, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "nice", lambda _: None)
+    app = typer.Typer()
+    app.command()(reindex.reindex)
+    chosen = ["--embedder", "http", "--embedder-url", server.url, "--embedder-model", "large"]
+
+    async def typed(nats: str) -> Result:
+        arguments = ["--data", str(settings.data), *chosen, "--nats", nats]
+        return await asyncio.to_thread(CliRunner().invoke, app, arguments)
+
+    async with remembering(settings) as (up, client):
+        await tell(client, 0, 20)
+        await digested(client, turns=20)
+        elsewhere = await typed("nats://ann:s3cret@127.0.0.1:1")
+        done = await typed(up.nats)
+    assert elsewhere.exit_code == 1
+    assert "no bus answers at" in elsewhere.output
+    assert "s3cret" not in elsewhere.output
+    assert done.exit_code == 0, done.output
+    assert "20 vectors made anew and in use" in done.output
