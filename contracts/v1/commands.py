@@ -30,9 +30,10 @@ class GetRequest(Request):
 
 
 class EntryReply(Reply):
-    """One entry, with every field."""
+    """One entry, with every field; `truncated`, its texts and lists are not whole, as it did not fit into a message."""
 
     entry: Entry
+    truncated: bool = False
 
 
 class ListRequest(Request):
@@ -54,11 +55,15 @@ class ListRequest(Request):
 
 
 class ListReply(Reply):
-    """One page. `total_count` counts all pages."""
+    """One page, of fewer entries than asked for where more do not fit into a message. `total_count` counts all pages.
+
+    `truncated`: not even one fits; its texts and lists are not whole.
+    """
 
     items: tuple[Entry, ...]
     next_cursor: str | None
     total_count: int
+    truncated: bool = False
 
 
 class ForgetRequest(Request):

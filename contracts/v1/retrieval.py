@@ -84,7 +84,8 @@ class RetrieveReply(Reply):
     """The memories that matter now, and the same as a block ready to inject.
 
     `total_count` is how many candidates were found, `token_count` what `context` weighs in cl100k_base tokens,
-    `truncated` whether the budget or the limit left candidates out, `degraded` the legs that could not answer.
+    `truncated` whether the budget, the limit or the size of a message left something out,
+    `degraded` the legs that could not answer.
     """
 
     items: tuple[RetrievedItem, ...]

@@ -7,6 +7,8 @@ memory.v1.ops.<verb>            ◄──►
 
 from __future__ import annotations
 
+from functools import partial
+
 from contracts import flow
 from contracts.v1.commands import (
     CreateRequest,
@@ -71,9 +73,9 @@ async def build(host: Host) -> Service:
         return await reconcile.reconcile(request, stores)
 
     answers = (
-        Answering(flow.CREATE, create, at_once),
-        Answering(flow.GET, get, at_once),
-        Answering(flow.LIST, list_entries, at_once),
+        Answering(flow.CREATE, create, at_once, handler.shorten_entry),
+        Answering(flow.GET, get, at_once, handler.shorten_entry),
+        Answering(flow.LIST, list_entries, at_once, partial(handler.shorten_list, store=store)),
         Answering(flow.FORGET, forget, at_once),
         Answering(flow.ERASE, erase, at_once),
         Answering(flow.USER_STATUS, user_status, at_once),

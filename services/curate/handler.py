@@ -20,6 +20,7 @@ from contracts.v1.commands import (
 )
 from contracts.v1.entries import Entry, EntryEvent, EntryRef
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
+from services.shared.core.fitting import cut, how_many_fit, size_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 
@@ -31,6 +32,8 @@ _BEGINNING = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}")
 """Of an id: eight characters, as the context block shows them, or more."""
 
 _NAMED = 5
+_CURSOR = 400
+"""Bytes that a cursor may take."""
 
 
 async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPublisher, longest: int) -> EntryReply:
@@ -158,6 +161,22 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
         total_count=page.total,
         correlation_id=request.correlation_id,
     )
+
+
+async def shorten_list(request: ListRequest, reply: ListReply, room: int, *, store: TextStore) -> ListReply:
+    """The page with as many entries as fit into so many bytes; of one that does not fit alone, a part."""
+    room -= size_of(reply.model_copy(update={"items": ()})) + _CURSOR
+    fitting = how_many_fit([size_of(entry) for entry in reply.items], room)
+    shorter = await list_entries(request.model_copy(update={"limit": max(1, fitting)}), store=store)
+    if fitting:
+        return shorter
+    return shorter.model_copy(update={"items": tuple(cut(one, room) for one in shorter.items), "truncated": True})
+
+
+async def shorten_entry(request: GetRequest | CreateRequest, reply: EntryReply, room: int) -> EntryReply:
+    """The entry in so many bytes: its texts and lists are not whole."""
+    entry = cut(reply.entry, room - size_of(reply) + size_of(reply.entry))
+    return reply.model_copy(update={"entry": entry, "truncated": True})
 
 
 async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore | None, enriches: bool) -> StatusReply:

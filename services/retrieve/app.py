@@ -33,5 +33,5 @@ async def build(host: Host) -> Service:
             recorder.note(request.user_id, reply)
         return reply
 
-    answers = (Answering(flow.RETRIEVE, retrieve, settings.max_concurrency),)
+    answers = (Answering(flow.RETRIEVE, retrieve, settings.max_concurrency, retriever.shorten),)
     return Service("retrieve", answers=answers, background=(recorder.run,))

@@ -25,8 +25,9 @@ from contracts.ports import (
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.legs import Legs, search_both
-from services.retrieve.reply import build_reply
+from services.retrieve.reply import build_reply, cut_reply, item_sizes
 from services.retrieve.settings import RetrieveSettings
+from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.ranking import (
     maximal_marginal_relevance,
     pairwise_similarity,
@@ -81,6 +82,14 @@ class Retriever:
         reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=degraded)
         took = (time.perf_counter() - started) * 1000
         return reply.model_copy(update={"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took})
+
+    async def shorten(self, request: RetrieveRequest, reply: RetrieveReply, room: int) -> RetrieveReply:
+        """The answer with as many items as fit into so many bytes; of one that does not fit alone, a part."""
+        few = how_many_fit(item_sizes(reply), room - size_of(reply.model_copy(update={"items": (), "context": ""})))
+        shorter = await self.retrieve(request.model_copy(update={"limit": max(1, few)}))
+        if size_of(shorter) > room:
+            shorter = cut_reply(shorter, room)
+        return shorter.model_copy(update={"truncated": True})
 
     @property
     def _weights(self) -> Weights:

@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pydantic_core import to_json
+
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest, Signals
 from services.shared.core.context import assemble, snippet
+from services.shared.core.fitting import cut, size_of
 from services.shared.core.scoring import Ranked
 
 _SNIPPET_CHARS = 200
+_LINE = 1000
+"""Bytes that an item takes in the context beside its text: when it was said, by whom, its sources."""
 
 
 def build_reply(
@@ -45,6 +50,21 @@ def build_reply(
         retrieval_ms=0.0,
         correlation_id=request.correlation_id,
     )
+
+
+def item_sizes(reply: RetrieveReply) -> list[int]:
+    """Bytes that each item takes: its own, and those of its line in the context."""
+    return [size_of(item) + len(to_json(item.text)) + _LINE for item in reply.items]
+
+
+def cut_reply(reply: RetrieveReply, room: int) -> RetrieveReply:
+    """The answer in so many bytes: of the first item and of the context a part each."""
+    room -= size_of(reply.model_copy(update={"items": (), "context": "", "entity_cards": ()}))
+    items = tuple(cut(item, room // 2) for item in reply.items[:1])
+    context = reply.context
+    while context and (excess := len(to_json(context)) - (room - room // 2) + 1) > 0:
+        context = context[: max(0, len(context) - excess)]
+    return reply.model_copy(update={"items": items, "context": context, "entity_cards": ()})
 
 
 def item_of(ranked: Ranked, entry: Entry, *, explain: bool) -> RetrievedItem:

@@ -42,6 +42,8 @@ DEFAULT_DEADLINE = 2.0
 _LONGEST_DEADLINE = 60.0
 _LONGEST_DETAIL = 500
 _MOST_WAITING = 1000
+_HEADERS = 1024
+"""Bytes of a message that a reply leaves to headers and to what servers put before its subject."""
 _REPLY_PLACES = re.compile(
     r"(?:_GR_\.[^.]+\.[^.]+\.)?"  # what servers put before it on the way from another cluster
     rf"(?:{re.escape(subjects.INBOX)}|_R_)\.[^\s*>]+"  # `_R_`: the server's stand-in for an inbox of another account
@@ -52,11 +54,15 @@ _answer_by: ContextVar[float] = ContextVar("answer_by")
 
 @dataclass(frozen=True, slots=True)
 class Answering(Generic[Q, R]):
-    """Who answers a request: `handle`, for at most `at_once` callers at a time, the others wait for their turn."""
+    """Who answers a request: `handle`, for at most `at_once` callers at a time, the others wait for their turn.
+
+    `shorten` makes a reply that fits into so many bytes of one that does not.
+    """
 
     answer: Answer[Q, R]
     handle: Callable[[Q], Awaitable[R]]
     at_once: int
+    shorten: Callable[[Q, R, int], Awaitable[R]] | None = None
 
 
 class Responder(Generic[Q, R]):
@@ -67,6 +73,7 @@ class Responder(Generic[Q, R]):
         self._service = service
         self._answer = answering.answer
         self._handle = answering.handle
+        self._shorten = answering.shorten
         self._turns = asyncio.Semaphore(answering.at_once)
         self._under_way: set[asyncio.Task[None]] = set()
         self._late: set[asyncio.Task[None]] = set()
@@ -94,7 +101,7 @@ class Responder(Generic[Q, R]):
             log.warning("reply_subject_refused", extra={"request": self._answer.name})
             return
         if len(self._under_way) >= _MOST_WAITING:
-            await self._send(msg, ErrorReply(error=_overloaded()))
+            await self._send(msg, ErrorReply(error=_overloaded()).model_dump_json().encode())
             return
         task = asyncio.create_task(self._serve(msg))
         self._under_way.add(task)
@@ -109,14 +116,15 @@ class Responder(Generic[Q, R]):
                 raise TimeoutError
             _answer_by.set(time.monotonic() + left)
             body = self._read(msg)
-            reply: BaseModel = await self._within(left, body)
+            reply = await self._within(left, body)
         except Exception as error:
             info = error_info(error)
-            outcome, reply = info.code, ErrorReply(error=info, correlation_id=getattr(body, "correlation_id", None))
+            failed = ErrorReply(error=info, correlation_id=getattr(body, "correlation_id", None))
+            outcome, reply = info.code, failed.model_dump_json().encode()
         await self._send(msg, reply)
         telemetry.REQUEST_SECONDS.labels(self._answer.name, outcome).observe(time.perf_counter() - started)
 
-    async def _within(self, seconds: float, body: Q) -> R:
+    async def _within(self, seconds: float, body: Q) -> bytes:
         """The handler's reply in time. One whose time is over is ended, which may take a while.
 
         Raises:
@@ -134,10 +142,15 @@ class Responder(Generic[Q, R]):
             raise TimeoutError
         return handling.result()
 
-    async def _in_turn(self, body: Q) -> R:
+    async def _in_turn(self, body: Q) -> bytes:
         async with self._turns:
             with named_when_exhausted():
-                return await self._handle(body)
+                reply = await self._handle(body)
+                raw = reply.model_dump_json().encode()
+                room = self._client.max_payload - _HEADERS
+                if len(raw) <= room or self._shorten is None:
+                    return raw
+                return (await self._shorten(body, reply, room)).model_dump_json().encode()
 
     def _read(self, msg: Msg) -> Q:
         body = self._answer.request.model_validate_json(msg.data or b"{}")
@@ -145,11 +158,11 @@ class Responder(Generic[Q, R]):
             check_user(msg.subject, body)
         return body
 
-    async def _send(self, msg: Msg, reply: BaseModel) -> None:
+    async def _send(self, msg: Msg, reply: bytes) -> None:
         if not msg.reply:
             return
         try:
-            await self._client.publish(msg.reply, reply.model_dump_json().encode())
+            await self._client.publish(msg.reply, reply)
         except MaxPayloadError:
             await self._client.publish(msg.reply, ErrorReply(error=_too_large()).model_dump_json().encode())
         except NatsError as error:

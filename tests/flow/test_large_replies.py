@@ -1,0 +1,86 @@
+"""What does not fit into one message is answered all the same: shorter pages with a cursor, fewer items, cut texts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from contracts.v1.commands import GetRequest, ListRequest
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.cli.runtime import Running, running
+from services.shared.client import MemoryClient, memory_client
+from services.shared.settings import Settings
+from tests.polling import digested
+
+LONG = 60_000
+COUNT = 30
+
+
+@pytest.fixture
+async def instance(tmp_path: Path) -> AsyncIterator[Running]:
+    settings = Settings(
+        data=tmp_path / "data", nats_port=0, http_port=0, ner="none", embedder="none", log_level="error"
+    )
+    async with running(settings) as started:
+        yield started
+
+
+@pytest.fixture
+async def client(instance: Running) -> AsyncIterator[MemoryClient]:
+    async with memory_client(instance.nats) as client:
+        yield client
+
+
+def long_turns(user: str, character: str) -> list[Turn]:
+    """Texts of nearly the longest kind, and nothing like each other."""
+    words = (f"{character}{number} " for number in range(COUNT))
+    texts = [f"locker {number} " + word * (LONG // len(word)) for number, word in enumerate(words)]
+    return [Turn(user_id=user, role="user", text=text, turn_id=f"t{number}") for number, text in enumerate(texts)]
+
+
+async def test_pages_that_do_not_fit_are_shorter_and_go_on_where_they_end(client: MemoryClient) -> None:
+    await client.publish_all(long_turns("ann", "x"))
+    await digested(client, turns=COUNT)
+    found: list[str] = []
+    pages, cursor = 0, None
+    while True:
+        page = await client.list(ListRequest(user_id="ann", limit=1000, cursor=cursor))
+        found += [str(entry.turn_id) for entry in page.items]
+        pages, cursor = pages + 1, page.next_cursor
+        assert (page.total_count, page.truncated) == (COUNT, False)
+        if cursor is None:
+            break
+    assert len(found) == len(set(found)) == COUNT
+    assert 2 <= pages <= 4  # as full as they can be
+
+
+async def test_an_answer_that_does_not_fit_has_fewer_items(client: MemoryClient) -> None:
+    await client.publish_all(long_turns("ann", "x"))
+    await digested(client, turns=COUNT)
+    asked = RetrieveRequest(user_id="ann", query="locker", limit=200, token_budget=1_000_000, min_score=0)
+    reply = await client.retrieve(asked, patience=20)
+    assert 3 <= len(reply.items) < COUNT
+    assert reply.truncated
+    assert all(item.text[:9] in reply.context for item in reply.items)
+    few = await client.retrieve(asked.model_copy(update={"limit": 2}), patience=20)
+    assert len(few.items) == 2
+
+
+async def test_one_entry_that_does_not_fit_is_shown_in_part(client: MemoryClient) -> None:
+    tags = [f"{number}" + "\x01" * 4000 for number in range(60)]  # six bytes for one in JSON
+    for number, text in enumerate(("My locker is green.", "my locker is green")):
+        some = tuple(tags[30 * number : 30 * number + 30])
+        await client.publish(Turn(user_id="ann", role="user", text=text, tags=some, turn_id=f"t{number}"))
+    await digested(client, turns=2)
+    page = await client.list(ListRequest(user_id="ann"))
+    (entry,) = page.items
+    assert page.truncated
+    assert entry.text == "My locker is green."
+    shown = await client.get(GetRequest(user_id="ann", id=entry.id))
+    assert shown.truncated
+    assert shown.entry.text == "My locker is green."
+    answer = await client.retrieve(RetrieveRequest(user_id="ann", query="locker", min_score=0))
+    assert [item.text for item in answer.items] == ["My locker is green."]
