@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from contracts.flow import FLOW
 from services.cli.runtime import SERVICES
+from services.shared.bus.permissions import STREAMS_ACCOUNT, users
 from tests.manifests.chart import RELEASE, Object, environment, lint_problems, manifests, rendered, yaml
 from tests.manifests.chart_schema import CHART
 
@@ -137,3 +139,19 @@ def test_the_workers_of_the_stack_are_as_closed_as_its_servers(stack: Path) -> N
 
 def test_qdrant_asks_for_a_key() -> None:
     assert VALUES["qdrant"]["apiKey"] is True
+
+
+def test_with_users_every_worker_and_the_job_is_its_own_and_the_servers_know_all_of_them(stack: Path) -> None:
+    given = yaml.safe_load((STACK / "users.yaml").read_text())
+    found = objects(stack, given)
+    for step in FLOW:
+        variables = environment(found, step.service)
+        assert (variables["MEMORYBUS_NATS_USER"], variables["MEMORYBUS_PROVISION"]) == (step.service, "false")
+    (job,) = [each for each in found if each["kind"] == "Job"]
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "post-install,post-upgrade"
+    assert given["nats"]["config"]["merge"] == {"00$include": "users"}
+    asked = {
+        name: value["valueFrom"]["secretKeyRef"]["key"] for name, value in given["nats"]["container"]["env"].items()
+    }
+    assert asked == {user.password_variable: user.name for user in users()}
+    assert given["memorybus"]["keda"]["account"] == STREAMS_ACCOUNT
