@@ -13,4 +13,4 @@ class DedupeSettings(ServiceSettings):
 
     model_config = SettingsConfigDict(env_prefix="MEMORYBUS_DEDUPE_", extra="ignore")
 
-    max_batch: int = Field(default=256, ge=1, le=1024, description="most entries judged with one sync, or one event")
+    max_batch: int = Field(default=64, ge=1, le=1024, description="most entries judged with one sync, or one event")

@@ -98,6 +98,7 @@ def test_the_same_event_has_the_same_shares_with_ids_of_their_own() -> None:
 
 def test_the_load_of_an_event_is_its_only_users() -> None:
     assert load_of_turn(a_message("memory.v1.turns.ann")) == Load("memory.v1.turns.ann", 1)
+    assert load_of_turn(a_message("memory.v1.turns.ann", b"x" * 20_000)).items == 20
     for event, load in ((proposed(ann=3), Load("ann", 3)), (proposed(ann=3, ben=1), Load("", 4))):
         assert load_of_event(a_message("s", event.model_dump_json().encode())) == load
 

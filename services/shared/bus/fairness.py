@@ -27,7 +27,7 @@ TOGETHER = 256
 
 
 class Load(NamedTuple):
-    """Whose work a message is, "" for that of several, and how many turns or entries it names."""
+    """Whose work a message is, "" for that of several, and how much: entries it names, or kilobytes of a turn."""
 
     lane: str
     items: int
@@ -37,8 +37,8 @@ LoadOf: TypeAlias = Callable[[Msg], Load]
 
 
 def load_of_turn(msg: Msg) -> Load:
-    """The load of a turn: its subject names the user."""
-    return Load(msg.subject, 1)
+    """The load of a turn: its subject names the user, and a long text counts as many short ones."""
+    return Load(msg.subject, 1 + len(msg.data) // 1024)
 
 
 def load_of_event(msg: Msg) -> Load:

@@ -39,7 +39,7 @@ _NOTHING_CAME, _LOST_PIN, _HEARTBEAT_STATUS = "408", "423", "100"
 class PullConsumer:
     """One reader of a durable consumer. What it holds unacknowledged is `held`: the batch in hand, and what waits.
 
-    A batch names at most `max_batch` turns or entries, or is one message. `window` messages may wait here: within them
+    A batch is at most `max_batch` of load, or one message. `window` messages may wait here: within them
     nobody waits behind another user's.
     """
 
