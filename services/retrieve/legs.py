@@ -15,6 +15,7 @@ from contracts.ports import (
     LexicalHit,
     Scope,
     SemanticHit,
+    TextRefused,
     TextStore,
     Unavailable,
     Vector,
@@ -99,7 +100,7 @@ async def _or_degraded(leg: str, search: Awaitable[T], patience: float, degraded
     try:
         async with asyncio.timeout(patience):
             return await search
-    except (Unavailable, TimeoutError) as error:
+    except (Unavailable, TextRefused, TimeoutError) as error:
         log.warning("leg_degraded", extra={"leg": leg, "cause": str(error) or "too slow"})
         telemetry.DEGRADED.labels(leg).inc()
         degraded.append(leg)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Literal
 
 Mode = Literal[
-    "well", "away", "hanging", "echo-400", "echo-401", "echo-500", "echo-200", "echo-raw", "echo-head",
+    "well", "away", "hanging", "echo-400", "echo-401", "echo-500", "echo-200", "echo-raw", "echo-head", "echo-nats",
     "endless", "too-long", "bomb", "drip", "drip-head", "deep-200", "deep-500", "redirect",
 ]  # fmt: skip
 
@@ -85,10 +85,15 @@ class Fickle:
                 while data := await reader.read(65_536):
                     self.heard.append(data)
                     await self._send(writer, data)
+            elif self.mode == "echo-nats":
+                await self._send(writer, b'INFO {"max_payload":1048576,"headers":true,"version":"2.15.1"}\r\n')
+                while line := await reader.readline():
+                    self.heard.append(line)
+                    await self._send(writer, b"-ERR '" + line.strip() + b"'\r\n")
             else:
                 while await self._answer(await self._request(reader), writer):
                     pass
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
             pass  # it had enough
         finally:
             self._writers.discard(writer)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from uuid import uuid4
 
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore
@@ -42,4 +43,5 @@ def a_prefix(url: str) -> Iterator[str]:
     finally:
         for path in (f"{prefix}-*", f"_index_template/{prefix}-*"):
             request = urllib.request.Request(f"{url}/{path}", method="DELETE")
-            urllib.request.urlopen(request, timeout=60).close()
+            with suppress(urllib.error.HTTPError):  # there may be none
+                urllib.request.urlopen(request, timeout=60).close()

@@ -17,6 +17,7 @@ from contracts.v1.turns import Turn
 from services.cli.common import fail
 from services.shared.bus.failures import reason_of
 from services.shared.bus.requests import error_info
+from services.shared.bus.sturdy import known_complaint
 from services.shared.errors import Poison
 from services.shared.health import health_routes
 from services.shared.settings import Settings
@@ -119,3 +120,25 @@ def test_every_message_keeps_its_input_to_itself() -> None:
         return [model, *(each for child in model.__subclasses__() for each in below(child))]
 
     assert all(model.model_config.get("hide_input_in_errors") for model in below(envelope.Message))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'permissions violation for publish to "memory.v1.turns.ann"',
+        "authorization violation",
+        "stale connection",
+        "maximum connections exceeded",
+        "maximum payload violation",
+        "user authentication expired",
+    ],
+)
+def test_what_a_bus_is_known_to_say_is_kept(said: str) -> None:
+    assert known_complaint(f"'{said}'") == f"'{said}'"
+
+
+@pytest.mark.parametrize(
+    "said", [f'connect {{"pass":"{MARKER}"}}', f"x authorization {MARKER}", "", f"pub a.b {MARKER}"]
+)
+def test_what_else_it_says_is_not_repeated(said: str) -> None:
+    assert MARKER not in known_complaint(f"'{said}'")

@@ -10,6 +10,18 @@ from nats.aio.client import PING_PROTO, Client
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
+_COMPLAINT = re.compile(
+    r"permissions violation for (?:publish|subscription) to \"[^\s\"]{1,1024}\""
+    r"|stale connection|unknown protocol operation"
+    r"|(?:user |account )?authentication (?:timeout|expired|revoked)|authorization (?:violation|timeout)|slow consumer"
+    r"|maximum (?:account active )?(?:connections|subscriptions|payload|control line)(?: limit)? ?"
+    r"(?:exceeded|violation)"
+    r"|invalid (?:publish )?subject|invalid client protocol|parser error|message headers not supported"
+    r"|secure connection - tls required|attempted to connect to [a-z]+ port|no responders requires headers support"
+    r"|server shutdown|cluster name conflict|duplicate server name",
+    re.IGNORECASE,
+)
+
 
 class NotEncrypted(NatsError):
     """The server offers no TLS."""
@@ -42,12 +54,15 @@ class SturdyClient(Client):
         await super().publish(subject, payload, reply=reply, headers=headers)
 
     async def _process_err(self, err_msg: str) -> None:
-        """What the server refuses it says in small letters and without the answer that is awaited."""
+        """What the server refuses it says in small letters and without the answer that is awaited.
+
+        Of its complaints, which are raised and logged, only what a bus is known to say is kept.
+        """
         if found := _NOT_ALLOWED.search(err_msg):
             for waiting, subject in list(self._asked.items()):
                 if subject.lower() == found[1] and not waiting.done():
                     waiting.set_exception(NotAllowed(self._refusal(subject)))
-        await super()._process_err(err_msg)
+        await super()._process_err(known_complaint(err_msg))
 
     def _refusal(self, subject: str) -> str:
         who = f"user {self.options['user']!r}" if self.options.get("user") else "this user"
@@ -92,6 +107,12 @@ class EncryptedClient(SturdyClient):
         if not self._server_info.get("tls_required"):
             raise NotEncrypted("the server offers no TLS")
         return super()._connect_command()
+
+
+def known_complaint(said: str) -> str:
+    """A complaint of a nats-server as it is documented, or the statement that it was another one."""
+    found = _COMPLAINT.match(said.strip("' "))
+    return f"'{found[0]}'" if found else "'an error that is no known one'"
 
 
 def _readable(name: bytes) -> bytes:

@@ -21,6 +21,7 @@ LEAST_CHARS = 256
 """A text that the server refuses is halved and tried again, as servers refuse what is too long, but not below this."""
 ATTEMPTS = 4
 LONGEST_WAIT = 10.0  # seconds between two attempts
+ANSWER_WITHIN = 30.0  # seconds
 
 _TOO_MUCH = {400, 413, 422}
 _WRONG_SETTING = {
@@ -65,7 +66,7 @@ class HttpEmbedder:
         *,
         api_key: str | None = None,
         batch: int = 32,
-        answer_within: float = 30.0,
+        answer_within: float | None = None,
         most_wait: float = LONGEST_WAIT,
     ) -> HttpEmbedder:
         """Connect, and learn the dimensions of the model from a first text.
@@ -78,7 +79,7 @@ class HttpEmbedder:
             Unavailable: the server does not answer.
         """
         client = _client(base_url, api_key)
-        embedder = cls(client, model, batch=batch, answer_within=answer_within, most_wait=most_wait)
+        embedder = cls(client, model, batch=batch, answer_within=answer_within or ANSWER_WITHIN, most_wait=most_wait)
         try:
             embedder._dimensions = await embedder._probe()
         except BaseException:

@@ -42,7 +42,7 @@ Reads = Literal["fresh", "refreshed"]
 
 _ATTEMPTS = 4
 _MOST_DOCUMENTS = 500
-_TIMEOUT = 30.0
+TIMEOUT = 30.0  # seconds
 _CONNECTIONS = 32
 _FRESH_ENOUGH = 0.2  # seconds
 MOST_BYTES = 64 * 1024**2
@@ -132,9 +132,9 @@ class Client:
         return f"{self.prefix}-{kind}"
 
     async def request(
-        self, method: str, path: str, *, body: Any = None, params: Json | None = None, seconds: float = _TIMEOUT
+        self, method: str, path: str, *, body: Any = None, params: Json | None = None, seconds: float | None = None
     ) -> Any:
-        """One request and its answer within so many seconds. What may pass soon is tried again first.
+        """One request and its answer within so many seconds, or 30. What may pass soon is tried again first.
 
         Raises:
             Unavailable: there is no answer now; the text says what to do.
@@ -143,6 +143,7 @@ class Client:
         if self._closed:
             raise Unavailable("the text store is closed")
         raw = body if body is None or isinstance(body, bytes) else to_json(body)
+        seconds = TIMEOUT if seconds is None else seconds
         options = {**(params or {}), "request_timeout": seconds}
         try:
             async with asyncio.timeout(seconds):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,7 @@ _STRANGER = (
 )
 _MISSING = "an index is missing: start memorybus again to make it, or restore a snapshot"
 
+_NOT_OPENSEARCH = "what answers at {} is not OpenSearch: check MEMORYBUS_OPENSEARCH_URL"
 _REDIRECTS = "OpenSearch sends us elsewhere, where nothing is sent: check MEMORYBUS_OPENSEARCH_URL"
 _TYPES = frozenset(
     """cluster_block_exception index_not_found_exception resource_already_exists_exception invalid_alias_name_exception
@@ -38,6 +40,7 @@ _TYPES = frozenset(
     parsing_exception aliases_not_found_exception no_shard_available_action_exception unavailable_shards_exception
     process_cluster_event_timeout_exception cluster_manager_not_discovered_exception timeout_exception""".split()
 )
+_A_TYPE = re.compile("[a-z_]{3,80}")
 _MARKS = ("/8/", "/12/", "read-only")
 """What tells one kind of block from another in the reason of it."""
 
@@ -68,7 +71,7 @@ def translated(error: OpenSearchException, urls: Sequence[str]) -> Exception:
     """`Unavailable` in words that help, or the error itself when the request was wrong."""
     where = redact_address(",".join(urls))
     if isinstance(error, SerializationError):
-        return Unavailable(f"what answers at {where} is not OpenSearch: check MEMORYBUS_OPENSEARCH_URL")
+        return Unavailable(_NOT_OPENSEARCH.format(where))
     if isinstance(error, ConnectionTimeout):
         return Unavailable(f"OpenSearch at {where} did not answer in time: it is overloaded or unreachable; try again")
     if isinstance(error, SSLError):
@@ -80,7 +83,10 @@ def translated(error: OpenSearchException, urls: Sequence[str]) -> Exception:
             f"OpenSearch cannot be reached at {where}: check that it runs and MEMORYBUS_OPENSEARCH_URL ({error.error})"
         )
     if isinstance(error, TransportError):
-        return _of_status(_status(error), _cause(error), error)
+        cause = _cause(error)
+        if _status(error) == 400 and "type" not in cause:
+            return Unavailable(_NOT_OPENSEARCH.format(where))
+        return _of_status(_status(error), cause, error)
     return error
 
 
@@ -124,7 +130,9 @@ def known(cause: object) -> Json:
         return {}
     kind, reason = cause.get("type"), str(cause.get("reason"))
     found = [mark for mark in _MARKS if mark in reason]
-    return ({"type": kind} if kind in _TYPES else {}) | {"reason": " ".join(found)}
+    if not isinstance(kind, str) or not _A_TYPE.fullmatch(kind):
+        return {"reason": " ".join(found)}
+    return {"type": kind if kind in _TYPES else "another error", "reason": " ".join(found)}
 
 
 def innermost(info: object) -> Json:
