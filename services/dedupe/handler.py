@@ -26,11 +26,11 @@ from contracts.v1.entries import (
 )
 from contracts.v1.turns import Proposal
 from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint, on_day
+from services.shared.core.reading import read
 from services.shared.core.relative_time import names_relative_time
 from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
 from services.shared.core.sayings import renewed
-from services.shared.core.similarity import same_statement, statement
-from services.shared.core.text import normalize
+from services.shared.core.similarity import same_statement
 from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)
@@ -104,8 +104,8 @@ async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Settl
 def candidate_entry(proposal: Proposal) -> Entry:
     """The entry that a proposal would become."""
     turn, text = proposal.turn, proposal.text
-    normal = normalize(text)
-    prints = fingerprint(normal, statement(normal))
+    reading = read(text)
+    prints = fingerprint(reading.normal, reading.words)
     if names_relative_time(text):
         prints = on_day(prints, _day(turn.created_at))
     kind = turn.type or detect_type(text, turn.role)
@@ -195,8 +195,9 @@ def judge(
 def find_canonical(candidate: Entry, similar: Iterable[Entry]) -> Entry | None:
     """The entry that already says the same: an exact repeat before a near one, the oldest first."""
     ranked = sorted(similar, key=lambda e: (e.exact_hash != candidate.exact_hash, e.created_at, e.id))
+    said = read(candidate.text) if ranked else candidate.text
     for entry in ranked:
-        if same_statement(entry.text, candidate.text) and not _mean_other_days(entry, candidate):
+        if same_statement(entry.text, said) and not _mean_other_days(entry, candidate):
             return entry
     return None
 

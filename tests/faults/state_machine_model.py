@@ -40,7 +40,7 @@ STATEMENTS = (
     Statement("no tea", "marjoram", "no tea", ("I never drink marjoram tea", "I NEVER drink marjoram tea.")),
     Statement("code 1", "locker", "code 1", ("My locker code is 4711", "my locker   code is 4711.")),
     Statement("code 2", "locker", "code 2", ("My locker code is 4712", "My locker code is 4712!")),
-    Statement("asked", "locker", "code 1", ("My locker code is 4711?",)),
+    Statement("asked", "locker", "asked", ("My locker code is 4711?",)),
     Statement("ghent", "walburga", "ghent", ("Walburga moved to Ghent", "Walburga moved to Ghent.")),
 )  # fmt: skip
 """Alike enough to be confused, and none of them says what another one says."""

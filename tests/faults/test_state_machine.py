@@ -13,9 +13,8 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from services.shared.core.fingerprint import fingerprint
+from services.shared.core.reading import read
 from services.shared.core.similarity import same_statement
-from services.shared.core.similarity import statement as words_of_statement
-from services.shared.core.text import normalize
 from tests.faults.state_machine import Memory
 from tests.faults.state_machine_model import STATEMENTS, Statement
 from tests.faults.state_machine_mutations import FOUND_FROM, MUTATIONS
@@ -76,5 +75,5 @@ def test_the_model_tells_statements_apart_as_memorybus_does(one: Statement, othe
 
 
 def hashes(statement: Statement) -> set[str]:
-    normal = map(normalize, statement.wordings)
-    return {fingerprint(text, words_of_statement(text)).statement_hash for text in normal}
+    readings = map(read, statement.wordings)
+    return {fingerprint(reading.normal, reading.words).statement_hash for reading in readings}

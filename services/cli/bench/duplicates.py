@@ -18,8 +18,8 @@ from rich.table import Table
 
 from services.cli.common import fail, out
 from services.shared.core.fingerprint import fingerprint, hamming
-from services.shared.core.similarity import compare, same_statement, statement
-from services.shared.core.text import normalize
+from services.shared.core.reading import read
+from services.shared.core.similarity import compare, same_statement
 
 EPILOG = """Examples:\n
   memorybus bench duplicates tests/quality/near_duplicates.tsv\n
@@ -67,13 +67,13 @@ class Quality:
 
 def exactly(a: str, b: str) -> bool:
     """Whether two texts have the same normal form."""
-    return normalize(a) == normalize(b)
+    return read(a).normal == read(b).normal
 
 
 def simhash_alike(a: str, b: str) -> bool:
     """Whether the SimHashes of two texts differ in at most three bits, the usual bound for web pages."""
-    prints = [fingerprint(normal, statement(normal)) for normal in (normalize(a), normalize(b))]
-    return hamming(prints[0].simhash, prints[1].simhash) <= SIMHASH_BITS
+    one, other = (fingerprint(reading.normal, reading.words).simhash for reading in (read(a), read(b)))
+    return hamming(one, other) <= SIMHASH_BITS
 
 
 RULES: dict[str, Rule] = {

@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 LONG = 40
 """Words from which on a text gets a typo hash: only such texts may repeat each other without equal words."""
@@ -21,10 +19,6 @@ LONG = 40
 MOST_SIMILAR = 16
 """The newest so many entries that share a hash are compared with a new text. Seldom are there more than one."""
 
-Hashes: TypeAlias = NDArray[np.uint64]
-"""Unsigned 64-bit integers, shape (n,)."""
-
-_21, _42 = np.uint64(21), np.uint64(42)
 _SWAPPABLE = 6  # letters of the shortest word in which a typing error is forgiven
 
 
@@ -45,7 +39,7 @@ class Fingerprint:
 
 
 def fingerprint(normalized: str, words: Sequence[str]) -> Fingerprint:
-    """The fingerprint of a text in its normal form (`text.normalize`) and its words (`similarity.statement`)."""
+    """The fingerprint of a text in its normal form and its words (`reading.Reading`)."""
     typo_hash = _digest(" ".join(map(_in_order, words))) if len(words) >= LONG else ""
     return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(normalized.split(" ")), typo_hash)
 
@@ -71,25 +65,6 @@ def on_day(prints: Fingerprint, day: date) -> Fingerprint:
 def hamming(a: str, b: str) -> int:
     """The number of bits in which two SimHashes (hex) differ, 0 to 64."""
     return (int(a, 16) ^ int(b, 16)).bit_count()
-
-
-def shingles(text: str) -> Hashes:
-    """The distinct character 3-grams of a text with a space at either end, sorted, each packed into 63 bits."""
-    return np.unique(_trigrams(text))
-
-
-def jaccard(a: str, b: str) -> float:
-    """The Jaccard similarity of two texts' character 3-grams, 0 to 1; exact, not an estimate."""
-    left, right = shingles(a), shingles(b)
-    shared = np.intersect1d(left, right, assume_unique=True).size
-    union = left.size + right.size - shared
-    return float(shared / union) if union else 1.0
-
-
-def _trigrams(text: str) -> Hashes:
-    points: Hashes = np.frombuffer(f" {text} ".encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
-    packed: Hashes = points[:-2] | points[1:-1] << _21 | points[2:] << _42
-    return packed
 
 
 def _simhash(words: Sequence[str]) -> str:

@@ -44,7 +44,32 @@ CRITICAL = NEGATIONS | NUMBER_WORDS.keys() | NUMERIC | TIMES | PRONOUNS | MODALS
 """Words that are never taken for a typing error of another."""
 
 ARTICLES = _words("a an the")
-INTENSIFIERS = _words("really very just actually basically please")
+INTENSIFIERS = _words("really very just actually basically simply please")
+DETERMINERS = _words("my your his her its our their this that these those every each some any no")
+PREPOSITIONS = _words("at behind beside by for from in into of off on onto out over through to under with")
+BARE_NOUNS = _words(
+    "question charge case place front back end way school bed hospital prison jail church college university sea court"
+    " class market town home work office power control view face sight touch order time night day fact part general"
+    " common love light heart mind hand hands foot top board fire track air line point purpose sale strike duty call"
+    " watch leave trial record future past bars table person force shape store stock need season term principle"
+    " practice particular possession parliament public private short long secret turn theory reality"
+)
+"""Nouns that mean another thing without an article after a preposition: in charge, out of question, in prison."""
+
+TAKING = _words("take takes took taken taking give gives gave keep keeps kept lose loses lost catch caught")
+TAKEN = _words("place part charge care time turns shape note action effect office root hold heart fire way house")
+"""After a verb of taking these mean another thing without an article: take place, lose heart."""
+
+PEOPLES = _words(
+    "french english dutch irish welsh scottish spanish british swiss chinese japanese portuguese polish danish finnish"
+    " swedish turkish german russian rich poor blind deaf dead old young sick homeless unemployed"
+)
+"""Words that mean people after "the" and a language or a quality without it."""
+
+SEASONS = _words("spring summer autumn fall winter")
+PAST = _words("came got left bought moved met saw heard found lost made went told said read had")
+"""Past forms without -ed after which "just" means a moment ago."""
+
 LINKING = _words("am is are was were be been feel feels felt look looks looked")
 NOT_AFTER_SO = _words("that far much many long")
 INTERJECTIONS = _words(
@@ -80,9 +105,54 @@ LETTERED = _words(
 """Words after which "a" is a name: plan A, vitamin A."""
 
 NOT_AFTER_ARTICLE = (
-    CRITICAL | LINKING | _words("little lot bit m and or but at of for by as about has have had do does did")
+    CRITICAL
+    | LINKING
+    | PEOPLES
+    | _words(
+        "little lot bit m and or but at of for by as about has have had do does did a an the number majority minority"
+        " only other same while"
+    )
 )
 """Words before which an article is none, as the name An, or matters: a few, the last, the US; and "m" of 10 a.m."""
+
+PARENTHESES = (("you", "know"), ("i", "mean"))
+"""Phrases that say nothing when a pause follows them: "you know, it rains", unlike "you know it rains"."""
+
+DENIALS = _words(
+    "not no never none nobody nothing nowhere neither nor without cannot stop"
+    " nein nicht nie kein keine niemand nichts ohne non ne pas jamais rien aucun não nunca nada ningún nadie jamás mai"
+    " niente nessuno nee niet nooit geen niets"
+)
+"""Negations beside which a pause changes what is said: "No, more meetings" and "No more meetings"."""
+
+DENIALS_WITHOUT_APOSTROPHE = _words(
+    "dont cant wont doesnt didnt isnt arent wasnt werent havent hasnt hadnt wouldnt couldnt shouldnt mustnt"
+)
+SURNAMES = _words(
+    "mould mold moulder molder grey gray tyre tire armour armor labour labor harbour harbor plough plow savour savor"
+    " vigour vigor honour honor programme program centre center kerb curb cheque check"
+)
+"""Words in either spelling that are names, too, so that a capital counts even where a sentence begins."""
+
+WRITTEN_EITHER_WAY = _words("i i'm i'd i'll i've im ive am pm ok km kg cm mm mg mph km/h a.m p.m tv")
+"""Words whose capitals tell nothing."""
+
+CASED_UNITS = _words("kb mb gb tb mw kw kwh ms m g")
+"""Units that are others in capitals: 5 Mb and 5 MB, 5 mW and 5 MW."""
+
+NUMBERED = (
+    CRITICAL
+    | ARTICLES
+    | LINKING
+    | _words(
+        "option options item items step figure fig table note footnote ref reference source case choice chapter page"
+        " part point rule row column line seat room door gate level index number question answer variant version type"
+        " group list paragraph section article appendix exhibit slide task ticket issue bug card box slot key entry"
+        " message result image and or of see cf than as for by about pick choose chose take like prefer want mark score"
+        " rating"
+    )
+)
+"""Words after which a bracketed number is part of what is said and no citation mark."""
 
 SWAPPED_BUT_WORDS = _words(
     "causal casual marital martial united untied unites unties silver sliver slivers silvers sacred scared barely"

@@ -63,7 +63,7 @@ _WITHOUT_APOSTROPHE = {
     )
 }  # not of those that are words without it: its, were, well, ill, id, shed, lets
 _ENDINGS = {"n't": "not", "'re": "are", "'ll": "will", "'ve": "have"}
-_TAKES_IS = _words("it that there here what who where how when why he she")
+_TAKES_IS = _words("it that there here what who where how when why he she name")
 _BETWEEN = _words("always already also ever just never only still")
 _AFTER_WOULD = _words(
     "like love prefer rather be have hate appreciate need want go do see make say tell take give eat write forget know"
@@ -77,6 +77,7 @@ _AFTER_HAD = _words(
 )
 _AFTER_IS = _words(
     "a an the not too so very really my your his her our their in on at from with for about always never already still"
+    " asleep awake here there gone ill away broken"
 )
 """Words that do not follow a possessive: "the soup's too salty", unlike "the dog's bed"."""
 
@@ -88,7 +89,7 @@ _BRITISH = {
     "cheques": "checks", "licence": "license", "licences": "licenses", "defence": "defense", "offence": "offense",
     "catalogue": "catalog", "catalogues": "catalogs", "dialogue": "dialog", "dialogues": "dialogs",
     "analogue": "analog", "mum": "mom", "mums": "moms", "cosy": "cozy", "moustache": "mustache", "yoghurt": "yogurt",
-    "kerb": "curb", "kerbs": "curbs",
+    "kerb": "curb", "kerbs": "curbs", "grey": "gray",
     "doughnut": "donut", "doughnuts": "donuts", "aeroplane": "airplane", "aeroplanes": "airplanes",
     "artefact": "artifact", "artefacts": "artifacts", "ageing": "aging", "judgement": "judgment", "enrol": "enroll",
     "enrolment": "enrollment", "fulfil": "fulfill", "fulfilment": "fulfillment", "skilful": "skillful",
@@ -137,7 +138,15 @@ def plain_words(tokens: Sequence[str]) -> list[str]:
     there" and "I work there" say different things.
     """
     spelled = _plain_words if max(map(len, tokens), default=0) <= _LONGEST_CACHED else _plain_words_of_any_length
-    return list(chain.from_iterable(map(spelled, _in_context(tokens))))
+    tokens = _in_context(tokens)
+    if TITLES.isdisjoint(tokens):
+        return list(chain.from_iterable(map(spelled, tokens)))
+    named = [i > 0 and tokens[i - 1] in TITLES for i in range(len(tokens))]
+    return list(chain.from_iterable((t,) if name else spelled(t) for t, name in zip(tokens, named, strict=True)))
+
+
+TITLES = _words("dr mr mrs ms prof professor sir lady st herr frau mme")
+"""Words before a name: it is never respelt, and a full stop between them ends no sentence."""
 
 
 _LAST_DIGITS = {word: value for value, word in enumerate(_UNITS[:10]) if value}

@@ -31,7 +31,7 @@ _APOSTROPHES = frozenset("‘’‛ʼ´′＇")
 _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
-class _CharTable(dict[int, str | int | None]):
+class CharTable(dict[int, str | int | None]):
     """A table for `str.translate` that works out each character when it is first seen."""
 
     def __init__(self, rule: Callable[[str], str | None]) -> None:
@@ -81,32 +81,42 @@ def _separated(char: str) -> str | None:
     return char
 
 
-_SPELLED = _CharTable(_spelled)
-_SEPARATED = _CharTable(_separated)
+_SPELLED = CharTable(_spelled)
+_SEPARATED = CharTable(_separated)
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
-def _translated(text: str, table: _CharTable) -> str:
+def translated(text: str, table: CharTable) -> str:
     return _BEYOND_ASCII.sub(lambda run: run[0].translate(table), text)
+
+
+def unfolded(text: str) -> str:
+    """The text without compatibility forms (NFKC), with straight apostrophes, in its own case.
+
+    Numbers keep their value: 10² becomes 10^2, not 102, and ３ becomes 3. Invisible format characters go.
+    """
+    if text.isascii():
+        return text
+    plain = translated(text, _SPELLED)
+    if plain.isascii():
+        return plain
+    return translated(unicodedata.normalize("NFKC", plain), _SPELLED)  # decompositions bring back apostrophes
 
 
 def fold(text: str) -> str:
     """The text without case and compatibility forms (NFKC and case folding), with straight apostrophes.
 
-    Numbers keep their value: 10² becomes 10^2, not 102, and ３ becomes 3. Invisible format characters go.
+    Numbers keep their value, invisible format characters go, as in `unfolded`.
     """
-    if text.isascii():
-        return text.lower()
-    plain = _translated(text, _SPELLED)
+    plain = unfolded(text)
     if plain.isascii():
         return plain.lower()
-    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain).casefold())
-    return _translated(plain, _SPELLED)  # decompositions bring back apostrophes
+    return translated(unicodedata.normalize("NFKC", plain.casefold()), _SPELLED)
 
 
 def separate(folded: str) -> str:
     """Folded text in which every punctuation mark beyond ASCII is a space, and every symbol stands alone."""
-    return folded if folded.isascii() else _translated(folded, _SEPARATED)
+    return folded if folded.isascii() else translated(folded, _SEPARATED)
 
 
 def without_urls(folded: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.fingerprint import LONG, Fingerprint, fingerprint, hamming, jaccard, shingles
+from services.shared.core.fingerprint import LONG, Fingerprint, fingerprint, hamming
 
 SENTENCE = "i prefer uv over pip"
 GOLDEN = Fingerprint(
@@ -83,14 +83,6 @@ def test_the_statement_hash_is_that_of_the_words_alone() -> None:
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_only_equal_texts_have_equal_hashes(a: str, b: str) -> None:
     assert (sketch(a).exact_hash == sketch(b).exact_hash) == (a == b)
-
-
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_jaccard_is_what_sets_of_trigrams_give(a: str, b: str) -> None:
-    left, right = ({f" {t} "[i : i + 3] for i in range(len(t))} for t in (a, b))
-    expected = len(left & right) / len(left | right) if left | right else 1.0
-    assert jaccard(a, b) == jaccard(b, a) == expected
-    assert len(shingles(a)) == len(left)
 
 
 def test_hamming_counts_the_bits_that_differ() -> None:

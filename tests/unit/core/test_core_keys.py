@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core.fingerprint import LONG, fingerprint
-from services.shared.core.similarity import same_statement, statement
-from services.shared.core.text import normalize
+from services.shared.core.reading import read
+from services.shared.core.similarity import same_statement
 
 LIGHT = ["", "really ", "just ", "very ", "actually ", "the ", "a "]
 STARTS = ["", "oh ", "well, ", "hey ", "um, "]
@@ -24,8 +24,8 @@ disguised = st.builds(
 
 
 def keys(text: str) -> set[str]:
-    normal = normalize(text)
-    prints = fingerprint(normal, statement(normal))
+    reading = read(text)
+    prints = fingerprint(reading.normal, reading.words)
     return {prints.statement_hash, prints.typo_hash} - {""}
 
 

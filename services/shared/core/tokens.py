@@ -1,0 +1,441 @@
+"""The tokens of a raw text: everything that carries meaning stays, decoration goes.
+
+A text is split at white space. What stands inside such a piece stays (3.50, 10:30, a/b, snake_case, node.js), what
+only wraps it goes (quotation marks, brackets, commas, full stops, emphasis), and what leads it stays (!ready, ^1.2,
+./build, -v, @ann), because such a sign belongs to its word.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from services.shared.core import lexicon
+from services.shared.core.addresses import canonical_address, set_apart
+from services.shared.core.citations import without_citations
+from services.shared.core.spelling import TITLES
+from services.shared.core.text import CURRENCY, CharTable, translated, unfolded
+
+_LONGEST_CACHED = 64  # hostile lengths stay out of the caches
+
+
+@dataclass(slots=True)
+class Scan:
+    """The tokens of a text, and what is known of them beyond their letters.
+
+    `words` are in lower case, but for code such as fooBar and Hunter2; a comma stands where a pause beside a negation
+    makes a difference. `pauses` are the places of words that a pause follows. `names` counts the words written with a
+    capital inside a sentence, each with the article before it; `openings` the first words of sentences, of which a
+    capital tells nothing. `cased` tells whether the text uses capitals as sentences do. `questions` counts what ends
+    in a question mark.
+    """
+
+    words: list[str] = field(default_factory=list)
+    pauses: set[int] = field(default_factory=set)
+    names: Counter[str] = field(default_factory=Counter)
+    openings: Counter[str] = field(default_factory=Counter)
+    cased: bool = False
+    questions: int = 0
+    citations: tuple[str, ...] = ()
+
+
+def scan(text: str) -> Scan:
+    """The tokens of a raw text, in time linear in its length."""
+    plain, citations = without_citations(_plain(text))
+    scanned = _Scanner(plain).scanned()
+    scanned.citations = citations
+    if not scanned.words:
+        return Scan(words=plain.lower().split())  # nothing but punctuation: "?!" is what it is
+    return scanned
+
+
+# --- characters -------------------------------------------------------------------------------------------------
+
+_MARKS = {
+    **dict.fromkeys("“”„‟″«»＂〝〞", '"'),
+    **dict.fromkeys("「」『』《》〈〉", " "),
+    **{full: f"{half} " for full, half in zip("！？，；：。、", "!?,;:.,", strict=True)},
+    **{full: f" {half}" for full, half in zip("（［｛", "([{", strict=True)},
+    **{full: f"{half} " for full, half in zip("）］｝", ")]}", strict=True)},
+    **dict.fromkeys("—―⸺⸻", " \u2014 "),
+    "…": "... ",
+    "®": "",
+    "™": "",
+    "©": "",
+}
+_KEPT = frozenset("\u2014‰‱§¶†‡")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+def _apart(char: str) -> str | None:
+    """Punctuation beyond ASCII becomes a space, a symbol such as an emoji a word of its own."""
+    category = unicodedata.category(char)
+    if char == "\u2212" or (category == "Pd" and char not in _KEPT):
+        return "-"
+    if char in _KEPT:
+        return f" {char} "
+    if category == "Sk" or (category[0] in "PZC" and category not in ("Co", "Cn", "Cs")):
+        return "\n" if category in ("Zl", "Zp") else " "
+    return f" {char} " if category[0] == "S" and not re.match(f"[{CURRENCY}]", char) else char
+
+
+_MARKED = CharTable(lambda char: _MARKS.get(char, char))
+_APART = CharTable(_apart)
+_WIDE_CLOCK = re.compile(r"(?<=\d)：(?=\d)")
+_SOURCE = re.compile(r"【(?:source|[0-9:]{1,9}†)[^【】]*】")
+
+
+def _plain(text: str) -> str:
+    """The text in few characters: straight quotation marks, half-width letters, symbols set apart, addresses too."""
+    text = set_apart(_CONTROL.sub(" ", text))
+    if text.isascii():
+        return text
+    text = _WIDE_CLOCK.sub(":", _SOURCE.sub(" ", text) if "【" in text else text)
+    return translated(unfolded(translated(text, _MARKED)), _APART)
+
+
+# --- one piece --------------------------------------------------------------------------------------------------
+
+_LEAD = "\"'`([{)]},;*_"
+_TAIL = ".,:;!?\"'`)]}*_"
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_NUMBERS = re.compile(r"[0-9]{1,4}(?:[,;-][0-9]{1,4})*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What stood between two spaces: the marks before, the tokens, the marks after; or `marks` and nothing else."""
+
+    lead: str
+    tokens: tuple[str, ...]
+    tail: str
+    marks: bool = False
+
+
+def _piece(chunk: str) -> _Piece:
+    return _cached_piece(chunk) if len(chunk) <= _LONGEST_CACHED else _cached_piece.__wrapped__(chunk)
+
+
+@lru_cache(maxsize=1 << 14)
+def _cached_piece(chunk: str) -> _Piece:
+    if mood := _mood(chunk):
+        return _Piece("", (mood,), "")
+    rest = chunk.lstrip(_LEAD)
+    lead, core = chunk[: len(chunk) - len(rest)], rest.rstrip(_TAIL)
+    tail = rest[len(core) :]
+    if not _is_word(core) and (core.isascii() or core == "\u2014"):
+        return _Piece("", (), "", marks=True)
+    if core.startswith("..") and core.lstrip(".")[:1].isalnum():
+        core = core.lstrip(".")
+    if lead.endswith("[") and tail.startswith("]") and _NUMBERS.fullmatch(core):
+        return _Piece(lead[:-1], (f"[{core}]",), tail[1:])
+    if lead.endswith("__") and tail.startswith("__") and core.isidentifier():
+        return _Piece(lead[:-2], (f"__{core}__",), tail[2:])
+    closing = _closing(core, tail)
+    return _Piece(lead, _tokens(core + tail[:closing]), tail[closing:])
+
+
+def _closing(core: str, tail: str) -> int:
+    """How many brackets after a word belong to it: f(x) and a[0], unlike (x) and [a]."""
+    unclosed = {mark: core.count(opening) - core.count(mark) for mark, opening in _PAIRS.items()}
+    for i, mark in enumerate(tail):
+        if unclosed.get(mark, 0) <= 0:
+            return i
+        unclosed[mark] -= 1
+    return len(tail)
+
+
+_CODE_MARK = re.compile(r"[/\\_@=(\[]|^[-.~$]")
+_E_WORD = re.compile(r"^e-(?=[a-z]{2})", re.IGNORECASE)
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_LETTERS_APART = re.compile(r"[^\W\d_]-[^\W\d_]")
+_COMMA = re.compile(r"(?<=[^\W\d])[,;](?=\w)|(?<=\w)[,;](?=[^\W\d])|(?<=\w)\.{2,}(?=\w)")
+_OPERATOR = re.compile(r"([<>=!]=+|[-=]>|<-|[<>=])")
+_MONEY = re.compile(rf"((?:(?<!\w)-)?[{CURRENCY}])(?=[0-9.])|(?<=[0-9])([{CURRENCY}%])")
+_UNITS = (
+    "km/h|kmh|kwh|mph|ghz|mhz|khz|hz|km|cm|mm|nm|kg|mg|lbs?|oz|ml|cl|kb|mb|gb|tb|kw|mw|ms|mins?|hrs?|ft|px|[ap]\\.?m"
+)
+_MEASURE = re.compile(rf"(?<![\w.,:])([0-9][0-9.,:]*)({_UNITS}|[mglhsvw])(?!\w)", re.IGNORECASE)
+_CLOCK = re.compile(r"0([0-9]:[0-5][0-9](?::[0-5][0-9])?)")
+_HALF_OF_DAY = {"a.m": "am", "p.m": "pm"}
+
+
+def _tokens(core: str) -> tuple[str, ...]:
+    if core.isalpha():
+        return (core,)
+    if address := canonical_address(core):
+        return (address,)
+    core = _E_WORD.sub("e", core)
+    if not _CODE_MARK.search(core):
+        core = core if _LETTERS_APART.fullmatch(core) else _HYPHEN.sub(" ", core)
+        core = _COMMA.sub(" ", core)
+    core = _MONEY.sub(r" \1\2 ", _OPERATOR.sub(r" \1 ", core))
+    tokens = tuple(map(_token, _MEASURE.sub(r"\1 \2", core).split()))
+    return tuple(map(_amount, tokens)) if _SIGN_OF_MONEY.search(core) else tokens
+
+
+_SIGN_OF_MONEY = re.compile(f"[{CURRENCY}]")
+_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+
+
+def _amount(token: str) -> str:
+    """An amount of money without separators of thousands and without ".00"."""
+    plain = token.replace(",", "") if _GROUPED.fullmatch(token) else token
+    return plain.removesuffix(".00") if plain[0].isdigit() else plain
+
+
+def _token(token: str) -> str:
+    if clock := _CLOCK.fullmatch(token):
+        return clock[1]
+    return _HALF_OF_DAY.get(token.lower(), token)
+
+
+# --- code -------------------------------------------------------------------------------------------------------
+
+_CODE = re.compile(
+    r"[a-z]+[A-Z].*"  # fooBar
+    r"|(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])(?![vV][0-9])[A-Za-z0-9]{5,}"  # Hunter2
+    r"|(?:\.{0,2}|~|[A-Za-z]:)[/\\].*|[^/]*/[^.]*\..*"  # paths
+    r"|--?[A-Za-z].*|\$[A-Za-z].*|.*(?:\(|::).*"
+)
+_BRAND = re.compile(r"[ie][A-Z][a-z]+")
+_DIGIT = re.compile("[0-9]")
+
+
+def _keyed(token: str, shouts: bool) -> str:
+    """A token without case, unless it is code; where a whole text is in capitals, only code with digits keeps them."""
+    lower = token.lower()
+    if lower == token or _BRAND.fullmatch(token) or (shouts and not _DIGIT.search(token)):
+        return lower
+    is_code = "_" in token or _ADDRESS_LIKE.search(token) or _CODE.fullmatch(token)
+    return token if is_code else lower
+
+
+_ADDRESS_LIKE = re.compile(r"^[a-z0-9.-]+\.[a-z]{2,}(?::[0-9]+)?[/?#]")
+
+
+# --- moods ------------------------------------------------------------------------------------------------------
+
+_HAPPY = re.compile(r"[:=][-^']?[)\]D]+|\(+[-^]?[:=]|\^_?\^")
+_SAD = re.compile(r">?[:=]['’]?-?[(\[]+|[)]+-?[:=]|D:")
+_OTHER_MOOD = re.compile(r"[>]?[:;=][-^o']?[)\]DPpOo/\\|*3$@sSxX]+|[xX]D+|</?3")
+_PLEASED = frozenset("🙂😊😀😃😄😁☺🤗✨🎉🎊🥳🎈💫❤♥💕💖🌸🌺🌼")
+"""Emoji that only decorate a sentence when they stand at its end or before it."""
+
+_SMILE = "\u263a"
+_FROWN = "\u2639"
+
+
+def _mood(chunk: str) -> str | None:
+    """What an emoticon expresses, as one token; None if a piece is no emoticon."""
+    face = chunk.rstrip(".,!?")
+    if _HAPPY.fullmatch(face) or face in ("🙂",):
+        return _SMILE
+    if _SAD.fullmatch(face) or face in ("🙁", "☹"):
+        return _FROWN
+    return face.lower() if _OTHER_MOOD.fullmatch(face) else None
+
+
+# --- the whole --------------------------------------------------------------------------------------------------
+
+_BULLET = re.compile(r"""[ \t]*(?:(?:[-*]|\#{1,6}|>)[ \t]+)+(?=[^\W\d_]|["'(*_])""")
+_RULE = re.compile(r"([-*=_#~.])\1{2,}")
+_ENDING = frozenset(".!?:")
+_PAUSING = frozenset(",;.!?")
+_WRAPPING = "\"'`()[]{}.,:;?_"
+_OPERAND = re.compile(r"[+-]?[0-9][0-9.,]*|[^\W\d_]")
+_WHOLE_TEXT = 4  # words from which on a text can be all in capitals, or in title case
+
+
+class _Scanner:
+    """Go through a text once, from left to right."""
+
+    def __init__(self, plain: str) -> None:
+        self.found = Scan()
+        self.raw: list[str] = []  # tokens as written, beside found.words
+        self.opening: list[bool] = []  # whether a token opens a sentence
+        self.lines = plain.splitlines()
+        self.quoting: set[str] = set()
+        self.starts = self.pausing = self.asked = False
+
+    def scanned(self) -> Scan:
+        for line in self.lines:
+            bullet = _BULLET.match(line)
+            self.starts, self.pausing = True, bool(self.raw)
+            chunks = (line[bullet.end() :] if bullet else line).split()
+            emphasis = _emphasized(chunks) if "*" in line or "_" in line else frozenset()
+            for i, chunk in enumerate(chunks):
+                self._take(chunk, i, chunks, emphasis)
+        self._drop_decoration()
+        self._note_case()
+        return self.found
+
+    def _take(self, chunk: str, i: int, chunks: Sequence[str], emphasis: frozenset[tuple[int, bool]]) -> None:
+        if chunk.isascii() and chunk.isalpha():
+            self._add(chunk)
+            return
+        piece = _piece(chunk)
+        if piece.marks:
+            self._take_marks(chunk, chunks[i + 1] if i + 1 < len(chunks) else "")
+            return
+        tokens = piece.tokens
+        if piece.lead or piece.tail:
+            tokens = self._with_marks(piece, i, emphasis)
+        self.starts = self.starts or '"' in piece.lead
+        for token in tokens:
+            self._add(token)
+        self._end(piece.tail, piece.tokens[-1])
+
+    def _with_marks(self, piece: _Piece, i: int, emphasis: frozenset[tuple[int, bool]]) -> tuple[str, ...]:
+        """The tokens with the marks beside them that are neither quotation marks, brackets nor emphasis."""
+        first, last = piece.tokens[0], piece.tokens[-1]
+        before = "" if (i, False) in emphasis else _run_of_emphasis(piece.lead[::-1])
+        after = "" if (i, True) in emphasis else _run_of_emphasis(piece.tail)
+        if piece.tail[:1] in ("'", '"') and last[-1].isdigit() and piece.tail[0] not in self.quoting | set(piece.lead):
+            after = piece.tail[0]  # 6' and 6"
+        for mark in ("'", '"'):
+            if mark in piece.lead and mark not in piece.tail:
+                self.quoting.add(mark)
+            elif mark in piece.tail:
+                self.quoting.discard(mark)
+        if len(piece.tokens) == 1:
+            return (before + first + after,)
+        return (before + first, *piece.tokens[1:-1], last + after)
+
+    def _take_marks(self, chunk: str, following: str) -> None:
+        """A piece without a letter or digit: an operator stays, a dash or a full stop is a pause."""
+        marks = chunk.strip(_WRAPPING)
+        before = self.raw[-1] if self.raw else ""
+        if marks in ("-", "--", "\u2014"):
+            if marks == "-" and _OPERAND.fullmatch(before) and _OPERAND.fullmatch(following.rstrip(_TAIL)):
+                self._add("-")
+            self.pausing = True
+        elif chunk in ("'", '"') and before[-1:].isdigit():
+            self._add(chunk)
+        elif marks == "&":
+            self._add("and")
+        elif marks.strip("!") and not _RULE.fullmatch(chunk):
+            self._add(marks)
+        else:
+            self._end(chunk, "")
+
+    def _add(self, token: str) -> None:
+        words = self.found.words
+        if self.pausing and words:
+            self.found.pauses.add(len(words) - 1)
+            if any(map(_denies, words[-2:])) or token.lower() in lexicon.DENIALS:
+                self._append(",", opens=True)
+        self._append(token, opens=self.starts)
+        self.starts = self.pausing = self.asked = False
+
+    def _append(self, token: str, *, opens: bool) -> None:
+        self.raw.append(token)
+        self.opening.append(opens)
+        self.found.words.append(token.lower())
+
+    def _end(self, tail: str, last: str) -> None:
+        """Note what the marks after a word tell: a pause, a question, the end of a sentence."""
+        marks = frozenset(tail)
+        if not marks:
+            return
+        self.pausing = self.pausing or not marks.isdisjoint(_PAUSING)
+        self.starts = self.starts or (not marks.isdisjoint(_ENDING) and last.lower() not in TITLES)
+        if "?" in marks and not self.asked:
+            self.found.questions += 1
+            self.asked = True
+
+    def _drop_decoration(self) -> None:
+        """Leave out the smiles that only decorate: at the end of the text or of a sentence, or before all words."""
+        if not any(word == _SMILE or word in _PLEASED for word in self.found.words):
+            return
+        if not any(map(_is_word, self.raw)):
+            return
+        kept = [i for i in range(len(self.raw)) if not self._decorates(i)]
+        places = {old: new for new, old in enumerate(kept)}
+        self.found.pauses = {places[i] for i in self.found.pauses if i in places}
+        self.found.words = [self.found.words[i] for i in kept]
+        self.opening = [self.opening[i] for i in kept]
+        self.raw = [self.raw[i] for i in kept]
+
+    def _decorates(self, i: int) -> bool:
+        if not _is_decoration(self.raw[i]):
+            return False
+        pauses = self.found.pauses
+        first = all(map(_is_decoration, self.raw[max(0, i - 4) : i])) and i < 5
+        following = next((j for j in range(i + 1, min(i + 5, len(self.raw))) if not _is_decoration(self.raw[j])), None)
+        last = following is None or self.opening[following]
+        return first or last or i - 1 in pauses or i in pauses
+
+    def _note_case(self) -> None:
+        """Fill in what depends on how the text as a whole uses capitals."""
+        lettered = [token for token in self.raw if token[0].isalpha()]
+        capitals = sum(token[0].isupper() for token in lettered)
+        shouts = capitals == len(lettered) >= _WHOLE_TEXT
+        found = self.found
+        found.cased = not shouts and any(map(_shows_case, self.raw))
+        found.words = [_keyed(token, shouts) for token in self.raw]
+        for name, opens in _capitalized(self.raw, self.opening):
+            (found.openings if opens else found.names)[name] += 1
+
+
+_EMPHATIC = 5  # letters from which on a word in capitals is emphasis rather than an abbreviation
+
+
+def _capitalized(raw: Sequence[str], opening: Sequence[bool]) -> Iterator[tuple[str, bool]]:
+    """The words that open a sentence, and those with a capital inside one, each with the article before it."""
+    before = ""
+    for token, opens in zip(raw, opening, strict=True):
+        lower = token.lower()
+        if (opens and lower not in lexicon.SURNAMES) or (token.isupper() and len(token) >= _EMPHATIC):
+            yield lower, True  # a capital here tells nothing
+        elif lower != token and lower not in lexicon.WRITTEN_EITHER_WAY:
+            name = lower if _is_plainly_capital(token) and lower not in lexicon.CASED_UNITS else token
+            yield (f"{before} {name}" if before in lexicon.ARTICLES else name), False
+        before = lower
+
+
+def _is_plainly_capital(token: str) -> bool:
+    return token.isupper() or token[1:].islower()
+
+
+def _shows_case(token: str) -> bool:
+    """Whether a word tells that its writer uses capitals as sentences do: unlike an emphatic WORD."""
+    return token[0].isupper() and (len(token) == 1 or not token.isupper())
+
+
+def _is_word(token: str) -> bool:
+    return any(map(str.isalnum, token))
+
+
+def _is_decoration(token: str) -> bool:
+    return token == _SMILE or token in _PLEASED
+
+
+def _denies(word: str) -> bool:
+    return word in lexicon.DENIALS or word.endswith("n't") or word in lexicon.DENIALS_WITHOUT_APOSTROPHE
+
+
+def _run_of_emphasis(marks: str) -> str:
+    """The asterisks or underscores that stand next to a word."""
+    mark = marks[:1]
+    return marks[: len(marks) - len(marks.lstrip(mark))] if mark in ("*", "_") else ""
+
+
+def _emphasized(chunks: Sequence[str]) -> frozenset[tuple[int, bool]]:
+    """The pieces whose asterisks or underscores open (False) or close (True) an emphasis, as in **this one**."""
+    opened: dict[str, list[int]] = {}
+    found: set[tuple[int, bool]] = set()
+    for i, chunk in enumerate(chunks):
+        piece = _piece(chunk)
+        if piece.marks:
+            continue
+        if before := _run_of_emphasis(piece.lead[::-1]):
+            opened.setdefault(before, []).append(i)
+        after = _run_of_emphasis(piece.tail.lstrip(_TAIL.replace("*", "").replace("_", "")))
+        if after and opened.get(after):
+            found |= {(opened[after].pop(), False), (i, True)}
+    return frozenset(found)
