@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nats.aio.msg import Msg
@@ -19,6 +19,7 @@ from services.dedupe import handler as dedupe
 from services.retrieve import handler as retrieve
 from services.shared.bus.connection import Bus
 from services.shared.bus.pull import PullConsumer
+from services.shared.core.reading import Reading
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.sqlite import SqliteTextStore, digests, log, records, search, settle, wiping
 from services.shared.stores.sqlite.settle import _Open
@@ -130,11 +131,12 @@ def _every(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str
 
 
 def _compare_without_numbers() -> None:
-    original: Callable[[str], list[str]] = vars(dedupe)["statement"]
+    original: Callable[[str], Reading] = vars(dedupe)["read"]
 
-    @in_place_of(dedupe, "statement")
-    def statement(text: str) -> list[str]:
-        return [word for word in original(text) if not word.isdigit()]
+    @in_place_of(dedupe, "read")
+    def read(text: str) -> Reading:
+        reading = original(text)
+        return replace(reading, words=tuple(word for word in reading.words if not word.isdigit()))
 
     in_place_of(dedupe, "same_statement")(lambda *_: True)
 

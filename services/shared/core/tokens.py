@@ -248,7 +248,8 @@ _ENDING = frozenset(".!?:")
 _PAUSING = frozenset(",;.!?")
 _WRAPPING = "\"'`()[]{}.,:;?_"
 _OPERAND = re.compile(r"[+-]?[0-9][0-9.,]*|[^\W\d_]")
-_WHOLE_TEXT = 4  # words from which on a text can be all in capitals, or in title case
+_SHOUT, _TITLE = 4, 5  # words from which on a text can be all in capitals, or in title case
+_MOST_OF_A_TITLE = 0.8
 
 
 class _Scanner:
@@ -374,15 +375,20 @@ class _Scanner:
         """Fill in what depends on how the text as a whole uses capitals."""
         lettered = [token for token in self.raw if token[0].isalpha()]
         capitals = sum(token[0].isupper() for token in lettered)
-        shouts = capitals == len(lettered) >= _WHOLE_TEXT
+        shouts = capitals == len(lettered) >= _SHOUT
+        titled = len(lettered) >= _TITLE and capitals >= _MOST_OF_A_TITLE * len(lettered)
+        loud = all(token.isupper() for token in lettered)
         found = self.found
-        found.cased = not shouts and any(map(_shows_case, self.raw))
+        found.cased = not (titled or loud) and any(map(_shows_case, lettered))
         found.words = [_keyed(token, shouts) for token in self.raw]
         for name, opens in _capitalized(self.raw, self.opening):
             (found.openings if opens else found.names)[name] += 1
 
 
 _EMPHATIC = 5  # letters from which on a word in capitals is emphasis rather than an abbreviation
+
+
+_STARTING = lexicon.SUBJECTS - lexicon.ARTICLES | {"the"}
 
 
 def _capitalized(raw: Sequence[str], opening: Sequence[bool]) -> Iterator[tuple[str, bool]]:
@@ -392,7 +398,9 @@ def _capitalized(raw: Sequence[str], opening: Sequence[bool]) -> Iterator[tuple[
         lower = token.lower()
         if (opens and lower not in lexicon.SURNAMES) or (token.isupper() and len(token) >= _EMPHATIC):
             yield lower, True  # a capital here tells nothing
-        elif lower != token and lower not in lexicon.WRITTEN_EITHER_WAY:
+        elif lower in lexicon.WRITTEN_EITHER_WAY or (lower in _STARTING and not token.isupper()):
+            pass  # "Oh, My …"
+        elif lower != token:
             name = lower if _is_plainly_capital(token) and lower not in lexicon.CASED_UNITS else token
             yield (f"{before} {name}" if before in lexicon.ARTICLES else name), False
         before = lower
