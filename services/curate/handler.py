@@ -124,10 +124,11 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     Raises:
         Rejected: there is none of this id; another user's entry is none.
     """
-    is_erased = await is_hidden(store, request.user_id)
+    if await is_hidden(store, request.user_id):
+        raise Rejected("not_found", f"there is no entry {request.id!r}")
     id_ = await whole_id(request.user_id, request.id, store)
     entry = (await store.entries([Key(request.user_id, id_)])).get(id_)
-    if is_erased or entry is None or entry.status == "forgotten":
+    if entry is None or entry.status == "forgotten":
         raise Rejected("not_found", f"there is no entry {request.id!r}")
     return EntryReply(entry=entry, correlation_id=request.correlation_id)
 

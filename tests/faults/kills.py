@@ -59,7 +59,10 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
     "dead letters": _plain("ingest.say_dead", "ingest.term"),
     "dropping turns": _plain("dropper.purge"),
     "forgetting": (*_committed("forget.forget"), *_plain("forget.vectors_remove", "forget.delete_message")),
-    "erasing": (*_committed("erase.erase"), *_plain("erase.vectors_erase", "erase.delete_message")),
+    "erasing": (
+        *_committed("erase.record_erasure", "erase.erase"),
+        *_plain("erase.vectors_erase", "erase.delete_message"),
+    ),
     "taking back": _plain("embed.vectors_remove"),
     "sweeping": _plain("background.sweep", "background.vectors_sweep"),
 }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.faults import rows, rows_cluster
+from tests.faults import rows, rows_cluster, rows_erase
 
-ROWS = {**rows.ROWS, **rows_cluster.ROWS}
+ROWS = {**rows.ROWS, **rows_erase.ROWS, **rows_cluster.ROWS}
 """By name, in the order in which they are carried out."""
 
 QUICK = (
