@@ -53,8 +53,10 @@ def export(
         tally = run(_export(settings, file, user))
     except BrokenPipeError:  # who read it has enough
         raise typer.Exit(1) from None
-    except (ArchiveError, OSError) as error:
+    except ArchiveError as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or file}: {error.strerror or error}")
     where = "written" if file == _STANDARD_OUTPUT else f"in {file}"
     err.print(
         f"{tally.turns:,} turns and {tally.kept:,} entries ({tally.entries:,} active) are {where}",

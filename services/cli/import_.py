@@ -41,8 +41,10 @@ def import_(
     settings = settings_from(data=data, text_store=text_store)
     try:
         wanted, found = run(_import(settings, file))
-    except (ArchiveError, OSError) as error:
+    except ArchiveError as error:
         fail(str(error))
+    except OSError as error:
+        fail(f"{error.filename or file}: {error.strerror or error}")
     out.print(_compared(wanted, found))
     if missing := _missing(wanted, found):
         fail(f"the memory holds less than the file: {', '.join(missing)}; repeat the import, it goes on")

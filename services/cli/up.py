@@ -152,5 +152,7 @@ def _announce(instance: Running, settings: Settings, only: list[str], *, as_json
         f"  bus   {redact_address(instance.nats)}\n  http  {instance.http}\n  data  {settings.data}", highlight=False
     )
     out.print(
-        "Ctrl-C stops it. Next: [bold]memorybus publish FILE[/bold], [bold]memorybus ask[/bold] …", highlight=False
+        "Ctrl-C stops it. Next: [bold]memorybus publish FILE[/bold], [bold]memorybus ask[/bold] …; "
+        "for programs: [bold]memorybus address[/bold]",
+        highlight=False,
     )

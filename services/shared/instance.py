@@ -142,6 +142,8 @@ def find_instance(folder: Path) -> Instance:
     hint = f"nothing runs in {folder}: start it with `memorybus up`, or name a bus with --nats URL"
     try:
         instance = Instance(**json.loads((folder / _INSTANCE).read_text()))
+    except PermissionError:
+        raise NotRunning(f"{folder} is for its owner alone: ask who runs memorybus there for an address") from None
     except (OSError, ValueError, TypeError):
         raise NotRunning(hint) from None
     if not _is_locked(folder / _LOCK):

@@ -243,6 +243,12 @@ async def test_a_user_who_is_not_known_is_said_to_be_and_no_file_is_made(folder:
     assert not (folder / "nobody").exists()
 
 
+async def test_a_file_that_cannot_be_written_is_named_with_the_reason(folder: Path) -> None:
+    file = folder / "nowhere" / "ann.jsonl"
+    result = await asyncio.to_thread(typed, folder, str(file))
+    assert (result.exit_code, result.stderr) == (1, f"error: {file}: No such file or directory\n")
+
+
 async def test_what_cannot_be_gone_on_with_is_said(folder: Path) -> None:
     result = await asyncio.to_thread(typed, folder, "-", "--resume")
     assert result.exit_code == 1

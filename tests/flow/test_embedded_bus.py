@@ -23,7 +23,7 @@ from services.cli.bench.process import up_process
 from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer, find_executable, free_port
 from services.shared.client import memory_client
-from services.shared.instance import FolderLock, Instance, find_instance
+from services.shared.instance import FolderLock, Instance, NotRunning, find_instance
 from tests.polling import digested, eventually
 
 LIGHT = ("--embedder", "none", "--ner", "none")
@@ -179,6 +179,15 @@ def test_a_folder_with_other_things_in_it_stays_as_open_as_it_is(tmp_path: Path)
     seen = {path.name: mode(path) for path in (shared, *shared.iterdir())}
     lock.release()
     assert seen == {"home": 0o755, "letter.txt": 0o644, "memory.sqlite3": 0o600, "lock": 0o600, "instance.json": 0o600}
+
+
+def test_who_may_not_read_a_folder_is_told_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refuse)  # a test that runs as root may read everything
+    with pytest.raises(NotRunning, match="for its owner alone"):
+        find_instance(tmp_path)
 
 
 def test_an_empty_home_stays_as_open_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
