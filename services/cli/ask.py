@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
@@ -14,11 +12,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from contracts.ports import Unavailable
-from contracts.v1.commands import EntryReply, GetRequest
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run
-from services.shared.client import RequestFailed, memory_client
+from services.shared.client import memory_client
 
 EPILOG = """Examples:\n
   memorybus ask "which package manager?" --user me\n
@@ -28,14 +24,6 @@ EPILOG = """Examples:\n
 
 _EXPLAINED = 72
 _SHOWN_OF_ID = 8  # as many as `memorybus forget` asks for
-
-
-class Memory(Protocol):
-    """What asking needs of a client."""
-
-    async def retrieve(self, request: RetrieveRequest) -> RetrieveReply: ...
-
-    async def get(self, request: GetRequest) -> EntryReply: ...
 
 
 def ask(
@@ -97,26 +85,13 @@ async def _ask(request: RetrieveRequest, data: Path | None, nats: str | None, *,
         if as_json:
             print(reply.model_dump_json())
             return
-        show_reply(reply, request, await repeat_counts(client, request.user_id, reply.items), out)
+        show_reply(reply, request, out)
 
 
-async def repeat_counts(client: Memory, user_id: str, items: tuple[RetrievedItem, ...]) -> dict[str, int]:
-    """How often each item was said again. It only decorates, so an entry that does not answer is left out."""
-
-    async def one(entry_id: str) -> int:
-        try:
-            return (await client.get(GetRequest(user_id=user_id, id=entry_id))).entry.repeat_count
-        except (RequestFailed, Unavailable):
-            return 0
-
-    counts = await asyncio.gather(*(one(item.id) for item in items))
-    return {item.id: count for item, count in zip(items, counts, strict=True) if count}
-
-
-def show_reply(reply: RetrieveReply, request: RetrieveRequest, repeats: Mapping[str, int], console: Console) -> None:
+def show_reply(reply: RetrieveReply, request: RetrieveRequest, console: Console) -> None:
     """A reply as a table, with what it cost and what could not answer."""
     if reply.items:
-        console.print(memory_table(reply.items, repeats))
+        console.print(memory_table(reply.items))
     else:
         _show_nothing(request, console)
     for card in reply.entity_cards:
@@ -127,7 +102,7 @@ def show_reply(reply: RetrieveReply, request: RetrieveRequest, repeats: Mapping[
     _show_footer(reply, console)
 
 
-def memory_table(items: tuple[RetrievedItem, ...], repeats: Mapping[str, int]) -> Table:
+def memory_table(items: tuple[RetrievedItem, ...]) -> Table:
     """Memories, best first, each with its scores, where it comes from and why it was found. Fits 80 columns."""
     table = Table(box=None, header_style="dim", padding=(0, 1, 0, 0), expand=True)
     table.add_column("id", style="dim", no_wrap=True)
@@ -135,14 +110,14 @@ def memory_table(items: tuple[RetrievedItem, ...], repeats: Mapping[str, int]) -
     for score in ("total", "rel", "rec", "imp"):
         table.add_column(score, justify="right", no_wrap=True)
     for item in items:
-        table.add_row(Text(one_line(item.id[:_SHOWN_OF_ID])), _described(item, repeats.get(item.id, 0)), *_scores(item))
+        table.add_row(Text(one_line(item.id[:_SHOWN_OF_ID])), _described(item), *_scores(item))
     return table
 
 
-def _described(item: RetrievedItem, repeats: int) -> Text:
+def _described(item: RetrievedItem) -> Text:
     """The text, and under it who said it, when, what kind of memory it is, and why it was found."""
     origin = (one_line(item.speaker or item.role), day(item.created_at), item.type)
-    reason = Text(" · ".join((*origin, "")), style="dim") + Text(why(item, repeats), style="cyan")
+    reason = Text(" · ".join((*origin, "")), style="dim") + Text(why(item), style="cyan")
     return Text(one_line(item.snippet or item.text)) + Text("\n") + reason
 
 
@@ -152,14 +127,14 @@ def _scores(item: RetrievedItem) -> list[Text]:
     return [Text(f"{scores.total:.2f}", style="bold"), *(Text(f"{part:.2f}") for part in parts)]
 
 
-def why(item: RetrievedItem, repeats: int = 0) -> str:
+def why(item: RetrievedItem) -> str:
     """How an item was found, and what speaks for it besides."""
     found = {(True, True): "words + meaning", (True, False): "words", (False, True): "meaning"}
     reasons = [found.get((item.signals.lexical, item.signals.semantic), "context")]
     if item.pinned:
         reasons.append("pinned")
-    if repeats:
-        reasons.append(f"repeated {repeats}×")
+    if item.repeat_count:
+        reasons.append(f"said {item.repeat_count + 1} times, last on {day(item.last_said_at)}")
     return ", ".join(reasons)
 
 

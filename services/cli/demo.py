@@ -12,7 +12,7 @@ from rich.text import Text
 
 from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.cli.ask import Memory, memory_table, one_line, repeat_counts
+from services.cli.ask import memory_table, one_line
 from services.cli.common import DataOption, NatsOption, fail, nats_url, out, run
 from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_turns
 from services.cli.sending import Bus, at_once, bars, digest, send
@@ -36,8 +36,10 @@ GO_ON = """How to go on:
 _SHOWN = 3
 
 
-class Client(Bus, Memory, Protocol):
+class Client(Bus, Protocol):
     """What the demonstration needs of a client."""
+
+    async def retrieve(self, request: RetrieveRequest) -> RetrieveReply: ...
 
     async def list(self, request: ListRequest) -> ListReply: ...
 
@@ -120,7 +122,7 @@ async def _ask(client: Client, number: int, question: Question, console: Console
     answered = question.answered_by(tuple(item.text for item in items))
     mark = "[green]✓[/green]" if answered else "[red]✗[/red]"
     console.print(f"\n{mark} [bold]{number}. {question.text}[/bold]{_cost(reply)}", highlight=False)
-    console.print(memory_table(items, await repeat_counts(client, USER, items)))
+    console.print(memory_table(items))
     if not answered:
         console.print(f"  none of them contains {' and '.join(question.words)}", style="red", highlight=False)
     return answered

@@ -15,7 +15,7 @@ from nats.errors import Error as NatsError
 
 from contracts import subjects
 from contracts.ports import Stuck, Unavailable
-from contracts.v1.commands import ForgetRequest, Side
+from contracts.v1.commands import ForgetRequest, ReconcileRequest, Side
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import forgetting, handler, reconcile, retention
 from services.curate.erasing import Eraser
@@ -39,6 +39,7 @@ _TRY_AGAIN = 2.0
 _SOON = 2.0
 """Seconds until the next look when there may be more than one look brings."""
 
+_LOOKED_AT = 100
 _FIRST_LOOK = 600.0
 """Seconds after an orderly start at which the stores are compared for the first time: nobody waits for it."""
 
@@ -154,11 +155,18 @@ class Routines:
     async def compare(self) -> None:
         """Put right what a crash left behind, and look again now and then."""
         every = self._settings.reconcile_every_hours * 3600
-        if self._host.was_clean:
+        if self._host.was_clean and not await self._is_of_former_version():
             await self._pause(min(every, _FIRST_LOOK))
         while True:
             await self._compare(*reconcile.SIDES)
             await self._pause(every)
+
+    async def _is_of_former_version(self) -> bool:
+        """Whether vectors are filtered by less than this version asks for, as after an upgrade; some are looked at."""
+        with suppress(Unavailable):
+            looked = await reconcile.reconcile(ReconcileRequest(side="entries", limit=_LOOKED_AT), self._stores)
+            return bool(looked.differences)
+        return False
 
     async def _compare(self, *sides: Side) -> None:
         found: Counter[str] = Counter()

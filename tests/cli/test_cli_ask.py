@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Mapping
+from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
 
@@ -13,18 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from contracts.ports import Unavailable
-from contracts.v1.commands import EntryReply, GetRequest
 from contracts.v1.retrieval import EntityCard, RetrieveReply, RetrieveRequest, Signals
-from services.cli.ask import one_line, repeat_counts, request_of, show_reply, why
-from tests.cli.fake_memory import NOON, FakeMemory, a_reply, an_item
+from services.cli.ask import one_line, request_of, show_reply, why
+from tests.cli.fake_memory import NOON, a_reply, an_item
 
 ID = "0badcafe-0000-5000-8000-000000000001"
 
 
-def shown(reply: RetrieveReply, repeats: Mapping[str, int] | None = None, *, width: int = 120, **request: Any) -> str:
+def shown(reply: RetrieveReply, *, width: int = 120, **request: Any) -> str:
     console = Console(record=True, width=width, file=StringIO())
-    show_reply(reply, RetrieveRequest(**({"user_id": "me", "query": "x"} | request)), repeats or {}, console)
+    show_reply(reply, RetrieveRequest(**({"user_id": "me", "query": "x"} | request)), console)
     return console.export_text()
 
 
@@ -40,9 +38,9 @@ def test_a_memory_is_shown_with_its_scores_and_why_it_was_found() -> None:
 
 
 def test_everything_fits_a_narrow_terminal() -> None:
-    item = an_item("word " * 40, type="instruction", speaker="assistant", pinned=True)
-    text = shown(a_reply(item), {item.id: 12}, width=80)
-    assert all(part in " ".join(text.split()) for part in ("2.11 0.71 0.90 0.50", "pinned, repeated 12×"))
+    item = an_item("word " * 40, type="instruction", speaker="assistant", pinned=True, repeat_count=11)
+    text = shown(a_reply(item), width=80)
+    assert all(part in " ".join(text.split()) for part in ("2.11 0.71 0.90 0.50", "pinned, said 12 times, last on"))
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -56,15 +54,17 @@ def test_the_footer_counts_and_times() -> None:
     [
         (True, True, False, 0, "words + meaning"),
         (True, False, False, 0, "words"),
-        (False, True, False, 2, "meaning, repeated 2×"),
+        (False, True, False, 2, "meaning, said 3 times, last on 2026-11-20"),
         (False, False, True, 0, "context, pinned"),
     ],
 )
 def test_why_names_legs_pins_and_repeats(
     lexical: bool, semantic: bool, pinned: bool, repeats: int, expected: str
 ) -> None:
-    item = an_item("x", signals=Signals(lexical=lexical, semantic=semantic), pinned=pinned)
-    assert why(item, repeats) == expected
+    last = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    signals = Signals(lexical=lexical, semantic=semantic)
+    item = an_item("x", signals=signals, pinned=pinned, repeat_count=repeats, last_said_at=last)
+    assert why(item) == expected
 
 
 @pytest.mark.parametrize(("leg", "name"), [("semantic", "meaning"), ("lexical", "words")])
@@ -107,17 +107,6 @@ def test_one_line_is_one_printable_line(text: str) -> None:
     assert "".join(line.split()) == "".join(char for char in text if char.isprintable() or char == "\u200d").replace(
         " ", ""
     )
-
-
-async def test_repeats_are_looked_up_and_an_entry_that_does_not_answer_is_no_failure() -> None:
-    class Partly(FakeMemory):
-        async def get(self, request: GetRequest) -> EntryReply:
-            if request.id == "gone":
-                raise Unavailable("no answer")
-            return await super().get(request)
-
-    items = (an_item("walnuts"), an_item("gone"), an_item("tea"))
-    assert await repeat_counts(Partly(), "me", items) == {"walnuts": 2}
 
 
 REQUEST: dict[str, Any] = {"user_id": "me", "query": "x"}

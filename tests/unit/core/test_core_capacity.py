@@ -112,3 +112,8 @@ def test_trimming_is_deterministic_exact_and_done_once(
     assert len(done.victims) == min(max(0, len(entries) - cap), unprotected)
     gone = {entry.id for entry in done.victims}
     assert chosen([entry for entry in entries if entry.id not in gone], cap).victims == ()
+
+
+def test_what_was_said_again_counts_by_the_last_time() -> None:
+    entries = [an_entry(0, age=300 * DAY, last_said_at=NOW - DAY), an_entry(1, age=2 * DAY)]
+    assert [entry.id for entry in chosen(entries, 1).victims] == ["e001"]

@@ -185,3 +185,10 @@ def test_a_snippet_is_one_line_within_its_limit(text: str, limit: int) -> None:
 def test_a_snippet_is_cut_between_words() -> None:
     assert snippet("I prefer\nuv over  pip", 12) == "I prefer uv…"
     assert snippet("abcdefghij", 4) == "abc…"
+
+
+def test_what_was_said_again_tells_how_often_and_when_it_was_last() -> None:
+    berlin = an_entry(1, "I live in Berlin", repeat_count=2, last_said_at=MOMENT + timedelta(days=40))
+    lines = block(berlin, an_entry(20, "I live in Paris")).context.splitlines()
+    assert any(line.startswith("- [2026-02-02, said 3 times, last on 2026-03-13 | user") for line in lines)
+    assert any(line.startswith("- [2026-02-21 | user") for line in lines)
