@@ -11,6 +11,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
@@ -51,6 +52,7 @@ class Assembled:
 class _Line:
     entry_id: str
     heading: str
+    said_at: datetime
     text: str
     cut: bool = False
 
@@ -82,9 +84,9 @@ def assemble(entries: Sequence[Entry], *, token_budget: int, counter: TokenCount
     """The block of the best entries that fit.
 
     `entries` come best first. Pinned ones are taken first, for at most half of the budget; the rest follow by rank.
-    Entries that share a theme, entity or tag stand under one heading. The first entry that does not fit is cut, ends
-    in "…", and is the last. The whole block, frame included, has at most `token_budget` tokens; it is empty when not
-    one entry fits.
+    Entries that share a theme, entity or tag stand under one heading, those said last first. The first entry that does
+    not fit is cut, ends in "…", and is the last that is taken. The whole block, frame included, has at most
+    `token_budget` tokens; it is empty when not one entry fits.
     """
     topics = _topics(entries)
     lines = [_line(entry, topics) for entry in entries]
@@ -119,7 +121,7 @@ def _selected(entries: Sequence[Entry], lines: Sequence[_Line], token_budget: in
 
 
 def _line(entry: Entry, topics: Counter[str]) -> _Line:
-    return _Line(entry.id, _heading(entry, topics), f"{_label(entry)} {_body(entry)}")
+    return _Line(entry.id, _heading(entry, topics), entry.last_said_at, f"{_label(entry)} {_body(entry)}")
 
 
 def _fill(block: _Block, both: Sequence[tuple[Entry, _Line]], *, limit: int) -> None:
@@ -133,7 +135,7 @@ def _place_cut(block: _Block, bare: _Line, text: str, *, limit: int) -> None:
     room = limit - block.spent - block.cost(bare) - 2  # for "…" and what joining may cost
     if room >= _SHORTEST_CUT:
         begun = block.counter.cut(text, room).rstrip("… ")
-        block.place(_Line(bare.entry_id, bare.heading, f"{bare.text} {begun}…", cut=True), limit=limit)
+        block.place(replace(bare, text=f"{bare.text} {begun}…", cut=True), limit=limit)
 
 
 def _rendered(block: _Block, budget: int) -> tuple[str, int]:
@@ -148,11 +150,18 @@ def _rendered(block: _Block, budget: int) -> tuple[str, int]:
 
 
 def _render(lines: Sequence[_Line]) -> str:
-    by_heading: dict[str, list[str]] = {}
+    by_heading: dict[str, list[_Line]] = {}
     for line in lines:
-        by_heading.setdefault(line.heading, [line.heading]).append(line.text)
-    body = "\n".join(text for group in by_heading.values() for text in group)
+        by_heading.setdefault(line.heading, []).append(line)
+    body = "\n".join("\n".join((heading, *_texts(heading, group))) for heading, group in by_heading.items())
     return f"{HEAD}{body}\n{TAIL}" if body else ""
+
+
+def _texts(heading: str, group: Sequence[_Line]) -> list[str]:
+    """The lines of a group; of several about one thing, which may contradict each other, the last said first."""
+    if heading in (_PINNED, _ALONE):
+        return [line.text for line in group]
+    return [line.text for line in sorted(group, key=lambda line: line.said_at, reverse=True)]
 
 
 def _topics(entries: Sequence[Entry]) -> Counter[str]:

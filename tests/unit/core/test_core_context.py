@@ -125,7 +125,7 @@ def test_entries_that_share_a_topic_stand_together_best_first() -> None:
     )
     assert result.kept == ("00000001-0000", "00000002-0000", "00000003-0000")
     shape = [line.split("] ")[-1] for line in result.context[len(HEAD) :].splitlines()]
-    assert shape == ["## about python", "one", "three", "## more", "two", TAIL]
+    assert shape == ["## about python", "three", "one", "## more", "two", TAIL]
 
 
 def test_pinned_entries_come_first_but_leave_half_of_the_budget() -> None:
@@ -185,6 +185,14 @@ def test_a_snippet_is_one_line_within_its_limit(text: str, limit: int) -> None:
 def test_a_snippet_is_cut_between_words() -> None:
     assert snippet("I prefer\nuv over  pip", 12) == "I prefer uv…"
     assert snippet("abcdefghij", 4) == "abc…"
+
+
+def test_of_several_about_one_thing_the_last_said_comes_first() -> None:
+    paris, berlin = an_entry(20, "I live in Paris", tags=("home",)), an_entry(1, "I live in Berlin", tags=("home",))
+    again = berlin.model_copy(update={"last_said_at": MOMENT + timedelta(days=40)})
+    for entries, expected in (((paris, again), ["Berlin", "Paris"]), ((berlin, paris), ["Paris", "Berlin"])):
+        lines = [line for line in block(*entries).context.splitlines() if line.startswith("- [")]
+        assert [line.rpartition(" ")[2] for line in lines] == expected
 
 
 def test_what_was_said_again_tells_how_often_and_when_it_was_last() -> None:
