@@ -114,7 +114,10 @@ def service_user(step: Step) -> User:
 
 
 def provision_user() -> User:
-    """Whoever declares streams and consumers. It reads no message."""
+    """Whoever declares streams and consumers. It reads no message, but decides what streams hold.
+
+    What a consumer of its making delivers stays in the account of the streams, where it is nobody.
+    """
     manages = [_manages(stream) for stream in subjects.STREAMS]
     return User(PROVISION, publish=_once(_looks(), *manages), subscribe=(_inbox(PROVISION),))
 
