@@ -197,7 +197,7 @@ class Eraser:
                 await asyncio.sleep(_LOOK_EVERY)
                 newest = datetime.now(UTC) - _OTHERS
         finally:
-            await end(self._under_way.values())
+            await end([*self._under_way.values(), *([self._sweeping] if self._sweeping else [])])
 
     def _completing(self, mark: Erasure) -> asyncio.Task[Erasure | None]:
         """The one task of this process that completes the erasure of a user."""
@@ -239,9 +239,15 @@ class Eraser:
     async def _have_swept(self, within: float) -> bool:
         """Sweep, and say whether that was done in time; it goes on by itself."""
         if self._sweeping is None or self._sweeping.done():
-            self._sweeping = asyncio.create_task(sweep(self._places))
+            self._sweeping = asyncio.create_task(self._sweep())
         await asyncio.wait({self._sweeping}, timeout=max(0.0, within))
-        return self._sweeping.done() and self._sweeping.exception() is None and self._sweeping.result()
+        return self._sweeping.done() and self._sweeping.result()
+
+    async def _sweep(self) -> bool:
+        try:
+            return await sweep(self._places)
+        except Unavailable:
+            return False
 
     async def _so_far(self, request: EraseRequest, mark: Erasure) -> EraseReply:
         receipt = EraseReceipt(
