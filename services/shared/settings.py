@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 SyncMode = Literal["always", "interval"]
@@ -88,8 +88,12 @@ class Settings(BaseSettings):
 
     qdrant_url: str = Field(default="http://127.0.0.1:6333", repr=False, description="Qdrant server")
     qdrant_api_key: SecretStr | None = Field(default=None, description="key for Qdrant")
-    qdrant_grpc_port: int | None = Field(
-        default=None, ge=1, le=65535, description="port of Qdrant's gRPC interface; empty: speak HTTP"
+    qdrant_grpc_port: Annotated[int, BeforeValidator(lambda given: given or 0)] = Field(
+        default=6334,
+        ge=0,
+        le=65535,
+        description="port of Qdrant's gRPC interface, on the same host; 0: HTTP alone, at a new connection a request. "
+        "HTTP is also used while nothing answers there",
     )
     qdrant_collection: str = Field(
         default="memorybus", pattern="^[a-z][a-z0-9_-]{0,63}$", description="alias of the collection in use"

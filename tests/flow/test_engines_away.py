@@ -59,6 +59,7 @@ async def instance(
         opensearch_prefix=f"away-{uuid4().hex[:12]}",
         vector_store="qdrant",
         qdrant_url=qdrant.url,
+        qdrant_grpc_port=qdrant.grpc_port,
     )
     async with running(settings) as up:
         yield up

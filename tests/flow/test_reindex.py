@@ -148,7 +148,7 @@ async def test_on_a_qdrant_server_the_former_collection_goes_once_all_have_chang
     settings: Settings, server: EmbeddingServer, tmp_path: Path
 ) -> None:
     with standin(tmp_path / "qdrant") as qdrant:
-        on_server = {"vector_store": "qdrant", "qdrant_url": qdrant.url}
+        on_server = {"vector_store": "qdrant", "qdrant_url": qdrant.url, "qdrant_grpc_port": qdrant.grpc_port}
         settings = settings.model_copy(update=on_server)
         async with remembering(settings) as (up, client):
             await tell(client, 0, 40)

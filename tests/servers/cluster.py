@@ -17,6 +17,9 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
+
+from qdrant_client import QdrantClient
 
 from tests.servers.nats_cluster import Cluster as NatsCluster
 from tests.servers.nats_cluster import nats_cluster
@@ -42,7 +45,7 @@ class Cluster:
             "nats": self.nats.url,
             "http": self.workers.of("gateway")[0].http,
             "opensearch": self.environment["MEMORYBUS_OPENSEARCH_URL"],
-            "qdrant": self.environment["MEMORYBUS_QDRANT_URL"],
+            "qdrant": self.environment.get("MEMORYBUS_QDRANT_URL") or os.environ["MEMORYBUS_QDRANT_URL"],
             "workers": {worker.name: worker.http for worker in self.workers.all},
         }
         return json.dumps(addresses)
@@ -63,9 +66,9 @@ async def cluster(
     """
     async with AsyncExitStack() as stack:
         node, opensearch_url = await asyncio.to_thread(_opensearch, stack, folder / "opensearch")
-        standin, qdrant_url = await asyncio.to_thread(_qdrant, stack, folder / "qdrant")
+        standin, qdrant = await asyncio.to_thread(_qdrant, stack, folder / "qdrant")
         nats = await stack.enter_async_context(nats_cluster(folder / "nats"))
-        environment = _environment(nats.url, opensearch_url, qdrant_url) | dict(settings or {})
+        environment = _environment(nats.url, opensearch_url, qdrant) | dict(settings or {})
         await _provision(environment)
         environment["MEMORYBUS_PROVISION"] = "false"
         running = await stack.enter_async_context(
@@ -85,17 +88,31 @@ def _opensearch(stack: AsyncExitStack, data: Path) -> tuple[OpenSearchNode | Non
     return node, node.start()
 
 
-def _qdrant(stack: AsyncExitStack, data: Path) -> tuple[StandIn | None, str]:
-    if named := os.environ.get("MEMORYBUS_QDRANT_URL"):
-        return None, named
+def _qdrant(stack: AsyncExitStack, data: Path) -> tuple[StandIn | None, dict[str, str]]:
+    """The stand-in, or None for somebody else's server; and the settings that name either."""
+    if "MEMORYBUS_QDRANT_URL" in os.environ:
+        collection = f"memorybus-test-{uuid4().hex[:12]}"  # other memories may be on that server
+        stack.callback(_drop_collections, collection)
+        return None, {"MEMORYBUS_QDRANT_COLLECTION": collection}
     _say("MEMORYBUS_QDRANT_URL is not set: using the tests' stand-in for Qdrant, which is not for real use")
     standin = StandIn(data)
     url = standin.start()
     stack.callback(standin.stop)
-    return standin, url
+    return standin, {"MEMORYBUS_QDRANT_URL": url, "MEMORYBUS_QDRANT_GRPC_PORT": str(standin.grpc_port)}
 
 
-def _environment(nats_url: str, opensearch_url: str, qdrant_url: str) -> dict[str, str]:
+def _drop_collections(alias: str) -> None:
+    key = os.environ.get("MEMORYBUS_QDRANT_API_KEY")
+    admin = QdrantClient(
+        url=os.environ["MEMORYBUS_QDRANT_URL"], headers={"api-key": key} if key else None, check_compatibility=False
+    )
+    for collection in admin.get_collections().collections:
+        if collection.name.startswith(alias):
+            admin.delete_collection(collection.name)
+    admin.close()
+
+
+def _environment(nats_url: str, opensearch_url: str, qdrant: Mapping[str, str]) -> dict[str, str]:
     return {
         "MEMORYBUS_NATS_URL": nats_url,
         "MEMORYBUS_NATS_REPLICAS": "3",
@@ -103,7 +120,7 @@ def _environment(nats_url: str, opensearch_url: str, qdrant_url: str) -> dict[st
         "MEMORYBUS_TEXT_STORE": "opensearch",
         "MEMORYBUS_OPENSEARCH_URL": opensearch_url,
         "MEMORYBUS_VECTOR_STORE": "qdrant",
-        "MEMORYBUS_QDRANT_URL": qdrant_url,
+        **qdrant,
         "MEMORYBUS_NER_PROCESSES": "1",
         "MEMORYBUS_EMBEDDER_THREADS": "1",
         "MEMORYBUS_LOG_LEVEL": "warning",

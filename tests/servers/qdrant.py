@@ -17,6 +17,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGE = "qdrant/qdrant:v1.19.0"
@@ -26,23 +27,38 @@ PATIENCE = 60.0
 class StandIn:
     """The stand-in as a process of its own; it keeps its port and its data over stop, kill and start."""
 
-    def __init__(self, data: Path, *, api_key: str | None = None) -> None:
+    def __init__(self, data: Path, *, api_key: str | None = None, speaks_grpc: bool = True) -> None:
         self.url = ""
         """Where it is asked, once it was started."""
+        self.grpc_port = 0
+        """Where it is asked over gRPC; 0 where it does not speak it."""
         self._data = data
         self._port = 0
+        self._speaks_grpc = speaks_grpc
         self._key = ["--api-key", api_key] if api_key else []
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> str:
         """Start it, wait until it answers, and return its url."""
         words = [sys.executable, "-m", "tests.servers.qdrant_standin", "--data", str(self._data), *self._key]
-        process = subprocess.Popen([*words, "--port", str(self._port)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        words += ["--port", str(self._port), *(["--grpc-port", str(self.grpc_port)] if self._speaks_grpc else [])]
+        process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         self._process = process
         assert process.stdout is not None
-        self.url = json.loads(process.stdout.readline())["url"]
+        said = json.loads(process.stdout.readline())
+        self.url, self.grpc_port = said["url"], said["grpc_port"] or 0
         self._port = int(self.url.rpartition(":")[2])
         return self.url
+
+    def speak_grpc(self, port: int) -> None:
+        """From its next start on, also speak gRPC, on this port."""
+        self._speaks_grpc, self.grpc_port = True, port
+
+    def asked(self) -> dict[str, int]:
+        """How many requests it has had, over `http` and over `grpc`."""
+        with urllib.request.urlopen(f"{self.url}/asked", timeout=PATIENCE) as reply:
+            counted: dict[str, int] = json.load(reply)
+        return {"http": 0, "grpc": 0} | counted
 
     def stop(self) -> int:
         """End it cleanly, and return its exit code."""
@@ -77,9 +93,9 @@ class StandIn:
 
 
 @contextmanager
-def standin(data: Path, *, api_key: str | None = None) -> Iterator[StandIn]:
+def standin(data: Path, *, api_key: str | None = None, speaks_grpc: bool = True) -> Iterator[StandIn]:
     """A stand-in that answers; ended in the end, however that comes."""
-    server = StandIn(data, api_key=api_key)
+    server = StandIn(data, api_key=api_key, speaks_grpc=speaks_grpc)
     try:
         server.start()
         yield server
@@ -87,30 +103,38 @@ def standin(data: Path, *, api_key: str | None = None) -> Iterator[StandIn]:
         server.kill()
 
 
-@cache
-def server_url() -> tuple[str | None, str]:
-    """The real server that all tests of a session share, and where it comes from; no url, and why, when there is none.
+class Address(NamedTuple):
+    """Where a real server answers over HTTP and, with port 0 nowhere, over gRPC."""
 
-    It is the one that MEMORYBUS_QDRANT_URL names, else a container.
+    url: str
+    grpc_port: int
+
+
+@cache
+def real_server() -> tuple[Address | None, str]:
+    """The real server that all tests of a session share, and where it comes from; None, and why, when there is none.
+
+    It is the one that MEMORYBUS_QDRANT_URL and MEMORYBUS_QDRANT_GRPC_PORT name, else a container.
     """
     if named := os.environ.get("MEMORYBUS_QDRANT_URL"):
-        return named, "named by MEMORYBUS_QDRANT_URL"
-    url, container = _container()
-    return url, container if url else f"no real Qdrant server: MEMORYBUS_QDRANT_URL is not set; {container}"
+        port = int(os.environ.get("MEMORYBUS_QDRANT_GRPC_PORT", "6334") or 0)
+        return Address(named, port), "named by MEMORYBUS_QDRANT_URL"
+    address, container = _container()
+    return address, container if address else f"no real Qdrant server: MEMORYBUS_QDRANT_URL is not set; {container}"
 
 
-def _container() -> tuple[str | None, str]:
+def _container() -> tuple[Address | None, str]:
     """A container of the official image, and that it is one; or why there is none."""
     if find_spec("testcontainers") is None:
         return None, "the package testcontainers is not installed"
     if not _docker_answers():
         return None, "no docker daemon answers"
     container = import_module("testcontainers.core.container").DockerContainer(IMAGE)
-    container.with_exposed_ports(6333).start()
+    container.with_exposed_ports(6333, 6334).start()
     atexit.register(container.stop)
     url = f"http://{container.get_container_host_ip()}:{container.get_exposed_port(6333)}"
     _until_ready(url)
-    return url, f"a container of {IMAGE}"
+    return Address(url, int(container.get_exposed_port(6334))), f"a container of {IMAGE}"
 
 
 def _docker_answers() -> bool:

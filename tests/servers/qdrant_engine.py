@@ -11,6 +11,7 @@ import qdrant_edge as edge
 from qdrant_client import models
 
 CONFIG = "collection.json"
+VERSION = models.VersionInfo(title="a stand-in for Qdrant, for tests", version="1.20.0")
 
 
 class Refused(Exception):
@@ -103,6 +104,7 @@ class Collection:
                 optimizer_config=models.OptimizersConfig(
                     deleted_threshold=0.2, vacuum_min_vector_number=1000, default_segment_number=0, flush_interval_sec=5
                 ),
+                wal_config=models.WalConfig(wal_capacity_mb=32, wal_segments_ahead=0),
                 quantization_config=config.quantization_config,
                 strict_mode_config=config.strict_mode_config and config.strict_mode_config.model_dump(),
                 metadata=config.metadata,

@@ -1,9 +1,10 @@
-"""A stand-in for a Qdrant server, for tests only and never for users: the part of its REST API that memorybus speaks.
+"""A stand-in for a Qdrant server, for tests only and never for users: the part of its two APIs that memorybus speaks.
 
-    python -m tests.servers.qdrant_standin --port 0 --data DIR
+    python -m tests.servers.qdrant_standin --port 0 --grpc-port 0 --data DIR
 
-It keeps everything in DIR over the embedded engine, prints one line {"url": ...} when it answers, and ends on SIGTERM.
-It has one node, no replicas, no transport security, and checks nothing that the tests do not need.
+It keeps everything in DIR over the embedded engine, prints one line {"url": ..., "grpc_port": ...} when it answers, and
+ends on SIGTERM. `GET /asked` tells how many requests came over HTTP and over gRPC. It has one node, no
+replicas, no transport security, and checks nothing that the tests do not need.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ import re
 import shutil
 import signal
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +28,12 @@ import uvicorn
 from pydantic import BaseModel, ValidationError
 from qdrant_client import models
 
-from tests.servers.qdrant_engine import Collection, Refused
-
-VERSION = {"title": "a stand-in for Qdrant, for tests", "version": "1.20.0"}
+from tests.servers.qdrant_engine import VERSION, Collection, Refused
+from tests.servers.qdrant_grpc import GrpcServer
 
 Message = dict[str, Any]
 Handler = Callable[..., Any]
+DONE = models.UpdateResult(operation_id=0, status=models.UpdateStatus.COMPLETED)
 
 
 class Storage:
@@ -52,29 +55,28 @@ class Storage:
         for collection in self._collections.values():
             collection.close()
 
-    def list(self, _: bytes) -> Any:
-        return {"collections": [{"name": name} for name in self._collections]}
+    def list(self) -> list[str]:
+        return list(self._collections)
 
-    def exists(self, _: bytes, name: str) -> Any:
-        return {"exists": self._aliases.get(name, name) in self._collections}
+    def exists(self, name: str) -> bool:
+        return self._aliases.get(name, name) in self._collections
 
-    def info(self, _: bytes, name: str) -> Any:
-        return self._get(name).info()
+    def get(self, name: str) -> Collection:
+        collection = self._collections.get(self._aliases.get(name, name))
+        if collection is None:
+            raise Refused(404, f"Not found: Collection `{name}` doesn't exist!")
+        return collection
 
-    def create(self, body: bytes, name: str) -> Any:
+    def create(self, name: str, config: models.CreateCollection) -> bool:
         if name in self._collections or name in self._aliases:
             raise Refused(409, f"Wrong input: Collection `{name}` already exists!")
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self._collections[name] = Collection.create(folder, models.CreateCollection.model_validate_json(body))
+        self._collections[name] = Collection.create(folder, config)
         return True
 
-    def change(self, body: bytes, name: str) -> Any:
-        self._get(name).reconfigure(models.UpdateCollection.model_validate_json(body))
-        return True
-
-    def drop(self, _: bytes, name: str) -> Any:
+    def drop(self, name: str) -> bool:
         if (collection := self._collections.pop(name, None)) is None:
             return False
         collection.close()
@@ -82,84 +84,83 @@ class Storage:
         self._keep_aliases({alias: held for alias, held in self._aliases.items() if held != name})
         return True
 
-    def add_vector(self, body: bytes, name: str, vector: str) -> Any:
-        self._get(name).add_vector(vector, models.DenseVectorNameConfig.model_validate_json(body).dense.size)
-        return {"operation_id": 0, "status": "completed"}
+    def aliases(self) -> models.CollectionsAliasesResponse:
+        pairs = self._aliases.items()
+        descriptions = [models.AliasDescription(alias_name=alias, collection_name=name) for alias, name in pairs]
+        return models.CollectionsAliasesResponse(aliases=descriptions)
 
-    def index(self, body: bytes, name: str) -> Any:
-        self._get(name).index(models.CreateFieldIndex.model_validate_json(body))
-        return {"operation_id": 0, "status": "completed"}
-
-    def aliases(self, _: bytes) -> Any:
-        return {"aliases": [{"alias_name": alias, "collection_name": name} for alias, name in self._aliases.items()]}
-
-    def switch(self, body: bytes) -> Any:
+    def switch(self, wanted: models.ChangeAliasesOperation) -> bool:
         aliases = dict(self._aliases)
-        for action in models.ChangeAliasesOperation.model_validate_json(body).actions:
+        for action in wanted.actions:
             if isinstance(action, models.CreateAliasOperation):
-                wanted = action.create_alias
-                if wanted.alias_name in self._collections:
-                    raise Refused(409, f"Wrong input: Collection `{wanted.alias_name}` already exists!")
-                self._get(wanted.collection_name)
-                aliases[wanted.alias_name] = wanted.collection_name
+                created = action.create_alias
+                if created.alias_name in self._collections:
+                    raise Refused(409, f"Wrong input: Collection `{created.alias_name}` already exists!")
+                self.get(created.collection_name)
+                aliases[created.alias_name] = created.collection_name
             elif isinstance(action, models.DeleteAliasOperation):
                 aliases.pop(action.delete_alias.alias_name, None)
         self._keep_aliases(aliases)
         return True
-
-    def update(self, body: bytes, name: str) -> Any:
-        return self._get(name).update(models.UpdateOperations.model_validate_json(body))
-
-    def query(self, body: bytes, name: str) -> Any:
-        return {"points": self._get(name).query(models.QueryRequest.model_validate_json(body))}
-
-    def scroll(self, body: bytes, name: str) -> Any:
-        return self._get(name).scroll(models.ScrollRequest.model_validate_json(body))
-
-    def retrieve(self, body: bytes, name: str) -> Any:
-        return self._get(name).retrieve(models.PointRequest.model_validate_json(body))
-
-    def count(self, body: bytes, name: str) -> Any:
-        return {"count": self._get(name).count(models.CountRequest.model_validate_json(body))}
-
-    def _get(self, name: str) -> Collection:
-        collection = self._collections.get(self._aliases.get(name, name))
-        if collection is None:
-            raise Refused(404, f"Not found: Collection `{name}` doesn't exist!")
-        return collection
 
     def _keep_aliases(self, aliases: dict[str, str]) -> None:
         self._aliases_file.write_text(json.dumps(aliases))
         self._aliases = aliases
 
 
+def _change(storage: Storage, name: str, change: models.UpdateCollection) -> bool:
+    storage.get(name).reconfigure(change)
+    return True
+
+
+def _add_vector(storage: Storage, name: str, vector: str, config: models.DenseVectorNameConfig) -> models.UpdateResult:
+    storage.get(name).add_vector(vector, config.dense.size)
+    return DONE
+
+
+def _index(storage: Storage, name: str, wanted: models.CreateFieldIndex) -> models.UpdateResult:
+    storage.get(name).index(wanted)
+    return DONE
+
+
+def _of(call: Callable[[Collection, Any], Any], field: str | None = None) -> Handler:
+    """Answers with what a collection says, perhaps as one field of an object."""
+
+    def handler(storage: Storage, name: str, asked: BaseModel) -> Any:
+        result = call(storage.get(name), asked)
+        return result if field is None else {field: result}
+
+    return handler
+
+
 NAME = r"([^/]+)"
-ROUTES: tuple[tuple[str, str, Handler], ...] = (
-    ("GET", "/collections", Storage.list),
-    ("GET", "/aliases", Storage.aliases),
-    ("POST", "/collections/aliases", Storage.switch),
-    ("GET", f"/collections/{NAME}", Storage.info),
-    ("PUT", f"/collections/{NAME}", Storage.create),
-    ("PATCH", f"/collections/{NAME}", Storage.change),
-    ("DELETE", f"/collections/{NAME}", Storage.drop),
-    ("GET", f"/collections/{NAME}/exists", Storage.exists),
-    ("PUT", f"/collections/{NAME}/vectors/{NAME}", Storage.add_vector),
-    ("PUT", f"/collections/{NAME}/index", Storage.index),
-    ("POST", f"/collections/{NAME}/points", Storage.retrieve),
-    ("POST", f"/collections/{NAME}/points/batch", Storage.update),
-    ("POST", f"/collections/{NAME}/points/query", Storage.query),
-    ("POST", f"/collections/{NAME}/points/scroll", Storage.scroll),
-    ("POST", f"/collections/{NAME}/points/count", Storage.count),
+ROUTES: tuple[tuple[str, str, type[BaseModel] | None, Handler], ...] = (
+    ("GET", "/collections", None, lambda one: {"collections": [{"name": name} for name in one.list()]}),
+    ("GET", "/aliases", None, Storage.aliases),
+    ("POST", "/collections/aliases", models.ChangeAliasesOperation, Storage.switch),
+    ("GET", f"/collections/{NAME}", None, lambda one, name: one.get(name).info()),
+    ("PUT", f"/collections/{NAME}", models.CreateCollection, Storage.create),
+    ("PATCH", f"/collections/{NAME}", models.UpdateCollection, _change),
+    ("DELETE", f"/collections/{NAME}", None, Storage.drop),
+    ("GET", f"/collections/{NAME}/exists", None, lambda one, name: {"exists": one.exists(name)}),
+    ("PUT", f"/collections/{NAME}/vectors/{NAME}", models.DenseVectorNameConfig, _add_vector),
+    ("PUT", f"/collections/{NAME}/index", models.CreateFieldIndex, _index),
+    ("POST", f"/collections/{NAME}/points", models.PointRequest, _of(Collection.retrieve)),
+    ("POST", f"/collections/{NAME}/points/batch", models.UpdateOperations, _of(Collection.update)),
+    ("POST", f"/collections/{NAME}/points/query", models.QueryRequest, _of(Collection.query, "points")),
+    ("POST", f"/collections/{NAME}/points/scroll", models.ScrollRequest, _of(Collection.scroll)),
+    ("POST", f"/collections/{NAME}/points/count", models.CountRequest, _of(Collection.count, "count")),
 )
 
 
 class App:
     """The ASGI application. The engine keeps the interpreter lock, so one thread does all its work."""
 
-    def __init__(self, storage: Storage, api_key: str | None) -> None:
+    def __init__(self, storage: Storage, thread: ThreadPoolExecutor, api_key: str | None, asked: Counter[str]) -> None:
         self._storage = storage
         self._api_key = api_key
-        self._thread = ThreadPoolExecutor(1)
+        self._thread = thread
+        self._asked = asked
 
     async def __call__(self, scope: Message, receive: Callable[[], Awaitable[Message]], send: Any) -> None:
         """Answer one request."""
@@ -183,16 +184,16 @@ class App:
 
     async def _answer(self, method: str, path: str, body: bytes) -> bytes:
         if path == "/":
-            return json.dumps(VERSION).encode()
-        for known, pattern, handler in ROUTES:
+            return VERSION.model_dump_json().encode()
+        if path == "/asked":
+            return json.dumps(self._asked).encode()
+        for known, pattern, model, handler in ROUTES:
             if known == method and (match := re.fullmatch(pattern, path)):
-                job = _answered(handler, self._storage, body, *match.groups())
-                return await asyncio.get_running_loop().run_in_executor(self._thread, job)
+                self._asked["http"] += 1
+                given = [] if model is None else [model.model_validate_json(body)]
+                job = partial(handler, self._storage, *match.groups(), *given)
+                return _envelope(await asyncio.get_running_loop().run_in_executor(self._thread, job), "ok")
         raise Refused(404, f"the stand-in does not answer {method} {path}")
-
-
-def _answered(handler: Handler, *arguments: Any) -> Callable[[], bytes]:
-    return lambda: _envelope(handler(*arguments), "ok")
 
 
 def _envelope(result: Any, status: Any) -> bytes:
@@ -221,21 +222,32 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(port: int, folder: Path, api_key: str | None) -> None:
-    """Serve until SIGTERM or SIGINT; says its address when it is ready."""
-    storage = Storage(folder)
-    app = App(storage, api_key)
-    server = Server(uvicorn.Config(app, lifespan="off", log_level="warning", timeout_graceful_shutdown=3))
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, setattr, server, "should_exit", True)
+def _listening(port: int) -> socket.socket:
     # With the protocol named, or asyncio does not turn off Nagle's algorithm, and every reply waits for 40 ms.
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listening.bind(("127.0.0.1", port))
     listening.listen(1024)  # from here on connections wait for the server, so its address may be told
-    print(json.dumps({"url": f"http://127.0.0.1:{listening.getsockname()[1]}"}), flush=True)
+    return listening
+
+
+async def serve(port: int, grpc_port: int | None, folder: Path, api_key: str | None) -> None:
+    """Serve until SIGTERM or SIGINT; says its addresses when it is ready."""
+    storage, thread, asked = Storage(folder), ThreadPoolExecutor(1), Counter[str]()
+    config = uvicorn.Config(
+        App(storage, thread, api_key, asked), lifespan="off", log_level="warning", timeout_graceful_shutdown=3
+    )
+    server = Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, setattr, server, "should_exit", True)
+    listening = _listening(port)
+    over_grpc = GrpcServer(storage, thread, api_key, asked)
+    known = None if grpc_port is None else await over_grpc.start(grpc_port)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    print(json.dumps({"url": url, "grpc_port": known}), flush=True)
     try:
         await server.serve([listening])
+        await over_grpc.stop()
     finally:
         storage.close()
 
@@ -244,10 +256,11 @@ def main() -> None:
     """Read the command line and serve."""
     parser = argparse.ArgumentParser(prog="python -m tests.servers.qdrant_standin", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--grpc-port", type=int, default=None, help="0: any free one; without: no gRPC")
     parser.add_argument("--data", type=Path, required=True, help="folder to keep everything in")
     parser.add_argument("--api-key", default=None, help="key that every request must bring")
     arguments = parser.parse_args()
-    asyncio.run(serve(arguments.port, arguments.data, arguments.api_key))
+    asyncio.run(serve(arguments.port, arguments.grpc_port, arguments.data, arguments.api_key))
 
 
 if __name__ == "__main__":

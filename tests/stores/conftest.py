@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -16,7 +17,7 @@ from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.opensearch import OpenSearchTextStore
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
-from tests.servers.qdrant import server_url, standin
+from tests.servers.qdrant import StandIn, real_server, standin
 from tests.stores.builders import a_user
 from tests.stores.opensearch_openers import Another, a_prefix, open_at
 from tests.stores.qdrant_openers import open_local, opener_at
@@ -108,26 +109,30 @@ async def open_edge(path: Path) -> VectorStore:
 
 
 @pytest.fixture(scope="session")
-def open_at_standin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opener]:
-    with standin(tmp_path_factory.mktemp("qdrant")) as server, opener_at(server.url) as opener:
-        yield opener
+def shared_standin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+    with standin(tmp_path_factory.mktemp("qdrant")) as server:
+        yield server
 
 
-@pytest.fixture(scope="session")
-def open_at_server() -> Iterator[Opener]:
-    url, whence = server_url()
-    if url is None:
+@pytest.fixture(scope="module", params=["edge", "local", "standin-grpc", "standin-http", "server-grpc", "server-http"])
+def opener(request: pytest.FixtureRequest) -> Iterator[Opener]:
+    """Opens a vector store; the adapter for Qdrant over local mode, and over each way to the stand-in and a server."""
+    if request.param in ("edge", "local"):
+        yield open_edge if request.param == "edge" else open_local
+        return
+    kind, way = request.param.split("-")
+    with opener_at(*_address(request, kind, way)) as chosen:
+        yield chosen
+
+
+def _address(request: pytest.FixtureRequest, kind: str, way: str) -> tuple[str, int]:
+    if kind == "standin":
+        server: StandIn = request.getfixturevalue("shared_standin")
+        return server.url, server.grpc_port if way == "grpc" else 0
+    address, whence = real_server()
+    if address is None:
         pytest.skip(whence)
-    with opener_at(url) as opener:
-        yield opener
-
-
-@pytest.fixture(scope="module", params=["edge", "local", "standin", "server"])
-def opener(request: pytest.FixtureRequest) -> Opener:
-    """Opens a vector store; the adapter for Qdrant over local mode, over HTTP to the stand-in, and a real server."""
-    plain: dict[str, Opener] = {"edge": open_edge, "local": open_local}
-    chosen: Opener = plain.get(request.param) or request.getfixturevalue(f"open_at_{request.param}")
-    return chosen
+    return address.url, address.grpc_port if way == "grpc" else 0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -139,15 +144,22 @@ async def store(opener: Opener, tmp_path_factory: pytest.TempPathFactory) -> Asy
 
 
 @pytest.fixture(scope="module")
-def standin_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def own_standin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
     """A stand-in of Qdrant that only the tests of one file use."""
     with standin(tmp_path_factory.mktemp("qdrant")) as server:
-        yield server.url
+        yield server
+
+
+@pytest.fixture(params=["grpc", "http"])
+def at_standin(request: pytest.FixtureRequest, own_standin: StandIn) -> dict[str, Any]:
+    """The stand-in as arguments of `QdrantVectorStore.open`, for each way to it."""
+    return {"url": own_standin.url, "grpc_port": own_standin.grpc_port if request.param == "grpc" else 0}
 
 
 @pytest.fixture
-async def qdrant(standin_url: str) -> AsyncIterator[AsyncQdrantClient]:
-    opened = AsyncQdrantClient(url=standin_url, check_compatibility=False)
+async def qdrant(at_standin: dict[str, Any]) -> AsyncIterator[AsyncQdrantClient]:
+    url, port = at_standin["url"], at_standin["grpc_port"]
+    opened = AsyncQdrantClient(url=url, prefer_grpc=port > 0, grpc_port=port, check_compatibility=False)
     yield opened
     await opened.close()
 

@@ -1,4 +1,4 @@
-"""Opens the Qdrant adapter over each thing that speaks its API: local mode, the stand-in, a real server."""
+"""Opens the Qdrant adapter over each thing that speaks its APIs: local mode, the stand-in, a real server."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from qdrant_client import AsyncQdrantClient, QdrantClient
 from qdrant_client.common import client_warnings
 
 from services.shared.stores.qdrant import CollectionSpec, QdrantVectorStore
+from services.shared.stores.qdrant.connection import Server
 from tests.stores.vector_builders import DIMENSIONS, Opener
 
 # Once in each process local mode warns that it ignores what only a server has; here a warning is an error.
@@ -24,7 +25,7 @@ client_warnings.SEEN_MESSAGES.update({"create-local-payload-indexes", "local_que
 async def open_local(path: Path, dimensions: int = DIMENSIONS) -> QdrantVectorStore:
     """The adapter over qdrant-client's own local mode, in a folder."""
     client = AsyncQdrantClient(path=str(path / "qdrant"))
-    store = await QdrantVectorStore.over(client, CollectionSpec("memorybus", dimensions))
+    store = await QdrantVectorStore.over(Server.of(client), CollectionSpec("memorybus", dimensions))
     local: Any = client._client
     for collection in local.collections.values():  # which sync each point on its own: some 10 ms
         collection.storage.storage.execute("PRAGMA synchronous = OFF")
@@ -32,11 +33,14 @@ async def open_local(path: Path, dimensions: int = DIMENSIONS) -> QdrantVectorSt
 
 
 @contextmanager
-def opener_at(url: str) -> Iterator[Opener]:
-    """Opens stores at a server, each path another collection; removes these collections in the end."""
+def opener_at(url: str, grpc_port: int) -> Iterator[Opener]:
+    """Opens stores at a server, each path another collection; removes these collections in the end.
+
+    Over gRPC, or with port 0 over HTTP.
+    """
     run = f"memorybus-test-{uuid4().hex}"
     key = os.environ.get("MEMORYBUS_QDRANT_API_KEY")
-    yield partial(_open_at, url, key, run)
+    yield partial(_open_at, url, grpc_port, key, run)
     admin = QdrantClient(url=url, headers={"api-key": key} if key else None, check_compatibility=False)
     for collection in admin.get_collections().collections:
         if collection.name.startswith(run):
@@ -44,6 +48,10 @@ def opener_at(url: str) -> Iterator[Opener]:
     admin.close()
 
 
-async def _open_at(url: str, key: str | None, run: str, path: Path) -> QdrantVectorStore:
+async def _open_at(url: str, grpc_port: int, key: str | None, run: str, path: Path) -> QdrantVectorStore:
     place = blake2b(str(path).encode(), digest_size=4).hexdigest()
-    return await QdrantVectorStore.open(url, api_key=key, collection=f"{run}-{place}", dimensions=DIMENSIONS)
+    store = await QdrantVectorStore.open(
+        url, api_key=key, grpc_port=grpc_port, collection=f"{run}-{place}", dimensions=DIMENSIONS
+    )
+    assert store._server.way == ("grpc" if grpc_port else "http")
+    return store

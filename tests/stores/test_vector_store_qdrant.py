@@ -36,8 +36,8 @@ SCOPE = Scope("ann")
 
 
 @pytest_asyncio.fixture
-async def store(standin_url: str, alias: str) -> AsyncIterator[QdrantVectorStore]:
-    opened = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
+async def store(at_standin: dict[str, Any], alias: str) -> AsyncIterator[QdrantVectorStore]:
+    opened = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
     yield opened
     await opened.close()
 
@@ -67,9 +67,9 @@ def test_an_identity_of_other_dimensions_is_refused() -> None:
 
 
 async def test_many_processes_that_start_at_once_make_one_collection(
-    standin_url: str, alias: str, qdrant: AsyncQdrantClient
+    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
 ) -> None:
-    opening = (QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS) for _ in range(12))
+    opening = (QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS) for _ in range(12))
     stores = await asyncio.gather(*opening)
     await asyncio.gather(*(store.upsert([a_point(SCOPE, towards(1))]) for store in stores))
     assert {await store.count() for store in stores} == {12}
@@ -102,7 +102,8 @@ async def test_the_collection_is_as_declared_and_made_so_again(qdrant: AsyncQdra
     await prepare(qdrant, spec)
     held = await qdrant.get_collection(spec.name)
     assert set(held.payload_schema) == set(INDEXES)
-    assert held.config.quantization_config == spec.quantized
+    assert isinstance(held.config.quantization_config, models.ScalarQuantization)
+    assert held.config.quantization_config.scalar.quantile == pytest.approx(0.99)
     assert held.config.strict_mode_config
     assert held.config.strict_mode_config.model_dump(exclude_none=True) == STRICT_MODE.model_dump(exclude_none=True)
     assert (await aliases(qdrant))[alias] == spec.name
@@ -112,12 +113,12 @@ async def test_the_collection_is_as_declared_and_made_so_again(qdrant: AsyncQdra
 
 
 async def test_another_model_gets_another_collection_and_the_alias(
-    standin_url: str, alias: str, qdrant: AsyncQdrantClient
+    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     stores = []
     for model in ("small", "large"):
         identity = EmbeddingIdentity("any", model, DIMENSIONS)
-        opened = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS, identity=identity)
+        opened = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS, identity=identity)
         assert (await aliases(qdrant))[alias] == CollectionSpec(alias, DIMENSIONS, identity=identity).name
         stores.append(opened)
     await stores[0].upsert([a_point(SCOPE, towards(1))])
@@ -126,33 +127,37 @@ async def test_another_model_gets_another_collection_and_the_alias(
         await each.close()
 
 
-async def test_a_second_named_vector_can_be_added_later(standin_url: str, alias: str, store: QdrantVectorStore) -> None:
+async def test_a_second_named_vector_can_be_added_later(
+    at_standin: dict[str, Any], alias: str, store: QdrantVectorStore
+) -> None:
     point = a_point(SCOPE, towards(1))
     both = type(point)(point.entry, {**point.vectors, "window": towards(0, 1)})
     with pytest.raises(ValueError, match="no vector named 'window'"):
         await store.upsert([both])
-    wider = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS, names=("turn", "window"))
+    wider = await QdrantVectorStore.open(
+        **at_standin, collection=alias, dimensions=DIMENSIONS, names=("turn", "window")
+    )
     await wider.upsert([both])
     assert await found(wider, SCOPE) == await found(store, SCOPE) == ids([point])
     await wider.close()
 
 
 async def test_a_collection_in_the_place_of_the_alias_is_explained(
-    standin_url: str, alias: str, qdrant: AsyncQdrantClient
+    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     vectors = {"turn": models.VectorParams(size=DIMENSIONS, distance=models.Distance.COSINE)}
     await qdrant.create_collection(alias, vectors_config=vectors)
     with pytest.raises(CollectionMismatch, match=r"is to be an alias.*MEMORYBUS_QDRANT_COLLECTION"):
-        await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
+        await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
 
 
 async def test_a_collection_of_other_dimensions_is_explained(
-    standin_url: str, alias: str, qdrant: AsyncQdrantClient
+    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     vectors = {"turn": models.VectorParams(size=8, distance=models.Distance.COSINE)}
     await qdrant.create_collection(CollectionSpec(alias, DIMENSIONS).name, vectors_config=vectors)
     with pytest.raises(CollectionMismatch, match=r"has 8 dimensions.*not 16"):
-        await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
+        await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
 
 
 async def test_a_collection_removed_meanwhile_is_made_anew(store: QdrantVectorStore, qdrant: AsyncQdrantClient) -> None:
@@ -247,8 +252,10 @@ async def test_copies_are_of_the_newest_version_and_for_their_own_scope(store: Q
     assert await copies_of(store, Scope("bob"), ids(points)) == {}
 
 
-async def test_without_copies_no_text_is_kept(standin_url: str, alias: str, qdrant: AsyncQdrantClient) -> None:
-    opened = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS, copies=False)
+async def test_without_copies_no_text_is_kept(
+    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
+) -> None:
+    opened = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS, copies=False)
     point = a_point(SCOPE, towards(1), text="private words")
     await opened.upsert([point])
     assert await copies_of(opened, SCOPE, ids([point])) == {}

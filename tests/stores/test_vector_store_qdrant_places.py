@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from qdrant_client import AsyncQdrantClient
@@ -28,15 +29,15 @@ async def aliases(qdrant: AsyncQdrantClient) -> dict[str, str]:
 
 
 async def test_a_collection_that_is_being_made_gets_no_alias_and_former_ones_are_removed(
-    standin_url: str, alias: str, qdrant: AsyncQdrantClient
+    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
 ) -> None:
-    settings = Settings(qdrant_url=standin_url, qdrant_collection=alias)
+    settings = Settings(qdrant_url=at_standin["url"], qdrant_grpc_port=at_standin["grpc_port"], qdrant_collection=alias)
     first = EmbeddingIdentity("any", "small", DIMENSIONS)
     next_one, made, other = replace(first, generation=1), replace(first, generation=2), f"{alias}x"
     for identity in (first, next_one):
         await (await open_store(settings, identity, in_use=True)).close()
     await (await open_store(settings, made, in_use=False)).close()
-    foreign = await QdrantVectorStore.open(standin_url, collection=other, dimensions=DIMENSIONS)
+    foreign = await QdrantVectorStore.open(**at_standin, collection=other, dimensions=DIMENSIONS)
     await foreign.close()
     names = [CollectionSpec(alias, DIMENSIONS, identity=each).name for each in (first, next_one, made)]
     assert (await aliases(qdrant))[alias] == names[1]
@@ -48,20 +49,20 @@ async def test_a_collection_that_is_being_made_gets_no_alias_and_former_ones_are
 
 
 async def test_a_collection_of_a_former_version_is_refused_with_the_command_that_helps(
-    standin_url: str, alias: str, qdrant: AsyncQdrantClient
+    at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
 ) -> None:
     spec = CollectionSpec(alias, DIMENSIONS)
     await prepare(qdrant, spec)
     await qdrant.create_payload_index(spec.name, "tags", field_schema=INDEXES["tag_keys"])
     with pytest.raises(CollectionMismatch, match=r"former version.*memorybus reindex"):
-        await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
+        await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
 
 
 async def test_pages_go_on_beyond_what_the_server_gives_at_once(
-    standin_url: str, alias: str, monkeypatch: pytest.MonkeyPatch
+    at_standin: dict[str, Any], alias: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.shared.stores.qdrant.store.MAX_LIMIT", 4)
-    store = await QdrantVectorStore.open(standin_url, collection=alias, dimensions=DIMENSIONS)
+    store = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
     points = [a_point(SCOPE, towards(1, i)) for i in range(10)]
     await store.upsert(points)
     assert [key.id for key in await store.in_order(after="", limit=50)] == sorted(ids(points))

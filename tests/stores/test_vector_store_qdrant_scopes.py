@@ -15,6 +15,7 @@ from qdrant_client import models
 from contracts.ports import Filters, Scope, Vector, VectorPoint, VectorStore
 from contracts.v1.turns import EntryType
 from services.shared.stores.qdrant import QdrantVectorStore
+from services.shared.stores.qdrant.connection import Server
 from services.shared.stores.scopes import visible_keys
 from tests.stores.qdrant_openers import open_local
 from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, copies_of, cosines_of, ids, vectors_of
@@ -157,7 +158,7 @@ async def test_every_question_names_its_user_and_its_scope(store: QdrantVectorSt
     points = some_points(rng, 40)
     await store.upsert(points)
     listening = Listening(store._client)
-    store._client = listening  # type: ignore[assignment]
+    store._server = Server.of(listening)  # type: ignore[arg-type]
     for number in range(1, 200):
         scope = a_scope(rng)
         await ask(store, rng, scope, points)

@@ -33,7 +33,7 @@ async def opensearch(url: str) -> AsyncIterator[Ask]:
 
 @asynccontextmanager
 async def qdrant(url: str) -> AsyncIterator[Ask]:
-    client = qdrant_connection.connect(url, api_key=None, grpc_port=None, timeout=1)
+    client = qdrant_connection.connect(url, api_key=None, grpc_port=0, timeout=1)
 
     async def ask() -> None:
         with explained("reading"):

@@ -16,12 +16,12 @@ from contracts.ports import Unavailable, UnusableStore
 Failure = Literal["unreachable", "slow", "key", "missing", "busy", "refused", "broken"]
 
 ADVICE: dict[Failure, str] = {
-    "unreachable": "check that the server runs, and that MEMORYBUS_QDRANT_URL is its address",
+    "unreachable": "check that the server runs, and MEMORYBUS_QDRANT_URL and MEMORYBUS_QDRANT_GRPC_PORT are its own",
     "slow": "the server did not answer in time: look at its load and its log",
     "key": "check MEMORYBUS_QDRANT_API_KEY; it must allow to read, to write and to create collections",
     "missing": "the collection is gone; an empty one is made with the next call, fill it with `memorybus reindex`",
-    "busy": "the server limits the rate of requests: wait, or raise its limits",
-    "refused": "the server does not accept the request: compare its version and its limits with the message",
+    "busy": "the server limits the rate or the size of requests: wait, or raise its limits",
+    "refused": "the server does not accept the request: look at its log, its version and its limits",
     "broken": "look at the log of the server, its disk and its memory",
 }
 
@@ -50,6 +50,8 @@ class CollectionMissing(Unavailable):
 def explained(doing: str) -> Iterator[None]:
     """Turn whatever the client raises into `Unavailable`: arguments were checked before, so it is never the caller.
 
+    The error itself is not chained: a traceback would show what the server said.
+
     Raises:
         CollectionMissing: the server has no such collection.
         Unavailable: anything else.
@@ -65,16 +67,16 @@ def explained(doing: str) -> Iterator[None]:
 
 
 def _diagnosed(error: Exception) -> tuple[Failure, str]:
-    """What kind of failure it is, and its name; not the words of the server, which may repeat what it was sent."""
+    """What failed, in words of ours alone: what a server says may hold a user's text or an address with a password."""
     if isinstance(error, UnexpectedResponse):
         return _of_status(error.status_code or 0), f"status {error.status_code}"
     if isinstance(error, ResourceExhaustedResponse):
-        return "busy", type(error).__name__
+        return "busy", grpc.StatusCode.RESOURCE_EXHAUSTED.name
     if isinstance(error, ResponseHandlingException):
         return _of_transport(error.source), type(error.source).__name__
     if isinstance(error, grpc.aio.AioRpcError):
         return _BY_CODE.get(error.code(), "broken"), error.code().name
-    return "broken", type(error).__name__
+    return "slow" if isinstance(error, TimeoutError) else "broken", type(error).__name__
 
 
 def _of_status(status: int) -> Failure:

@@ -8,7 +8,7 @@ from qdrant_client import AsyncQdrantClient
 
 from contracts.ports import EmbeddingIdentity
 from services.shared.settings import Settings
-from services.shared.stores.qdrant.connection import connect
+from services.shared.stores.qdrant.connection import Server
 from services.shared.stores.qdrant.failures import explained
 from services.shared.stores.qdrant.spec import CollectionSpec
 from services.shared.stores.qdrant.store import WRITE_SECONDS, QdrantVectorStore
@@ -43,15 +43,15 @@ async def drop_former(settings: Settings, identity: EmbeddingIdentity) -> list[s
     Raises:
         Unavailable: the server does not answer now.
     """
-    url, port = settings.qdrant_url, settings.qdrant_grpc_port
-    client = connect(url, api_key=_key(settings), grpc_port=port, timeout=WRITE_SECONDS)
+    spec = CollectionSpec(settings.qdrant_collection, identity.dimensions, identity=identity)
+    port = settings.qdrant_grpc_port
+    server = Server(settings.qdrant_url, api_key=_key(settings), grpc_port=port, timeout=WRITE_SECONDS)
     try:
+        await server.reach()
         with explained("removing former collections"):
-            return await _drop_former(
-                client, CollectionSpec(settings.qdrant_collection, identity.dimensions, identity=identity)
-            )
+            return await _drop_former(server.client, spec)
     finally:
-        await client.close()
+        await server.close()
 
 
 async def _drop_former(client: AsyncQdrantClient, spec: CollectionSpec) -> list[str]:

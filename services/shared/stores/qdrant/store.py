@@ -33,7 +33,7 @@ from services.shared.stores.points import (
     point_ids,
 )
 from services.shared.stores.qdrant.collection import prepare
-from services.shared.stores.qdrant.connection import connect
+from services.shared.stores.qdrant.connection import GRPC_PORT, Server
 from services.shared.stores.qdrant.failures import CollectionMismatch, CollectionMissing, explained
 from services.shared.stores.qdrant.points import (
     IDS_PER_REQUEST,
@@ -67,8 +67,8 @@ class QdrantVectorStore:
     the text store brings back.
     """
 
-    def __init__(self, client: AsyncQdrantClient, spec: CollectionSpec, *, copies: bool) -> None:
-        self._client = client
+    def __init__(self, server: Server, spec: CollectionSpec, *, copies: bool) -> None:
+        self._server = server
         self._copies = copies
         self._spec = spec
         self._sizes = dict.fromkeys(spec.names, spec.dimensions)
@@ -82,7 +82,7 @@ class QdrantVectorStore:
         url: str,
         *,
         api_key: str | None = None,
-        grpc_port: int | None = None,
+        grpc_port: int = GRPC_PORT,
         collection: str = "memorybus",
         dimensions: int = 384,
         names: Sequence[str] = (TURN,),
@@ -95,6 +95,8 @@ class QdrantVectorStore:
     ) -> QdrantVectorStore:
         """Connect to the server at `url`, and make the collection of this embedding model behind its alias.
 
+        It is asked over gRPC; over HTTP with a `grpc_port` of 0, and while nothing answers at that port.
+
         With copies, the entries themselves are kept beside their vectors, to answer with while the text store is away.
 
         Raises:
@@ -102,24 +104,24 @@ class QdrantVectorStore:
             CollectionMismatch: the server holds something else under a name that is needed.
         """
         spec = CollectionSpec(collection, dimensions, tuple(names), identity, quantization, shards, replicas, aliased)
-        client = connect(url, api_key=api_key, grpc_port=grpc_port, timeout=WRITE_SECONDS)
-        return await cls.over(client, spec, copies=copies)
+        server = Server(url, api_key=api_key, grpc_port=grpc_port, timeout=WRITE_SECONDS)
+        return await cls.over(server, spec, copies=copies)
 
     @classmethod
-    async def over(cls, client: AsyncQdrantClient, spec: CollectionSpec, *, copies: bool = True) -> QdrantVectorStore:
-        """The store over a ready client, which it closes in the end.
+    async def over(cls, server: Server, spec: CollectionSpec, *, copies: bool = True) -> QdrantVectorStore:
+        """The store on a server, whose connections it closes in the end.
 
         Raises:
             CollectionMismatch: the server holds something else under a name that is needed.
         """
-        store = cls(client, spec, copies=copies)
+        store = cls(server, spec, copies=copies)
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 await store._prepare()
         except (Unavailable, TimeoutError) as error:
             log.warning("vector_store_unavailable", extra={"reason": str(error) or "no answer in time"})
         except BaseException:
-            await client.close()
+            await server.close()
             raise
         return store
 
@@ -230,7 +232,7 @@ class QdrantVectorStore:
         """Let go of the connections. Closing twice is no error."""
         if not self._closed:
             self._closed = True
-            await self._client.close()
+            await self._server.close()
 
     def _read(self, scope: Scope, ids: Sequence[str], *, copies: bool) -> Awaitable[Page]:
         return self._client.scroll(
@@ -268,6 +270,10 @@ class QdrantVectorStore:
         if undone:
             raise Unavailable(f"Qdrant has not carried out a write within {WRITE_SECONDS} s ({undone[0]}): try again")
 
+    @property
+    def _client(self) -> AsyncQdrantClient:
+        return self._server.client
+
     async def _ask(self, doing: str, call: Callable[[], Awaitable[T]]) -> T:
         if self._closed:
             raise Unavailable("the vector store is closed")
@@ -287,8 +293,10 @@ class QdrantVectorStore:
 
     async def _prepare(self) -> None:
         if self._prepared:
+            self._server.look_for_grpc()
             return
         async with self._preparing:
             if not self._prepared:
+                await self._server.reach()
                 await prepare(self._client, self._spec)
                 self._prepared = True
