@@ -141,3 +141,13 @@ async def test_a_place_that_no_page_said_is_refused(store: TextStore, after: str
     request = ReconcileRequest(side="log", after=after)
     with pytest.raises(Rejected, match="after"):
         await reconcile.reconcile(request, Memory(store).stores)
+
+
+async def test_a_vector_that_is_filtered_by_less_is_filtered_anew_and_kept(store: TextStore) -> None:
+    memory, stored = await a_memory(store)
+    changed = await store.modify(stored[:2], lambda entry: entry.model_copy(update={"tags": ("new",)}))
+    vectors = [memory.vectors.points[entry.id].vectors for entry in changed]
+    assert await memory.differences(fix=True) == {"without_vector": 2}
+    assert not await memory.differences(fix=False)
+    assert [memory.vectors.points[entry.id].vectors for entry in changed] == vectors
+    assert list((await store.entries(changed)).values()) == changed  # not marked to be embedded again
