@@ -98,18 +98,22 @@ class Routines:
         started, pause = datetime.now(UTC), timedelta(seconds=self._settings.resume_after_seconds)
         attempts = {lacking: handler.Attempts() for _, lacking, _ in _STAGES}
         store, bus = self._places.store, self._host.bus
-        at_start = True
+        at_start, may_be_more = True, False
         while True:
-            before, set_going = max(started, datetime.now(UTC) - pause), 0
+            before, most, is_busy = max(started, datetime.now(UTC) - pause), 0, False
             for consumer, lacking, event in _STAGES:
-                if lacking in self._done_here and (at_start or await bus.is_idle(consumer)):
+                if lacking not in self._done_here:
+                    continue
+                if at_start or await bus.is_idle(consumer):
                     events = await handler.resume(
                         event, lacking, attempts[lacking], store=store, before=before, pause=pause
                     )
                     await bus.publish_events(events)
-                    set_going += sum(len(event.entries) for event in events)
-            at_start = False
-            await asyncio.sleep(_SOON if set_going >= handler.AT_ONCE else self._settings.resume_every_seconds)
+                    most = max(most, sum(len(event.entries) for event in events))
+                else:
+                    is_busy = True
+            at_start, may_be_more = False, most >= handler.AT_ONCE or (may_be_more and is_busy)
+            await asyncio.sleep(_SOON if may_be_more else self._settings.resume_every_seconds)
 
     @property
     def _done_here(self) -> set[Stuck]:
