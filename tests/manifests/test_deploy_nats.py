@@ -23,6 +23,7 @@ from nats.js.errors import NotFoundError
 
 from contracts import subjects
 from services.shared.bus.permissions import accounts, users
+from services.shared.bus.pull import PullConsumer
 from services.shared.bus.server import find_executable, free_port
 from tests.manifests import deploy
 from tests.polling import eventually
@@ -193,6 +194,29 @@ async def test_an_assistant_may_publish_turns_and_manage_nothing(cluster: Cluste
         assert acknowledged.stream == subjects.TURNS_STREAM.name
         with pytest.raises((NatsError, TimeoutError, NotFoundError)):
             await client.jetstream(timeout=0.5).delete_stream(subjects.TURNS_STREAM.name)
+
+
+async def test_a_turn_reaches_ingest_from_whichever_server_leads_its_part(cluster: Cluster) -> None:
+    partitions = int(environment("ingest")["MEMORYBUS_TURNS_PARTITIONS"])
+    async with connected(cluster, "assistant") as assistant, connected(cluster, "ingest") as ingest:
+        pulls = [PullConsumer(ingest, part, max_batch=8) for part in subjects.ingest_consumers(partitions)]
+        for pull in pulls:
+            await pull.start()
+        users = {f"user-{number}" for number in range(24)}
+        for user in users:
+            await assistant.jetstream(timeout=5).publish(subjects.turns(user), b"{}")
+        seen: set[str] = set()
+
+        async def look() -> set[str]:
+            for pull in pulls:
+                for msg in pull.take_back():
+                    seen.add(subjects.user_of(msg.subject.rpartition(".")[2]))
+                    await msg.ack()
+            return seen
+
+        await eventually(look, lambda found: found >= users)
+        for pull in pulls:
+            await pull.stop()
 
 
 @pytest.mark.parametrize(("password", "answer"), [("wrong", b"-ERR 'Authorization Violation'"), (None, b"PONG")])
