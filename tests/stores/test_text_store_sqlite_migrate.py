@@ -27,7 +27,7 @@ _BACK_TO_FIRST = """
 DROP TABLE digests;
 DROP INDEX proposals_merged;
 DROP INDEX entries_ageing;
-DROP TABLE told;
+DROP TABLE entry_conversations;
 DROP INDEX entries_said;
 CREATE INDEX entries_said ON entries (scope, status, created_at);
 ALTER TABLE entries DROP COLUMN last_said_at;

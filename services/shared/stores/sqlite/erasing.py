@@ -21,7 +21,7 @@ _ERASED = {
     "proposals": ("id", f"scope IN {_SCOPES}"),
     "turns": ("turn", "user_id = :user"),
     "entries": ("doc", f"scope IN {_SCOPES}"),
-    "told": ("scope, conversation_id, doc", f"scope IN {_SCOPES}"),
+    "entry_conversations": ("scope, conversation_id, doc", f"scope IN {_SCOPES}"),
     "fingerprints": ("voice, key, number", f"voice IN {_VOICES}"),
     "voices": ("voice", f"scope IN {_SCOPES}"),
     "postings": ("scope, block, term", f"scope IN {_SCOPES}"),
@@ -44,7 +44,7 @@ _STRAY = {
     "fingerprints": "voice NOT IN (SELECT voice FROM voices)",
     "voices": _NO_SCOPE,
     "postings": _NO_SCOPE,
-    "told": _NO_SCOPE,
+    "entry_conversations": _NO_SCOPE,
     "entries": _NO_SCOPE,
     "proposals": _NO_SCOPE,
 }

@@ -49,8 +49,9 @@ def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selecti
     where, values = _within(scopes)
     where, values = f"{where} AND status = ?", (*values, selection.status)
     if selection.conversation_id is not None:
-        told = "SELECT doc FROM told WHERE scope IN (SELECT value FROM json_each(?)) AND conversation_id = ?"
-        where, values = f"{where} AND doc IN ({told})", (*values, json.dumps(scopes), selection.conversation_id)
+        of_scopes = "scope IN (SELECT value FROM json_each(?))"
+        linked = f"SELECT doc FROM entry_conversations WHERE {of_scopes} AND conversation_id = ?"
+        where, values = f"{where} AND doc IN ({linked})", (*values, json.dumps(scopes), selection.conversation_id)
     docs = _labelled(connection, layout, selection)
     if docs is None:
         return where, values

@@ -33,9 +33,9 @@ _TALLY = """
 UPDATE scopes SET numbered = numbered + ?, entries = entries + ?, inactive = inactive + ?, words = words + ?
 WHERE scope = ?"""
 
-_TELL = "INSERT OR IGNORE INTO told (scope, conversation_id, doc) VALUES (?, ?, ?)"
+_LINK = "INSERT OR IGNORE INTO entry_conversations (scope, conversation_id, doc) VALUES (?, ?, ?)"
 
-_UNTELL = "DELETE FROM told WHERE (scope, conversation_id, doc) = (?, ?, ?)"
+_UNLINK = "DELETE FROM entry_conversations WHERE (scope, conversation_id, doc) = (?, ?, ?)"
 
 _MOVE = "UPDATE entries SET session = ?, created_at = ?, status = ? WHERE doc = ?"
 
@@ -145,8 +145,8 @@ class EntryWriter:
         self._inserts: list[tuple[object, ...]] = []
         self._updates: list[tuple[object, ...]] = []
         self._moves: list[tuple[object, ...]] = []
-        self._told: list[tuple[object, ...]] = []
-        self._untold: list[tuple[object, ...]] = []
+        self._linked: list[tuple[object, ...]] = []
+        self._unlinked: list[tuple[object, ...]] = []
         self._forgets = False
 
     def insert(self, entry: Entry) -> None:
@@ -158,7 +158,7 @@ class EntryWriter:
         self._inserts.append((doc, entry.id, scope, *place, *_changing_columns(entry, words)))
         self._postings.add(doc, terms.terms_of(entry, words))
         self._find_as_repeat(doc, entry)
-        self._told += [(scope, conversation, doc) for conversation in entry.conversations]
+        self._linked += [(scope, conversation, doc) for conversation in entry.conversations]
         self._count(scope, entry, words, 1)
 
     def replace(self, stored: Stored, entry: Entry) -> None:
@@ -193,8 +193,8 @@ class EntryWriter:
 
     def _replace_conversations(self, doc: int, old: Entry, new: Entry) -> None:
         scope, before, after = doc >> NUMBER_BITS, old.conversations, new.conversations
-        self._untold += [(scope, conversation, doc) for conversation in before if conversation not in after]
-        self._told += [(scope, conversation, doc) for conversation in after if conversation not in before]
+        self._unlinked += [(scope, conversation, doc) for conversation in before if conversation not in after]
+        self._linked += [(scope, conversation, doc) for conversation in after if conversation not in before]
 
     def _find_as_repeat(self, doc: int, entry: Entry) -> None:
         if entry.status == "active":
@@ -205,8 +205,8 @@ class EntryWriter:
         self._connection.executemany(_INSERT, self._inserts)
         self._connection.executemany(_UPDATE, self._updates)
         self._connection.executemany(_MOVE, self._moves)
-        self._connection.executemany(_UNTELL, self._untold)
-        self._connection.executemany(_TELL, self._told)
+        self._connection.executemany(_UNLINK, self._unlinked)
+        self._connection.executemany(_LINK, self._linked)
         if self._forgets:
             sweeping.note_old_words(self._connection)
         self._postings.apply(self._connection)

@@ -94,10 +94,10 @@ _RENEWAL = (
     "DROP INDEX entries_ageing",
     "CREATE INDEX entries_ageing ON entries (last_said_at) WHERE status = 'active' AND held = 0",
     # In which conversations an entry was said.
-    """CREATE TABLE told (
+    """CREATE TABLE entry_conversations (
         scope INTEGER NOT NULL, conversation_id TEXT NOT NULL, doc INTEGER NOT NULL,
         PRIMARY KEY (scope, conversation_id, doc)) WITHOUT ROWID""",
-    """INSERT INTO told SELECT scope, json_extract(body, '$.conversation_id'), doc FROM entries
+    """INSERT INTO entry_conversations SELECT scope, json_extract(body, '$.conversation_id'), doc FROM entries
         WHERE json_extract(body, '$.conversation_id') IS NOT NULL""",
 )
 

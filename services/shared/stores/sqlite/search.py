@@ -81,25 +81,25 @@ def _match(connection: sqlite3.Connection, layout: Layout, terms: list[str], fil
         turn_scores[where.places] += bm25.turn_scores(weight)[where.counts]
     allowed = active
     if not filters.empty:
-        allowed = active & postings.having(layout, found, groups) & _told(connection, layout, filters)
+        allowed = active & postings.having(layout, found, groups) & _passing(connection, layout, filters)
     of_terms = [found.get(term, NOWHERE) for term in terms]
     return _Matches(layout, of_terms, np.array(weights), lengths, turn_scores, active, allowed)
 
 
-def _told(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
+def _passing(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
     """By place: whether it was said when and where the filters ask for."""
     scopes = tuple(layout.starts)
     active = f"SELECT doc FROM entries WHERE scope IN ({marks(scopes)}) AND status = 'active' AND "
-    told = np.ones(layout.size, np.bool_)
+    passing = np.ones(layout.size, np.bool_)
     if filters.since is not None:
-        told &= _at(connection, layout, f"{active} last_said_at >= ?", (*scopes, microseconds(filters.since)))
+        passing &= _at(connection, layout, f"{active} last_said_at >= ?", (*scopes, microseconds(filters.since)))
     if filters.until is not None:  # few are later, and none of these was last said before
         at = microseconds(filters.until)
-        told &= ~_at(connection, layout, f"{active} last_said_at > ? AND created_at > ?", (*scopes, at, at))
+        passing &= ~_at(connection, layout, f"{active} last_said_at > ? AND created_at > ?", (*scopes, at, at))
     if filters.conversation_id is not None:
-        there = f"SELECT doc FROM told WHERE scope IN ({marks(scopes)}) AND conversation_id = ?"
-        told &= _at(connection, layout, there, (*scopes, filters.conversation_id))
-    return told
+        there = f"SELECT doc FROM entry_conversations WHERE scope IN ({marks(scopes)}) AND conversation_id = ?"
+        passing &= _at(connection, layout, there, (*scopes, filters.conversation_id))
+    return passing
 
 
 def _at(connection: sqlite3.Connection, layout: Layout, query: str, values: tuple[object, ...]) -> NDArray[np.bool_]:
