@@ -91,14 +91,19 @@ def test_the_weights_are_those_of_the_published_model(weights: Weights, tokenize
     assert bert.embed(weights, tokenizer.encode(text).ids)[:8] == pytest.approx(PUBLISHED[text], abs=2e-6)
 
 
-def test_int8_stays_close_to_the_unquantized_network(computed: dict[Precision, Vector]) -> None:
-    cosines = (computed["int8"] * computed["fp32"]).sum(axis=1)
+@pytest.mark.parametrize("precision", ["int8", "uint8"])
+def test_the_quantized_network_stays_close_to_the_unquantized(
+    computed: dict[Precision, Vector], precision: Precision
+) -> None:
+    cosines = (computed[precision] * computed["fp32"]).sum(axis=1)
     assert cosines.mean() >= 0.99
-    assert cosines.min() >= 0.98
+    assert cosines.min() >= 0.975  # a processor that overflows computes int8 worse, and is given uint8
 
 
-def test_unsigned_weights_give_the_same_vectors(computed: dict[Precision, Vector]) -> None:
-    assert computed["uint8"] == pytest.approx(computed["int8"], abs=1e-5)
+async def test_the_embedder_computes_without_overflow(
+    embedder: MiniLmEmbedder, computed: dict[Precision, Vector]
+) -> None:
+    assert await embedder.embed(TEXTS) == pytest.approx(computed["uint8"], abs=1e-5)
 
 
 async def test_it_names_itself(embedder: MiniLmEmbedder) -> None:
@@ -204,7 +209,7 @@ def test_a_damaged_model_file_is_noticed_and_built_again(
     cache: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     copied = Path(shutil.copytree(cache, tmp_path / "models"))
-    (file,) = copied.glob("*.onnx")
+    file = max(copied.glob("*.onnx"), key=lambda one: one.stat().st_mtime)  # the one that this processor uses
     sound = file.read_bytes()
     damage(file)
     asyncio.run(_open_and_close(copied))

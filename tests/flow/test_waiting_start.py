@@ -57,15 +57,15 @@ def names(*words: str) -> Any:
 async def test_a_service_waits_for_bus_and_store_and_is_alive_meanwhile(tmp_path: Path) -> None:
     port, nats_port, nowhere = free_port(), free_port(), free_port()
     url = f"http://127.0.0.1:{port}"
+    bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
     servers = {
-        "MEMORYBUS_NATS_URL": f"nats://127.0.0.1:{nats_port}",
+        "MEMORYBUS_NATS_URL": bus.url,
         "MEMORYBUS_TEXT_STORE": "opensearch",
         "MEMORYBUS_OPENSEARCH_URL": f"http://127.0.0.1:{nowhere}",
     }
     async with ingest_alone(tmp_path / "ingest", port, **servers) as process:
         await eventually(lambda: looked_at(url, "readyz"), names("no bus answers", str(nats_port)), within=PATIENCE)
         assert await looked_at(url, "healthz") == (200, [])
-        bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
         await bus.start()
         try:
             await eventually(lambda: looked_at(url, "readyz"), names("OpenSearch"), within=PATIENCE)
@@ -79,9 +79,9 @@ async def test_a_service_waits_for_bus_and_store_and_is_alive_meanwhile(tmp_path
 async def test_a_service_that_waited_starts_when_all_is_there(tmp_path: Path) -> None:
     port, nats_port = free_port(), free_port()
     url = f"http://127.0.0.1:{port}"
-    async with ingest_alone(tmp_path / "ingest", port, MEMORYBUS_NATS_URL=f"nats://127.0.0.1:{nats_port}"):
+    bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
+    async with ingest_alone(tmp_path / "ingest", port, MEMORYBUS_NATS_URL=bus.url):
         await eventually(lambda: looked_at(url, "readyz"), names("no bus answers"), within=PATIENCE)
-        bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
         await bus.start()
         try:
             await eventually(lambda: looked_at(url, "readyz"), lambda looked: looked == (200, []), within=PATIENCE)

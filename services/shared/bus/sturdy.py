@@ -11,7 +11,8 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 _COMPLAINT = re.compile(
-    r"permissions violation for (?:publish|subscription) to \"[^\s\"]{1,1024}\""
+    r"permissions violation for (?:(?:publish|subscription) to|publish with reply of) \"[^\s\"]{1,1024}\""
+    r"|permissions violation"  # however it goes on: for any other complaint the client gives up its connection
     r"|stale connection|unknown protocol operation"
     r"|(?:user |account )?authentication (?:timeout|expired|revoked)|authorization (?:violation|timeout)|slow consumer"
     r"|maximum (?:account active )?(?:connections|subscriptions|payload|control line)(?: limit)? ?"
