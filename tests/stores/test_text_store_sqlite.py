@@ -7,6 +7,7 @@ import os
 import signal
 import sqlite3
 import stat
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -215,3 +216,29 @@ async def test_forgotten_words_are_gone_from_the_file(store: SqliteTextStore, pa
     left = [secret for i, secret in enumerate(secrets) if i % 3 and secret.encode() in content]
     assert left == []
     assert b"secretword0x" in content
+
+
+_VISITOR = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+print(connection.execute("SELECT count(*) FROM turns").fetchone()[0])
+connection.close()
+"""
+
+
+async def visit(path: Path) -> int:
+    """How many turns another process sees, which opens the file and closes it again as an export or a backup does."""
+    command = [sys.executable, "-c", _VISITOR, str(path)]
+    return int((await asyncio.to_thread(subprocess.run, command, capture_output=True, check=True)).stdout)
+
+
+async def test_another_process_that_opens_and_closes_the_file_takes_nothing_with_it(path: Path) -> None:
+    store = await SqliteTextStore.open(path)
+    try:
+        for number in range(1, 4):
+            proposal = a_proposal(a_turn("ann", turn_id=f"t{number}"))
+            await store.log([proposal.turn], [proposal])
+            assert (await store.counts()).turns == number  # through a connection of its own
+            assert await visit(path) == number
+    finally:
+        await store.close()

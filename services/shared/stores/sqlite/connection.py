@@ -50,7 +50,7 @@ def connect(path: Path, *, synchronous: Synchronous) -> sqlite3.Connection:
         Unavailable: the file cannot be opened now.
     """
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))  # what users said is nobody else's to read
+        _make_private(path)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=256)
     except (OSError, sqlite3.OperationalError) as error:
         raise Unavailable(f"{_PASSING[sqlite3.SQLITE_CANTOPEN]} ({error})") from error
@@ -69,6 +69,16 @@ def connect(path: Path, *, synchronous: Synchronous) -> sqlite3.Connection:
         connection.close()
         raise translated(error) from error
     return connection
+
+
+def _make_private(path: Path) -> None:
+    """Make the file, if it is missing, for its owner alone: what users said is nobody else's to read.
+
+    One that exists is not opened. Closing a file takes all locks of this process on it away (POSIX), also those of the
+    other connections, and the next process to close the database would remove the log of writes that is in use here.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def translated(error: BaseException) -> BaseException:
