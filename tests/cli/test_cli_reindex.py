@@ -110,6 +110,7 @@ async def reindexing(settings: Settings) -> AsyncIterator[asyncio.subprocess.Pro
         await process.wait()
 
 
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("after", [1, 300, "recorded"])
 async def test_killed_at_any_time_it_goes_on_where_it_was(
     tmp_path: Path, server: EmbeddingServer, after: int | str
@@ -119,9 +120,11 @@ async def test_killed_at_any_time_it_goes_on_where_it_was(
     server.pause = 0.01 if after == "recorded" else 0.05
     async with reindexing(settings) as process:
         if after == "recorded":
-            await eventually(lambda: recorded_in(settings), lambda now: bool(now) and now.model == "large")  # type: ignore[union-attr]
+            await eventually(lambda: recorded_in(settings), lambda now: bool(now) and now.model == "large", within=90)  # type: ignore[union-attr]
         else:
-            await eventually(lambda: asyncio.sleep(0, len(server.embedded["large"])), lambda made: made > after)  # type: ignore[operator]
+            await eventually(
+                lambda: asyncio.sleep(0, len(server.embedded["large"])), lambda made: made > after, within=90
+            )  # type: ignore[operator]
         process.send_signal(signal.SIGKILL)
         assert await process.wait() == -signal.SIGKILL
     server.pause = 0.0

@@ -52,6 +52,7 @@ def test_every_history_keeps_every_promise(part: int) -> None:
     try_some(number, TO_BE_SHORTENED)
 
 
+@pytest.mark.timeout(240)  # however busy the machine is: what is looked for is a broken promise, not time
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_who_breaks_a_promise_is_found(name: str) -> None:
     first = FOUND_FROM.get(name, 0)
