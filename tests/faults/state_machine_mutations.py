@@ -29,6 +29,7 @@ from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
 from services.shared.core import capacity
+from services.shared.core.reading import Reading
 from services.shared.stores.sqlite import SqliteTextStore, digests, records
 from tests.faults.misbehaving_bus import Message, MisbehavingBus
 from tests.faults.state_machine_ports import TURN, ExactVectors, Trouble
@@ -96,7 +97,9 @@ MUTATIONS: dict[str, Mutation] = {
     "acknowledges before the effect": lambda: patch.object(World, "deliver", _ack_first),
     "dedupe ignores outcomes": lambda: patch.object(SqliteTextStore, "outcomes", _no_outcomes),
     "dedupe trusts what it looked up": lambda: patch.object(SqliteTextStore, "settle", _settle_blindly),
-    "dedupe merges a question": lambda: patch.object(dedupe, "same_statement", lambda a, b: True),
+    "dedupe merges a question": lambda: patch.multiple(
+        dedupe, read=_unasking(dedupe.read), same_statement=lambda a, b: True
+    ),
     "enrich passes on what it did just now only": lambda: patch.object(enrich, "_is_active", _needs_enriching),
     "embed marks before it writes": lambda: patch.object(embed, "embed_and_mark", _mark_first),
     "embed leaves what went out of use": lambda: patch.object(embed, "_take_back", _nothing),
@@ -111,10 +114,22 @@ MUTATIONS: dict[str, Mutation] = {
 }
 
 
+def _unasking(read: Callable[[str], Reading]) -> Callable[[str], Reading]:
+    """A reading that does not tell a question from a statement."""
+
+    def unasking(text: str) -> Reading:
+        reading = read(text)
+        return replace(
+            reading, normal=reading.normal.replace("?", ""), words=tuple(w for w in reading.words if w != "?")
+        )
+
+    return unasking
+
+
 FOUND_FROM = {
+    "dedupe ignores outcomes": 10,
     "acknowledges before the effect": 6,
     "dedupe trusts what it looked up": 4,
-    "dedupe merges a question": 4,
     "enrich passes on what it did just now only": 8,
     "embed leaves what went out of use": 5,
     "vectors of older versions come back": 5,

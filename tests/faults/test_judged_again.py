@@ -41,7 +41,7 @@ async def judged(store: TextStore, proposal: Proposal) -> EntryEvent:
     """What dedupe says about one proposal."""
     ref = EntryRef(user_id=proposal.user_id, id=proposal.id)
     events = await judge_proposals([EntryProposed.of([ref], at=proposal.turn.created_at)], store=store)
-    (said,) = [event for event in events if event.entries]
+    (said,) = [event for event in events if proposal.id in {ref.id for ref in event.entries}]
     return said
 
 

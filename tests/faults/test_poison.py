@@ -141,7 +141,6 @@ async def test_the_neighbours_of_poison_in_the_same_batch_are_digested_while_it_
     assert set(log.calls[first_failure][0]) == {*NEIGHBOURS, POISON}, "they were not in the same batch"
     last_neighbour = max(map(log.logged_at, NEIGHBOURS))
     assert last_neighbour < log.failures[1], "a neighbour had to wait for a redelivery of the poison"
-    assert log.calls[last_neighbour][2] - log.calls[first_failure][2] < 1.0
     assert (await client.status()).turns == len(NEIGHBOURS) + 1
 
 
@@ -154,9 +153,10 @@ async def test_of_an_event_only_the_poisoned_entry_is_retried_set_aside_and_said
     log.may_go_on.set()
 
     (letter,) = await eventually(lambda: dead_letters(client), lambda letters: len(letters) == 1)
-    first = next(at for named, at in court.calls if set(texts) <= set(named))
-    assert max(map(court.accepted_at, NEIGHBOURS)) - first < 1.0
-    assert sum(named == (UNJUDGEABLE,) for named, _ in court.calls) == MAX_ATTEMPTS
+    assert any(UNJUDGEABLE in named and len(named) > 1 for named, _ in court.calls), "it was not judged with others"
+    alone = [at for named, at in court.calls if named == (UNJUDGEABLE,)]
+    assert max(map(court.accepted_at, NEIGHBOURS)) < alone[1], "a neighbour had to wait for a redelivery of the poison"
+    assert len(alone) == MAX_ATTEMPTS
     assert (letter["stage"], letter["attempts"], letter["permanent"]) == ("dedupe", MAX_ATTEMPTS, False)
     assert (letter["subject"], letter["reason"]) == (subjects.ENTRY_PROPOSED, "nobody foresaw this verdict")
     named = EntryProposed.model_validate_json(base64.b64decode(letter["body"])).entries
