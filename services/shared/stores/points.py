@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from contracts.ports import Scope, Vector, VectorPoint
+from contracts.ports import Filters, Scope, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.scopes import hashed, scope_keys, visible_keys
 
@@ -100,6 +100,16 @@ def place_in_order(after: str) -> str | None:
 def word_keys(user_id: str, words: Iterable[str]) -> list[str]:
     """What stands for words of a user, other than for the same words of another."""
     return [hashed(user_id, word) for word in words]
+
+
+def word_filters(scope: Scope, filters: Filters) -> dict[str, list[str]]:
+    """The fields that must hold one of these keys for a point to pass what the filters ask of words."""
+    asked = {
+        TAGS: filters.tags,
+        THEMES: filters.theme and [filters.theme],
+        CONVERSATIONS: filters.conversation_id and [filters.conversation_id],
+    }
+    return {field: word_keys(scope.user_id, words) for field, words in asked.items() if words}
 
 
 def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from services.shared.stores.points import (
     newest,
     payload,
     point_id,
-    word_keys,
+    word_filters,
 )
 from services.shared.stores.scopes import visible_keys
 
@@ -84,20 +84,12 @@ def user_filter(user_id: str) -> qdrant.Filter:
     return qdrant.Filter(must=[_is("user_id", user_id)])
 
 
-def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = None) -> qdrant.Filter:
-    """The points of the scope that pass the filters and, where ids are given, have one of them."""
+def search_filter(scope: Scope, filters: Filters) -> qdrant.Filter:
+    """The points of the scope that pass the filters."""
     conditions: list[Any] = []
-    if ids is not None:
-        conditions.append(qdrant.HasIdCondition(set(ids)))
     if filters.types:
         conditions.append(_is_any("type", filters.types))
-    for field, words in (
-        (TAGS, filters.tags),
-        (THEMES, filters.theme and [filters.theme]),
-        (CONVERSATIONS, filters.conversation_id and [filters.conversation_id]),
-    ):
-        if words:
-            conditions.append(_is_any(field, word_keys(scope.user_id, words)))
+    conditions += [_is_any(field, keys) for field, keys in word_filters(scope, filters).items()]
     if filters.since is not None:
         conditions.append(qdrant.FieldCondition("last_said_at", range=qdrant.RangeFloat(gte=filters.since.timestamp())))
     if filters.until is not None:

@@ -12,14 +12,11 @@ from qdrant_client import models
 from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.points import (
-    CONVERSATIONS,
-    TAGS,
-    THEMES,
     check_point,
     copied_entry,
     newest,
     payload,
-    word_keys,
+    word_filters,
 )
 from services.shared.stores.qdrant.spec import MAX_UPSERT
 from services.shared.stores.scopes import visible_keys
@@ -105,13 +102,7 @@ def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = No
         conditions.append(models.HasIdCondition(has_id=list(ids)))
     if filters.types:
         conditions.append(_is_any("type", filters.types))
-    for field, words in (
-        (TAGS, filters.tags),
-        (THEMES, filters.theme and [filters.theme]),
-        (CONVERSATIONS, filters.conversation_id and [filters.conversation_id]),
-    ):
-        if words:
-            conditions.append(_is_any(field, word_keys(scope.user_id, words)))
+    conditions += [_is_any(field, keys) for field, keys in word_filters(scope, filters).items()]
     if filters.since is not None:
         conditions.append(models.FieldCondition(key="last_said_at", range=models.Range(gte=filters.since.timestamp())))
     if filters.until is not None:
