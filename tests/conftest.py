@@ -12,7 +12,18 @@ from services.shared.bus.connection import Bus, connect
 from services.shared.bus.provisioning import provision
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
+from tests.servers import opensearch
 from tests.servers.nats_cluster import nats_server
+
+
+def pytest_configure() -> None:
+    """Begin a run, whose workers share what they start."""
+    opensearch.begin_run()
+
+
+def pytest_unconfigure() -> None:
+    """End what the workers of the run have started and shared."""
+    opensearch.end_run()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from services.shared.settings import Settings
 
 ROOT = Path(__file__).absolute().parents[2]
 KILLED = -signal.SIGKILL
-_READY = 60.0
+_READY = 180.0
 _STOP = 30.0
 _CLOSE = 2.0
 _NEVER_GIVEN_OUT = range(20_000, 30_000)

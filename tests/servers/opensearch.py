@@ -1,4 +1,4 @@
-"""A real OpenSearch for tests: one's own node to stop and kill, or one server that the whole session shares."""
+"""A real OpenSearch for tests: one's own node to stop and kill, or one server that all processes of a run share."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ SCRIPT = Path(__file__).resolve().parent.parent.parent / "scripts" / "opensearch
 IMAGE = "opensearchproject/opensearch:3.4.0"
 EXIT_MISSING = 69
 PATIENCE = 180.0
+
+_RUN = "MEMORYBUS_TEST_RUN"
+"""The environment variable with the id of the process that began the run, which its workers inherit."""
 
 _IMAGE_ENVIRONMENT = {
     "discovery.type": "single-node",
@@ -136,7 +139,7 @@ def opensearch_node(data: Path, port: int = 0, *, disk_threshold: bool = False) 
 
 @cache
 def server_url() -> tuple[str | None, str]:
-    """The server all tests of a session share, and where it comes from; no url, and why, when there is none.
+    """The server all tests of a run share, and where it comes from; no url, and why, when there is none.
 
     It is the one that MEMORYBUS_OPENSEARCH_URL names, else a node started by scripts/opensearch, else a container.
     The first call may take a minute (more where the server has to be fetched), the others nothing.
@@ -155,20 +158,36 @@ def server_url() -> tuple[str | None, str]:
     return url, container if url else f"MEMORYBUS_OPENSEARCH_URL is not set; {lacking}; {container}"
 
 
+def begin_run() -> None:
+    """Make this process the owner of the node that it and its workers share, unless another one began the run."""
+    os.environ.setdefault(_RUN, str(os.getpid()))
+
+
+def end_run() -> None:
+    """End the node that the processes of a run share, in the process that began it."""
+    if os.environ.get(_RUN) == str(os.getpid()):
+        OpenSearchNode(_folder_of(os.getpid())).wipe()
+
+
 def _session_node() -> OpenSearchNode:
-    node = OpenSearchNode(_session_folder())
-    atexit.register(node.wipe)
+    """The node of this run: the first process that asks starts it, others that ask meanwhile wait for that."""
+    begin_run()
+    atexit.register(end_run)
+    _remove_of_killed_runs()
+    node = OpenSearchNode(_folder_of(int(os.environ[_RUN])))
     node.start()
     return node
 
 
-def _session_folder() -> Path:
-    """A temporary folder named after this process; those of test runs that were killed are removed first."""
-    for left in Path(tempfile.gettempdir()).glob("memorybus-opensearch-*-*"):
-        owner = left.name.split("-")[2]
+def _folder_of(owner: int) -> Path:
+    return Path(tempfile.gettempdir()) / f"memorybus-opensearch-{owner}"
+
+
+def _remove_of_killed_runs() -> None:
+    for left in Path(tempfile.gettempdir()).glob("memorybus-opensearch-*"):
+        owner = left.name.rpartition("-")[2]
         if owner.isdecimal() and left.stat().st_uid == os.geteuid() and not _is_alive(int(owner)):
             OpenSearchNode(left).wipe()
-    return Path(tempfile.mkdtemp(prefix=f"memorybus-opensearch-{os.getpid()}-"))
 
 
 def _is_alive(pid: int) -> bool:
