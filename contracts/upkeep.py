@@ -42,7 +42,17 @@ class TextUpkeep(Protocol):
         ...
 
     async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
-        """Replace the erasure of a user, None being none; False, and no change, when it is not the one held."""
+        """Replace the erasure of a user, None being none; False, and no change, when it is not the one held.
+
+        One that None replaces is complete: what it removed can be asked for during the next 24 hours.
+        """
+        ...
+
+    async def erased(self, user_id: str, requested_at: datetime) -> Mapping[str, int] | None:
+        """What the erasure asked for at this time removed, when it was completed in the last 24 hours.
+
+        The record of it is found by a hash of user and time; it names neither.
+        """
         ...
 
     async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:

@@ -229,6 +229,7 @@ class Erasure:
     `before` is the number of that message, the last one in the stream of turns when the erasure was asked for. Until
     the text store is `cleared` nothing newer of the user is logged either, so all that it holds of them is older; with
     `vectors_left` the vector store was away then. `removed` is what was found of the user in each place at first.
+    `covers` are the times of earlier requests that it took over before they were complete.
     """
 
     user_id: str
@@ -237,6 +238,12 @@ class Erasure:
     removed: Mapping[str, int] = field(default_factory=dict)
     cleared: bool = False
     vectors_left: bool = False
+    covers: tuple[datetime, ...] = ()
+
+    @property
+    def requests(self) -> tuple[datetime, ...]:
+        """When it was asked for, the latest request first."""
+        return (self.requested_at, *self.covers)
 
 
 class Place(NamedTuple):

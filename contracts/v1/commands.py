@@ -97,7 +97,8 @@ class ForgetReply(Reply):
 class EraseRequest(Request):
     """Remove everything of a user that was published before now, and refuse what of it is still on its way.
 
-    With the `requested_at` of a receipt it asks how that erasure stands, and removes nothing newer.
+    With the `requested_at` of a receipt it asks how that erasure stands, and removes nothing newer; an error
+    `not_found` is the answer where no erasure was asked for then, or it was done more than 24 hours ago.
     """
 
     requested_at: Moment | None = None
@@ -107,8 +108,8 @@ class EraseReceipt(Message):
     """What there was in each place, and what is found there now: nothing is left when every count in `left` is 0.
 
     While it is `under_way` nothing of what was there is shown any more; it completes by itself, whatever happens to
-    memorybus meanwhile, and the same request with `requested_at` tells how it stands. Once it is `done` no record of it
-    is kept: a request that asks later finds that nothing was removed.
+    memorybus meanwhile, and the same request with `requested_at` tells how it stands, until 24 hours after it is done.
+    The record of that names neither the user nor the time: it is found by a hash of both.
 
     `drained` says whether the bus holds no turns of others beside which old bytes could stay readable, `swept`
     whether the files of the stores were written without what was removed; both follow within seconds of idling.

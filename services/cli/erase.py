@@ -135,9 +135,9 @@ def _may_heal(error: RequestFailed | Unavailable) -> bool:
 def together(before: EraseReceipt, after: EraseReceipt) -> EraseReceipt:
     """One receipt of two attempts: what the second found beyond what the first had left came in between.
 
-    While it is under way the first one counts all; of what was done before it is asked for nothing is counted anew.
+    Receipts of one erasure all count what it removed.
     """
-    if before.state == "under_way":
+    if before.state == "under_way" or before.requested_at == after.requested_at is not None:
         return after.model_copy(update={"removed": before.removed or after.removed})
     came = {place: max(0, found - before.left.get(place, 0)) for place, found in after.removed.items()}
     places = {**before.removed, **came}

@@ -20,6 +20,7 @@ from contracts.ports import Erasure, InTransit, Selection, TextStore, Unavailabl
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest
 from services.curate.forgetting import Places, named, sweep
 from services.curate.reconcile import embed_again
+from services.shared.errors import Rejected
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ _MARGIN = 0.3
 """Seconds before the caller's deadline at which a receipt is sent."""
 
 _PAGE = 500
+_MOST_COVERED = 64
+"""How many earlier requests one erasure takes over, so that each of them can be asked about."""
 
 
 async def begin(user_id: str, *, places: Places) -> Erasure:
@@ -48,10 +51,15 @@ async def begin(user_id: str, *, places: Places) -> Erasure:
     """
     while True:
         held = await _mark_of(user_id, places.store)
-        before, removed = await places.transit.last(), held.removed if held else {}
-        new = Erasure(user_id, max(before, held.before if held else 0), datetime.now(UTC), removed)
+        before, now = await places.transit.last(), datetime.now(UTC)
+        new = Erasure(user_id, before, now) if held is None else _renewed(held, before, now)
         if await places.store.record_erasure(user_id, held, new):
             return new
+
+
+def _renewed(held: Erasure, before: int, now: datetime) -> Erasure:
+    covers = held.requests[:_MOST_COVERED]
+    return Erasure(held.user_id, max(before, held.before), now, held.removed, covers=covers)
 
 
 async def complete(erasure: Erasure, *, places: Places) -> Erasure:
@@ -167,13 +175,16 @@ class Eraser:
 
         Raises:
             Unavailable: bus or text store do not answer, so that it is not certain that it has begun.
+            Rejected: it is asked how an erasure stands that is neither under way nor was done in the last 24 hours.
         """
         deadline = time.monotonic() + within - _MARGIN
-        mark = await _mark_of(request.user_id, self._places.store)
         if request.requested_at is None:
             mark = await begin(request.user_id, places=self._places)
-        elif mark is None:
-            return await self._done(request, Erasure(request.user_id, 0, request.requested_at), deadline)
+        else:
+            held = await _mark_of(request.user_id, self._places.store)
+            if held is None or request.requested_at not in held.requests:
+                return await self._done(request, await self._was(request.user_id, request.requested_at), deadline)
+            mark = held
         while (left := deadline - time.monotonic()) > 0:
             task = self._completing(mark)
             await asyncio.wait({task}, timeout=left)
@@ -224,9 +235,17 @@ class Eraser:
         self._ended(mark.user_id)
         return done
 
+    async def _was(self, user_id: str, requested_at: datetime) -> Erasure:
+        removed = await self._places.store.erased(user_id, requested_at)
+        if removed is None:
+            raise Rejected("not_found", "no erasure was asked for then, or it was done more than 24 hours ago")
+        return Erasure(user_id, 0, requested_at, removed)
+
     async def _done(self, request: EraseRequest, mark: Erasure, deadline: float) -> EraseReply:
+        """The receipt of what is done; asked once more, and where nothing was removed, the files are swept first."""
         removed = mark.removed or dict.fromkeys(await self._places_named(), 0)
-        swept = not any(removed.values()) and await self._have_swept(deadline - time.monotonic())
+        asks_again = request.requested_at is not None
+        swept = (asks_again or not any(removed.values())) and await self._have_swept(deadline - time.monotonic())
         receipt = EraseReceipt(
             removed=removed,
             left=dict.fromkeys(removed, 0),

@@ -165,6 +165,41 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     assert [record.turn.text for record in await store.logged("ann", after=None, limit=10)] == ["I am back."]
 
 
+async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    await say(store, "My PIN is 4711.")
+    never = datetime(2020, 1, 1, tzinfo=UTC)
+    with pytest.raises(Rejected, match="no erasure was asked for then"):
+        await erase("ann", everywhere, requested_at=never)
+    assert len(await store.logged("ann", after=None, limit=10)) == 1
+
+    receipt = await erase("ann", everywhere)
+    with pytest.raises(Rejected, match="no erasure"):
+        await erase("ann", everywhere, requested_at=never)
+    with pytest.raises(Rejected, match="no erasure"):
+        await erase("eve", everywhere, requested_at=receipt.requested_at)
+    again = await erase("ann", everywhere, requested_at=receipt.requested_at)
+    assert (again.state, again.removed, again.swept) == ("done", receipt.removed, True)
+    assert again.requested_at == receipt.requested_at
+
+    await begin("ann", places=everywhere)
+    with pytest.raises(Rejected, match="no erasure"):
+        await erase("ann", everywhere, requested_at=never)
+    assert (await erase("ann", everywhere, requested_at=receipt.requested_at)).removed == receipt.removed
+
+
+async def test_a_request_that_a_later_one_took_over_is_told_its_end(store: TextStore) -> None:
+    everywhere, _, _ = places(store)
+    await say(store, "My PIN is 4711.")
+    first = await begin("ann", places=everywhere)
+    second = await begin("ann", places=everywhere)
+    assert second.requests == (second.requested_at, first.requested_at)
+    done = await complete(second, places=everywhere)
+    for mark in (first, second):
+        receipt = await erase("ann", everywhere, requested_at=mark.requested_at)
+        assert (receipt.state, receipt.removed) == ("done", done.removed)
+
+
 async def test_a_vector_store_that_is_away_does_not_keep_newer_turns_out(store: TextStore) -> None:
     everywhere, vectors, _ = places(store)
     await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))

@@ -11,11 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.ports import Erasure, TextStore
+from contracts.ports import EmbeddingIdentity, Erasure, TextStore
+from services.shared.stores import erasures
 from services.shared.stores.erasures import dumped, loaded
+from services.shared.stores.opensearch import meta
 from services.shared.stores.sqlite import SqliteTextStore, erasing
 from services.shared.stores.sqlite import store as store_module
 from tests.stores.builders import NOON, a_user, log_proposals
+from tests.stores.opensearch_openers import a_store
+
+LATER = NOON + timedelta(hours=1)
 
 MARKS = st.builds(
     Erasure,
@@ -24,6 +29,7 @@ MARKS = st.builds(
     st.datetimes(timezones=st.just(NOON.tzinfo)),
     st.dictionaries(st.text(), st.integers(0, 10**9)),
     st.booleans(),
+    covers=st.lists(st.datetimes(timezones=st.just(NOON.tzinfo)), max_size=2).map(tuple),
 )
 
 
@@ -61,6 +67,66 @@ async def test_of_many_who_mark_a_user_at_once_one_does(text_store: TextStore, u
     done = await asyncio.gather(*(text_store.record_erasure(user, None, mark) for mark in marks))
     assert sum(done) == 1
     assert await text_store.erasures([user]) == [marks[done.index(True)]]
+
+
+async def test_what_an_erasure_removed_can_be_asked_for_when_it_is_complete(text_store: TextStore, user: str) -> None:
+    earlier = NOON - timedelta(seconds=5)
+    mark = Erasure(user, 7, NOON, {"turns": 3}, covers=(earlier,))
+    assert await text_store.record_erasure(user, None, mark)
+    assert await text_store.erased(user, NOON) is None
+    assert await text_store.record_erasure(user, mark, None)
+    assert await text_store.erasures([user]) == []
+    assert user not in {mark.user_id for mark in await text_store.erasures()}
+    for requested_at in (NOON, earlier):
+        assert await text_store.erased(user, requested_at) == {"turns": 3}
+    assert await text_store.erased(user, NOON + timedelta(microseconds=1)) is None
+    assert await text_store.erased(a_user(), NOON) is None
+    await text_store.sweep()
+    assert await text_store.erased(user, NOON) == {"turns": 3}
+
+
+async def test_a_receipt_is_kept_for_a_day(text_store: TextStore, user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasures, "RECEIPT_KEPT", timedelta(seconds=-1))
+    mark = Erasure(user, 7, NOON, {"turns": 3})
+    assert await text_store.record_erasure(user, None, mark)
+    assert await text_store.record_erasure(user, mark, None)
+    assert await text_store.erased(user, NOON) is None
+
+
+async def test_old_receipts_are_swept_from_sqlite(
+    sqlite_store: SqliteTextStore, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def kept() -> int:
+        query = "SELECT count(*) FROM meta WHERE key LIKE 'erased:%'"
+        return int(await sqlite_store._readers.run(lambda db: db.execute(query).fetchone()[0]))
+
+    for seconds in (-1, 60):
+        monkeypatch.setattr(erasures, "RECEIPT_KEPT", timedelta(seconds=seconds))
+        mark = Erasure(user, 7, NOON + timedelta(seconds=seconds))
+        assert await sqlite_store.record_erasure(user, None, mark)
+        assert await sqlite_store.record_erasure(user, mark, None)
+    assert await kept() == 2
+    await sqlite_store.sweep()
+    assert await kept() == 1
+
+
+async def test_old_receipts_are_swept_from_opensearch_and_nothing_else(
+    opensearch_url: str, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_store(opensearch_url) as store:
+        other = Erasure(a_user(), 1, NOON)
+        await store.record_erasure(other.user_id, None, other)
+        await store.remember_identity(identity := EmbeddingIdentity("p", "m", 4))
+        for mark, days in ((Erasure(user, 7, NOON, {"turns": 3}), "old"), (Erasure(user, 8, LATER), "new")):
+            monkeypatch.setattr(meta, "_days", lambda days=days: (f"{days} day", "the day before"))
+            assert await store.record_erasure(user, None, mark)
+            assert await store.record_erasure(user, mark, None)
+        await store.sweep()
+        assert await store.erased(user, LATER) == {}
+        monkeypatch.setattr(meta, "_days", lambda: ("old day", "the day before"))
+        assert await store.erased(user, NOON) is None
+        assert await store.erasures() == [other]
+        assert await store.recall_identity() == identity
 
 
 async def test_who_erases_under_a_mark_that_is_gone_removes_nothing(text_store: TextStore, user: str) -> None:

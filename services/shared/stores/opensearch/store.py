@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from contracts.ports import (
@@ -182,6 +182,10 @@ class OpenSearchTextStore:
     async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
         """The erasures of these users, or of anybody, that are not complete."""
         return await meta.erasures(self._client, user_ids)
+
+    async def erased(self, user_id: str, requested_at: datetime) -> Mapping[str, int] | None:
+        """What the erasure asked for at this time removed, when it was completed in the last 24 hours."""
+        return await meta.erased(self._client, user_id, requested_at)
 
     async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
         """Replace the erasure of a user; False, and no change, when it is not the one held."""

@@ -6,7 +6,7 @@ import logging
 from contextlib import suppress
 
 from contracts.ports import Unavailable
-from services.shared.stores.opensearch import embargo, indexes
+from services.shared.stores.opensearch import embargo, indexes, meta
 from services.shared.stores.opensearch.client import Client
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ async def sweep(client: Client) -> bool:
     the memory has been quiet for so long, and as long as there are indices that a migration replaced and left.
     """
     await embargo.lift(client)
+    await meta.drop_old_receipts(client)
     names = ",".join(client.alias(kind) for kind in indexes.KINDS)
     await client.request("POST", f"/{names}/_flush")
     if await _removed(client, names):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 
 from contracts.ports import Erasure
 from contracts.v1.turns import LoggedTurn
-from services.shared.stores.erasures import dumped, loaded
+from services.shared.stores.erasures import dumped, loaded, receipt_key, receipts, removed_by
 from services.shared.stores.sqlite import log
-from services.shared.stores.sqlite.sweeping import note_old_log, note_old_words
+from services.shared.stores.sqlite.sweeping import RECEIPT, note_old_log, note_old_words
 
 _MARK = "erasure:"
 _MARKS = "SELECT value FROM meta WHERE key > 'erasure:' AND key < 'erasure;' ORDER BY key"
@@ -64,11 +65,18 @@ def record(connection: sqlite3.Connection, user_id: str, held: Erasure | None, n
     connection.execute("DELETE FROM meta WHERE key = ?", (_MARK + user_id,))
     if new is not None:
         connection.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (_MARK + user_id, dumped(new)))
-    elif held is not None and any(held.removed.values()):
-        note_old_words(connection)
-    else:
-        note_old_log(connection)
+    elif held is not None:
+        rows = [(RECEIPT + key, body) for key, body in receipts(held).items()]
+        connection.executemany("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", rows)
+        (note_old_words if any(held.removed.values()) else note_old_log)(connection)
     return True
+
+
+def erased(connection: sqlite3.Connection, user_id: str, requested_at: datetime) -> Mapping[str, int] | None:
+    """What the erasure asked for at this time removed, when it was completed in the last 24 hours."""
+    key = RECEIPT + receipt_key(user_id, requested_at)
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return removed_by(row[0]) if row else None
 
 
 def _recorded(connection: sqlite3.Connection, user_id: str) -> Erasure | None:

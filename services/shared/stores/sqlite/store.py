@@ -174,6 +174,10 @@ class SqliteTextStore:
         """The erasures of these users, or of anybody, that are not complete."""
         return await self._readers.run(lambda db: erasing.erasures(db, user_ids))
 
+    async def erased(self, user_id: str, requested_at: datetime) -> Mapping[str, int] | None:
+        """What the erasure asked for at this time removed, when it was completed in the last 24 hours."""
+        return await self._readers.run(lambda db: erasing.erased(db, user_id, requested_at))
+
     async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
         """Replace the erasure of a user; False, and no change, when it is not the one held."""
         return await self._writer.run(lambda db: erasing.record(db, user_id, held, new))

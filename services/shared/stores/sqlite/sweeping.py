@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 
-from services.shared.stores.sqlite import digests
+from services.shared.stores.sqlite import digests, log
 
 _KEY = "old_words"
 
 _IN_LOG = "log"
 """The value while old words are left in the log of changes only; any other value names what happened last."""
+
+RECEIPT = "erased:"
+"""What the keys of receipts of erasures begin with."""
+
+_OLD_RECEIPTS = "DELETE FROM meta WHERE key > 'erased:' AND key < 'erased;' AND json_extract(value, '$.until') <= ?"
 
 _PATIENCE_MILLISECONDS = 1_000
 """How long readers of an old state are waited for: writes wait as long."""
@@ -35,6 +40,7 @@ def sweep(connection: sqlite3.Connection) -> bool:
     It is not done when somebody still reads an old state, or forgets something meanwhile: the next time does it.
     """
     digests.drop_expired(connection)
+    connection.execute(_OLD_RECEIPTS, (log.now(),))
     noted = _noted(connection)
     if noted is None:
         return True
