@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from contracts.upkeep import Gone, TextUpkeep, Transit, VectorUpkeep
+from contracts.upkeep import InFlight, MissingFromStream, TextUpkeep, VectorUpkeep
 from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal, Turn
 from contracts.values import (
@@ -24,7 +24,7 @@ from contracts.values import (
     Erasure,
     Filters,
     Forgotten,
-    InTransit,
+    InFlightCounts,
     Key,
     LexicalHit,
     LogRecord,
@@ -62,12 +62,13 @@ __all__ = [
     "Erasure",
     "Filters",
     "Forgotten",
-    "Gone",
-    "InTransit",
+    "InFlight",
+    "InFlightCounts",
     "Key",
     "LexicalHit",
     "LogRecord",
     "Merged",
+    "MissingFromStream",
     "Outcome",
     "Page",
     "Place",
@@ -85,7 +86,6 @@ __all__ = [
     "TextRefused",
     "TextStore",
     "TokenCounter",
-    "Transit",
     "TurnKey",
     "TurnPublisher",
     "Unavailable",

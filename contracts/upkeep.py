@@ -8,7 +8,7 @@ from typing import Protocol
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
-from contracts.values import Crowd, Erasure, Forgotten, InTransit, Key, Ref, TurnKey
+from contracts.values import Crowd, Erasure, Forgotten, InFlightCounts, Key, Ref, TurnKey
 
 
 class TextUpkeep(Protocol):
@@ -114,21 +114,25 @@ class VectorUpkeep(Protocol):
         ...
 
 
-Gone = Callable[[Collection[int]], Awaitable[set[int]]]
+MissingFromStream = Callable[[Collection[int]], Awaitable[set[int]]]
 """Which of these messages, by number, the bus does not hold any more: somebody has logged or erased them."""
 
 
-class Transit(Protocol):
+class InFlight(Protocol):
     """What users said that the bus still holds: turns that nobody has logged yet, and dead letters."""
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+    async def drop(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
         """Remove a user's messages, those of some turns or all, and overwrite their bytes; how many there were.
 
         With `before`, only turns up to this number and dead letters that are not of a newer turn.
         """
         ...
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+    async def count(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
         """How many of these messages are there, counted by looking."""
         ...
 

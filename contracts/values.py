@@ -215,7 +215,7 @@ TurnKey: TypeAlias = tuple[str, str]
 """Which turn of a user: its space and its id. The same id in another space is another turn."""
 
 
-class InTransit(NamedTuple):
+class InFlightCounts(NamedTuple):
     """How many messages with what a user said are on the bus: turns that wait, and dead letters."""
 
     turns: int

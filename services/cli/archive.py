@@ -18,7 +18,7 @@ from contracts.envelope import Message
 from contracts.ports import Decision, LogRecord, Outcome, Place, Settled
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
-from services.shared.errors import in_words
+from services.shared.errors import describe_error
 
 _DERIVED = frozenset(
     {
@@ -182,7 +182,7 @@ def decode(raw: bytes, where: str) -> Line:
             raise ArchiveError(f"{where}: is no line of an export")
         return _KINDS[kind].model_validate_json(raw)
     except ValidationError as error:
-        raise ArchiveError(f"{where}: {in_words(error)}") from error
+        raise ArchiveError(f"{where}: {describe_error(error)}") from error
     except (ValueError, TypeError) as error:
         raise ArchiveError(f"{where}: is no JSON object: the file is damaged, or no export") from error
 

@@ -27,19 +27,19 @@ from contracts.v1.commands import (
     UserStatusRequest,
 )
 from services.curate import forgetting, handler, reconcile
-from services.curate.forgetting import Places
+from services.curate.forgetting import DataStores
 from services.curate.routines import Routines
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
+from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import Answering, time_left
-from services.shared.bus.transit import BusTransit
 
 
 async def build(host: Host) -> Service:
     """Wire the commands, and what is done without being asked."""
     settings = CurateSettings()
     store, vectors = await host.text_store(), await host.vector_store()
-    places = Places(store, vectors, BusTransit(host.bus.js))
+    places = DataStores(store, vectors, NatsInFlight(host.bus.js))
     stores = reconcile.Stores(store, vectors, host.bus.publish_events)
     routines = Routines(host, settings, places, stores)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency

@@ -16,9 +16,9 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from contracts.ports import Erasure, InTransit, Selection, TextStore, Unavailable
+from contracts.ports import Erasure, InFlightCounts, Selection, TextStore, Unavailable
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest
-from services.curate.forgetting import Places, named, sweep
+from services.curate.forgetting import DataStores, compact, named
 from services.curate.reconcile import embed_again
 from services.shared.errors import Rejected
 from services.shared.tasks import end
@@ -43,7 +43,7 @@ _MOST_COVERED = 64
 """How many earlier requests one erasure takes over, so that each of them can be asked about."""
 
 
-async def begin(user_id: str, *, places: Places) -> Erasure:
+async def begin(user_id: str, *, places: DataStores) -> Erasure:
     """Mark a user durably: what is published by now is refused from here on.
 
     Raises:
@@ -51,7 +51,7 @@ async def begin(user_id: str, *, places: Places) -> Erasure:
     """
     while True:
         held = await _mark_of(user_id, places.store)
-        before, now = await places.transit.last(), datetime.now(UTC)
+        before, now = await places.in_flight.last(), datetime.now(UTC)
         new = Erasure(user_id, before, now) if held is None else _renewed(held, before, now)
         if await places.store.record_erasure(user_id, held, new):
             return new
@@ -62,7 +62,7 @@ def _renewed(held: Erasure, before: int, now: datetime) -> Erasure:
     return Erasure(held.user_id, max(before, held.before), now, held.removed, covers=covers)
 
 
-async def complete(erasure: Erasure, *, places: Places) -> Erasure:
+async def complete(erasure: Erasure, *, places: DataStores) -> Erasure:
     """Remove everything of an erasure, and its mark when looking again finds nothing; the mark as it was last.
 
     It ends where the mark is another one by now, or gone.
@@ -79,15 +79,15 @@ async def complete(erasure: Erasure, *, places: Places) -> Erasure:
     return erasure
 
 
-async def _count(erasure: Erasure, places: Places) -> Erasure | None:
+async def _count(erasure: Erasure, places: DataStores) -> Erasure | None:
     if erasure.removed:
         return erasure
-    waiting = await places.transit.count(erasure.user_id, None)
+    waiting = await places.in_flight.count(erasure.user_id, None)
     stored = await _stored(erasure.user_id, places)
     return await _changed(erasure, replace(erasure, removed={**stored, **named(waiting)}), places)
 
 
-async def _clear(erasure: Erasure, places: Places) -> Erasure | None:
+async def _clear(erasure: Erasure, places: DataStores) -> Erasure | None:
     """Empty text store and vectors, then let newer turns in. A vector store that is away does not keep them out."""
     if erasure.cleared:
         return erasure
@@ -103,7 +103,7 @@ async def _clear(erasure: Erasure, places: Places) -> Erasure | None:
     raise Unavailable("others add to what is erased in the stores")
 
 
-async def _has_no_vectors(user_id: str, places: Places) -> bool:
+async def _has_no_vectors(user_id: str, places: DataStores) -> bool:
     """Remove the vectors of a user; whether there are none any more."""
     if places.vectors is None:
         return True
@@ -115,7 +115,7 @@ async def _has_no_vectors(user_id: str, places: Places) -> bool:
         return False
 
 
-async def _make_vectors_anew(erasure: Erasure, places: Places) -> Erasure | None:
+async def _make_vectors_anew(erasure: Erasure, places: DataStores) -> Erasure | None:
     """Remove vectors that could not be removed before newer turns came in, and have those of newer entries made again.
 
     Raises:
@@ -133,16 +133,16 @@ async def _make_vectors_anew(erasure: Erasure, places: Places) -> Erasure | None
         cursor = page.cursor
 
 
-async def _empty_bus(erasure: Erasure, places: Places) -> Erasure:
+async def _empty_bus(erasure: Erasure, places: DataStores) -> Erasure:
     for _ in range(_ROUNDS):
-        await places.transit.drop(erasure.user_id, None, before=erasure.before)
-        if not any(await places.transit.count(erasure.user_id, None, before=erasure.before)):
+        await places.in_flight.drop(erasure.user_id, None, before=erasure.before)
+        if not any(await places.in_flight.count(erasure.user_id, None, before=erasure.before)):
             return erasure
         await asyncio.sleep(_SETTLING)
     raise Unavailable("others add to what is erased on the bus")
 
 
-async def _changed(erasure: Erasure, new: Erasure, places: Places) -> Erasure | None:
+async def _changed(erasure: Erasure, new: Erasure, places: DataStores) -> Erasure | None:
     """The new mark; None where the mark is another one by now."""
     return new if await places.store.record_erasure(erasure.user_id, erasure, new) else None
 
@@ -152,7 +152,7 @@ async def _mark_of(user_id: str, store: TextStore) -> Erasure | None:
     return marks[0] if marks else None
 
 
-async def _stored(user_id: str, places: Places) -> dict[str, int]:
+async def _stored(user_id: str, places: DataStores) -> dict[str, int]:
     """How much of a user is found in the stores now; a vector store that is away has none to show."""
     found = {**await places.store.traces(user_id), "vectors": 0}
     if places.vectors is not None:
@@ -164,11 +164,11 @@ async def _stored(user_id: str, places: Places) -> dict[str, int]:
 class Eraser:
     """Erases on request, and completes what was begun, here or elsewhere; `ended` is called whenever one is done."""
 
-    def __init__(self, places: Places, ended: Callable[[str], None] = lambda user_id: None) -> None:
+    def __init__(self, places: DataStores, ended: Callable[[str], None] = lambda user_id: None) -> None:
         self._places = places
         self._ended = ended
         self._under_way: dict[str, asyncio.Task[Erasure | None]] = {}
-        self._sweeping: asyncio.Task[bool] | None = None
+        self._compacting: asyncio.Task[bool] | None = None
 
     async def erase(self, request: EraseRequest, *, within: float) -> EraseReply:
         """What became of the erasure after at most so many seconds; it goes on by itself.
@@ -208,7 +208,7 @@ class Eraser:
                 await asyncio.sleep(_LOOK_EVERY)
                 newest = datetime.now(UTC) - _OTHERS
         finally:
-            await end([*self._under_way.values(), *([self._sweeping] if self._sweeping else [])])
+            await end([*self._under_way.values(), *([self._compacting] if self._compacting else [])])
 
     def _completing(self, mark: Erasure) -> asyncio.Task[Erasure | None]:
         """The one task of this process that completes the erasure of a user."""
@@ -245,26 +245,26 @@ class Eraser:
         """The receipt of what is done; asked once more, and where nothing was removed, the files are swept first."""
         removed = mark.removed or dict.fromkeys(await self._places_named(), 0)
         asks_again = request.requested_at is not None
-        swept = (asks_again or not any(removed.values())) and await self._have_swept(deadline - time.monotonic())
+        swept = (asks_again or not any(removed.values())) and await self._have_compacted(deadline - time.monotonic())
         receipt = EraseReceipt(
             removed=removed,
             left=dict.fromkeys(removed, 0),
-            drained=await self._places.transit.is_drained(),
+            drained=await self._places.in_flight.is_drained(),
             swept=swept,
             requested_at=mark.requested_at,
         )
         return EraseReply(receipt=receipt, correlation_id=request.correlation_id)
 
-    async def _have_swept(self, within: float) -> bool:
-        """Sweep, and say whether that was done in time; it goes on by itself."""
-        if self._sweeping is None or self._sweeping.done():
-            self._sweeping = asyncio.create_task(self._sweep())
-        await asyncio.wait({self._sweeping}, timeout=max(0.0, within))
-        return self._sweeping.done() and self._sweeping.result()
+    async def _have_compacted(self, within: float) -> bool:
+        """Compact, and say whether that was done in time; it goes on by itself."""
+        if self._compacting is None or self._compacting.done():
+            self._compacting = asyncio.create_task(self._compact())
+        await asyncio.wait({self._compacting}, timeout=max(0.0, within))
+        return self._compacting.done() and self._compacting.result()
 
-    async def _sweep(self) -> bool:
+    async def _compact(self) -> bool:
         try:
-            return await sweep(self._places)
+            return await compact(self._places)
         except Unavailable:
             return False
 
@@ -284,11 +284,11 @@ class Eraser:
         try:
             async with asyncio.timeout(_MARGIN / 2):
                 stored = await _stored(mark.user_id, self._places)
-                waiting = await self._places.transit.count(mark.user_id, None, before=mark.before)
+                waiting = await self._places.in_flight.count(mark.user_id, None, before=mark.before)
         except (TimeoutError, Unavailable):
             return mark.removed
         return {**(dict.fromkeys(stored, 0) if mark.cleared else stored), **named(waiting)}
 
     async def _places_named(self) -> list[str]:
         """What the places are called."""
-        return [*await _stored("", self._places), *named(InTransit(0, 0))]
+        return [*await _stored("", self._places), *named(InFlightCounts(0, 0))]

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from contracts.ports import Forgotten, InTransit, Key, Scope, TextStore, Transit, VectorStore
+from contracts.ports import Forgotten, InFlight, InFlightCounts, Key, Scope, TextStore, VectorStore
 from contracts.v1.commands import ForgetReceipt, ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry
 from services.shared.errors import Rejected
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DataStores:
     """Everywhere that something of a user may be."""
 
     store: TextStore
     vectors: VectorStore | None
-    transit: Transit
+    in_flight: InFlight
 
 
-async def forget(request: ForgetRequest, *, places: Places, refuse_for: timedelta) -> ForgetReply:
+async def forget(request: ForgetRequest, *, places: DataStores, refuse_for: timedelta) -> ForgetReply:
     """Leave nothing of an entry but a tombstone, and refuse its statement for a while.
 
     Broken off at any point, the same request completes it.
@@ -36,7 +36,7 @@ async def forget(request: ForgetRequest, *, places: Places, refuse_for: timedelt
     vectors = await _vectors_of(gone.tombstone, places.vectors)
     if places.vectors is not None:
         await places.vectors.remove([gone.tombstone.id])
-    dropped = await places.transit.drop(request.user_id, gone.turns)
+    dropped = await places.in_flight.drop(request.user_id, gone.turns)
     receipt = ForgetReceipt(
         id=request.id,
         forgotten_at=gone.tombstone.updated_at,
@@ -50,14 +50,14 @@ async def forget(request: ForgetRequest, *, places: Places, refuse_for: timedelt
     return ForgetReply(receipt=receipt, correlation_id=request.correlation_id)
 
 
-async def _left_of(gone: Forgotten, places: Places) -> dict[str, int]:
+async def _left_of(gone: Forgotten, places: DataStores) -> dict[str, int]:
     entry = gone.tombstone
     kept = (await places.store.entries([entry])).get(entry.id)
-    transit = await places.transit.count(entry.user_id, gone.turns)
+    in_flight = await places.in_flight.count(entry.user_id, gone.turns)
     return {
         "entries": int(kept is not None and kept.status != "forgotten"),
         "vectors": await _vectors_of(entry, places.vectors),
-        **named(transit),
+        **named(in_flight),
     }
 
 
@@ -67,12 +67,12 @@ async def _vectors_of(entry: Entry, vectors: VectorStore | None) -> int:
     return len(await vectors.fetch(Scope(entry.user_id, entry.space, entry.persona_id), [entry.id]))
 
 
-def named(found: InTransit) -> dict[str, int]:
+def named(found: InFlightCounts) -> dict[str, int]:
     """What was found on the bus, by place."""
     return {"waiting messages": found.turns, "dead letters": found.dead_letters}
 
 
-async def sweep(places: Places) -> bool:
+async def compact(places: DataStores) -> bool:
     """Have the files of both stores written without what was removed; whether nothing of it is left."""
     text_is_clean = await places.store.sweep()
     return (places.vectors is None or await places.vectors.sweep()) and text_is_clean

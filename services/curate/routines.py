@@ -1,4 +1,4 @@
-"""What curate does without being asked: resume, tidy, compare, sweep. Each runs until it is cancelled."""
+"""What curate does without being asked: resume, tidy, compare, compact. Each runs until it is cancelled."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from contracts.ports import Stuck, Unavailable
 from contracts.v1.commands import ForgetRequest, ReconcileRequest, Side
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import forgetting, handler, reconcile, retention
+from services.curate.compactor import Compactor
 from services.curate.erasing import Eraser
-from services.curate.forgetting import Places
+from services.curate.forgetting import DataStores
 from services.curate.settings import CurateSettings
-from services.curate.sweeper import Sweeper
 from services.shared import telemetry
 from services.shared.app import Host
 from services.shared.core.capacity import Ageing
@@ -47,15 +47,15 @@ _FIRST_LOOK = 600.0
 class Routines:
     """The background work of one process, and what its requests tell it."""
 
-    def __init__(self, host: Host, settings: CurateSettings, places: Places, stores: reconcile.Stores) -> None:
+    def __init__(self, host: Host, settings: CurateSettings, places: DataStores, stores: reconcile.Stores) -> None:
         self._host = host
         self._settings = settings
         self._places = places
         self._stores = stores
         self._half_done: dict[str, ForgetRequest] = {}
         self._is_tidying = False
-        sweep = partial(forgetting.sweep, places)
-        self.sweeper = Sweeper(sweep, self._is_idle, after=settings.sweep_after_seconds)
+        compact = partial(forgetting.compact, places)
+        self.compactor = Compactor(compact, self._is_idle, after=settings.compact_after_seconds)
         self.eraser = Eraser(places, self._have_erased)
 
     @property
@@ -68,25 +68,25 @@ class Routines:
             self.finish_forgetting,
             self.hear_refusals,
             self.watch,
-            self.sweeper.run,
+            self.compactor.run,
             self.eraser.run,
         )
 
     @contextmanager
     def noting(self, request: ForgetRequest) -> Iterator[None]:
-        """Around forgetting an entry: afterwards the files are swept; and what a store could not do now is repeated."""
+        """Around forgetting an entry: the files are compacted afterwards; what a store could not do now is repeated."""
         try:
             yield
         except Unavailable:
             self._half_done[request.id] = request
             raise
         finally:
-            self.sweeper.note()
+            self.compactor.request()
 
     def _have_erased(self, user_id: str) -> None:
         """Nothing of this user is to be forgotten any more, and the files are to be written without them."""
         self._half_done = {id_: one for id_, one in self._half_done.items() if one.user_id != user_id}
-        self.sweeper.note()
+        self.compactor.request()
 
     async def resume(self) -> None:
         """Set going again what the store shows unfinished.
@@ -153,7 +153,7 @@ class Routines:
         gone = await retention.expire(store=self._places.store, vectors=self._places.vectors, max_age=max_age)
         if gone:
             telemetry.EXPIRED.inc(gone)
-            self.sweeper.note()
+            self.compactor.request()
             log.info("expired", extra={"entries": gone})
 
     async def compare(self) -> None:
@@ -196,13 +196,13 @@ class Routines:
         with suppress(Rejected):  # its user was erased meanwhile
             await forgetting.forget(request, places=self._places, refuse_for=self._settings.refuse_for)
         self._half_done.pop(request.id, None)
-        self.sweeper.note()
+        self.compactor.request()
 
     async def hear_refusals(self) -> None:
-        """Have the files swept after a refusal, too: for a moment what was refused was in the log."""
+        """have the files compacted after a refusal, too: for a moment what was refused was in the log."""
 
         async def note(_: Msg) -> None:
-            self.sweeper.note()
+            self.compactor.request()
 
         heard = await self._host.client.subscribe(subjects.ENTRY_REFUSED, cb=note)
         try:

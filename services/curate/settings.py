@@ -24,7 +24,7 @@ class CurateSettings(ServiceSettings):
     forgotten_hours: float = Field(default=24, ge=0, description="for how long a forgotten statement is refused")
 
     tidy_every_seconds: float = Field(default=60, gt=0, description="how often capacity and age are looked after")
-    sweep_after_seconds: float = Field(
+    compact_after_seconds: float = Field(
         default=2, gt=0, description="how soon after forgetting the files are written without it, when nothing waits"
     )
     reconcile_every_hours: float = Field(

@@ -18,12 +18,12 @@ from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryProposed
-from services.ingest.dropper import Dropper
 from services.ingest.handler import Arrived, Incoming, log_turns, read_turn
+from services.ingest.purger import StreamPurger
 from services.ingest.settings import IngestSettings
 from services.shared.app import Host, Service
+from services.shared.bus.balancer import PartitionBalancer
 from services.shared.bus.fairness import load_of_turn
-from services.shared.bus.sharing import Sharing
 from services.shared.bus.worker import Stage, Worker
 
 _MOMENT = 0.5
@@ -33,16 +33,22 @@ _MOMENT = 0.5
 async def build(host: Host) -> Service:
     """Wire the stage: once, or once for each part that the turns are split into."""
     settings = IngestSettings()
-    gone = partial(host.bus.gone, subjects.TURNS_STREAM.name)
+    missing_from_stream = partial(host.bus.missing_from_stream, subjects.TURNS_STREAM.name)
     in_hand: WeakValueDictionary[int, Msg] = WeakValueDictionary()  # by number, for as long as the stage has them
     defer = partial(_give_back, in_hand)
-    handle = partial(log_turns, store=await host.text_store(), gone=gone, defer=defer, gap=settings.session_gap)
+    handle = partial(
+        log_turns,
+        store=await host.text_store(),
+        missing_from_stream=missing_from_stream,
+        defer=defer,
+        gap=settings.session_gap,
+    )
     consumers = subjects.ingest_consumers(host.settings.turns_partitions)
-    dropper = Dropper(host.bus, consumers, every=settings.drop_every_seconds)
+    purger = StreamPurger(host.bus, consumers, every=settings.drop_every_seconds)
 
     def stage_of(consumer: Consumer) -> Stage[Arrived]:
         def read(msg: Msg) -> Arrived:
-            dropper.note(consumer)
+            purger.mark_read(consumer)
             subject = subjects.published_as(msg.subject)
             incoming = Incoming(subject=subject, body=msg.data, stored_at=msg.metadata.timestamp)
             turn = read_turn(incoming, longest=host.settings.max_text_bytes)
@@ -57,7 +63,7 @@ async def build(host: Host) -> Service:
             handle,
             says=(EntryProposed,),
             max_batch=settings.max_batch,
-            gone=gone,
+            missing_from_stream=missing_from_stream,
             window=2 * settings.max_batch,
             load_of=load_of_turn,
         )
@@ -65,7 +71,7 @@ async def build(host: Host) -> Service:
     def own_workers() -> list[Worker[Any]]:
         return [worker for worker in host.workers if worker.stage.consumer in consumers]
 
-    background = (dropper.run, Sharing(host.bus, own_workers).run) if len(consumers) > 1 else (dropper.run,)
+    background = (purger.run, PartitionBalancer(host.bus, own_workers).run) if len(consumers) > 1 else (purger.run,)
     return Service("ingest", stages=tuple(map(stage_of, consumers)), background=background)
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from contracts import subjects
 from contracts.envelope import NAMESPACE
-from contracts.ports import Conversation, Erasure, Gone, SessionMark, TextStore, Unavailable
+from contracts.ports import Conversation, Erasure, MissingFromStream, SessionMark, TextStore, Unavailable
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import (
     EVERY_PERSONA,
@@ -78,7 +78,12 @@ class Arrived(BaseModel, frozen=True):
 
 
 async def log_turns(
-    arrived: Sequence[Arrived], *, store: TextStore, gone: Gone, defer: Defer, gap: timedelta
+    arrived: Sequence[Arrived],
+    *,
+    store: TextStore,
+    missing_from_stream: MissingFromStream,
+    defer: Defer,
+    gap: timedelta,
 ) -> list[EntryProposed]:
     """Append turns to their conversations and propose each as an entry.
 
@@ -86,7 +91,7 @@ async def log_turns(
     older. Both are taken back if they were logged just then: whoever erases leaves a mark first, and looks at the log
     afterwards, then at the bus; only then the mark goes.
     """
-    arrived = await _admitted(arrived, store, gone, defer)
+    arrived = await _admitted(arrived, store, missing_from_stream, defer)
     if not arrived:
         return []
     turns = [one.turn for one in arrived]
@@ -96,7 +101,7 @@ async def log_turns(
     new = await store.log(logged, list(proposals.values()))
     late: list[LoggedTurn] = []
     if new:
-        admitted = await _until_done(lambda: _admitted(arrived, store, gone, defer))
+        admitted = await _until_done(lambda: _admitted(arrived, store, missing_from_stream, defer))
         held = {_identity(one.turn) for one in admitted}
         late = [turn for turn in new if _identity(turn) not in held]
     if late:
@@ -106,13 +111,15 @@ async def log_turns(
     return [EntryProposed.of(refs, at=max(turn.created_at for turn in logged))]
 
 
-async def _admitted(arrived: Sequence[Arrived], store: TextStore, gone: Gone, defer: Defer) -> list[Arrived]:
+async def _admitted(
+    arrived: Sequence[Arrived], store: TextStore, missing_from_stream: MissingFromStream, defer: Defer
+) -> list[Arrived]:
     """What may be logged now: not erased, nor newer than an erasure that is not through with the text store.
 
     The marks are read first: one that is not there any more has taken its messages off the bus.
     """
     marks = {mark.user_id: mark for mark in await store.erasures({one.turn.user_id for one in arrived})}
-    missing = await gone([one.number for one in arrived])
+    missing = await missing_from_stream([one.number for one in arrived])
     there = [one for one in arrived if one.number not in missing and not _is_erased(one, marks)]
     deferred = [one for one in there if one.turn.user_id in marks and not marks[one.turn.user_id].cleared]
     if deferred:

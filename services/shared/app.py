@@ -17,9 +17,9 @@ from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
 from services.shared.bus.access import NOBODY, Access
 from services.shared.bus.connection import Bus, connect
+from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.bus.provisioning import provision
 from services.shared.bus.requests import Answering, Responder
-from services.shared.bus.sturdy import SturdyClient
 from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.files import make_folder
@@ -82,7 +82,7 @@ class Host:
         self.waits_for: str | None = "bus and stores"
         self.workers: list[Worker[Any]] = []
         self.services: list[Service] = []
-        self.client: SturdyClient
+        self.client: PatchedNatsClient
         self.bus: Bus
         self._nats_url = nats_url
         self._patience = patience

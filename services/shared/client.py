@@ -40,7 +40,7 @@ from contracts.v1.turns import Turn
 from services.shared.bus.access import Access
 from services.shared.bus.connection import Bus, connect
 from services.shared.bus.failures import NO_MEMORYBUS
-from services.shared.bus.sturdy import NotAllowed
+from services.shared.bus.nats_patches import NotAllowed
 from services.shared.settings import Settings
 
 R = TypeVar("R", bound=Reply)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from contracts.envelope import ErrorCode, ErrorInfo
 
 
-def in_words(error: ValidationError) -> str:
+def describe_error(error: ValidationError) -> str:
     """What is wrong with a message, field by field, without repeating the offending text."""
     parts = (f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors(include_input=False))
     return "; ".join(parts)

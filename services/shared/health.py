@@ -15,7 +15,7 @@ from faststream.asgi import AsgiResponse, get
 from nats.errors import Error as NatsError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from services.shared.bus.sturdy import SturdyClient
+from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.bus.worker import Worker
 from services.shared.redaction import redact_text
 from services.shared.site import Route
@@ -33,7 +33,7 @@ class Process(Protocol):
         ...
 
     @property
-    def client(self) -> SturdyClient:
+    def client(self) -> PatchedNatsClient:
         """The connection to the bus, once it has started."""
         ...
 
@@ -64,7 +64,7 @@ def health_routes(process: Process) -> list[Route]:
     return [("/healthz", healthz), ("/readyz", readyz), ("/metrics", metrics)]
 
 
-async def bus_problems(client: SturdyClient) -> list[str]:
+async def bus_problems(client: PatchedNatsClient) -> list[str]:
     """A bounded round trip. Neither sign is enough alone: `flush` of a lost connection returns at once."""
     if not client.is_connected:
         return ["bus: not connected"]
@@ -75,7 +75,7 @@ async def bus_problems(client: SturdyClient) -> list[str]:
     return []
 
 
-def deaf(client: SturdyClient) -> list[str]:
+def deaf(client: PatchedNatsClient) -> list[str]:
     """A connection that says it stands and reads no more."""
     return ["bus: the connection reads no more"] if client.is_deaf else []
 

@@ -11,7 +11,7 @@ from contracts.ports import (
     Annotation,
     EmbeddingIdentity,
     Filters,
-    InTransit,
+    InFlightCounts,
     Key,
     Scope,
     SemanticHit,
@@ -118,14 +118,16 @@ class FakeVectors:
         """Nothing to close."""
 
 
-class FakeTransit:
+class FakeInFlight:
     """Holds ids of turns in the default space by user, and dead letters by user."""
 
     def __init__(self) -> None:
         self.turns: dict[str, list[str]] = {}
         self.letters: dict[str, int] = {}
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+    async def drop(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
         found = await self.count(user_id, turns, before=before)
         kept = self.turns.get(user_id, ()) if turns is not None else ()
         self.turns[user_id] = [turn_id for turn_id in kept if ("default", turn_id) not in (turns or ())]
@@ -135,9 +137,11 @@ class FakeTransit:
     async def last(self) -> int:
         return sum(map(len, self.turns.values()))
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+    async def count(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
         waiting = [t for t in self.turns.get(user_id, ()) if turns is None or ("default", t) in turns]
-        return InTransit(len(waiting), self.letters.get(user_id, 0) if turns is None else 0)
+        return InFlightCounts(len(waiting), self.letters.get(user_id, 0) if turns is None else 0)
 
     async def is_drained(self) -> bool:
         return not any(self.turns.values())

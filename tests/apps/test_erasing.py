@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import InTransit, TextStore, TurnKey, Unavailable
+from contracts.ports import InFlightCounts, TextStore, TurnKey, Unavailable
 from contracts.v1.commands import EraseReceipt, EraseRequest, GetRequest, ListRequest
 from services.curate import erasing, handler
 from services.curate.erasing import Eraser, begin, complete
-from services.curate.forgetting import Places
+from services.curate.forgetting import DataStores
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeTransit, FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.apps.test_forgetting import embed, places, say, the_entry
 from tests.polling import eventually
 
@@ -29,16 +29,16 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(erasing, name, 0.01)
 
 
-async def erase(user_id: str, everywhere: Places, *, within: float = 30.0, **given: Any) -> EraseReceipt:
+async def erase(user_id: str, everywhere: DataStores, *, within: float = 30.0, **given: Any) -> EraseReceipt:
     return (await Eraser(everywhere).erase(EraseRequest(user_id=user_id, **given), within=within)).receipt
 
 
 async def test_a_user_is_erased_everywhere_and_the_receipt_counts_by_looking(store: TextStore) -> None:
-    everywhere, vectors, transit = places(store)
+    everywhere, vectors, in_flight = places(store)
     await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
     hers = await the_entry(store, await say(store, "I live in Porto.", user="eve"))
     await embed(vectors, hers)
-    transit.turns, transit.letters = {"ann": ["t9"], "eve": ["t8"]}, {"ann": 2}
+    in_flight.turns, in_flight.letters = {"ann": ["t9"], "eve": ["t8"]}, {"ann": 2}
 
     receipt = await erase("ann", everywhere)
 
@@ -87,7 +87,7 @@ async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_remove
                 self.has_come = True
                 await say(store, "it was in hand when the erasing began", user=user_id)
 
-    receipt = await erase("ann", Places(everywhere.store, Late(), everywhere.transit))
+    receipt = await erase("ann", DataStores(everywhere.store, Late(), everywhere.transit))
     assert (receipt.state, set(receipt.left.values())) == ("done", {0})
     assert await store.logged("ann", after=None, limit=10) == []
 
@@ -112,12 +112,12 @@ class Failing:
 async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
     store: TextStore, method: str, nth: int
 ) -> None:
-    everywhere, vectors, transit = places(store)
+    everywhere, vectors, in_flight = places(store)
     await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
-    transit.turns, transit.letters = {"ann": ["t9"]}, {"ann": 2}
+    in_flight.turns, in_flight.letters = {"ann": ["t9"]}, {"ann": 2}
     mark = await begin("ann", places=everywhere)
-    broken = Places(
-        Failing(store, method, nth), Failing(vectors, method, nth), Failing(transit, method, nth)  # type: ignore[arg-type]
+    broken = DataStores(
+        Failing(store, method, nth), Failing(vectors, method, nth), Failing(in_flight, method, nth)  # type: ignore[arg-type]
     )  # fmt: skip
     try:
         await complete(mark, places=broken)
@@ -128,7 +128,7 @@ async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
     await eventually(store.erasures, lambda marks: not marks)
     running.cancel()
     assert set((await store.traces("ann")).values()) == {0}
-    assert (vectors.points, transit.turns["ann"], transit.letters["ann"]) == ({}, [], 0)
+    assert (vectors.points, in_flight.turns["ann"], in_flight.letters["ann"]) == ({}, [], 0)
 
 
 async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_again_when_it_is_done(
@@ -137,19 +137,19 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     everywhere, _, _ = places(store)
     await say(store, "My PIN is 4711.")
 
-    class Away(FakeTransit):
+    class Away(FakeInFlight):
         is_away = True
 
         async def drop(
             self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
-        ) -> InTransit:
+        ) -> InFlightCounts:
             if self.is_away:
                 raise Unavailable("the bus is away")
             return await super().drop(user_id, turns, before=before)
 
     away = Away()
     away.turns = {"ann": ["t9"]}
-    eraser = Eraser(Places(everywhere.store, everywhere.vectors, away))
+    eraser = Eraser(DataStores(everywhere.store, everywhere.vectors, away))
     receipt = (await eraser.erase(EraseRequest(user_id="ann"), within=1.0)).receipt
     assert (receipt.state, receipt.removed["turns"], receipt.left["turns"]) == ("under_way", 1, 0)
     assert receipt.left["waiting messages"] == 1
@@ -222,10 +222,10 @@ async def test_a_vector_store_that_is_away_does_not_keep_newer_turns_out(store: 
 
 
 async def test_a_second_request_covers_what_was_published_between_the_two(store: TextStore) -> None:
-    everywhere, _, transit = places(store)
-    transit.turns = {"ann": ["t1"]}
+    everywhere, _, in_flight = places(store)
+    in_flight.turns = {"ann": ["t1"]}
     first = await begin("ann", places=everywhere)
-    transit.turns = {"ann": ["t1", "t2"]}
+    in_flight.turns = {"ann": ["t1", "t2"]}
     second = await begin("ann", places=everywhere)
     assert (first.before, second.before) == (1, 2)
     assert await complete(first, places=everywhere) == first

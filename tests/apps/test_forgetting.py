@@ -12,10 +12,10 @@ from contracts.ports import Key, TextStore, Unavailable, VectorPoint
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryProposed, EntryRef
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.curate.forgetting import Places, forget
+from services.curate.forgetting import DataStores, forget
 from services.dedupe.handler import FORGOTTEN, judge_proposals
 from services.shared.errors import Rejected
-from tests.apps.fakes import FakeTransit, FakeVectors
+from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.stores.builders import NOON, a_proposal, a_turn
 
 DAY = timedelta(hours=24)
@@ -44,25 +44,25 @@ async def embed(vectors: FakeVectors, entry: Entry) -> None:
     await vectors.upsert([VectorPoint(entry, {"turn": np.ones(4, np.float32)})])
 
 
-def places(store: TextStore) -> tuple[Places, FakeVectors, FakeTransit]:
-    vectors, transit = FakeVectors(), FakeTransit()
-    return Places(store, vectors, transit), vectors, transit
+def places(store: TextStore) -> tuple[DataStores, FakeVectors, FakeInFlight]:
+    vectors, in_flight = FakeVectors(), FakeInFlight()
+    return DataStores(store, vectors, in_flight), vectors, in_flight
 
 
 async def test_an_entry_is_forgotten_with_its_repeats_vector_and_messages(store: TextStore) -> None:
-    everywhere, vectors, transit = places(store)
+    everywhere, vectors, in_flight = places(store)
     first, again = await say(store, "My PIN is 4711."), await say(store, "my pin is 4711")
     other = await say(store, "I live in Porto.")
     entry = await the_entry(store, first)
     await embed(vectors, entry)
-    transit.turns = {"ann": [again.turn_id, other.turn_id]}
+    in_flight.turns = {"ann": [again.turn_id, other.turn_id]}
 
     reply = await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=DAY)
 
     receipt = reply.receipt
     assert (receipt.turns, receipt.vectors, receipt.messages) == (2, 1, 1)
     assert set(receipt.left.values()) == {0}
-    assert transit.turns == {"ann": [other.turn_id]}
+    assert in_flight.turns == {"ann": [other.turn_id]}
     assert (await the_entry(store, other)).text == "I live in Porto."
     log = [record.turn.text for record in await store.logged("ann", after=None, limit=10)]
     assert sorted(log) == ["I live in Porto.", "[forgotten]", "[forgotten]"]
@@ -105,11 +105,11 @@ async def test_a_late_redelivery_of_a_forgotten_turn_changes_nothing(store: Text
 
 
 async def test_forgetting_that_was_broken_off_is_completed_by_the_same_request(store: TextStore) -> None:
-    everywhere, vectors, transit = places(store)
+    everywhere, vectors, in_flight = places(store)
     turn = await say(store, "My PIN is 4711.")
     entry = await the_entry(store, turn)
     await embed(vectors, entry)
-    transit.turns = {"ann": [turn.turn_id]}
+    in_flight.turns = {"ann": [turn.turn_id]}
     vectors.fails = True
     request = ForgetRequest(user_id="ann", id=entry.id)
     with pytest.raises(Unavailable):
@@ -119,7 +119,7 @@ async def test_forgetting_that_was_broken_off_is_completed_by_the_same_request(s
     vectors.fails = False
     receipt = (await forget(request, places=everywhere, refuse_for=DAY)).receipt
     assert vectors.points == {}
-    assert transit.turns == {"ann": []}
+    assert in_flight.turns == {"ann": []}
     assert set(receipt.left.values()) == {0}
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from contracts import subjects
-from contracts.ports import Erasure, Gone, SessionMark, TextStore, Unavailable
+from contracts.ports import Erasure, MissingFromStream, SessionMark, TextStore, Unavailable
 from contracts.v1.turns import DatedTurn
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, propose, read_turn
@@ -130,7 +130,7 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteTextStore]:
     await opened.close()
 
 
-def bus_letting_go_of(*numbers: int, before: bool = False, away: int = 0) -> Gone:
+def bus_letting_go_of(*numbers: int, before: bool = False, away: int = 0) -> MissingFromStream:
     """A bus that holds these messages no more when it is asked again, or `before`; `away`: so often it does not answer.
 
     It answers the first time.
@@ -146,10 +146,10 @@ def bus_letting_go_of(*numbers: int, before: bool = False, away: int = 0) -> Gon
     return gone
 
 
-async def proposed(store: TextStore, gone: Gone, *turns: DatedTurn) -> int:
+async def proposed(store: TextStore, gone: MissingFromStream, *turns: DatedTurn) -> int:
     """Have these turns logged as messages 0, 1, ...; how many are proposed."""
     arrived = [Arrived(number=number, turn=turn) for number, turn in enumerate(turns)]
-    events = await log_turns(arrived, store=store, gone=gone, defer=nobody_defers, gap=GAP)
+    events = await log_turns(arrived, store=store, missing_from_stream=gone, defer=nobody_defers, gap=GAP)
     return sum(len(event.entries) for event in events)
 
 
@@ -215,7 +215,9 @@ async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_
     async def defer(numbers: Collection[int]) -> None:
         deferred.update(numbers)
 
-    events = await log_turns(arrived, store=cast(TextStore, marking), gone=bus_letting_go_of(), defer=defer, gap=GAP)
+    events = await log_turns(
+        arrived, store=cast(TextStore, marking), missing_from_stream=bus_letting_go_of(), defer=defer, gap=GAP
+    )
     assert deferred == (set() if cleared else {2})
     assert (await store.counts("ann")).turns == 1
     logged = [record.turn.turn_id for record in await store.logged("bob", after=None, limit=9)]

@@ -23,18 +23,18 @@ from services.cli import dead
 from services.cli.common import out
 from services.cli.dead import choice, inspect, settle
 from services.cli.dead.view import show_list
-from services.shared.bus.letters import Kept, Letters, NoSuchLetter, opened
+from services.shared.bus.dead_letters import DeadLetterQueue, NoSuchLetter, StoredLetter, opened
 from tests.letters import a_letter
 
 NOW = datetime.now(UTC)
 URL = "nats://127.0.0.1:1"
 
 
-class FakeLetters(Letters):
-    """Letters without a bus; `away` says from which number on the bus does not answer."""
+class FakeDeadLetterQueue(DeadLetterQueue):
+    """Dead letters without a bus; `away` says from which number on the bus does not answer."""
 
     def __init__(self) -> None:
-        self.kept: dict[int, Kept] = {}
+        self.kept: dict[int, StoredLetter] = {}
         self.retried: list[int] = []
         self.away: int | None = None
 
@@ -49,7 +49,7 @@ class FakeLetters(Letters):
     async def numbers(self) -> list[int]:
         return sorted(self.kept, reverse=True)
 
-    async def get(self, number: int) -> Kept:
+    async def get(self, number: int) -> StoredLetter:
         if number == self.away:
             raise Unavailable("the bus is away")
         if number not in self.kept:
@@ -65,11 +65,11 @@ class FakeLetters(Letters):
 
 
 @pytest.fixture
-def letters(monkeypatch: pytest.MonkeyPatch) -> FakeLetters:
-    fake = FakeLetters()
+def letters(monkeypatch: pytest.MonkeyPatch) -> FakeDeadLetterQueue:
+    fake = FakeDeadLetterQueue()
 
     @asynccontextmanager
-    async def letters_at(where: choice.Where) -> AsyncIterator[Letters]:
+    async def letters_at(where: choice.Where) -> AsyncIterator[DeadLetterQueue]:
         assert where.nats == URL
         yield fake
 
@@ -98,7 +98,7 @@ def listed(*arguments: str) -> list[int]:
 
 
 @pytest.mark.usefixtures("wide")
-def test_people_see_a_table_newest_first(letters: FakeLetters) -> None:
+def test_people_see_a_table_newest_first(letters: FakeDeadLetterQueue) -> None:
     letters.put(reason="the text has 9 bytes, 5 are allowed")
     event = b'{"entries": [{"user_id": "u1"}, {"user_id": "u2"}, {"user_id": "u3"}, {"user_id": "u4"}]}'
     letters.put(event, subject=subjects.ENTRY_ACCEPTED, stage="enrich", reason="no such [bold]column[/bold]")
@@ -114,7 +114,7 @@ def test_people_see_a_table_newest_first(letters: FakeLetters) -> None:
 
 
 @pytest.mark.usefixtures("wide")
-def test_nothing_is_said_to_be_nothing_and_more_is_said_to_be_more(letters: FakeLetters) -> None:
+def test_nothing_is_said_to_be_nothing_and_more_is_said_to_be_more(letters: FakeDeadLetterQueue) -> None:
     assert "No dead letters." in typed("list").output
     assert "No dead letters match." in typed("list", "--user", "ann").output
     for _ in range(3):
@@ -124,7 +124,7 @@ def test_nothing_is_said_to_be_nothing_and_more_is_said_to_be_more(letters: Fake
     assert listed("--limit", "2") == [3, 2]
 
 
-def test_filters_narrow_the_list(letters: FakeLetters) -> None:
+def test_filters_narrow_the_list(letters: FakeDeadLetterQueue) -> None:
     letters.put(age=timedelta(days=3))
     letters.put(age=timedelta(hours=3), reason="Out of bytes")
     letters.put(subject="memory.v1.turns.bob", stage="ingest")
@@ -157,7 +157,7 @@ def test_options_that_make_no_sense_are_refused_with_what_would(arguments: list[
 
 
 @pytest.mark.usefixtures("wide")
-def test_one_letter_is_shown_whole_and_never_raw(letters: FakeLetters) -> None:
+def test_one_letter_is_shown_whole_and_never_raw(letters: FakeDeadLetterQueue) -> None:
     body = "first\nsecond \x1b]0;owned\x07 \u202e [red]ü[/red]".encode()
     letters.put(body, headers={"traceparent": f"00-{'a1' * 16}-{'b2' * 8}-01", "x": "\x1b[2J"}, reason="\x1b[31mbad")
     text = typed("show", "1").output
@@ -168,7 +168,7 @@ def test_one_letter_is_shown_whole_and_never_raw(letters: FakeLetters) -> None:
 
 
 @pytest.mark.usefixtures("wide")
-def test_a_body_that_is_no_text_is_shown_in_base64(letters: FakeLetters) -> None:
+def test_a_body_that_is_no_text_is_shown_in_base64(letters: FakeDeadLetterQueue) -> None:
     letters.put(b"\xff\x00\x1b")
     letters.put(raw=b"\xfe\x1bhm")
     assert base64.b64encode(b"\xff\x00\x1b").decode() in typed("show", "1").output
@@ -177,7 +177,7 @@ def test_a_body_that_is_no_text_is_shown_in_base64(letters: FakeLetters) -> None
     assert base64.b64encode(b"\xfe\x1bhm").decode() in unreadable
 
 
-def test_programs_get_everything_in_one_line_of_json(letters: FakeLetters) -> None:
+def test_programs_get_everything_in_one_line_of_json(letters: FakeDeadLetterQueue) -> None:
     letters.put(b'{"user_id": "cy", "text": "\\u001b"}', headers={"x": "y"})
     letters.put(raw=b"hm")
     shown, unreadable = (json.loads(typed("show", number, "--json").output) for number in ("1", "2"))
@@ -192,7 +192,7 @@ def test_programs_get_everything_in_one_line_of_json(letters: FakeLetters) -> No
     assert (unreadable["readable"], unreadable["text"], unreadable["attempts"]) == (False, "hm", None)
 
 
-def test_letters_are_retried_by_number_or_by_filter_oldest_first(letters: FakeLetters) -> None:
+def test_letters_are_retried_by_number_or_by_filter_oldest_first(letters: FakeDeadLetterQueue) -> None:
     for stage in ("ingest", "embed", "ingest", "ingest"):
         letters.put(stage=stage)
     assert "retried 1 dead letter\n" in typed("retry", "4").output
@@ -200,7 +200,7 @@ def test_letters_are_retried_by_number_or_by_filter_oldest_first(letters: FakeLe
     assert (letters.retried, list(letters.kept)) == ([4, 1, 3], [2])
 
 
-def test_what_cannot_be_retried_is_kept_and_named_and_the_others_go(letters: FakeLetters) -> None:
+def test_what_cannot_be_retried_is_kept_and_named_and_the_others_go(letters: FakeDeadLetterQueue) -> None:
     letters.put()
     letters.put(raw=b"hm")
     letters.put()
@@ -212,7 +212,7 @@ def test_what_cannot_be_retried_is_kept_and_named_and_the_others_go(letters: Fak
     assert list(letters.kept) == [2]
 
 
-def test_a_bus_that_goes_away_ends_it_where_it_was(letters: FakeLetters) -> None:
+def test_a_bus_that_goes_away_ends_it_where_it_was(letters: FakeDeadLetterQueue) -> None:
     for _ in range(3):
         letters.put()
     letters.away = 2
@@ -232,7 +232,7 @@ def test_a_bus_that_goes_away_ends_it_where_it_was(letters: FakeLetters) -> None
     ],
 )
 def test_which_letters_are_meant_must_be_clear(
-    letters: FakeLetters, command: str, arguments: list[str], said: str
+    letters: FakeDeadLetterQueue, command: str, arguments: list[str], said: str
 ) -> None:
     letters.put()
     result = typed(command, *arguments)
@@ -242,7 +242,7 @@ def test_which_letters_are_meant_must_be_clear(
 
 @pytest.mark.parametrize(("answer", "left"), [("y\n", [2]), ("n\n", [1, 2, 3]), ("", [1, 2, 3])])
 def test_dropping_asks_first_and_drops_only_what_was_asked_about(
-    letters: FakeLetters, answer: str, left: list[int]
+    letters: FakeDeadLetterQueue, answer: str, left: list[int]
 ) -> None:
     letters.put()
     letters.put(subject="memory.v1.turns.bob")
@@ -253,7 +253,7 @@ def test_dropping_asks_first_and_drops_only_what_was_asked_about(
     assert (result.exit_code == 0) == (left == [2])
 
 
-def test_dropping_with_yes_does_not_ask(letters: FakeLetters) -> None:
+def test_dropping_with_yes_does_not_ask(letters: FakeDeadLetterQueue) -> None:
     letters.put(raw=b"hm")
     result = typed("drop", "1", "--yes")
     assert (result.exit_code, result.output, letters.kept) == (0, "dropped 1 dead letter\n", {})
@@ -278,7 +278,7 @@ def test_no_bus_is_one_helpful_line(command: list[str], tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("width", [60, 80, 99, 100, 160])
-def test_a_list_can_be_read_in_a_narrow_terminal(letters: FakeLetters, width: int) -> None:
+def test_a_list_can_be_read_in_a_narrow_terminal(letters: FakeDeadLetterQueue, width: int) -> None:
     reason = "the subject names another user than the message: turns of somebody else are refused"
     letters.put(b'{"user_id": "ann-of-the-night-shift"}', reason=reason, stage="ingest")
     console = Console(file=StringIO(), width=width)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nats.js.api import RawStreamMsg
 
 from services.cli.dead.view import visible
-from services.shared.bus.letters import NotRetryable, destination, opened
+from services.shared.bus.dead_letters import NotRetryable, destination, opened
 from tests.letters import a_letter
 
 NOW = datetime.now(UTC)

@@ -136,9 +136,9 @@ async def test_unfinished_entries_without_anything_on_the_bus_are_named() -> Non
 
 
 async def test_an_instance_that_stops_answering_is_named() -> None:
-    class Gone(FakeMemory):
+    class MissingFromStream(FakeMemory):
         async def status(self, user_id: str | None = None) -> StatusReply:
             raise Unavailable("nobody answers")
 
     with pytest.raises(Stalled, match="memorybus does not answer"):
-        await until_digested(Gone(), every=0, stall=0.01)
+        await until_digested(MissingFromStream(), every=0, stall=0.01)

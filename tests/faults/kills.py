@@ -57,7 +57,7 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
     ),
     "acknowledging": _plain(*(f"{stage}.ack" for stage in STAGES)),
     "dead letters": _plain("ingest.say_dead", "ingest.term"),
-    "dropping turns": _plain("dropper.purge"),
+    "dropping turns": _plain("purger.purge"),
     "forgetting": (*_committed("forget.forget"), *_plain("forget.vectors_remove", "forget.delete_message")),
     "erasing": (
         *_committed("erase.record_erasure", "erase.erase"),

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from contracts import subjects
-from contracts.ports import InTransit, TurnKey
+from contracts.ports import InFlightCounts, TurnKey
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn
 
@@ -29,7 +29,7 @@ class Message:
 
 
 class MisbehavingBus:
-    """Holds every message of every stage for ever, but for what `drop` removes. It is a `Transit`, too."""
+    """Holds every message of every stage for ever, but for what `drop` removes. It is an `InFlight`, too."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
@@ -71,13 +71,17 @@ class MisbehavingBus:
         """Leave out of `said` what names this user."""
         self.said = [event for event in self.said if all(ref.user_id != user_id for ref in event.entries)]
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+    async def drop(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
         found = list(self._about(user_id, turns, before))
         self._messages = [message for message in self._messages if message not in found]
-        return InTransit(len(found), 0)
+        return InFlightCounts(len(found), 0)
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
-        return InTransit(len(list(self._about(user_id, turns, before))), 0)
+    async def count(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
+        return InFlightCounts(len(list(self._about(user_id, turns, before))), 0)
 
     async def is_drained(self) -> bool:
         return not self.of("ingest")

@@ -53,8 +53,8 @@ def _ack_when_read() -> None:
 
 
 def _drop_before_logged() -> None:
-    @in_place_of(Bus, "drop_done")
-    async def drop_done(self: Bus, consumer: Consumer) -> bool:
+    @in_place_of(Bus, "purge_acked")
+    async def purge_acked(self: Bus, consumer: Consumer) -> bool:
         await self.js.purge_stream(consumer.stream)
         return False
 

@@ -18,7 +18,7 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
-from services.ingest.dropper import Dropper
+from services.ingest.purger import StreamPurger
 from services.shared.bus.connection import Bus
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.requests import Responder
@@ -74,7 +74,7 @@ def set_traps(trap: Trap) -> None:
 def _name_who_acts() -> None:
     _as(Worker, "_run", lambda worker: worker.stage.name)
     _as(Responder, "_serve", lambda responder: responder._answer.name.split(".")[-1])
-    _as(Dropper, "run", lambda _: "dropper")
+    _as(StreamPurger, "run", lambda _: "purger")
 
 
 def _as(kind: type, method: str, name_of: Callable[[Any], str]) -> None:

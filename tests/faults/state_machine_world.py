@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
-from contracts.ports import Crowd, Ref, TextStore, Transit, Unavailable, VectorStore
+from contracts.ports import Crowd, InFlight, Ref, TextStore, Unavailable, VectorStore
 from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from contracts.v1.turns import DatedTurn
 from services.curate import erasing, forgetting, reconcile, retention
-from services.curate.forgetting import Places
+from services.curate.forgetting import DataStores
 from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
@@ -193,7 +193,7 @@ class World:
             async def defer(numbers: Collection[int]) -> None:
                 deferred.update(by_number[number] for number in numbers)
 
-            return await ingest.log_turns(arrived, store=store, gone=gone, defer=defer, gap=GAP)
+            return await ingest.log_turns(arrived, store=store, missing_from_stream=gone, defer=defer, gap=GAP)
 
         async def judge(messages: Sequence[Message]) -> Sequence[EntryEvent]:
             return await dedupe.judge_proposals([_read(EntryProposed, one) for one in messages], store=store)
@@ -248,9 +248,9 @@ class World:
     def _stores(self, steps: Steps) -> tuple[TextStore, VectorStore]:
         return cast(TextStore, Watched(self.store, steps)), cast(VectorStore, Watched(self.vectors, steps))
 
-    def _places(self, steps: Steps) -> Places:
+    def _places(self, steps: Steps) -> DataStores:
         store, vectors = self._stores(steps)
-        return Places(store, vectors, cast(Transit, Watched(self.bus, steps)))
+        return DataStores(store, vectors, cast(InFlight, Watched(self.bus, steps)))
 
 
 async def _say_nothing(events: Sequence[EntryEvent]) -> None:

@@ -15,8 +15,8 @@ from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryRef
 from services.shared.bus.connection import Bus
-from services.shared.bus.failures import MAX_ATTEMPTS, halves_of
-from services.shared.bus.letters import Kept, Letters, Wanted
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, StoredLetter
+from services.shared.bus.failures import MAX_ATTEMPTS, split
 from services.shared.bus.worker import Stage, Worker, read_json
 from services.shared.errors import Poison
 from tests.polling import eventually
@@ -66,11 +66,11 @@ async def say(bus: Bus, *refs: EntryRef) -> EntryAccepted:
     return event
 
 
-async def letters_of(bus: Bus) -> list[Kept]:
-    return [kept async for kept in Letters(bus.js).newest_first(Wanted())]
+async def letters_of(bus: Bus) -> list[StoredLetter]:
+    return [kept async for kept in DeadLetterQueue(bus.js).newest_first(LetterFilter())]
 
 
-async def buried(bus: Bus, count: int) -> dict[str, Kept]:
+async def dead_lettered(bus: Bus, count: int) -> dict[str, StoredLetter]:
     """The letters, by the one entry that each names, once there are so many and nothing is left to do."""
     await eventually(lambda: letters_of(bus), lambda found: len(found) >= count)
     await eventually(lambda: bus.backlog(subjects.ENRICH), lambda backlog: backlog == 0)
@@ -100,7 +100,7 @@ async def test_the_others_have_their_effect_and_are_told_of_once_while_the_poiso
     bad = (REFS[7], REFS[90])
     async with at_work(bus, fails_for(*bad, error=RuntimeError("unforeseen"))) as enricher:
         await say(bus, *REFS)
-        letters = await buried(bus, 2)
+        letters = await dead_lettered(bus, 2)
     assert set(letters) == {ref.id for ref in bad}
     assert [enricher.alone(ref) for ref in bad] == [MAX_ATTEMPTS, MAX_ATTEMPTS]
     assert enricher.effects.keys() == {ref.id for ref in REFS} - letters.keys()
@@ -115,7 +115,7 @@ async def test_poison_that_will_never_heal_is_set_aside_at_once_each_with_its_ow
     why = {REFS[0].id: "too long", REFS[127].id: "too strange"}
     async with at_work(bus, lambda ref: Poison(why[ref.id]) if ref.id in why else None) as enricher:
         await say(bus, *REFS)
-        letters = await buried(bus, 2)
+        letters = await dead_lettered(bus, 2)
     assert {id_: kept.reason for id_, kept in letters.items()} == why
     assert {enricher.alone(REFS[0]), enricher.alone(REFS[127])} == {1}
     assert len(enricher.effects) == 126
@@ -146,7 +146,7 @@ async def test_what_is_only_away_is_waited_for_and_condemns_nobody(bus: Bus) -> 
 
     async with at_work(bus, matter) as enricher:
         await say(bus, *REFS[:4])
-        letters = await buried(bus, 1)
+        letters = await dead_lettered(bus, 1)
     assert away == []
     assert letters.keys() == {REFS[1].id}
     assert enricher.effects.keys() == {REFS[0].id, REFS[2].id, REFS[3].id}
@@ -167,7 +167,7 @@ async def test_no_second_letter_where_the_worker_ends_between_the_letters_and_th
     async with at_work(bus, fails_for(REFS[2], REFS[5], error=Poison("no use"))) as enricher:
         await say(bus, *REFS[:8])
         await eventually(lambda: asyncio.sleep(0, enricher.alone(REFS[5])), lambda tried: tried == 2)
-        letters = await buried(bus, 2)
+        letters = await dead_lettered(bus, 2)
     assert ended == 1
     assert letters.keys() == {REFS[2].id, REFS[5].id}
 
@@ -176,10 +176,10 @@ async def test_a_retried_letter_brings_back_the_poison_alone(bus: Bus) -> None:
     sick = {REFS[9].id}
     async with at_work(bus, lambda ref: Poison("no use") if ref.id in sick else None) as enricher:
         await say(bus, *REFS)
-        (kept,) = (await buried(bus, 1)).values()
+        (kept,) = (await dead_lettered(bus, 1)).values()
         sick.clear()
         enricher.calls.clear()
-        await Letters(bus.js).retry(kept.number)
+        await DeadLetterQueue(bus.js).retry(kept.number)
         await eventually(lambda: asyncio.sleep(0, enricher.calls), bool)
         await eventually(lambda: bus.backlog(subjects.ENRICH), lambda backlog: backlog == 0)
     assert enricher.calls == [(REFS[9],)]
@@ -189,7 +189,7 @@ async def test_a_retried_letter_brings_back_the_poison_alone(bus: Bus) -> None:
 async def test_an_event_that_names_one_entry_is_kept_to_the_byte(bus: Bus) -> None:
     async with at_work(bus, fails_for(REFS[0], error=Poison("no use"))):
         said = await say(bus, REFS[0])
-        (kept,) = (await buried(bus, 1)).values()
+        (kept,) = (await dead_lettered(bus, 1)).values()
     assert kept.body == said.model_dump_json().encode()
 
 
@@ -198,10 +198,10 @@ def test_halves_name_all_entries_once_in_order_with_ids_that_no_path_changes(cou
     event = EntryAccepted.of(REFS[:count], at=datetime.now(UTC))
 
     def singles(part: EntryAccepted) -> list[EntryAccepted]:
-        return [one for half in halves_of(part) for one in singles(half)] or [part]
+        return [one for half in split(part) for one in singles(half)] or [part]
 
     if count < 2:
-        assert halves_of(event) == []
+        assert split(event) == []
     else:
         expected = [EntryAccepted.of([ref], at=event.occurred_at) for ref in REFS[:count]]
         assert singles(event) == expected

@@ -20,7 +20,7 @@ from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Turn
 from services.cli.runtime import running
 from services.shared.bus.connection import Bus
-from services.shared.bus.letters import Kept, Letters, NoSuchLetter, NotRetryable, Wanted
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable, StoredLetter
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.letters import a_letter
@@ -32,8 +32,8 @@ DEAD, TURNS, EVENTS = (one.name for one in (subjects.DEAD_STREAM, subjects.TURNS
 
 
 @pytest.fixture
-def letters(bus: Bus) -> Letters:
-    return Letters(bus.js)
+def letters(bus: Bus) -> DeadLetterQueue:
+    return DeadLetterQueue(bus.js)
 
 
 class Memory:
@@ -74,7 +74,7 @@ def a_turn(user: str = "ann", text: str = LONG) -> Turn:
     return Turn(user_id=user, role="user", text=text, turn_id=f"t-{uuid4().hex[:8]}")
 
 
-async def all_of(letters: Letters, wanted: Wanted = Wanted()) -> list[Kept]:  # noqa: B008 - frozen
+async def all_of(letters: DeadLetterQueue, wanted: LetterFilter = LetterFilter()) -> list[StoredLetter]:  # noqa: B008 - frozen
     return [kept async for kept in letters.newest_first(wanted)]
 
 
@@ -85,11 +85,11 @@ async def held(bus: Bus, stream: str) -> int:
 async def test_a_turn_that_was_too_long_becomes_memory_exactly_once_when_it_is_allowed(memory: Memory) -> None:
     client = await memory.start(max_text_bytes=100)
     await client.publish(a_turn("ann b."))  # a name that no subject token can hold as it is
-    (dead,) = await eventually(lambda: all_of(Letters(client.bus.js)), lambda found: len(found) == 1)
+    (dead,) = await eventually(lambda: all_of(DeadLetterQueue(client.bus.js)), lambda found: len(found) == 1)
     assert (dead.stage, dead.users, "are allowed" in dead.reason) == ("ingest", ("ann b.",), True)
 
     client = await memory.start()
-    letters = Letters(client.bus.js)
+    letters = DeadLetterQueue(client.bus.js)
     first, second = await asyncio.gather(letters.retry(dead.number), letters.retry(dead.number), return_exceptions=True)
     assert all(one is None or isinstance(one, NoSuchLetter) for one in (first, second))
     await digested(client, turns=1)
@@ -103,15 +103,15 @@ async def test_a_turn_that_was_too_long_becomes_memory_exactly_once_when_it_is_a
 
 
 async def test_a_letter_that_is_retried_twice_before_it_is_gone_is_said_once(
-    bus: Bus, letters: Letters, monkeypatch: pytest.MonkeyPatch
+    bus: Bus, letters: DeadLetterQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = await put(bus, a_letter(b"original"))
 
-    async def ended(self: Letters, number: int) -> None:
+    async def ended(self: DeadLetterQueue, number: int) -> None:
         raise ConnectionError("ended between the promise and the removal")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Letters, "drop", ended)
+        patched.setattr(DeadLetterQueue, "drop", ended)
         with pytest.raises(ConnectionError):
             await letters.retry(number)
     assert await letters.numbers() == [number]
@@ -120,7 +120,7 @@ async def test_a_letter_that_is_retried_twice_before_it_is_gone_is_said_once(
 
 
 async def test_the_original_goes_out_to_the_byte_with_its_headers_but_none_that_command_the_bus(
-    bus: Bus, letters: Letters
+    bus: Bus, letters: DeadLetterQueue
 ) -> None:
     trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     await bus.publish("memory.v1.turns.bob", b"{}", message_id="same", stream=TURNS)
@@ -146,7 +146,7 @@ async def test_the_original_goes_out_to_the_byte_with_its_headers_but_none_that_
 
 @pytest.mark.parametrize("consumer", [subjects.DEDUPE, subjects.ENRICH, subjects.EMBED], ids=lambda one: str(one.name))
 async def test_an_event_is_retried_on_the_stream_of_events(
-    bus: Bus, letters: Letters, consumer: subjects.Consumer
+    bus: Bus, letters: DeadLetterQueue, consumer: subjects.Consumer
 ) -> None:
     event = EntryProposed.of([EntryRef(user_id=u, id=uuid4().hex) for u in ("ann", "bob")], at=datetime.now(UTC))
     body = event.model_dump_json().encode()
@@ -158,7 +158,7 @@ async def test_an_event_is_retried_on_the_stream_of_events(
 
 
 async def test_a_letter_from_a_part_of_the_turns_goes_back_to_where_turns_are_published(
-    bus: Bus, letters: Letters
+    bus: Bus, letters: DeadLetterQueue
 ) -> None:
     number = await put(bus, a_letter(subject="memory.v1.partition.2.ann"))
     await letters.retry(number)
@@ -180,11 +180,11 @@ async def test_a_letter_from_a_part_of_the_turns_goes_back_to_where_turns_are_pu
     ids=["empty", "null", "list", "types", "no utf-8", "deep", "no base64", "cut"],
 )
 async def test_a_letter_that_is_none_of_ours_is_listed_kept_on_retry_and_can_be_dropped(
-    bus: Bus, letters: Letters, body: bytes
+    bus: Bus, letters: DeadLetterQueue, body: bytes
 ) -> None:
     good = await put(bus, a_letter())
     bad = await put(bus, body)
-    listed = await all_of(letters, Wanted(reason="unreadable"))
+    listed = await all_of(letters, LetterFilter(reason="unreadable"))
     assert [kept.number for kept in listed] == [bad]
     assert (listed[0].raw, listed[0].stage, listed[0].users) == (body, "ingest", ())
     with pytest.raises(NotRetryable, match="cannot be read"):
@@ -207,14 +207,16 @@ async def test_a_letter_that_is_none_of_ours_is_listed_kept_on_retry_and_can_be_
         "",
     ],
 )
-async def test_a_letter_cannot_make_us_publish_where_no_stage_reads(bus: Bus, letters: Letters, subject: str) -> None:
+async def test_a_letter_cannot_make_us_publish_where_no_stage_reads(
+    bus: Bus, letters: DeadLetterQueue, subject: str
+) -> None:
     number = await put(bus, a_letter(subject=subject))
     with pytest.raises(NotRetryable, match="no stage reads"):
         await letters.retry(number)
     assert await letters.numbers() == [number]
 
 
-async def test_headers_that_cannot_be_sent_or_smuggle_another_do_no_harm(bus: Bus, letters: Letters) -> None:
+async def test_headers_that_cannot_be_sent_or_smuggle_another_do_no_harm(bus: Bus, letters: DeadLetterQueue) -> None:
     bad_name = await put(bus, a_letter(headers={"a b\r\nNats-Rollup": "all"}))
     with pytest.raises(NotRetryable):
         await letters.retry(bad_name)
@@ -226,14 +228,14 @@ async def test_headers_that_cannot_be_sent_or_smuggle_another_do_no_harm(bus: Bu
     assert await letters.numbers() == [bad_name]
 
 
-async def test_letters_are_found_by_stage_user_time_and_reason_newest_first(bus: Bus, letters: Letters) -> None:
+async def test_letters_are_found_by_stage_user_time_and_reason_newest_first(bus: Bus, letters: DeadLetterQueue) -> None:
     ann = await put(bus, a_letter(reason="the text has 9 bytes, 5 are allowed"))
     bob = await put(bus, a_letter(subject=subjects.turns("bob smith")))
     body = b'{"entries": [{"user_id": "ann"}, {"user_id": 5}, 7, null]}'
     event = await put(bus, a_letter(body, subject=subjects.ENTRY_ACCEPTED, stage="enrich"), stage="enrich")
 
     async def numbers(**given: Any) -> list[int]:
-        return [kept.number for kept in await all_of(letters, Wanted(**given))]
+        return [kept.number for kept in await all_of(letters, LetterFilter(**given))]
 
     kept_at = (await letters.get(bob)).kept_at
     assert await numbers() == [event, bob, ann]
@@ -246,7 +248,7 @@ async def test_letters_are_found_by_stage_user_time_and_reason_newest_first(bus:
     assert await numbers(user="ann", stage="ingest", reason="blank") == []
 
 
-async def test_gaps_between_letters_cost_nothing_and_many_are_read_in_order(bus: Bus, letters: Letters) -> None:
+async def test_gaps_between_letters_cost_nothing_and_many_are_read_in_order(bus: Bus, letters: DeadLetterQueue) -> None:
     put_in = [await put(bus, a_letter(), share=f"{number % 10}") for number in range(150)]
     for number in put_in[5:145]:
         await letters.drop(number)
@@ -254,7 +256,7 @@ async def test_gaps_between_letters_cost_nothing_and_many_are_read_in_order(bus:
     left = put_in[:5] + put_in[145:]
     found = [
         kept.number
-        async for kept in letters.newest_first(Wanted(), looked=lambda done, total: looked.append((done, total)))
+        async for kept in letters.newest_first(LetterFilter(), looked=lambda done, total: looked.append((done, total)))
     ]
     assert found == left[::-1]
     assert looked == [(10, 10)]
@@ -263,7 +265,7 @@ async def test_gaps_between_letters_cost_nothing_and_many_are_read_in_order(bus:
     assert await letters.numbers() == []
 
 
-async def test_what_is_not_there_is_said_to_be_for_any_number(bus: Bus, letters: Letters) -> None:
+async def test_what_is_not_there_is_said_to_be_for_any_number(bus: Bus, letters: DeadLetterQueue) -> None:
     gone = await put(bus, a_letter())
     await put(bus, a_letter())
     await letters.drop(gone)
@@ -274,7 +276,7 @@ async def test_what_is_not_there_is_said_to_be_for_any_number(bus: Bus, letters:
 
 
 async def test_a_dropped_letter_leaves_nothing_of_its_words_on_the_bus(
-    bus: Bus, letters: Letters, tmp_path: Path
+    bus: Bus, letters: DeadLetterQueue, tmp_path: Path
 ) -> None:
     marker = uuid4().hex.encode()
     number = await put(bus, json.dumps({"not": "ours", "marker": marker.decode()}).encode())

@@ -25,7 +25,7 @@ from contracts.v1.commands import CreateRequest, EraseRequest, ListRequest, Reco
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.runtime import Running, running
-from services.shared.bus.letters import Letters
+from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.embedders import http as embedder_http
 from services.shared.settings import Settings
@@ -195,7 +195,7 @@ async def shown(instance: Running) -> list[str]:
 
 
 async def reasons(client: MemoryClient) -> list[str]:
-    letters = Letters(client.nats.jetstream())
+    letters = DeadLetterQueue(client.nats.jetstream())
     kept = [await letters.get(number) for number in await letters.numbers()]
     return [each.letter.reason for each in kept if each.letter is not None]
 

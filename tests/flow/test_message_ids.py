@@ -9,7 +9,7 @@ import pytest
 from contracts import subjects
 from contracts.v1.turns import Turn
 from services.cli.runtime import Running
-from services.shared.bus.letters import Letters
+from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import MemoryClient, memory_client
 from tests.polling import digested, eventually
 
@@ -37,7 +37,7 @@ async def test_a_turn_is_kept_though_another_user_took_its_message_id(client: Me
 
 
 async def test_a_letter_is_said_again_though_another_user_guessed_what_it_would_be_called(client: MemoryClient) -> None:
-    letters = Letters(client.bus.js)
+    letters = DeadLetterQueue(client.bus.js)
     await client.bus.js.publish(subjects.turns("bob"), b"{")
     (number,) = await eventually(letters.numbers, lambda numbers: len(numbers) == 1)
     letter = (await letters.get(number)).letter

@@ -19,13 +19,13 @@ from contracts import subjects
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Turn
+from services.shared.bus.balancer import PartitionBalancer, fair_share
 from services.shared.bus.connection import Bus, connect
 from services.shared.bus.declarations import declared_consumer
 from services.shared.bus.fairness import load_of_event
 from services.shared.bus.jetstream import JetStream
 from services.shared.bus.provisioning import ProvisioningError, provision
 from services.shared.bus.pull import PullConsumer
-from services.shared.bus.sharing import Sharing, fair_share
 from services.shared.bus.worker import Stage, Worker, read_json
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
@@ -121,7 +121,7 @@ async def test_what_one_part_has_done_is_dropped_and_the_others_keep_theirs(bus:
     reader = PullConsumer(bus.client, first, max_batch=100)
     await reader.start()
     await read(reader, waiting)
-    await eventually(lambda: bus.drop_done(first), bool)
+    await eventually(lambda: bus.purge_acked(first), bool)
 
     assert (await bus.js.stream_info(TURNS)).state.messages == 30 - waiting
     assert sum([await bus.backlog(other) for other in others]) == 30 - waiting
@@ -138,7 +138,7 @@ async def test_one_reader_has_a_part_to_itself_until_it_gives_way(bus: Bus, seco
     await read(owner, 29)
     assert (owner.is_pinned, standby.is_pinned, standby.held) == (True, False, [])
 
-    await owner.give_way()
+    await owner.unpin()
     await owner.stop()
     await bus.publish_turn(turn("ann", 30))
     (taken_over,) = await read(standby, 1)
@@ -190,8 +190,8 @@ async def test_replicas_end_up_with_their_fair_share(bus: Bus, second: Bus) -> N
     stages = [Stage(one, Turn, read_json(Turn), _nothing) for one in subjects.ingest_consumers(PARTS)]
     one = [Worker(stage, bus) for stage in stages]
     other = [Worker(stage, second) for stage in stages]
-    sharing = [Sharing(bus, lambda: one, every=0.2), Sharing(second, lambda: other, every=0.2)]
-    tasks = [asyncio.create_task(each.run()) for each in sharing]
+    balancers = [PartitionBalancer(bus, lambda: one, every=0.2), PartitionBalancer(second, lambda: other, every=0.2)]
+    tasks = [asyncio.create_task(each.run()) for each in balancers]
     for worker in (*one, *other):
         await worker.start()
 

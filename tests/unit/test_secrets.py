@@ -16,8 +16,8 @@ from contracts.ports import Unavailable
 from contracts.v1.turns import Turn
 from services.cli.common import fail
 from services.shared.bus.failures import reason_of
+from services.shared.bus.nats_patches import known_complaint
 from services.shared.bus.requests import error_info
-from services.shared.bus.sturdy import known_complaint
 from services.shared.errors import Poison
 from services.shared.health import health_routes
 from services.shared.settings import Settings

@@ -15,7 +15,7 @@ import typer
 from contracts import subjects
 from services.cli.common import err, nats_url
 from services.cli.sending import bars
-from services.shared.bus.letters import Letters, Wanted
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
 from services.shared.client import memory_client
 
 _AGO = re.compile(r"(\d{1,9})([smhdw])")
@@ -77,19 +77,19 @@ class Where:
 
 
 @asynccontextmanager
-async def letters_at(where: Where) -> AsyncIterator[Letters]:
+async def letters_at(where: Where) -> AsyncIterator[DeadLetterQueue]:
     """The dead letters of the bus there.
 
     Raises:
         NotRunning, Unavailable: no bus is found, or none answers.
     """
     async with memory_client(nats_url(where.data, where.nats), name="memorybus-dead") as client:
-        yield Letters(client.bus.js)
+        yield DeadLetterQueue(client.bus.js)
 
 
-async def numbers_of(letters: Letters, wanted: Wanted) -> list[int]:
+async def numbers_of(letters: DeadLetterQueue, wanted: LetterFilter) -> list[int]:
     """The numbers of the letters that are wanted, oldest first: turns go again in the order in which they came."""
-    if wanted == Wanted():
+    if wanted == LetterFilter():
         return (await letters.numbers())[::-1]
     with bars(err) as progress:
         task = progress.add_task("looking", total=None, note="")

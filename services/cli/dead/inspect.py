@@ -10,7 +10,7 @@ import typer
 from services.cli.common import DataOption, NatsOption, fail, out, run
 from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, Where, WhoseOption, letters_at
 from services.cli.dead.view import everything, show_letter, show_list, summary
-from services.shared.bus.letters import Kept, NoSuchLetter, Wanted
+from services.shared.bus.dead_letters import LetterFilter, NoSuchLetter, StoredLetter
 
 LIST_EPILOG = """Examples:\n
   memorybus dead list\n
@@ -35,14 +35,14 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line for each.")] = False,
 ) -> None:
     """Show what could not be digested, newest first."""
-    wanted = Wanted(stage, user, since, reason)
+    wanted = LetterFilter(stage, user, since, reason)
     found = run(_found(Where(data, nats), wanted, limit + 1))
     shown = found[:limit]
     if as_json:
         for kept in shown:
             print(json.dumps(summary(kept)))
     else:
-        show_list(shown, out, more=len(found) > limit, narrowed=wanted != Wanted())
+        show_list(shown, out, more=len(found) > limit, narrowed=wanted != LetterFilter())
 
 
 def show(
@@ -62,8 +62,8 @@ def show(
         show_letter(kept, out)
 
 
-async def _found(where: Where, wanted: Wanted, count: int) -> list[Kept]:
-    found: list[Kept] = []
+async def _found(where: Where, wanted: LetterFilter, count: int) -> list[StoredLetter]:
+    found: list[StoredLetter] = []
     async with letters_at(where) as letters:
         async for kept in letters.newest_first(wanted):
             found.append(kept)
@@ -72,6 +72,6 @@ async def _found(where: Where, wanted: Wanted, count: int) -> list[Kept]:
     return found
 
 
-async def _one(where: Where, number: int) -> Kept:
+async def _one(where: Where, number: int) -> StoredLetter:
     async with letters_at(where) as letters:
         return await letters.get(number)

@@ -15,7 +15,7 @@ from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, Whe
 from services.cli.dead.inspect import HIGHEST
 from services.cli.dead.view import visible
 from services.cli.sending import bars
-from services.shared.bus.letters import Letters, NoSuchLetter, NotRetryable, Wanted
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable
 
 RETRY_EPILOG = """Examples:\n
   memorybus dead retry 17 18\n
@@ -60,7 +60,7 @@ def retry(
     What fails again comes back as a new letter.
     """
     where = Where(data, nats)
-    chosen = _chosen(where, numbers, Wanted(stage, user, since, reason), every=every)
+    chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
     _tell(run(_settle(where, chosen, lambda letters, number: letters.retry(number), "retrying")), "retried")
 
 
@@ -77,21 +77,21 @@ def drop(
 ) -> None:
     """Remove dead letters for good."""
     where = Where(data, nats)
-    chosen = _chosen(where, numbers, Wanted(stage, user, since, reason), every=every)
+    chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
     if chosen and not yes:
         _confirm(chosen)
     _tell(run(_settle(where, chosen, lambda letters, number: letters.drop(number), "dropping")), "dropped")
 
 
-def _chosen(where: Where, numbers: Sequence[int] | None, wanted: Wanted, *, every: bool) -> list[int]:
-    if numbers and (every or wanted != Wanted()):
+def _chosen(where: Where, numbers: Sequence[int] | None, wanted: LetterFilter, *, every: bool) -> list[int]:
+    if numbers and (every or wanted != LetterFilter()):
         fail("give numbers, or filters with --all, not both")
     if not numbers and not every:
         fail("which ones? Give their numbers, or --all with filters; `memorybus dead list` shows them")
     return list(dict.fromkeys(numbers)) if numbers else run(_matching(where, wanted))
 
 
-async def _matching(where: Where, wanted: Wanted) -> list[int]:
+async def _matching(where: Where, wanted: LetterFilter) -> list[int]:
     async with letters_at(where) as letters:
         return await numbers_of(letters, wanted)
 
@@ -106,7 +106,7 @@ def _confirm(chosen: Sequence[int]) -> None:
 
 
 async def _settle(
-    where: Where, numbers: Sequence[int], act: Callable[[Letters, int], Awaitable[None]], doing: str
+    where: Where, numbers: Sequence[int], act: Callable[[DeadLetterQueue, int], Awaitable[None]], doing: str
 ) -> Settled:
     """Do it to one letter after the other; a bus that goes away ends it, a letter that cannot be done does not."""
     settled = Settled()

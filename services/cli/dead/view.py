@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from services.shared.bus.letters import Kept
+from services.shared.bus.dead_letters import StoredLetter
 
 _USERS_SHOWN = 3
 _WIDE = 100
@@ -32,7 +32,7 @@ def as_text(body: bytes) -> str | None:
         return None
 
 
-def summary(kept: Kept) -> dict[str, Any]:
+def summary(kept: StoredLetter) -> dict[str, Any]:
     """A letter in one line of JSON."""
     return {
         "number": kept.number,
@@ -45,7 +45,7 @@ def summary(kept: Kept) -> dict[str, Any]:
     }
 
 
-def everything(kept: Kept) -> dict[str, Any]:
+def everything(kept: StoredLetter) -> dict[str, Any]:
     """All that is known of a letter; `body` is the original in base64, `text` the same where it is text."""
     if kept.letter is None:
         return {**summary(kept), "raw": base64.b64encode(kept.raw).decode(), "text": as_text(kept.raw)}
@@ -58,7 +58,7 @@ def everything(kept: Kept) -> dict[str, Any]:
     }
 
 
-def show_list(letters: Sequence[Kept], console: Console, *, more: bool, narrowed: bool) -> None:
+def show_list(letters: Sequence[StoredLetter], console: Console, *, more: bool, narrowed: bool) -> None:
     """Letters as a table; `narrowed`: a filter may have left others out."""
     if not letters:
         console.print("No dead letters match." if narrowed else "No dead letters.", highlight=False)
@@ -71,7 +71,7 @@ def show_list(letters: Sequence[Kept], console: Console, *, more: bool, narrowed
         console.print("There are more: --limit shows them, --stage, --user, --since and --reason narrow them down.")
 
 
-def _table(letters: Sequence[Kept]) -> Table:
+def _table(letters: Sequence[StoredLetter]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0))
     table.add_column("number", justify="right", no_wrap=True)
     table.add_column("when (UTC)", no_wrap=True)
@@ -84,7 +84,7 @@ def _table(letters: Sequence[Kept]) -> Table:
     return table
 
 
-def _show_blocks(letters: Sequence[Kept], console: Console) -> None:
+def _show_blocks(letters: Sequence[StoredLetter], console: Console) -> None:
     """Some lines for each letter, where columns would be too narrow to read."""
     for kept in letters:
         facts = (f"{_when(kept.kept_at)} UTC", kept.stage, f"attempts: {_attempts(kept)}", _users(kept.users))
@@ -94,11 +94,11 @@ def _show_blocks(letters: Sequence[Kept], console: Console) -> None:
         console.print(Padding(Text(visible(kept.reason)), (0, 0, 0, 4)))
 
 
-def _attempts(kept: Kept) -> str:
+def _attempts(kept: StoredLetter) -> str:
     return f"{kept.letter.attempts:,}" if kept.letter else "?"
 
 
-def show_letter(kept: Kept, console: Console) -> None:
+def show_letter(kept: StoredLetter, console: Console) -> None:
     """All that is known of a letter, then its body."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold")
@@ -113,7 +113,7 @@ def show_letter(kept: Kept, console: Console) -> None:
     console.print(Text(shown), soft_wrap=True)
 
 
-def _facts(kept: Kept) -> list[tuple[str, str]]:
+def _facts(kept: StoredLetter) -> list[tuple[str, str]]:
     facts = [
         ("number", f"{kept.number}"),
         ("kept at", f"{_when(kept.kept_at)} UTC"),

@@ -24,7 +24,7 @@ from services.shared import telemetry
 from services.shared.bus.access import NOBODY, Access, servers_of
 from services.shared.bus.fairness import shares
 from services.shared.bus.jetstream import JetStream
-from services.shared.bus.sturdy import EncryptedClient, NotAllowed, NotEncrypted, SturdyClient
+from services.shared.bus.nats_patches import EncryptedClient, NotAllowed, NotEncrypted, PatchedNatsClient
 from services.shared.redaction import redact_address
 
 log = logging.getLogger(__name__)
@@ -52,14 +52,14 @@ def connection_options(name: str) -> dict[str, Any]:
     }
 
 
-async def connect(url: str, *, name: str, access: Access = NOBODY, patience: float = 5.0) -> SturdyClient:
+async def connect(url: str, *, name: str, access: Access = NOBODY, patience: float = 5.0) -> PatchedNatsClient:
     """Connect to the bus at `url`, one server or several separated by commas, as whom `access` says.
 
     Raises:
         Unavailable: nobody answers there within `patience` seconds, or the bus does not let us in.
     """
     servers, options = servers_of(url), access.options()
-    kind = EncryptedClient if access.wants_tls else SturdyClient
+    kind = EncryptedClient if access.wants_tls else PatchedNatsClient
     try:
         async with asyncio.timeout(patience):
             await _knock(kind, servers, options)
@@ -68,7 +68,7 @@ async def connect(url: str, *, name: str, access: Access = NOBODY, patience: flo
         raise Unavailable(_why_not(error, url, access)) from None  # the cause may carry the address with a password
 
 
-async def _knock(kind: type[SturdyClient], servers: Sequence[str], options: dict[str, Any]) -> None:
+async def _knock(kind: type[PatchedNatsClient], servers: Sequence[str], options: dict[str, Any]) -> None:
     """Wait for a server that lets us in; what is kept for ever is only a connection that once stood."""
     once = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.01, "error_cb": _quiet}
     while True:
@@ -82,7 +82,7 @@ async def _knock(kind: type[SturdyClient], servers: Sequence[str], options: dict
         await asyncio.sleep(_KNOCK_EVERY)
 
 
-async def _connected(kind: type[SturdyClient], servers: list[str], options: dict[str, Any]) -> SturdyClient:
+async def _connected(kind: type[PatchedNatsClient], servers: list[str], options: dict[str, Any]) -> PatchedNatsClient:
     client = kind()
     try:
         await client.connect(servers, **options)
@@ -182,14 +182,14 @@ class Bus:
         """Whether nothing waits for this consumer, and nothing is in its hands."""
         return await self.backlog(consumer) == 0
 
-    async def gone(self, stream: str, numbers: Collection[int]) -> set[int]:
+    async def missing_from_stream(self, stream: str, numbers: Collection[int]) -> set[int]:
         """Which of these messages a stream does not hold any more.
 
         Raises:
             Unavailable: the bus does not answer.
         """
         try:
-            return await JetStream(self.js).gone(stream, numbers)
+            return await JetStream(self.js).missing_from_stream(stream, numbers)
         except _UNKNOWN_OUTCOME as error:
             raise Unavailable(f"the bus did not answer for {stream}: {error!r}") from error
 
@@ -211,7 +211,7 @@ class Bus:
         most = info.config.max_bytes or 0
         return info.state.bytes / most if most > 0 else 0.0
 
-    async def drop_done(self, consumer: subjects.Consumer) -> bool:
+    async def purge_acked(self, consumer: subjects.Consumer) -> bool:
         """Remove from its stream what this consumer, the only one of its subject, has finished with.
 
         Returns whether it has finished with everything it was given. Once the stream is empty nothing is left on disk,

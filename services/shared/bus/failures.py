@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from contracts import subjects
 from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import EntryEvent
-from services.shared.errors import Poison, in_words
+from services.shared.errors import Poison, describe_error
 from services.shared.redaction import redact_text
 
 M = TypeVar("M", bound=BaseModel)
@@ -49,7 +49,7 @@ def backoff(attempt: int, *, base: float = 0.1, longest: float = 10.0) -> float:
 def reason_of(error: Exception) -> str:
     """The error in words that help who reads the dead letter; a validation error without the offending text."""
     if isinstance(error, ValidationError):
-        return in_words(error)[:_LONGEST_REASON]
+        return describe_error(error)[:_LONGEST_REASON]
     return redact_text(str(error))[:_LONGEST_REASON] or type(error).__name__
 
 
@@ -63,7 +63,7 @@ def attempts_of(msg: Msg) -> int:
     return int(msg.metadata.num_delivered or 1)
 
 
-def halves_of(model: M) -> list[M]:
+def split(model: M) -> list[M]:
     """Two events for one that names several entries; nothing for what cannot be split."""
     if not isinstance(model, EntryEvent) or len(model.entries) < 2:
         return []

@@ -26,7 +26,7 @@ class JetStream:
         """How many messages a stream holds."""
         return int((await self._ask(f"STREAM.INFO.{name}"))["state"]["messages"])
 
-    async def gone(self, name: str, numbers: Collection[int]) -> set[int]:
+    async def missing_from_stream(self, name: str, numbers: Collection[int]) -> set[int]:
         """Which of these messages a stream does not hold any more."""
         span, removed = await self.numbers(name)
         return {number for number in numbers if number < span.start or number in removed}

@@ -16,7 +16,7 @@ from contracts import subjects
 from services.shared.bus.concerns import subject_of
 from services.shared.bus.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
 from services.shared.bus.jetstream import JetStream, Json
-from services.shared.bus.sturdy import NotAllowed
+from services.shared.bus.nats_patches import NotAllowed
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 

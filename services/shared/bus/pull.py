@@ -103,7 +103,7 @@ class PullConsumer:
         """The messages that have arrived and that nobody has begun; they are no longer held."""
         return self._waiting.clear()
 
-    async def give_way(self) -> None:
+    async def unpin(self) -> None:
         """Let the bus pin another reader at once, if one is waiting."""
         if self._pin is None or self._client.is_closed:
             return

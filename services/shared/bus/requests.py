@@ -32,7 +32,7 @@ from contracts.flow import Answer, Q, R
 from contracts.ports import Unavailable
 from services.shared import telemetry
 from services.shared.descriptors import named_when_exhausted
-from services.shared.errors import Rejected, in_words
+from services.shared.errors import Rejected, describe_error
 from services.shared.redaction import redact_text
 from services.shared.tasks import end
 
@@ -190,7 +190,7 @@ def error_info(error: Exception) -> ErrorInfo:
         case Rejected():
             return error.info
         case ValidationError():
-            return ErrorInfo(code="invalid_request", message=in_words(error)[:_LONGEST_DETAIL])
+            return ErrorInfo(code="invalid_request", message=describe_error(error)[:_LONGEST_DETAIL])
         case TimeoutError():
             return ErrorInfo(code="deadline_exceeded", message="no answer within the deadline", retryable=True)
         case Unavailable():

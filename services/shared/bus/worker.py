@@ -16,7 +16,7 @@ from nats.errors import Error as NatsError
 from pydantic import BaseModel
 
 from contracts import subjects
-from contracts.ports import Gone, Unavailable
+from contracts.ports import MissingFromStream, Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
@@ -28,11 +28,11 @@ from services.shared.bus.failures import (
     attempts_of,
     backoff,
     dead_letter,
-    halves_of,
     is_permanent,
     joined,
     letter_id,
     number_of,
+    split,
 )
 from services.shared.bus.fairness import LoadOf, load_of_event
 from services.shared.bus.pull import PullConsumer
@@ -55,8 +55,8 @@ class Stage(Generic[M]):
     `says` lists the events the handler may return. `read` turns one bus message into the model, raising `Poison` or a
     validation error for one that can never be handled. `handle` takes a batch and may be called again with the same.
     A batch names at most `max_batch` entries, by `load_of`, or is one message; among the `window` of messages that are
-    held users take turns. `gone` tells which messages the bus has let go of meanwhile: of those no letter is kept, as
-    they may be erased.
+    held users take turns. `missing_from_stream` tells which messages the bus does not hold any more:
+    of those no letter is kept, as they may be erased.
     """
 
     consumer: Consumer
@@ -65,7 +65,7 @@ class Stage(Generic[M]):
     handle: Callable[[Sequence[M]], Awaitable[Sequence[EntryEvent]]]
     says: tuple[type[EntryEvent], ...] = ()
     max_batch: int = 256
-    gone: Gone | None = None
+    missing_from_stream: MissingFromStream | None = None
     window: int = 1024
     load_of: LoadOf = load_of_event
 
@@ -126,13 +126,13 @@ class Worker(Generic[M]):
         await end(self._tasks)
         if not self._bus.client.is_closed:
             await self._settle_all(self._pull.held, lambda msg: msg.nak())
-            await self._pull.give_way()
+            await self._pull.unpin()
 
-    async def pass_on(self) -> None:
+    async def release(self) -> None:
         """Leave this part of the work to another replica, after the batch in hand."""
         self._passing_on = self.is_busy
         if not self._passing_on:
-            await self._pull.give_way()
+            await self._pull.unpin()
 
     async def _run(self) -> None:
         while not self._stopping:
@@ -150,7 +150,7 @@ class Worker(Generic[M]):
             if self._passing_on:
                 self._passing_on = False
                 await self._settle_all(self._pull.take_back(), lambda msg: msg.nak())
-                await self._pull.give_way()
+                await self._pull.unpin()
 
     async def _keep_alive(self) -> None:
         while True:
@@ -168,7 +168,7 @@ class Worker(Generic[M]):
             try:
                 readable.append((msg, self._left.get(number_of(msg)) or self.stage.read(msg)))
             except Exception as error:
-                await self._bury(msg, [(None, error)])
+                await self._dead_letter(msg, [(None, error)])
         if readable:
             await self._handle(readable)
         self.progress_at = time.monotonic()
@@ -215,7 +215,7 @@ class Worker(Generic[M]):
                 await asyncio.sleep(backoff(attempt, longest=5.0))
 
     async def _on_failure(self, msg: Msg, model: M, error: Exception) -> None:
-        """Try what a message names one by one; only what is bad is tried again by redelivery, or buried."""
+        """Try what a message names one by one; only what is bad is tried again by redelivery, or dead-lettered."""
         try:
             bad = await self._bad_parts(model, error)
         except Unavailable:
@@ -225,7 +225,7 @@ class Worker(Generic[M]):
             await self._done([msg])
         elif attempts_of(msg) >= MAX_ATTEMPTS or all(is_permanent(why) for _, why in bad):
             is_whole = bad[0][0] is model and number_of(msg) not in self._left
-            await self._bury(msg, [(None if is_whole else part, why) for part, why in bad])
+            await self._dead_letter(msg, [(None if is_whole else part, why) for part, why in bad])
         else:
             if bad[0][0] is not model:
                 self._keep_left(msg, [part for part, _ in bad])
@@ -233,7 +233,7 @@ class Worker(Generic[M]):
 
     async def _bad_parts(self, model: M, error: Exception) -> list[tuple[M, Exception]]:
         """What of a model that failed fails even alone, each with the reason; all else is handled then."""
-        parts = halves_of(model)
+        parts = split(model)
         if not parts:
             return [(model, error)]
         bad: list[tuple[M, Exception]] = []
@@ -258,9 +258,9 @@ class Worker(Generic[M]):
         telemetry.MESSAGES.labels(self.stage.name, "retried").inc()
         await msg.nak(delay=backoff(attempts))
 
-    async def _bury(self, msg: Msg, bad: Sequence[tuple[BaseModel | None, Exception]]) -> None:
+    async def _dead_letter(self, msg: Msg, bad: Sequence[tuple[BaseModel | None, Exception]]) -> None:
         """Set aside the bad parts of a message, each in a letter of its own; None is the whole, to the byte."""
-        if self.stage.gone is not None and await self.stage.gone([number_of(msg)]):
+        if self.stage.missing_from_stream is not None and await self.stage.missing_from_stream([number_of(msg)]):
             return
         for part, error in bad:
             letter = dead_letter(msg, self.stage.name, error, part=part, room=self._bus.client.max_payload)

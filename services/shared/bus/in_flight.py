@@ -14,17 +14,17 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from contracts import subjects
-from contracts.ports import InTransit, TurnKey, Unavailable
+from contracts.ports import InFlightCounts, TurnKey, Unavailable
 from contracts.v1.turns import Turn, derived_turn_id
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter
 from services.shared.bus.failures import NO_MEMORYBUS
-from services.shared.bus.letters import Letters, NoSuchLetter, Wanted
 
 _STREAM = subjects.TURNS_STREAM.name
 _NO_SUCH_STREAM = 10059
 
 
-class BusTransit:
-    """`contracts.ports.Transit` on JetStream.
+class NatsInFlight:
+    """`contracts.ports.InFlight` on JetStream.
 
     Messages are deleted one by one, which overwrites their bytes; what a purge removes stays readable in its file for
     as long as the stream holds anything else.
@@ -32,9 +32,11 @@ class BusTransit:
 
     def __init__(self, js: JetStreamContext) -> None:
         self._js = js
-        self._letters = Letters(js)
+        self._letters = DeadLetterQueue(js)
 
-    async def drop(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+    async def drop(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
         """Remove a user's messages, those of some turns or all, with `before` up to a number; how many there were.
 
         Raises:
@@ -47,9 +49,11 @@ class BusTransit:
             with suppress(NoSuchLetter):
                 await self._letters.drop(number)
                 letters += 1
-        return InTransit(waiting, letters)
+        return InFlightCounts(waiting, letters)
 
-    async def count(self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None) -> InTransit:
+    async def count(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
         """How many of these messages are there, counted by looking.
 
         Raises:
@@ -60,7 +64,7 @@ class BusTransit:
         else:
             waiting = len([number async for number in self._turns(user_id, turns, before)])
         letters = [number async for number in self._about(user_id, turns, before)]
-        return InTransit(waiting, len(letters))
+        return InFlightCounts(waiting, len(letters))
 
     async def last(self) -> int:
         """The number of the last turn that the bus has promised to keep.
@@ -103,7 +107,7 @@ class BusTransit:
 
     async def _about(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> AsyncIterator[int]:
         """The numbers of the dead letters that are about the user."""
-        async for kept in self._letters.newest_first(Wanted(user=user_id)):
+        async for kept in self._letters.newest_first(LetterFilter(user=user_id)):
             if before is not None and kept.is_of_turn_after(before):
                 continue
             if turns is None or turn_in(kept.body) in turns:

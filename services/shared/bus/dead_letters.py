@@ -25,7 +25,7 @@ from contracts.v1.dead import DeadLetter
 from services.shared.bus.concerns import is_about, users_of
 from services.shared.bus.failures import NO_MEMORYBUS
 from services.shared.bus.jetstream import JetStream
-from services.shared.errors import in_words
+from services.shared.errors import describe_error
 
 _STREAM = subjects.DEAD_STREAM.name
 _TURNS = subjects.TURNS_STREAM.name
@@ -49,7 +49,7 @@ class NotRetryable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredLetter:
     """A message of the stream of dead letters. `problem` says why it cannot be read, in place of letter and body."""
 
     number: int
@@ -87,7 +87,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LetterFilter:
     """Which letters are meant; what is None does not matter. `reason` is a part of it, in whatever case."""
 
     stage: str | None = None
@@ -95,7 +95,7 @@ class Wanted:
     since: datetime | None = None
     reason: str | None = None
 
-    def includes(self, kept: Kept) -> bool:
+    def includes(self, kept: StoredLetter) -> bool:
         """Whether this letter is one of them."""
         return (
             (self.stage is None or kept.stage == self.stage)
@@ -104,12 +104,12 @@ class Wanted:
             and (self.user is None or kept.is_about(self.user))
         )
 
-    def is_before(self, kept: Kept) -> bool:
+    def is_before(self, kept: StoredLetter) -> bool:
         """Whether this letter is too old, and with it all that were set aside earlier."""
         return self.since is not None and kept.kept_at < self.since
 
 
-class Letters:
+class DeadLetterQueue:
     """The dead letters of a bus. Every method raises `Unavailable` when the bus does not answer for them."""
 
     def __init__(self, js: JetStreamContext) -> None:
@@ -121,7 +121,7 @@ class Letters:
             span, removed = await JetStream(self._js).numbers(_STREAM)
         return [number for number in reversed(span) if number not in removed]
 
-    async def get(self, number: int) -> Kept:
+    async def get(self, number: int) -> StoredLetter:
         """One letter.
 
         Raises:
@@ -136,8 +136,8 @@ class Letters:
                 raise NoSuchLetter(number) from None
 
     async def newest_first(
-        self, wanted: Wanted, *, looked: Callable[[int, int], None] = lambda done, total: None
-    ) -> AsyncIterator[Kept]:
+        self, wanted: LetterFilter, *, looked: Callable[[int, int], None] = lambda done, total: None
+    ) -> AsyncIterator[StoredLetter]:
         """The letters that are wanted; `looked` is told how many of how many have been looked at."""
         numbers = await self.numbers()
         for start in range(0, len(numbers), _READ_TOGETHER):
@@ -178,11 +178,11 @@ class Letters:
                 await self.get(number)  # one server and a cluster refuse differently to remove what is gone
                 raise
 
-    async def _some(self, numbers: Sequence[int]) -> list[Kept]:
+    async def _some(self, numbers: Sequence[int]) -> list[StoredLetter]:
         found = await asyncio.gather(*map(self._get_if_there, numbers))
         return [kept for kept in found if kept is not None]
 
-    async def _get_if_there(self, number: int) -> Kept | None:
+    async def _get_if_there(self, number: int) -> StoredLetter | None:
         try:
             return await self.get(number)
         except NoSuchLetter:
@@ -196,7 +196,7 @@ class Letters:
                 raise NotRetryable(f"the bus does not take it as it is: {error}") from error
 
 
-def opened(message: RawStreamMsg) -> Kept:
+def opened(message: RawStreamMsg) -> StoredLetter:
     """A message of the stream of dead letters, whatever is in it."""
     assert message.seq is not None
     assert message.subject is not None
@@ -204,14 +204,14 @@ def opened(message: RawStreamMsg) -> Kept:
     number, kept_at, subject, raw = message.seq, message.time, message.subject, message.data or b""
     try:
         letter = DeadLetter.model_validate_json(raw)
-        return Kept(number, kept_at, subject, raw, letter, base64.b64decode(letter.body, validate=True))
+        return StoredLetter(number, kept_at, subject, raw, letter, base64.b64decode(letter.body, validate=True))
     except ValidationError as error:
-        return Kept(number, kept_at, subject, raw, problem=in_words(error))
+        return StoredLetter(number, kept_at, subject, raw, problem=describe_error(error))
     except (binascii.Error, ValueError):
-        return Kept(number, kept_at, subject, raw, problem="its body is not base64")
+        return StoredLetter(number, kept_at, subject, raw, problem="its body is not base64")
 
 
-def destination(kept: Kept) -> tuple[str, str]:
+def destination(kept: StoredLetter) -> tuple[str, str]:
     """The subject that the original is said on again, and the stream that must take it.
 
     Raises:
@@ -229,7 +229,7 @@ def destination(kept: Kept) -> tuple[str, str]:
     raise NotRetryable(f"it came on {subject!r}, which no stage reads")
 
 
-def headers_again(kept: Kept) -> dict[str, str]:
+def headers_again(kept: StoredLetter) -> dict[str, str]:
     """The original headers without those meant for the bus, and with a message id that only this letter has.
 
     Who does not know the letter cannot guess it, and so not use it first to have the bus drop what is said again.

@@ -35,7 +35,7 @@ class NotAllowed(NatsError):
 _NOT_ALLOWED = re.compile(r'permissions violation for publish to "([^"]*)"')
 
 
-class SturdyClient(Client):
+class PatchedNatsClient(Client):
     """Reads on whatever others publish, and sends a ping only after all that was said before it.
 
     Where an answer is awaited, what this user may not publish fails with `NotAllowed` as soon as the server says so;
@@ -101,7 +101,7 @@ class SturdyClient(Client):
         return message
 
 
-class EncryptedClient(SturdyClient):
+class EncryptedClient(PatchedNatsClient):
     """Says who we are only on an encrypted connection; the client itself would also tell a server that offers none."""
 
     def _connect_command(self) -> bytes:

@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import subjects
-from contracts.ports import InTransit, TurnKey, Unavailable
+from contracts.ports import InFlightCounts, TurnKey, Unavailable
 from contracts.v1.dead import DeadLetter
 from contracts.v1.turns import Turn, derived_turn_id
 from services.shared.bus.connection import Bus, connect
+from services.shared.bus.in_flight import NatsInFlight, turn_in
 from services.shared.bus.provisioning import provision
-from services.shared.bus.transit import BusTransit, turn_in
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
 from tests.letters import a_letter
@@ -36,7 +36,7 @@ class Held:
     """A provisioned bus that nobody reads, and its folder."""
 
     bus: Bus
-    transit: BusTransit
+    in_flight: NatsInFlight
     folder: Path
 
     async def said(self, user: str, text: str, **fields: Any) -> Turn:
@@ -61,7 +61,7 @@ async def held(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         client = await connect(server.url, name="test")
         bus = Bus(client)
         await provision(bus.js, Settings(turns_partitions=request.param))
-        yield Held(bus, BusTransit(bus.js), tmp_path)
+        yield Held(bus, NatsInFlight(bus.js), tmp_path)
         await client.close()
 
 
@@ -79,12 +79,12 @@ async def test_all_of_a_user_goes_to_the_last_byte_while_others_stay(held: Held)
     await held.died(dead_turn(Turn(user_id=BOB, role="user", text="Fine.")))
     await eventually(lambda: _holding(held, marker), lambda found: sum(found.values()) >= 5)
 
-    assert await held.transit.count(ANN, None) == InTransit(4, 1)
-    assert await held.transit.drop(ANN, None) == InTransit(4, 1)
+    assert await held.in_flight.count(ANN, None) == InFlightCounts(4, 1)
+    assert await held.in_flight.drop(ANN, None) == InFlightCounts(4, 1)
     await eventually(lambda: _holding(held, marker), lambda found: not found)
-    assert await held.transit.count(ANN, None) == await held.transit.drop(ANN, None) == InTransit(0, 0)
-    assert await held.transit.count(BOB, None) == InTransit(3, 1)
-    assert not await held.transit.is_drained()
+    assert await held.in_flight.count(ANN, None) == await held.in_flight.drop(ANN, None) == InFlightCounts(0, 0)
+    assert await held.in_flight.count(BOB, None) == InFlightCounts(3, 1)
+    assert not await held.in_flight.is_drained()
 
 
 async def test_what_was_logged_and_purged_beside_others_is_gone_once_the_bus_is_drained(held: Held) -> None:
@@ -92,9 +92,9 @@ async def test_what_was_logged_and_purged_beside_others_is_gone_once_the_bus_is_
     await held.said(ANN, marker)
     await held.said(BOB, "Fine.")
     await held.bus.js.purge_stream(TURNS, seq=2)
-    assert not await held.transit.is_drained()
+    assert not await held.in_flight.is_drained()
     await held.bus.js.purge_stream(TURNS)
-    assert await held.transit.is_drained()
+    assert await held.in_flight.is_drained()
     await eventually(lambda: _holding(held, marker), lambda found: not found)
 
 
@@ -113,34 +113,34 @@ async def test_of_some_turns_only_those_go_and_a_derived_id_is_as_good_as_a_give
     await held.died(a_letter(event, subject=subjects.ENTRY_ACCEPTED))
 
     some = {("default", given_id.turn_id or ""), ("default", derived_turn_id(derived))}
-    assert await held.transit.count(ANN, some) == await held.transit.drop(ANN, some) == InTransit(2, 1)
-    assert await held.transit.count(ANN, some) == InTransit(0, 0)
-    assert await held.transit.count(BOB, {("default", foreign.turn_id or "")}) == InTransit(1, 0)
-    assert await held.transit.count(ANN, None) == InTransit(3, 3)
+    assert await held.in_flight.count(ANN, some) == await held.in_flight.drop(ANN, some) == InFlightCounts(2, 1)
+    assert await held.in_flight.count(ANN, some) == InFlightCounts(0, 0)
+    assert await held.in_flight.count(BOB, {("default", foreign.turn_id or "")}) == InFlightCounts(1, 0)
+    assert await held.in_flight.count(ANN, None) == InFlightCounts(3, 3)
     assert (await held.messages(TURNS), await held.messages(DEAD)) == (4, 4)
 
 
 async def test_no_turns_means_none_not_all(held: Held) -> None:
     await held.said(ANN, "One.")
-    assert await held.transit.drop(ANN, []) == InTransit(0, 0)
-    assert await held.transit.count(ANN, None) == InTransit(1, 0)
+    assert await held.in_flight.drop(ANN, []) == InFlightCounts(0, 0)
+    assert await held.in_flight.count(ANN, None) == InFlightCounts(1, 0)
 
 
 @pytest.mark.parametrize("name", ["*", ">", "an*", "bo", "bob.x", "~Ym9i"])
 async def test_a_name_that_could_be_a_pattern_means_one_user(held: Held, name: str) -> None:
     await held.said(BOB, "Fine.")
     await held.said(name, "Not fine.")
-    assert await held.transit.drop(name, None) == InTransit(1, 0)
-    assert await held.transit.count(BOB, None) == InTransit(1, 0)
+    assert await held.in_flight.drop(name, None) == InFlightCounts(1, 0)
+    assert await held.in_flight.count(BOB, None) == InFlightCounts(1, 0)
 
 
 async def test_two_who_erase_the_same_user_at_once_remove_everything_once(held: Held) -> None:
     for number in range(20):
         await held.said(ANN, f"Number {number}.")
         await held.died(dead_turn(Turn(user_id=ANN, role="user", text=f"Number {number}.")))
-    both = await asyncio.gather(held.transit.drop(ANN, None), held.transit.drop(ANN, None))
+    both = await asyncio.gather(held.in_flight.drop(ANN, None), held.in_flight.drop(ANN, None))
     assert [sum(one) for one in zip(*both, strict=True)] == [20, 20]
-    assert await held.transit.count(ANN, None) == InTransit(0, 0)
+    assert await held.in_flight.count(ANN, None) == InFlightCounts(0, 0)
 
 
 async def test_who_goes_on_publishing_does_not_keep_us_looking(held: Held) -> None:
@@ -152,7 +152,7 @@ async def test_who_goes_on_publishing_does_not_keep_us_looking(held: Held) -> No
 
     publishing = asyncio.create_task(publish())
     try:
-        await asyncio.wait_for(held.transit.drop(ANN, None), 20)
+        await asyncio.wait_for(held.in_flight.drop(ANN, None), 20)
     finally:
         looking = False
         await publishing
@@ -161,24 +161,24 @@ async def test_who_goes_on_publishing_does_not_keep_us_looking(held: Held) -> No
 async def test_what_was_removed_or_purged_is_known_to_be_gone(held: Held) -> None:
     for number in range(5):
         await held.said("bob", f"number {number}")
-    assert await held.bus.gone(TURNS, range(1, 6)) == set()
+    assert await held.bus.missing_from_stream(TURNS, range(1, 6)) == set()
     await held.bus.js.delete_msg(TURNS, 3)
     await held.bus.js.purge_stream(TURNS, seq=2)
-    assert await held.bus.gone(TURNS, range(1, 6)) == {1, 3}
+    assert await held.bus.missing_from_stream(TURNS, range(1, 6)) == {1, 3}
     await held.bus.js.purge_stream(TURNS)
-    assert await held.bus.gone(TURNS, range(1, 6)) == {1, 2, 3, 4, 5}
+    assert await held.bus.missing_from_stream(TURNS, range(1, 6)) == {1, 2, 3, 4, 5}
 
 
 async def test_a_bus_without_memorybus_is_named(tmp_path: Path) -> None:
     async with nats_server(tmp_path / "bus") as server:
         client = await connect(server.url, name="test")
-        transit = BusTransit(client.jetstream())
-        for act in (transit.drop(ANN, None), transit.count(ANN, None), transit.is_drained()):
+        in_flight = NatsInFlight(client.jetstream())
+        for act in (in_flight.drop(ANN, None), in_flight.count(ANN, None), in_flight.is_drained()):
             with pytest.raises(Unavailable, match="memorybus up"):
                 await act
         await client.close()
         with pytest.raises(Unavailable, match="try again"):
-            await transit.is_drained()
+            await in_flight.is_drained()
 
 
 @given(st.builds(Turn, user_id=st.text(min_size=1), role=st.just("user"), text=st.text(min_size=1),
@@ -221,6 +221,6 @@ async def test_letters_go_whose_bodies_or_headers_concern_the_user_though_their_
     await held.died(a_letter(b"\x00", subject="x", headers={"Nats-Msg-Id": f"{subjects.user_token(ANN)}/default/t1"}))
     await held.died(a_letter(json.dumps({"user_id": "eve", "text": ANN}).encode(), subject=subjects.turns("eve")))
 
-    assert await held.transit.count(ANN, None) == await held.transit.drop(ANN, None) == InTransit(0, 5)
-    assert await held.transit.count(ANN, None) == InTransit(0, 0)
+    assert await held.in_flight.count(ANN, None) == await held.in_flight.drop(ANN, None) == InFlightCounts(0, 5)
+    assert await held.in_flight.count(ANN, None) == InFlightCounts(0, 0)
     assert await held.messages(DEAD) == 1

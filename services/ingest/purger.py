@@ -16,7 +16,7 @@ from services.shared.bus.connection import Bus
 _SWEEP_SECONDS = 60.0
 
 
-class Dropper:
+class StreamPurger:
     """Takes logged turns off the bus: soon where this process read some, now and then what others left behind."""
 
     def __init__(self, bus: Bus, consumers: Sequence[Consumer], *, every: float) -> None:
@@ -25,7 +25,7 @@ class Dropper:
         self._every = every
         self._read_here: set[Consumer] = set()
 
-    def note(self, consumer: Consumer) -> None:
+    def mark_read(self, consumer: Consumer) -> None:
         """Something of this consumer was read here."""
         self._read_here.add(consumer)
 
@@ -45,7 +45,7 @@ class Dropper:
             self._read_here.discard(consumer)  # noted again by what is read meanwhile
             is_finished = False
             try:
-                is_finished = await self._bus.drop_done(consumer)
+                is_finished = await self._bus.purge_acked(consumer)
             finally:
                 if not is_finished:
                     self._read_here.add(consumer)

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 _PERIOD = 5.0
 
 
-class Sharing:
+class PartitionBalancer:
     """Passes on one part at a time while this replica reads more than its fair share of them."""
 
     def __init__(self, bus: Bus, workers: Callable[[], Sequence[Worker[Any]]], *, every: float = _PERIOD) -> None:
@@ -33,9 +33,9 @@ class Sharing:
         while True:
             await asyncio.sleep(self._every * random.uniform(0.5, 1.5))  # replicas do not move at the same moment
             with suppress(NatsError, TimeoutError):  # the bus is away: nothing is read by anybody
-                await self._share()
+                await self._balance()
 
-    async def _share(self) -> None:
+    async def _balance(self) -> None:
         workers = self._workers()
         pinned = [worker for worker in workers if worker.is_pinned]
         if len(pinned) < 2:
@@ -44,7 +44,7 @@ class Sharing:
         readers = await self._bus.readers(worker.stage.consumer)
         if len(pinned) > fair_share(len(workers), readers):
             log.info("part_passed_on", extra={"consumer": worker.stage.consumer.name, "readers": readers})
-            await worker.pass_on()
+            await worker.release()
 
 
 def fair_share(parts: int, readers: int) -> int:

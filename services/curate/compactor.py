@@ -16,7 +16,7 @@ _LONGEST_WAIT = 60.0
 
 _LONG = 3.0
 _SHARE = 20
-"""Sweeping that takes longer than `_LONG` seconds is done for at most one part in so many of the time."""
+"""Compacting that takes longer than `_LONG` seconds is done for at most one part in so many of the time."""
 
 _LONGEST_PAUSE = 300.0
 """Seconds between attempts in the end: a cluster on which much is written is hardly ever without removed documents."""
@@ -24,35 +24,35 @@ _LONGEST_PAUSE = 300.0
 _LOOK_EVERY = 0.5
 
 
-class Sweeper:
-    """Sweeps some seconds after something was noted, and until nothing is left."""
+class Compactor:
+    """Compacts the files some seconds after a request, until nothing that was removed is left in them."""
 
     def __init__(
-        self, sweep: Callable[[], Awaitable[bool]], is_idle: Callable[[], Awaitable[bool]], *, after: float
+        self, compact: Callable[[], Awaitable[bool]], is_idle: Callable[[], Awaitable[bool]], *, after: float
     ) -> None:
-        self._sweep = sweep
+        self._compact = compact
         self._is_idle = is_idle
         self._after = after
-        self._noted = asyncio.Event()
-        self._noted.set()  # what an earlier process could not finish
+        self._requested = asyncio.Event()
+        self._requested.set()  # what an earlier process could not finish
 
-    def note(self) -> None:
-        """Something was forgotten."""
-        self._noted.set()
+    def request(self) -> None:
+        """Compact soon: something was forgotten."""
+        self._requested.set()
 
     async def run(self) -> None:
-        """Sweep until cancelled."""
+        """Compact until cancelled."""
         pause = self._after
         while True:
-            await self._noted.wait()
+            await self._requested.wait()
             await asyncio.sleep(pause)
             await self._wait_for_quiet()
-            self._noted.clear()
+            self._requested.clear()
             started = time.monotonic()
             is_clean = await self._is_clean()
             pause = self._after if is_clean else min(2 * pause, _LONGEST_PAUSE)
             if not is_clean:
-                self._noted.set()
+                self._requested.set()
             took = time.monotonic() - started
             await asyncio.sleep(took * (_SHARE - 1) if took > _LONG else 0)
 
@@ -64,7 +64,7 @@ class Sweeper:
 
     async def _is_clean(self) -> bool:
         try:
-            return await self._sweep()
+            return await self._compact()
         except Unavailable as error:
-            log.warning("not_swept", extra={"cause": str(error)})
+            log.warning("not_compacted", extra={"cause": str(error)})
             return False
