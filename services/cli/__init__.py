@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
 
+from services.cli.output import OutputLost, checked_output
 from services.shared.redaction import redact_text
 
 app = typer.Typer(
@@ -56,8 +57,11 @@ def _register() -> None:
 
 def main() -> None:
     """Entry point of the console script."""
-    _register()
     try:
-        app()
+        with checked_output():
+            _register()
+            app()
+    except OutputLost as error:
+        sys.exit(f"error: {error}")
     except Exception:
         sys.exit(redact_text(traceback.format_exc()))

@@ -74,3 +74,8 @@ def fail(message: str) -> NoReturn:
     """Say what is wrong and end with exit code 1."""
     err.print(f"[red]error:[/red] {escape(redact_text(message))}", highlight=False, soft_wrap=True)
     raise typer.Exit(1)
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """So many of something, in words."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -15,7 +15,7 @@ from rich.progress import Progress
 from contracts.ports import Place, TextStore
 from services.cli import archive
 from services.cli.archive import ArchiveError, EntryLine, Numbered, Tally, TurnLine
-from services.cli.common import err, fail, run, settings_from
+from services.cli.common import err, fail, plural, run, settings_from
 from services.cli.sending import bars
 from services.shared.app import Host
 from services.shared.settings import Settings
@@ -51,18 +51,13 @@ def export(
         fail(f"{file} exists: choose another name, or go on with it by --resume")
     try:
         tally = run(_export(settings, file, user))
-    except BrokenPipeError:  # who read it has enough
-        raise typer.Exit(1) from None
     except ArchiveError as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or file}: {error.strerror or error}")
+    counted = f"{plural(tally.turns, 'turn')} and {plural(tally.kept, 'entry', 'entries')} ({tally.entries:,} active)"
     where = "written" if file == _STANDARD_OUTPUT else f"in {file}"
-    err.print(
-        f"{tally.turns:,} turns and {tally.kept:,} entries ({tally.entries:,} active) are {where}",
-        highlight=False,
-        markup=False,
-    )
+    err.print(f"{counted} are {where}", highlight=False, markup=False)
 
 
 async def _export(settings: Settings, file: Path, user: str | None) -> Tally:

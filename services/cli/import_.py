@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -13,10 +14,10 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from contracts.ports import Accepted, Decision, Key, Merged, Refused, StageCounts, TextStore, Verdict
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entry, Status
 from services.cli import archive
 from services.cli.archive import ArchiveError, EntryLine, Tally, TurnLine
-from services.cli.common import err, fail, out, run, settings_from
+from services.cli.common import err, fail, out, plural, run, settings_from
 from services.cli.sending import bars
 from services.shared.app import Host
 from services.shared.settings import Settings
@@ -40,35 +41,37 @@ def import_(
     """
     settings = settings_from(data=data, text_store=text_store)
     try:
-        wanted, found = run(_import(settings, file))
+        wanted, found, changed = run(_import(settings, file))
     except ArchiveError as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or file}: {error.strerror or error}")
     out.print(_compared(wanted, found))
-    if missing := _missing(wanted, found):
+    for status, count in changed.items():
+        out.print(f"{status} in this memory, and left so: {plural(count, 'entry', 'entries')}", highlight=False)
+    if missing := _missing(wanted, found, changed.total()):
         fail(f"the memory holds less than the file: {', '.join(missing)}; repeat the import, it goes on")
 
 
-async def _import(settings: Settings, file: Path) -> tuple[Tally, StageCounts]:
+async def _import(settings: Settings, file: Path) -> tuple[Tally, StageCounts, Counter[Status]]:
     host = Host(settings, "")
     try:
         store = await host.text_store()
         with bars(err) as progress:
-            tally, users = await read_archive(store, file, progress)
-        return tally, await _counts(store, users)
+            tally, users, changed = await read_archive(store, file, progress)
+        return tally, await _counts(store, users), changed
     finally:
         await host.close()
 
 
-async def read_archive(store: TextStore, file: Path, progress: Progress) -> tuple[Tally, list[str]]:
-    """Store what the file holds; what that was, and of which users.
+async def read_archive(store: TextStore, file: Path, progress: Progress) -> tuple[Tally, list[str], Counter[Status]]:
+    """Store what the file holds; what that was, of which users, and how many active entries memory has inactive.
 
     Raises:
         ArchiveError: the file is damaged or not whole; what came before the damage is stored.
     """
     task = progress.add_task("importing", total=_size(file), note="")
-    tally, users, ended = Tally(), dict[str, None](), False
+    tally, users, changed, ended = Tally(), dict[str, None](), Counter[Status](), False
     for batch in _batches(file, progress, task):
         if ended:
             raise ArchiveError(f"{file}: goes on after its last line: it is damaged")
@@ -77,7 +80,7 @@ async def read_archive(store: TextStore, file: Path, progress: Progress) -> tupl
                 _check_end(batch[0].end, tally, file)
                 ended = True
             case EntryLine():
-                await _store_entries(store, [line for line in batch if isinstance(line, EntryLine)])
+                changed += await _store_entries(store, [line for line in batch if isinstance(line, EntryLine)])
             case TurnLine():
                 await _store_turns(store, [line for line in batch if isinstance(line, TurnLine)])
         for line in batch:
@@ -86,7 +89,7 @@ async def read_archive(store: TextStore, file: Path, progress: Progress) -> tupl
                 users[archive.user_of(line)] = None
     if not ended:
         raise ArchiveError(f"{file}: is not whole: finish it with `memorybus export --resume`, then repeat the import")
-    return tally, list(users)
+    return tally, list(users), changed
 
 
 def _size(file: Path) -> int:
@@ -113,10 +116,13 @@ def _check_end(promised: Tally, tally: Tally, file: Path) -> None:
         raise ArchiveError(f"{file}: holds {tally!r}, but its last line promises {promised!r}: it is damaged")
 
 
-async def _store_entries(store: TextStore, lines: Sequence[EntryLine]) -> None:
+async def _store_entries(store: TextStore, lines: Sequence[EntryLine]) -> Counter[Status]:
+    """Store entries; how many of the active ones memory holds already, and not active any more."""
     for line in lines:
         _check_id(line.entry)
     await store.settle([Accepted(_pending(line.entry)) for line in lines])
+    held = await store.entries([line.entry for line in lines if line.entry.status == "active"])
+    return Counter(entry.status for entry in held.values() if entry.status != "active")
 
 
 def _check_id(entry: Entry) -> None:
@@ -171,6 +177,8 @@ def _compared(wanted: Tally, found: StageCounts) -> Table:
     return table
 
 
-def _missing(wanted: Tally, found: StageCounts) -> list[str]:
-    pairs = ((name, getattr(wanted, name), getattr(found, name)) for name in _COMPARED)
+def _missing(wanted: Tally, found: StageCounts, inactive: int) -> list[str]:
+    """What memory has fewer of than the file; entries that are inactive here count as there."""
+    there = {"entries": found.entries + inactive}
+    pairs = ((name, getattr(wanted, name), there.get(name, getattr(found, name))) for name in _COMPARED)
     return [f"{has:,} of {wants:,} {name}" for name, wants, has in pairs if has < wants]

@@ -11,10 +11,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from services.cli.common import NOT_SHOWN, DataOption, NatsOption, err, fail, nats_url, out, run
+from contracts.ports import Unavailable
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, err, fail, nats_url, out, plural, run
 from services.cli.formats import Format, FormatError, Source, count_turns, read_turns
 from services.cli.sending import Bus, as_they_come, at_once, bars, digest, send
-from services.shared.client import NotShown, memory_client
+from services.shared.client import NotShown, RequestFailed, memory_client
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -29,7 +30,7 @@ EPILOG = """Examples:\n
 class Published:
     """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one.
 
-    Both are None where this user of the bus may not look at it.
+    Both are None where this user of the bus may not look; `refused`, what memory did not keep, where nobody waited.
     """
 
     turns: int
@@ -37,6 +38,7 @@ class Published:
     rate: float
     dead_letters: int | None
     digesting: float | None
+    refused: int | None = None
     skipped: int = 0
     problem: str | None = None
 
@@ -90,17 +92,20 @@ async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: b
     total = await asyncio.to_thread(count_turns, source) if source.rereadable else None
     dead_before = await _dead_letters(client)
     wait = wait and dead_before is not None
+    refused_before = await _refused(client, source.user) if wait else None
     turns = read_turns(source)
     batches = at_once(turns) if source.rereadable else as_they_come(turns)
     with bars(console) as progress:
         tally = await send(client, batches, total=total, in_flight=in_flight, progress=progress)
         digesting, problem = await digest(client, progress) if wait else (None, None)
+    refused = None if refused_before is None else await _refused(client, source.user)
     return Published(
         tally.turns,
         tally.seconds,
         tally.rate,
         None if dead_before is None else max(0, (await client.backlog()).dead_letters - dead_before),
         digesting,
+        refused=None if refused is None or refused_before is None else max(0, refused - refused_before),
         skipped=source.skipped.total(),
         problem=problem,
     )
@@ -114,6 +119,14 @@ async def _dead_letters(client: Bus) -> int | None:
         return None
 
 
+async def _refused(client: Bus, user: str | None) -> int | None:
+    """How many turns memory has refused, of this user or of all; None where nobody tells."""
+    try:
+        return (await client.status(user)).refused
+    except (Unavailable, RequestFailed):
+        return None
+
+
 def as_line(result: Published) -> str:
     """The result as one JSON line; seconds and rate are those of the acknowledgements."""
     return json.dumps(
@@ -122,20 +135,25 @@ def as_line(result: Published) -> str:
             "seconds": round(result.seconds, 3),
             "rate": round(result.rate, 1),
             "dead_letters": result.dead_letters,
+            "refused": result.refused,
         }
     )
 
 
 def show(result: Published, console: Console) -> None:
     """The result as a sentence."""
-    text = f"published {result.turns:,} turns in {result.seconds:.1f} s ({result.rate:,.0f} turns/s)"
+    text = f"published {plural(result.turns, 'turn')} in {result.seconds:.1f} s ({result.rate:,.0f} turns/s)"
     if result.digesting is not None and result.problem is None:
         text += f", digested {result.digesting:.1f} s later"
     console.print(text, highlight=False, soft_wrap=True)
     if result.skipped:
         console.print(f"left out {result.skipped:,} without text", highlight=False)
+    if result.refused:
+        why = "what a user had forgotten is not kept again so soon"
+        warning = f"{plural(result.refused, 'turn')} refused meanwhile: {why}"
+        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
     if result.dead_letters is None:
         console.print(NOT_SHOWN, style="dim", highlight=False, soft_wrap=True)
     elif result.dead_letters:
-        warning = f"{result.dead_letters:,} dead letters since the start: `memorybus dead list` shows them"
+        warning = f"{plural(result.dead_letters, 'dead letter')} since the start: `memorybus dead list` shows them"
         console.print(warning, style="yellow", highlight=False, soft_wrap=True)

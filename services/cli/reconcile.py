@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
-from services.cli.common import DataOption, NatsOption, err, fail, nats_url, out, run
+from services.cli.common import DataOption, NatsOption, err, fail, nats_url, out, plural, run
 from services.cli.dead.view import visible
 from services.cli.sending import Bus, Stalled, bars, until_digested
 from services.shared.client import memory_client
@@ -173,9 +173,9 @@ def _examples(found: Found, kind: Kind) -> str:
 def what_to_do(outcome: Outcome) -> str:
     """What comes next where something differs still."""
     if outcome.left is None:
-        return f"{_in_words(outcome.found.total)}; `memorybus reconcile --fix` puts right what differs"
+        return f"{plural(outcome.found.total, 'difference')}; `memorybus reconcile --fix` puts right what differs"
     why = outcome.stalled or "repeat the command; if it stays so, the log of curate says why"
-    return f"{_in_words(outcome.left.total)} left: {why}"
+    return f"{plural(outcome.left.total, 'difference')} left: {why}"
 
 
 def as_line(outcome: Outcome) -> str:
@@ -188,10 +188,6 @@ def as_line(outcome: Outcome) -> str:
         **left,
         "ok": outcome.is_well,
     })  # fmt: skip
-
-
-def _in_words(differences: int) -> str:
-    return f"{differences:,} difference{'' if differences == 1 else 's'}"
 
 
 def _counted(found: Found) -> dict[str, int]:

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from contracts.ports import Unavailable
 from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
+from services.cli.common import plural
 from services.cli.formats import FormatError
 from services.shared.client import Backlog, NotShown, RequestFailed
 
@@ -90,7 +91,7 @@ async def send(
         except (ExceptionGroup, FormatError) as error:
             raise _told(_cause(error), tally) from None
         except asyncio.CancelledError:
-            so_far = f"interrupted: {tally.turns:,} turns are published; publishing all again is harmless"
+            so_far = f"interrupted: {plural(tally.turns, 'turn')} published; publishing all again is harmless"
             progress.console.print(so_far, highlight=False, soft_wrap=True)
             raise
     progress.update(task, completed=tally.turns, total=tally.turns, note=f"{tally.rate:,.0f}/s")

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from contracts.v1.commands import StatusReply
-from services.cli.common import NOT_SHOWN, DataOption, NatsOption, nats_url, out, run
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, nats_url, out, plural, run
 from services.shared.client import Backlog, NotShown, memory_client
 from services.shared.redaction import redact_address
 
@@ -127,7 +127,7 @@ def warnings(counts: StatusReply, backlog: Backlog) -> list[str]:
         return found
     settled = counts.entries + counts.inactive + counts.merged + counts.refused
     if settled != counts.turns:
-        sum_ = f"{counts.turns:,} turns, but entries + inactive + merged + refused = {settled:,}"
+        sum_ = f"{plural(counts.turns, 'turn')}, but entries + inactive + merged + refused = {settled:,}"
         found.append(f"{sum_}: `memorybus reconcile` shows what is missing.")
     if counts.vectors not in (0, counts.entries) and not counts.degraded:
         sum_ = f"{counts.entries:,} entries, but {counts.vectors:,} vectors"

@@ -72,7 +72,13 @@ def up(
     embedder_url: Annotated[str | None, typer.Option(help="Base address for --embedder http.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="Model for --embedder http or fastembed.")] = None,
     ner: Annotated[str | None, typer.Option(help="Names and key phrases: spacy, none.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line when ready.")] = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print one JSON line when ready; the address of the bus in it holds the password.",
+        ),
+    ] = False,
 ) -> None:
     """Start memorybus and keep it running until Ctrl-C or SIGTERM.
 

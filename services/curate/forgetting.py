@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from contracts.ports import Forgotten, InFlight, InFlightCounts, Key, Scope, TextStore, VectorStore
 from contracts.v1.commands import ForgetReceipt, ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry
-from services.shared.errors import Rejected
+from services.curate.handler import no_entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ async def forget(request: ForgetRequest, *, places: DataStores, refuse_for: time
     now = datetime.now(UTC)
     forgotten = await places.store.forget([Key(request.user_id, request.id)], until=now + refuse_for)
     if not forgotten:
-        raise Rejected("not_found", f"there is no entry {request.id!r}")
+        raise no_entry(request.id)
     (gone,) = forgotten
     vectors = await _vectors_of(gone.tombstone, places.vectors)
     if places.vectors is not None:

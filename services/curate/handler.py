@@ -29,6 +29,7 @@ _DECIDING = 10.0
 _COUNTING = 1.0
 NOTES = "notes"
 _BEGINNING = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}")
+_SHORTEST = 8
 """Of an id: eight characters, as the context block shows them, or more."""
 
 _NAMED = 5
@@ -103,6 +104,12 @@ async def _settled(proposal: Key, store: TextStore) -> Settled:
         await asyncio.sleep(_LOOK_EVERY)
 
 
+def no_entry(id_: str) -> Rejected:
+    """The error that says that the user has no entry of this id."""
+    hint = "" if len(id_) >= _SHORTEST else f": give at least the first {_SHORTEST} characters of its id"
+    return Rejected("not_found", f"there is no entry {id_!r}{hint}")
+
+
 async def whole_id(user_id: str, id_: str, store: TextStore) -> str:
     """The id of the entry that is meant: as it is, or the only one of the user's that begins so.
 
@@ -125,11 +132,11 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
         Rejected: there is none of this id; another user's entry is none.
     """
     if await is_hidden(store, request.user_id):
-        raise Rejected("not_found", f"there is no entry {request.id!r}")
+        raise no_entry(request.id)
     id_ = await whole_id(request.user_id, request.id, store)
     entry = (await store.entries([Key(request.user_id, id_)])).get(id_)
     if entry is None or entry.status == "forgotten":
-        raise Rejected("not_found", f"there is no entry {request.id!r}")
+        raise no_entry(request.id)
     return EntryReply(entry=entry, correlation_id=request.correlation_id)
 
 

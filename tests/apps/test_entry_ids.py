@@ -42,6 +42,12 @@ async def test_another_users_entry_is_neither_found_nor_named(filled: TextStore)
             await get(GetRequest(user_id="bob", id=beginning), store=filled)
 
 
+@pytest.mark.parametrize("id_", ["", "deadbee"])
+async def test_a_beginning_that_is_too_short_is_told_how_long_it_must_be(filled: TextStore, id_: str) -> None:
+    with pytest.raises(Rejected, match=r"there is no entry '.*': give at least the first 8 characters of its id"):
+        await get(GetRequest(user_id="ann", id=id_), store=filled)
+
+
 @pytest.mark.parametrize("id_", ["", "d", "deadbee", "deadbeef%", "DEADBEEF", "statement"])
 async def test_what_is_no_beginning_is_taken_as_it_is(filled: TextStore, id_: str) -> None:
     assert await whole_id("ann", id_, filled) == id_

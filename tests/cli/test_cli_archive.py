@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from contracts.ports import Accepted, Key, Merged, Place, Refused, TextStore
 from contracts.v1.entries import Entry
-from services.cli import export
+from services.cli import export, import_
 from services.cli.archive import ArchiveError, decode, encode
 from services.cli.export import lines, write_archive
 from services.cli.import_ import read_archive
@@ -113,6 +113,18 @@ async def test_importing_twice_is_importing_once(source: TextStore, target: Text
     assert (await exported(target, tmp_path / "back.jsonl"))[1:] == there[1:]
 
 
+async def test_what_was_forgotten_since_the_export_stays_so_and_is_told(folder: Path) -> None:
+    file = folder / "ann.jsonl"
+    await asyncio.to_thread(typed, folder, str(file), "--user", "ann")
+    store = await SqliteTextStore.open(folder / "memory.sqlite3", synchronous="normal")
+    (entry, *_) = [entry for entry in await store.kept("ann", after=None, limit=100) if entry.status == "active"]
+    await store.forget([Key("ann", entry.id)], until=NOON)
+    await store.close()
+    result = await asyncio.to_thread(typed, folder, str(file), command="import")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "forgotten in this memory, and left so: 1 entry\n" in result.stdout
+
+
 async def test_one_users_export_holds_nobody_else(source: TextStore, target: TextStore, tmp_path: Path) -> None:
     await exported(source, tmp_path / "bob.jsonl", "bob")
     assert await imported(target, tmp_path / "bob.jsonl") == ["bob"]
@@ -203,12 +215,12 @@ async def test_a_line_says_nothing_of_what_can_be_made_again(source: TextStore) 
     assert await source.entries([Key("ann", entry.id)]) == {}
 
 
-def typed(folder: Path, *arguments: str) -> Result:
-    command = ["export", *arguments, "--data", str(folder), "--text-store", "sqlite"]
+def typed(folder: Path, *arguments: str, command: str = "export") -> Result:
+    words = [command, *arguments, "--data", str(folder), "--text-store", "sqlite"]
     app = typer.Typer()
     app.command()(export.export)
-    app.callback()(lambda: None)
-    return CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+    app.command("import")(import_.import_)
+    return CliRunner().invoke(app, words, env={"COLUMNS": "200"})
 
 
 @pytest.fixture

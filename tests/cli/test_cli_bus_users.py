@@ -71,7 +71,7 @@ async def test_an_assistant_publishes_and_is_told_what_it_may_not_see(
     said = await typed(app, bus, ASSISTANT, "publish", turns)
     line = json.loads((await typed(app, bus, ASSISTANT, "publish", turns, "--json")).stdout)
     assert said.exit_code == 0, said.output
-    assert "published 1 turns" in said.output
+    assert "published 1 turn " in said.output
     assert "may not look at the bus" in said.output
     assert (line["published"], line["dead_letters"]) == (1, None)
 

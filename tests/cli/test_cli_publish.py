@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
 from services.cli.formats import FormatError, Source
 from services.cli.publish import Published, as_line, publish_source, show
@@ -68,6 +69,18 @@ async def test_only_new_dead_letters_are_counted(tmp_path: Path) -> None:
     assert "2 dead letters since the start: `memorybus dead list` shows them" in shown(result)
 
 
+async def test_only_newly_refused_turns_are_counted_and_the_reason_is_told(tmp_path: Path) -> None:
+    class Forgetful(FakeMemory):
+        async def status(self, user_id: str | None = None) -> StatusReply:
+            return (await super().status(user_id)).model_copy(update={"refused": 7 + bool(self.turns)})
+
+    result = await publish(Forgetful(), Source(written(tmp_path, lines(A_TURN))))
+    assert result.refused == 1
+    assert "1 turn refused meanwhile: what a user had forgotten is not kept again so soon" in shown(result)
+    assert json.loads(as_line(result))["refused"] == 1
+    assert (await publish(Forgetful(), Source(written(tmp_path, lines(A_TURN))), wait=False)).refused is None
+
+
 async def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": None}]
     result = await publish(FakeMemory(), Source(written(tmp_path, messages), "openai", "me"))
@@ -91,9 +104,15 @@ def test_the_summary_is_one_line() -> None:
     assert shown(result) == "published 2,820 turns in 12.3 s (228 turns/s), digested 7.6 s later\n"
 
 
-def test_the_line_for_scripts_has_the_four_numbers() -> None:
+def test_the_line_for_scripts_has_the_numbers() -> None:
     result = Published(2820, 12.34567, 228.4182, dead_letters=1, digesting=None)
-    assert json.loads(as_line(result)) == {"published": 2820, "seconds": 12.346, "rate": 228.4, "dead_letters": 1}
+    assert json.loads(as_line(result)) == {
+        "published": 2820,
+        "seconds": 12.346,
+        "rate": 228.4,
+        "dead_letters": 1,
+        "refused": None,
+    }
 
 
 class Slow(FakeMemory):
@@ -115,7 +134,7 @@ class Slow(FakeMemory):
 
 @pytest.mark.parametrize(
     ("pending", "said"),
-    [(0, "2 turns are published; publishing all again is harmless"), (5, "all turns are published, and become memory")],
+    [(0, "2 turns published; publishing all again is harmless"), (5, "all turns are published, and become memory")],
 )
 async def test_who_interrupts_it_is_told_how_far_it_came(tmp_path: Path, pending: int, said: str) -> None:
     memory = Slow(pending=pending)

@@ -10,7 +10,7 @@ import typer
 from rich.markup import escape
 
 from contracts.ports import Unavailable
-from services.cli.common import DataOption, NatsOption, err, fail, out, run
+from services.cli.common import DataOption, NatsOption, err, fail, out, plural, run
 from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, Where, WhoseOption, letters_at, numbers_of
 from services.cli.dead.inspect import HIGHEST
 from services.cli.dead.view import visible
@@ -98,7 +98,7 @@ async def _matching(where: Where, wanted: LetterFilter) -> list[int]:
 
 def _confirm(chosen: Sequence[int]) -> None:
     try:
-        agreed = typer.confirm(f"Remove {_counted(len(chosen))} for good?", err=True)
+        agreed = typer.confirm(f"Remove {plural(len(chosen), 'dead letter')} for good?", err=True)
     except typer.Abort:  # nobody is there to answer
         agreed = False
     if not agreed:
@@ -128,14 +128,10 @@ async def _settle(
 
 def _tell(settled: Settled, done: str) -> None:
     """What was done, and what was not; exit code 1 where something was not."""
-    out.print(f"{done} {_counted(settled.done)}", highlight=False)
+    out.print(f"{done} {plural(settled.done, 'dead letter')}", highlight=False)
     for problem in settled.problems[:_PROBLEMS_SHOWN]:
         err.print(f"[yellow]{escape(visible(problem))}[/yellow]", highlight=False, soft_wrap=True)
     if settled.stopped:
         fail(visible(settled.stopped))
     if settled.problems:
         fail(f"{len(settled.problems):,} of the letters could not be {done}")
-
-
-def _counted(count: int) -> str:
-    return f"{count:,} dead letter{'' if count == 1 else 's'}"
