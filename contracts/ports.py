@@ -26,27 +26,27 @@ from contracts.values import (
     Forgotten,
     InFlightCounts,
     Key,
+    LastTurn,
     LexicalHit,
     LogRecord,
     Merged,
     Outcome,
+    OutcomeKind,
     Page,
     Place,
-    Probe,
+    ProposalRecord,
     Ref,
     Refused,
     Scope,
     Selection,
     SemanticHit,
-    SessionMark,
-    Settled,
+    SimilarityQuery,
     StageCounts,
     StoredPoint,
     Stuck,
     TurnKey,
     Vector,
     VectorPoint,
-    Verdict,
 )
 
 __all__ = [
@@ -65,21 +65,22 @@ __all__ = [
     "InFlight",
     "InFlightCounts",
     "Key",
+    "LastTurn",
     "LexicalHit",
     "LogRecord",
     "Merged",
     "MissingFromStream",
     "Outcome",
+    "OutcomeKind",
     "Page",
     "Place",
-    "Probe",
+    "ProposalRecord",
     "Ref",
     "Refused",
     "Scope",
     "Selection",
     "SemanticHit",
-    "SessionMark",
-    "Settled",
+    "SimilarityQuery",
     "StageCounts",
     "StoredPoint",
     "Stuck",
@@ -93,7 +94,6 @@ __all__ = [
     "Vector",
     "VectorPoint",
     "VectorStore",
-    "Verdict",
 ]
 
 
@@ -115,11 +115,11 @@ class TextStore(TextUpkeep, Protocol):
     Every write is durable when the call returns, and safe to repeat: the second time changes nothing.
     """
 
-    async def session_marks(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[SessionMark | None]:
+    async def last_turns(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[LastTurn | None]:
         """For each conversation and moment, the latest logged turn at or before it."""
         ...
 
-    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+    async def append(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
         """Append turns and what they propose; the new ones. A known turn (user, space, turn_id) stays as it was."""
         ...
 
@@ -127,19 +127,19 @@ class TextStore(TextUpkeep, Protocol):
         """Of these proposals, the ones that have no outcome yet, in the order asked."""
         ...
 
-    async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
+    async def find_similar(self, queries: Sequence[SimilarityQuery]) -> list[list[Entry]]:
         """For each probe the active entries of the same scope, role and speaker that share one of its keys."""
         ...
 
-    async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:
-        """Carry out verdicts, in order. A proposal that has an outcome keeps it; what is returned is what holds.
+    async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
+        """Carry out decisions, in order. A proposal that has an outcome keeps it; what is returned is what holds.
 
         Left out is what has to be judged again: merged into an entry that is not active any more, or accepted though
         a similar entry came in, or the same statement was forgotten, meanwhile.
         """
         ...
 
-    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Settled]:
+    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Outcome]:
         """What became of these proposals; the undecided are missing."""
         ...
 
@@ -186,7 +186,7 @@ class TextStore(TextUpkeep, Protocol):
         """The users of whom anything is stored and whose ids come after this one, in order."""
         ...
 
-    async def logged(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+    async def export_log(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
         """The logged turns of a user after a place, the oldest first: for moving a memory elsewhere."""
         ...
 

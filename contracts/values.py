@@ -1,4 +1,4 @@
-"""What passes between handlers and ports: scopes, verdicts, hits, counts."""
+"""What passes between handlers and ports: scopes, decisions, hits, counts."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionMark:
+class LastTurn:
     """The session of the latest turn at or before a moment, and when that turn was said."""
 
     session_id: str
@@ -127,12 +127,12 @@ class SessionMark:
 class Accepted:
     """Store this new entry.
 
-    With `besides`, only if no other active entry of the same voice shares one of its keys but these (by id): those
-    that it was compared with, and its statement may come back. Otherwise the proposal has to be judged again.
+    With `known_similar`, only if no other active entry of the same voice shares one of its keys but these (by id),
+    those that it was compared with, and its statement may come back. Otherwise the proposal has to be judged again.
     """
 
     entry: Entry
-    besides: frozenset[str] | None = None
+    known_similar: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,30 +155,30 @@ class Refused:
     reason: str
 
 
-Verdict = Accepted | Merged | Refused
+Decision = Accepted | Merged | Refused
 
 Stuck = Literal["undecided", "unenriched", "unembedded"]
 """What is missing: a proposal's outcome, an active entry's enrichment, an active entry's vector."""
 
-Outcome = Literal["stored", "merged", "refused"]
+OutcomeKind = Literal["stored", "merged", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Outcome:
     """What became of a proposal: `entry_id` is the entry that now stands for it, None when refused."""
 
     proposal_id: str
-    outcome: Outcome
+    kind: OutcomeKind
     entry_id: str | None = None
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class ProposalRecord:
     """A proposal with what became of it; None while it is undecided."""
 
     proposal: Proposal
-    settled: Settled | None
+    outcome: Outcome | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class LogRecord:
     """A logged turn with all that it proposed."""
 
     turn: LoggedTurn
-    decisions: tuple[Decision, ...]
+    proposals: tuple[ProposalRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class SimilarityQuery:
     """The fingerprint of a text, and who said it: what similar entries are looked up by."""
 
     scope: Scope

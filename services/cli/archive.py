@@ -15,7 +15,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import from_json
 
 from contracts.envelope import Message
-from contracts.ports import Decision, LogRecord, Outcome, Place, Settled
+from contracts.ports import LogRecord, Outcome, OutcomeKind, Place, ProposalRecord
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.errors import describe_error
@@ -51,7 +51,7 @@ class ProposalLine(Message):
 
     ordinal: int = Field(default=0, ge=0)
     text: str | None = None
-    outcome: Outcome | None = None
+    outcome: OutcomeKind | None = None
     entry_id: str | None = None
     reason: str | None = None
 
@@ -120,16 +120,16 @@ class Numbered:
 
 def turn_line(record: LogRecord) -> TurnLine:
     """A logged turn as a line."""
-    return TurnLine(turn=record.turn, proposals=tuple(_proposal_line(record.turn, d) for d in record.decisions))
+    return TurnLine(turn=record.turn, proposals=tuple(_proposal_line(record.turn, d) for d in record.proposals))
 
 
-def _proposal_line(turn: LoggedTurn, decision: Decision) -> ProposalLine:
-    settled, text = decision.settled, decision.proposal.text
+def _proposal_line(turn: LoggedTurn, decision: ProposalRecord) -> ProposalLine:
+    settled, text = decision.outcome, decision.proposal.text
     return ProposalLine(
         ordinal=decision.proposal.ordinal,
         text=text if text != turn.text else None,
-        outcome=settled.outcome if settled else None,
-        entry_id=settled.entry_id if settled and settled.outcome == "merged" else None,
+        outcome=settled.kind if settled else None,
+        entry_id=settled.entry_id if settled and settled.kind == "merged" else None,
         reason=settled.reason if settled else None,
     )
 
@@ -139,13 +139,13 @@ def record_of(line: TurnLine) -> LogRecord:
     return LogRecord(line.turn, tuple(_decision(line.turn, proposal) for proposal in line.proposals))
 
 
-def _decision(turn: LoggedTurn, line: ProposalLine) -> Decision:
+def _decision(turn: LoggedTurn, line: ProposalLine) -> ProposalRecord:
     id_ = entry_id(turn.user_id, turn.space, turn.turn_id, line.ordinal)
     proposal = Proposal(id=id_, turn=turn, ordinal=line.ordinal, text=turn.text if line.text is None else line.text)
     if line.outcome is None:
-        return Decision(proposal, None)
+        return ProposalRecord(proposal, None)
     elsewhere = id_ if line.outcome == "stored" else line.entry_id
-    return Decision(proposal, Settled(id_, line.outcome, elsewhere, line.reason))
+    return ProposalRecord(proposal, Outcome(id_, line.outcome, elsewhere, line.reason))
 
 
 def place_of(line: TurnLine | EntryLine) -> Place:

@@ -83,7 +83,7 @@ def _opened(file: Path) -> BinaryIO:
 
 
 async def _knows(store: TextStore, user: str) -> bool:
-    return bool(await store.kept(user, after=None, limit=1) or await store.logged(user, after=None, limit=1))
+    return bool(await store.kept(user, after=None, limit=1) or await store.export_log(user, after=None, limit=1))
 
 
 async def write_archive(store: TextStore, file: BinaryIO, name: str, user: str | None, progress: Progress) -> Tally:
@@ -179,7 +179,7 @@ async def _entries(store: TextStore, user: str, after: Place | None) -> AsyncIte
 
 
 async def _turns(store: TextStore, user: str, after: Place | None) -> AsyncIterator[TurnLine]:
-    while page := await store.logged(user, after=after, limit=_PAGE):
+    while page := await store.export_log(user, after=after, limit=_PAGE):
         for record in page:
             yield archive.turn_line(record)
         after = archive.place_of(archive.turn_line(page[-1]))

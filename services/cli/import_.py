@@ -13,7 +13,7 @@ import typer
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
-from contracts.ports import Accepted, Decision, Key, Merged, Refused, StageCounts, TextStore, Verdict
+from contracts.ports import Accepted, Decision, Key, Merged, ProposalRecord, Refused, StageCounts, TextStore
 from contracts.v1.entries import Entry, Status
 from services.cli import archive
 from services.cli.archive import ArchiveError, EntryLine, Tally, TurnLine
@@ -120,7 +120,7 @@ async def _store_entries(store: TextStore, lines: Sequence[EntryLine]) -> Counte
     """Store entries; how many of the active ones memory holds already, and not active any more."""
     for line in lines:
         _check_id(line.entry)
-    await store.settle([Accepted(_pending(line.entry)) for line in lines])
+    await store.apply([Accepted(_pending(line.entry)) for line in lines])
     held = await store.entries([line.entry for line in lines if line.entry.status == "active"])
     return Counter(entry.status for entry in held.values() if entry.status != "active")
 
@@ -142,20 +142,20 @@ def _pending(entry: Entry) -> Entry:
 async def _store_turns(store: TextStore, lines: Sequence[TurnLine]) -> None:
     """Log turns and settle at once what they proposed, before anybody finds it undecided."""
     records = [archive.record_of(line) for line in lines]
-    decisions = [decision for record in records for decision in record.decisions]
-    await store.log([record.turn for record in records], [decision.proposal for decision in decisions])
-    stored = await store.entries([d.proposal for d in decisions if d.settled and d.settled.outcome == "stored"])
+    decisions = [decision for record in records for decision in record.proposals]
+    await store.append([record.turn for record in records], [decision.proposal for decision in decisions])
+    stored = await store.entries([d.proposal for d in decisions if d.outcome and d.outcome.kind == "stored"])
     verdicts = [verdict for decision in decisions if (verdict := _verdict(decision, stored)) is not None]
-    await store.settle(verdicts)
+    await store.apply(verdicts)
 
 
-def _verdict(decision: Decision, stored: dict[str, Entry]) -> Verdict | None:
-    proposal, settled = decision.proposal, decision.settled
+def _verdict(decision: ProposalRecord, stored: dict[str, Entry]) -> Decision | None:
+    proposal, settled = decision.proposal, decision.outcome
     if settled is None:
         return None
-    if settled.outcome == "merged" and settled.entry_id is not None:
+    if settled.kind == "merged" and settled.entry_id is not None:
         return Merged(Key(proposal.user_id, proposal.id), settled.entry_id, None)
-    if settled.outcome == "refused":
+    if settled.kind == "refused":
         return Refused(Key(proposal.user_id, proposal.id), settled.reason or "refused")
     return Accepted(stored[proposal.id]) if proposal.id in stored else None
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE
-from contracts.ports import Key, Selection, Settled, Stuck, TextStore, TurnPublisher, Unavailable, VectorStore
+from contracts.ports import Key, Outcome, Selection, Stuck, TextStore, TurnPublisher, Unavailable, VectorStore
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -96,7 +96,7 @@ async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:
     return (await store.entries([Key(proposal.user_id, settled.entry_id)]))[settled.entry_id]
 
 
-async def _settled(proposal: Key, store: TextStore) -> Settled:
+async def _settled(proposal: Key, store: TextStore) -> Outcome:
     while True:
         settled = (await store.outcomes([proposal])).get(proposal.id)
         if settled is not None:

@@ -12,7 +12,7 @@ from typing import Annotated
 from annotated_types import Len
 from pydantic import TypeAdapter
 
-from contracts.ports import Decision, Key, LogRecord, Place, TextStore, VectorStore
+from contracts.ports import Key, LogRecord, Place, ProposalRecord, TextStore, VectorStore
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Proposal, entry_id
@@ -101,23 +101,23 @@ async def _log(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
     """Every logged turn has an outcome, and the entry that it speaks of exists."""
     records, after = await _records(request, stores.text)
     decisions = list(chain.from_iterable(map(_decisions, records)))
-    undecided = await _stuck([one.proposal for one in decisions if one.settled is None], stores.text)
+    undecided = await _stuck([one.proposal for one in decisions if one.outcome is None], stores.text)
     lost = await _without_entry(decisions, stores.text)
     if request.fix and (undecided or lost):
-        await stores.text.log([one.turn for one in undecided], undecided)
+        await stores.text.append([one.turn for one in undecided], undecided)
         await stores.text.reopen(lost)
         await stores.say([EntryProposed.of(_refs([*undecided, *lost]), at=datetime.now(UTC), cause=_now())])
     wrong = [*_differ("undecided", undecided), *_differ("without_entry", lost)]
     return _reply(request, len(records), wrong, after)
 
 
-def _decisions(record: LogRecord) -> Sequence[Decision]:
+def _decisions(record: LogRecord) -> Sequence[ProposalRecord]:
     """What a turn proposed; one that was logged and not proposed any more counts as proposed and undecided."""
-    if record.decisions:
-        return record.decisions
+    if record.proposals:
+        return record.proposals
     turn = record.turn
     id_ = entry_id(turn.user_id, turn.space, turn.turn_id)
-    return [Decision(Proposal(id=id_, turn=turn, text=turn.text), None)]
+    return [ProposalRecord(Proposal(id=id_, turn=turn, text=turn.text), None)]
 
 
 async def _stuck(proposals: Sequence[Proposal], store: TextStore) -> list[Proposal]:
@@ -130,12 +130,12 @@ async def _stuck(proposals: Sequence[Proposal], store: TextStore) -> list[Propos
     return [one for one in proposals if one.id in late or one.id not in on_its_way]
 
 
-async def _without_entry(decisions: Iterable[Decision], store: TextStore) -> list[Proposal]:
+async def _without_entry(decisions: Iterable[ProposalRecord], store: TextStore) -> list[Proposal]:
     """The proposals that became an entry, or part of one, which is not there."""
     wanted = {
-        one.proposal.id: Key(one.proposal.user_id, one.settled.entry_id)
+        one.proposal.id: Key(one.proposal.user_id, one.outcome.entry_id)
         for one in decisions
-        if one.settled is not None and one.settled.entry_id is not None
+        if one.outcome is not None and one.outcome.entry_id is not None
     }
     found = await store.entries(list(wanted.values()))
     return [one.proposal for one in decisions if one.proposal.id in wanted and wanted[one.proposal.id].id not in found]
@@ -152,7 +152,7 @@ async def _records(request: ReconcileRequest, store: TextStore) -> tuple[list[Lo
                 return records, None
             user = following[0]
         room = request.limit - len(records)
-        some = await store.logged(user, after=place, limit=room)
+        some = await store.export_log(user, after=place, limit=room)
         records += some
         place = _place_of(some[-1]) if len(some) == room else None
     return records, json.dumps([user, *_plain(place)])

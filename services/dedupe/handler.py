@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from functools import partial
 from itertools import chain, repeat
 
-from contracts.ports import Accepted, Key, Merged, Probe, Refused, Scope, Settled, TextStore, Verdict
+from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Refused, Scope, SimilarityQuery, TextStore
 from contracts.v1.entries import (
     Entry,
     EntryAccepted,
@@ -87,18 +87,18 @@ def portions(proposals: Sequence[Proposal]) -> Iterator[list[Proposal]]:
         yield portion
 
 
-async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Settled]:
+async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Outcome]:
     """What became of the proposals."""
     chars = sum(len(proposal.text) for proposal in proposals)
     candidates = await beside_the_loop(lambda: [candidate_entry(proposal) for proposal in proposals], chars)
     similar, forgotten = await asyncio.gather(
-        store.similar([probe_of(entry) for entry in candidates]), store.forgotten(candidates)
+        store.find_similar([similarity_query(entry) for entry in candidates]), store.forgotten(candidates)
     )
     chars += sum(len(entry.text) for found in similar for entry in found)
     redacted = {proposal.id for proposal in proposals if proposal.redacted}
     work = partial(judge, candidates, similar, forgotten, now=datetime.now(UTC), redacted=redacted)
-    verdicts = await beside_the_loop(work, chars)
-    return await store.settle(verdicts)
+    decisions = await beside_the_loop(work, chars)
+    return await store.apply(decisions)
 
 
 def candidate_entry(proposal: Proposal) -> Entry:
@@ -137,10 +137,10 @@ def candidate_entry(proposal: Proposal) -> Entry:
     )
 
 
-def probe_of(entry: Entry) -> Probe:
+def similarity_query(entry: Entry) -> SimilarityQuery:
     """What entries similar to this one are looked up by."""
     scope = Scope(entry.user_id, entry.space, entry.persona_id)
-    return Probe(scope, entry.role, entry.speaker, entry.fingerprint_keys)
+    return SimilarityQuery(scope, entry.role, entry.speaker, entry.fingerprint_keys)
 
 
 @dataclass(slots=True)
@@ -170,26 +170,26 @@ def judge(
     *,
     now: datetime,
     redacted: Collection[str] = (),
-) -> list[Verdict]:
-    """One verdict per candidate, in order: the first of its kind is accepted, later ones are merged into it.
+) -> list[Decision]:
+    """One decision per candidate, in order: the first of its kind is accepted, later ones are merged into it.
 
     Those whose ids are among the `forgotten`, or that the log keeps without words, are refused.
     """
     batch = _Batch(defaultdict(partial(deque, maxlen=MOST_SIMILAR)))
-    verdicts: list[Verdict] = []
+    decisions: list[Decision] = []
     for candidate, stored in zip(candidates, similar, strict=True):
         if candidate.id in redacted or candidate.id in forgotten:
             reason = NOTHING_LEFT if candidate.id in redacted else FORGOTTEN
-            verdicts.append(Refused(Key(candidate.user_id, candidate.id), reason))
+            decisions.append(Refused(Key(candidate.user_id, candidate.id), reason))
             continue
         alike = [*stored, *batch.similar(candidate)]
         canonical = find_canonical(candidate, alike)
         if canonical is None:
             batch.add(candidate)
-            verdicts.append(Accepted(candidate, besides=frozenset(entry.id for entry in alike)))
+            decisions.append(Accepted(candidate, known_similar=frozenset(entry.id for entry in alike)))
         else:
-            verdicts.append(Merged(candidate, canonical.id, repeat_of(candidate, now)))
-    return verdicts
+            decisions.append(Merged(candidate, canonical.id, repeat_of(candidate, now)))
+    return decisions
 
 
 def find_canonical(candidate: Entry, similar: Iterable[Entry]) -> Entry | None:
@@ -235,18 +235,18 @@ class repeat_of:
         )
 
 
-def tell_of_renewals(refs: Iterable[EntryRef], settled: Mapping[str, Settled]) -> list[EntryEvent]:
+def tell_of_renewals(refs: Iterable[EntryRef], settled: Mapping[str, Outcome]) -> list[EntryEvent]:
     """The event that sends entries which were said again on their way once more: their vectors are filtered by when and
     where they were said. Those that were accepted just now are on their way already."""
     by_id = {ref.id: ref.user_id for ref in refs}
-    merged = {id_: settled[id_].entry_id for id_ in by_id if id_ in settled and settled[id_].outcome == "merged"}
+    merged = {id_: settled[id_].entry_id for id_ in by_id if id_ in settled and settled[id_].kind == "merged"}
     renewed_ids = {canonical: by_id[id_] for id_, canonical in merged.items() if canonical and canonical not in by_id}
     entries = [EntryRef(user_id=user_id, id=id_) for id_, user_id in renewed_ids.items()]
     cause = ",".join(sorted(merged))
     return [EntryAccepted.of(entries, at=datetime.now(UTC), cause=cause)] if entries else []
 
 
-def tell(refs: Iterable[EntryRef], settled: dict[str, Settled]) -> list[EntryEvent]:
+def tell(refs: Iterable[EntryRef], settled: dict[str, Outcome]) -> list[EntryEvent]:
     """The events that follow from what became of the proposals."""
     accepted: list[EntryRef] = []
     repeated: list[RepeatRef] = []
@@ -255,9 +255,9 @@ def tell(refs: Iterable[EntryRef], settled: dict[str, Settled]) -> list[EntryEve
         result = settled.get(ref.id)
         if result is None:
             continue
-        if result.outcome == "stored":
+        if result.kind == "stored":
             accepted.append(ref)
-        elif result.outcome == "merged":
+        elif result.kind == "merged":
             repeated.append(RepeatRef(**dict(ref), canonical_id=result.entry_id or ""))
         else:
             refused.append(RefusalRef(**dict(ref), reason=result.reason or "refused"))

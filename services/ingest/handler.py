@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from contracts import subjects
 from contracts.envelope import NAMESPACE
-from contracts.ports import Conversation, Erasure, MissingFromStream, SessionMark, TextStore, Unavailable
+from contracts.ports import Conversation, Erasure, LastTurn, MissingFromStream, TextStore, Unavailable
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import (
     EVERY_PERSONA,
@@ -95,10 +95,10 @@ async def log_turns(
     if not arrived:
         return []
     turns = [one.turn for one in arrived]
-    marks = await store.session_marks([(_conversation(turn), turn.created_at) for turn in turns])
+    marks = await store.last_turns([(_conversation(turn), turn.created_at) for turn in turns])
     logged = place_in_sessions(turns, marks, gap)
     proposals = {turn: propose(turn) for turn in logged}
-    new = await store.log(logged, list(proposals.values()))
+    new = await store.append(logged, list(proposals.values()))
     late: list[LoggedTurn] = []
     if new:
         admitted = await _until_done(lambda: _admitted(arrived, store, missing_from_stream, defer))
@@ -150,18 +150,16 @@ def propose(turn: LoggedTurn) -> Proposal:
     return Proposal(id=entry_id(turn.user_id, turn.space, turn.turn_id), turn=turn, text=turn.text)
 
 
-def place_in_sessions(
-    turns: Sequence[DatedTurn], marks: Sequence[SessionMark | None], gap: timedelta
-) -> list[LoggedTurn]:
+def place_in_sessions(turns: Sequence[DatedTurn], marks: Sequence[LastTurn | None], gap: timedelta) -> list[LoggedTurn]:
     """Give every turn its session: that of the turn before it, unless more than `gap` lies between."""
-    latest: dict[Conversation, SessionMark] = {}
+    latest: dict[Conversation, LastTurn] = {}
     placed: dict[int, LoggedTurn] = {}
     for index in sorted(range(len(turns)), key=lambda i: turns[i].created_at):
         turn, where = turns[index], _conversation(turns[index])
         at = turn.created_at
         before = max(filter(None, (marks[index], latest.get(where))), key=lambda mark: mark.at, default=None)
         session_id = before.session_id if before and at - before.at <= gap else _new_session(turn)
-        latest[where] = SessionMark(session_id, at)
+        latest[where] = LastTurn(session_id, at)
         placed[index] = LoggedTurn(**{**dict(turn), "session_id": session_id})
     return [placed[index] for index in range(len(turns))]
 

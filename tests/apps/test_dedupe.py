@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Key, Merged, Selection, Settled, TextStore
+from contracts.ports import Accepted, Key, Merged, Outcome, Selection, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
@@ -32,15 +32,15 @@ def a_candidate(text: str, number: int = 0, **given: Any) -> Entry:
     return candidate_entry(Proposal(id=f"e{number}", turn=turn, text=text))
 
 
-def verdicts(texts: list[str]) -> list[str]:
+def decisions(texts: list[str]) -> list[str]:
     candidates = [a_candidate(text, number) for number, text in enumerate(texts)]
     judged = judge(candidates, [[]] * len(candidates), (), now=NOON)
-    return ["new" if isinstance(verdict, Accepted) else f"repeats {verdict.canonical_id}" for verdict in judged]  # type: ignore[union-attr]
+    return ["new" if isinstance(decision, Accepted) else f"repeats {decision.canonical_id}" for decision in judged]  # type: ignore[union-attr]
 
 
 def test_the_first_of_its_kind_is_new_and_later_ones_repeat_it() -> None:
     texts = ["I live in Porto.", "i live in porto", "I live in Lisbon.", "I live in PORTO! 🎉"]
-    assert verdicts(texts) == ["new", "repeats e0", "new", "repeats e0"]
+    assert decisions(texts) == ["new", "repeats e0", "new", "repeats e0"]
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_first_of_its_kind_is_new_and_later_ones_repeat_it() -> None:
     ],
 )
 def test_what_differs_in_number_date_name_or_negation_is_never_merged(one: str, other: str) -> None:
-    assert verdicts([one, other]) == ["new", "new"]
+    assert decisions([one, other]) == ["new", "new"]
 
 
 def test_a_stored_entry_is_preferred_over_one_of_the_batch_and_the_exact_over_the_near() -> None:
@@ -61,9 +61,9 @@ def test_a_stored_entry_is_preferred_over_one_of_the_batch_and_the_exact_over_th
     exact = a_candidate("I live in Porto.", 2)
     candidate = a_candidate("i live in PORTO", 3)
     assert find_canonical(candidate, [near, exact]) is exact
-    (verdict,) = judge([candidate], [[exact]], (), now=NOON)
-    assert isinstance(verdict, Merged)
-    assert verdict.canonical_id == "e2"
+    (decision,) = judge([candidate], [[exact]], (), now=NOON)
+    assert isinstance(decision, Merged)
+    assert decision.canonical_id == "e2"
 
 
 def test_a_repeat_joins_intent_and_metadata_and_raises_importance_with_bounds() -> None:
@@ -85,7 +85,7 @@ async def test_an_entry_that_is_said_again_goes_on_its_way_again_and_keeps_its_v
     told = []
     for turn in said:
         proposal = a_proposal(turn)
-        await store.log([turn], [proposal])
+        await store.append([turn], [proposal])
         event = EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)
         events = await judge_proposals([event], store=store)
         told.append([ref.id for event in events if isinstance(event, EntryAccepted) for ref in event.entries])
@@ -99,7 +99,7 @@ async def test_a_redelivered_repeat_sends_its_entry_on_its_way_again_and_counts_
     event = EntryProposed.of([], at=NOON)
     for number in range(2):
         proposal = a_proposal(a_turn("ann", "I live in Porto.", turn_id=f"t{number}"))
-        await store.log([proposal.turn], [proposal])
+        await store.append([proposal.turn], [proposal])
         event = EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)
         await judge_proposals([event], store=store)
     first = a_proposal(a_turn("ann", turn_id="t0")).id
@@ -113,7 +113,7 @@ async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(store: T
     for name, day in days.items():
         turn = a_turn("ann", "I have a dentist", turn_id=name, conversation_id=name, created_at=NOON + day * DAY)
         proposal = a_proposal(turn)
-        await store.log([turn], [proposal])
+        await store.append([turn], [proposal])
         await judge_proposals([EntryProposed.of([EntryRef(user_id="ann", id=proposal.id)], at=NOON)], store=store)
     (entry,) = (await store.page(Selection("ann"), limit=10, cursor=None)).entries
     assert (entry.created_at, entry.last_said_at, entry.repeat_count) == (NOON, NOON + 280 * DAY, 2)
@@ -123,9 +123,9 @@ async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(store: T
 def test_every_outcome_is_told_once_and_an_open_one_not_at_all() -> None:
     refs = [EntryRef(user_id="ann", id=f"e{n}") for n in range(4)]
     settled = {
-        "e0": Settled("e0", "stored", "e0"),
-        "e1": Settled("e1", "merged", "e0"),
-        "e2": Settled("e2", "refused", None, "forgotten"),
+        "e0": Outcome("e0", "stored", "e0"),
+        "e1": Outcome("e1", "merged", "e0"),
+        "e2": Outcome("e2", "refused", None, "forgotten"),
     }
     accepted, repeated, refused = tell(refs, settled)
     assert [ref.id for ref in accepted.entries] == ["e0"]
@@ -143,7 +143,7 @@ def reports(count: int) -> list[str]:
 async def propose_all(store: TextStore, texts: list[str]) -> EntryProposed:
     turns = [a_turn("ann", text) for text in texts]
     proposals = [a_proposal(turn) for turn in turns]
-    await store.log(turns, proposals)
+    await store.append(turns, proposals)
     return EntryProposed.of([EntryRef(user_id="ann", id=proposal.id) for proposal in proposals], at=NOON)
 
 
@@ -163,8 +163,11 @@ async def test_a_template_that_fills_up_costs_no_more_for_each_new_text(
 async def test_many_texts_of_one_key_are_compared_with_the_newest_only() -> None:
     compared = [a_candidate(text, number) for number, text in enumerate(reports(60))]
     alike = [entry.model_copy(update={"typo_hash": "shared"}) for entry in compared]
-    verdicts = judge(alike, [[]] * len(alike), (), now=NOON)
-    assert max(len(verdict.besides or ()) for verdict in verdicts if isinstance(verdict, Accepted)) == MOST_SIMILAR
+    decisions = judge(alike, [[]] * len(alike), (), now=NOON)
+    assert (
+        max(len(decision.known_similar or ()) for decision in decisions if isinstance(decision, Accepted))
+        == MOST_SIMILAR
+    )
 
 
 async def test_long_texts_are_read_beside_the_event_loop(store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,13 +185,13 @@ async def test_long_texts_are_read_beside_the_event_loop(store: TextStore, monke
 
 async def test_what_is_long_is_settled_in_portions(store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
     settled: list[int] = []
-    settle = store.settle
+    settle = store.apply
 
-    async def counted(verdicts: Any) -> Any:
-        settled.append(len(verdicts))
-        return await settle(verdicts)
+    async def counted(decisions: Any) -> Any:
+        settled.append(len(decisions))
+        return await settle(decisions)
 
-    monkeypatch.setattr(store, "settle", counted)
+    monkeypatch.setattr(store, "apply", counted)
     texts = [f"{number} {'word ' * 5000}" for number in range(9)]
     await judge_proposals([await propose_all(store, texts)], store=store)
     assert settled == [2, 2, 2, 2, 1]
@@ -197,11 +200,11 @@ async def test_what_is_long_is_settled_in_portions(store: TextStore, monkeypatch
 async def test_a_user_may_say_what_stands_for_redacted_words(store: TextStore) -> None:
     said, gone = a_turn("ann", WORDLESS), without_words(a_turn("ann", "My PIN is 4711."))
     proposals = [a_proposal(said), a_proposal(gone)]
-    await store.log([said, gone], proposals)
+    await store.append([said, gone], proposals)
     refs = [EntryRef(user_id="ann", id=proposal.id) for proposal in proposals]
     await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
     outcomes = await store.outcomes(proposals)
-    assert [outcomes[proposal.id].outcome for proposal in proposals] == ["stored", "refused"]
+    assert [outcomes[proposal.id].kind for proposal in proposals] == ["stored", "refused"]
 
 
 @pytest.mark.parametrize(("text", "is_redacted"), [(WORDLESS, True), ("tea", False)])
@@ -229,4 +232,4 @@ def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_d
 def test_what_names_no_such_time_is_the_same_statement_on_any_day() -> None:
     said = [a_candidate("I live in Porto.", n, created_at=NOON + n * 100 * DAY) for n in range(3)]
     judged = judge(said, [[]] * len(said), (), now=NOON)
-    assert [isinstance(verdict, Accepted) for verdict in judged] == [True, False, False]
+    assert [isinstance(decision, Accepted) for decision in judged] == [True, False, False]

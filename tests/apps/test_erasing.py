@@ -89,7 +89,7 @@ async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_remove
 
     receipt = await erase("ann", DataStores(everywhere.store, Late(), everywhere.transit))
     assert (receipt.state, set(receipt.left.values())) == ("done", {0})
-    assert await store.logged("ann", after=None, limit=10) == []
+    assert await store.export_log("ann", after=None, limit=10) == []
 
 
 class Failing:
@@ -154,7 +154,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     assert (receipt.state, receipt.removed["turns"], receipt.left["turns"]) == ("under_way", 1, 0)
     assert receipt.left["waiting messages"] == 1
     assert receipt.requested_at is not None
-    assert await store.logged("ann", after=None, limit=10) == []
+    assert await store.export_log("ann", after=None, limit=10) == []
 
     await say(store, "I am back.")
     away.is_away = False
@@ -162,7 +162,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
     done = (await eraser.erase(asked, within=5.0)).receipt
     assert (done.state, set(done.left.values())) == ("done", {0})
     assert (await eraser.erase(asked, within=5.0)).receipt.state == "done"
-    assert [record.turn.text for record in await store.logged("ann", after=None, limit=10)] == ["I am back."]
+    assert [record.turn.text for record in await store.export_log("ann", after=None, limit=10)] == ["I am back."]
 
 
 async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) -> None:

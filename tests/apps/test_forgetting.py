@@ -25,7 +25,7 @@ async def say(store: TextStore, text: str, user: str = "ann", **fields: object) 
     """Log a turn and let dedupe judge it."""
     turn = a_turn(user, text, **fields)
     proposal = a_proposal(turn)
-    await store.log([turn], [proposal])
+    await store.append([turn], [proposal])
     await judge_proposals([proposed(proposal)], store=store)
     return turn
 
@@ -64,7 +64,7 @@ async def test_an_entry_is_forgotten_with_its_repeats_vector_and_messages(store:
     assert set(receipt.left.values()) == {0}
     assert in_flight.turns == {"ann": [other.turn_id]}
     assert (await the_entry(store, other)).text == "I live in Porto."
-    log = [record.turn.text for record in await store.logged("ann", after=None, limit=10)]
+    log = [record.turn.text for record in await store.export_log("ann", after=None, limit=10)]
     assert sorted(log) == ["I live in Porto.", "[forgotten]", "[forgotten]"]
 
 
@@ -76,8 +76,8 @@ async def test_what_was_forgotten_is_refused_with_the_reason_and_leaves_no_words
     again = await say(store, "my pin is 4711!")
 
     settled = (await store.outcomes([a_proposal(again)]))[a_proposal(again).id]
-    assert (settled.outcome, settled.reason) == ("refused", FORGOTTEN)
-    assert {record.turn.text for record in await store.logged("ann", after=None, limit=10)} == {"[forgotten]"}
+    assert (settled.kind, settled.reason) == ("refused", FORGOTTEN)
+    assert {record.turn.text for record in await store.export_log("ann", after=None, limit=10)} == {"[forgotten]"}
     assert (await the_entry(store, await say(store, "My PIN is 4712."))).status == "active"
     assert (await the_entry(store, await say(store, "My PIN is 4711.", user="eve"))).status == "active"
 
@@ -96,12 +96,12 @@ async def test_a_late_redelivery_of_a_forgotten_turn_changes_nothing(store: Text
     await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=timedelta(0))
     before = await store.counts("ann")
 
-    await store.log([turn], [a_proposal(turn)])
+    await store.append([turn], [a_proposal(turn)])
     await judge_proposals([proposed(a_proposal(turn))], store=store)
 
     assert await store.counts("ann") == before
     assert (await the_entry(store, turn)).status == "forgotten"
-    assert [record.turn.text for record in await store.logged("ann", after=None, limit=10)] == ["[forgotten]"]
+    assert [record.turn.text for record in await store.export_log("ann", after=None, limit=10)] == ["[forgotten]"]
 
 
 async def test_forgetting_that_was_broken_off_is_completed_by_the_same_request(store: TextStore) -> None:

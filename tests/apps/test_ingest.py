@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from contracts import subjects
-from contracts.ports import Erasure, MissingFromStream, SessionMark, TextStore, Unavailable
+from contracts.ports import Erasure, LastTurn, MissingFromStream, TextStore, Unavailable
 from contracts.v1.turns import DatedTurn
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, propose, read_turn
@@ -88,7 +88,7 @@ def test_any_bytes_are_either_a_turn_or_refused(body: bytes) -> None:
         assert read_turn(incoming(body), longest=100).user_id == "ann"
 
 
-def sessions(turns: list[DatedTurn], marks: list[SessionMark | None] | None = None) -> list[str]:
+def sessions(turns: list[DatedTurn], marks: list[LastTurn | None] | None = None) -> list[str]:
     return [turn.session_id for turn in place_in_sessions(turns, marks or [None] * len(turns), GAP)]
 
 
@@ -99,8 +99,8 @@ def test_a_session_ends_with_a_long_silence() -> None:
 
 
 def test_a_turn_continues_the_session_that_the_log_knows() -> None:
-    known = SessionMark("known", NOON - timedelta(minutes=10))
-    old = SessionMark("old", NOON - timedelta(minutes=31))
+    known = LastTurn("known", NOON - timedelta(minutes=10))
+    old = LastTurn("old", NOON - timedelta(minutes=31))
     assert sessions([a_turn(0)], [known]) == ["known"]
     assert sessions([a_turn(0)], [old]) != ["old"]
 
@@ -192,11 +192,11 @@ class Marking:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    async def log(self, turns: Any, proposals: Any) -> Any:
+    async def append(self, turns: Any, proposals: Any) -> Any:
         if self._after:
-            new = await self._store.log(turns, proposals)
+            new = await self._store.append(turns, proposals)
         await self._store.record_erasure(self._mark.user_id, None, self._mark)
-        return new if self._after else await self._store.log(turns, proposals)
+        return new if self._after else await self._store.append(turns, proposals)
 
 
 @pytest.mark.parametrize("when", ["first", "before", "after"])
@@ -220,6 +220,6 @@ async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_
     )
     assert deferred == (set() if cleared else {2})
     assert (await store.counts("ann")).turns == 1
-    logged = [record.turn.turn_id for record in await store.logged("bob", after=None, limit=9)]
+    logged = [record.turn.turn_id for record in await store.export_log("bob", after=None, limit=9)]
     assert logged == (["t2"] if cleared else [])
     assert sum(len(event.entries) for event in events) == 1 + len(logged)

@@ -10,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from contracts.ports import Merged, Settled, TextStore, VectorPoint
+from contracts.ports import Merged, Outcome, TextStore, VectorPoint
 from contracts.v1.commands import ReconcileRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import reconcile
@@ -76,8 +76,8 @@ async def _undecided(store: TextStore) -> list[Entry]:
     return [
         decision.proposal  # type: ignore[misc]
         for user in await store.users(after="", limit=10)
-        for record in await store.logged(user, after=None, limit=100)
-        for decision in record.decisions
+        for record in await store.export_log(user, after=None, limit=100)
+        for decision in record.proposals
     ]
 
 
@@ -101,7 +101,7 @@ async def test_an_outcome_whose_entry_is_gone_is_judged_again(store: TextStore) 
     (proposal,) = await log_proposals(store, "ann", 1)
     canonical = an_entry("ann", "to be lost")
     await store_entries(store, [canonical])
-    await store.settle([Merged(proposal, canonical.id, None)])
+    await store.apply([Merged(proposal, canonical.id, None)])
 
     class Lossy:
         """The store, without the entry that a proposal was merged into."""
@@ -116,7 +116,7 @@ async def test_an_outcome_whose_entry_is_gone_is_judged_again(store: TextStore) 
     memory.text = Lossy()  # type: ignore[assignment]
     assert await memory.differences(fix=True) == {"without_entry": 1}
     settled = (await store.outcomes([proposal]))[proposal.id]
-    assert settled == Settled(proposal.id, "stored", proposal.id)
+    assert settled == Outcome(proposal.id, "stored", proposal.id)
     assert not await memory.differences(fix=False)
 
 

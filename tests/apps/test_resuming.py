@@ -101,7 +101,7 @@ async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
     async with resuming(store, bus):
         await eventually(lambda: said(bus), lambda ids: len(ids) == 2, within=5)
         bus.is_busy = False
-        await store.settle([Refused(Key("ann", id_), "for the test") for id_ in bus.said])
+        await store.apply([Refused(Key("ann", id_), "for the test") for id_ in bus.said])
         await eventually(lambda: said(bus), lambda ids: len(ids) == len(left), within=5)
 
 

@@ -39,13 +39,11 @@ async def fill(store: TextStore, user: str) -> None:
     first, again, refused, retired, gone, late, _ = await log_proposals(store, user, 7)
     spoken = a_turn(user, "I moved to Ghent and I like it", space="work", created_at=NOON + minutes(90))
     itself, fact = a_proposal(spoken), a_proposal(spoken, ordinal=1, text="lives in Ghent")
-    await store.log([spoken], [itself, fact])
-    await store.settle(
-        [Accepted(entry_of(p, tags=("a", "ü"), importance=0.25)) for p in (first, retired, itself, fact)]
-    )
-    await store.settle([Merged(again, first.id, repeated), Refused(refused, "forgotten before")])
-    await store.settle([Merged(late, retired.id, repeated), Accepted(entry_of(gone))])
-    await store.settle([Accepted(an_entry(user, "a note of nobody", enriched=True))])
+    await store.append([spoken], [itself, fact])
+    await store.apply([Accepted(entry_of(p, tags=("a", "ü"), importance=0.25)) for p in (first, retired, itself, fact)])
+    await store.apply([Merged(again, first.id, repeated), Refused(refused, "forgotten before")])
+    await store.apply([Merged(late, retired.id, repeated), Accepted(entry_of(gone))])
+    await store.apply([Accepted(an_entry(user, "a note of nobody", enriched=True))])
     await store.modify([retired], lambda e: e.model_copy(update={"status": "superseded", "superseded_by": first.id}))
     await store.modify([gone], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
     await store.modify([first], lambda e: e.model_copy(update={"embedding_state": "ready", "embedding_model": "m"}))
@@ -199,7 +197,7 @@ async def test_pages_join_without_gap_or_repeat(source: TextStore) -> None:
     assert places == sorted(places)
     for index, place in enumerate(places):
         assert await source.kept("ann", after=place, limit=2) == whole[index + 1 : index + 3]
-    turns = [record.turn for record in await source.logged("ann", after=None, limit=100)]
+    turns = [record.turn for record in await source.export_log("ann", after=None, limit=100)]
     assert [(t.created_at, t.space, t.turn_id) for t in turns] == sorted(
         (t.created_at, t.space, t.turn_id) for t in turns
     )

@@ -90,17 +90,17 @@ class _Check:
         for key, record in self._records.items():
             if key not in self._said:
                 continue
-            if not record.decisions:
+            if not record.proposals:
                 self._lose(key, "has no proposal")
-            for decision in record.decisions:
-                settled = decision.settled
+            for decision in record.proposals:
+                settled = decision.outcome
                 if settled is None:
                     self._lose(key, "is undecided")
-                elif settled.outcome == "refused":
+                elif settled.kind == "refused":
                     self._refused(key, settled.reason)
                 elif settled.entry_id not in self._entries:
-                    self._lose(key, f"was {settled.outcome}, but its entry is missing")
-                elif settled.outcome == "merged":
+                    self._lose(key, f"was {settled.kind}, but its entry is missing")
+                elif settled.kind == "merged":
                     self._merged(key, self._entries[settled.entry_id])
 
     def _refused(self, key: TurnKey, reason: str | None) -> None:
@@ -151,9 +151,9 @@ class _Check:
         """Each repeat is counted once."""
         merged: Counter[str] = Counter()
         for record in self._observed.records:
-            for decision in record.decisions:
-                if decision.settled is not None and decision.settled.outcome == "merged":
-                    merged[decision.settled.entry_id or ""] += 1
+            for decision in record.proposals:
+                if decision.outcome is not None and decision.outcome.kind == "merged":
+                    merged[decision.outcome.entry_id or ""] += 1
         for entry in self._observed.entries:
             difference = entry.repeat_count - merged[entry.id]
             if difference < 0 and entry.status == "forgotten":

@@ -44,7 +44,7 @@ STAGES = ("ingest", "dedupe", "enrich", "embed")
 
 GROUPS: dict[str, tuple[Effect, ...]] = {
     "reading": _read(*STAGES),
-    "text store": _committed("ingest.log", "dedupe.settle", "enrich.modify", "embed.modify"),
+    "text store": _committed("ingest.append", "dedupe.apply", "enrich.modify", "embed.modify"),
     "vectors": _plain("embed.vectors_upsert"),
     "events": _plain(
         "ingest.say_proposed",

@@ -11,7 +11,7 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from contracts import subjects
-from contracts.ports import Ref, Settled
+from contracts.ports import Outcome, Ref
 from contracts.subjects import Consumer
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
@@ -91,7 +91,7 @@ def _do_not_look_for_tombstones() -> None:
 
 
 def _forget_outcomes() -> None:
-    async def outcomes(self: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, Settled]:
+    async def outcomes(self: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, Outcome]:
         return {}
 
     async def undecided(self: SqliteTextStore, refs: Sequence[Ref]) -> list[Proposal]:
@@ -194,7 +194,7 @@ def _do_not_sweep() -> None:
         return True
 
 
-_EARLY = "ingest.log.before"
+_EARLY = "ingest.append.before"
 _ALL: tuple[Step, ...] = ("say", "create", "forget", "erase")
 _UNERASED: tuple[Step, ...] = ("say", "create", "forget")
 

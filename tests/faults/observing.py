@@ -65,7 +65,7 @@ async def text_of(text: TextStore) -> tuple[list[LogRecord], list[Entry]]:
     entries: list[Entry] = []
     for user in await _all_users(text):
         after: Place | None = None
-        while page := await text.logged(user, after=after, limit=_PAGE):
+        while page := await text.export_log(user, after=after, limit=_PAGE):
             records += page
             last = page[-1].turn
             after = Place(last.created_at, last.space, last.turn_id)

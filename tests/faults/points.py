@@ -31,7 +31,7 @@ from tests.faults.patching import in_place_of
 
 Method = Callable[..., Awaitable[Any]]
 
-TEXT_WRITES = ("log", "settle", "modify", "forget", "reopen", "withdraw", "record_erasure", "erase", "sweep")
+TEXT_WRITES = ("append", "apply", "modify", "forget", "reopen", "withdraw", "record_erasure", "erase", "sweep")
 VECTOR_WRITES = ("upsert", "remove", "erase", "sweep")
 SETTLINGS = ("ack", "nak", "term")
 

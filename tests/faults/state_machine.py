@@ -36,8 +36,8 @@ VOICES = [*product([*[SCOPES[0]] * 6, *SCOPES], ROLES)]
 WORDINGS = [wording for statement in STATEMENTS for wording in statement.wordings]
 NUMBERS = st.integers(0, 19)
 EFFECTS: dict[str, tuple[str, ...]] = {
-    "ingest": ("erasures", "session_marks", "log", "publish", "ack"),
-    "dedupe": ("outcomes", "undecided", "similar", "forgotten", "settle", "publish", "ack"),
+    "ingest": ("erasures", "last_turns", "append", "publish", "ack"),
+    "dedupe": ("outcomes", "undecided", "find_similar", "forgotten", "apply", "publish", "ack"),
     "enrich": ("entries", "modify", "publish", "ack"),
     "embed": ("entries", "upsert", "modify", "remove", "publish", "ack"),
     "forget": ("forget", "vectors", "remove", "drop", "entries", "count"),

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from contracts.ports import Decision, Filters, Key, LogRecord, Scope, TextStore, VectorPoint
+from contracts.ports import Filters, Key, LogRecord, ProposalRecord, Scope, TextStore, VectorPoint
 from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryRefused, EntryRepeated
 from contracts.v1.turns import WORDLESS
 from contracts.values import StageCounts
@@ -33,8 +33,8 @@ class Snapshot:
     counts: dict[str, StageCounts]
 
     @property
-    def decisions(self) -> list[Decision]:
-        return [decision for record in self.records.values() for decision in record.decisions]
+    def decisions(self) -> list[ProposalRecord]:
+        return [decision for record in self.records.values() for decision in record.proposals]
 
     @property
     def active(self) -> list[Entry]:
@@ -59,7 +59,7 @@ async def look(world: World, users: Iterable[str]) -> Snapshot:
 
 async def _look_at(user: str, store: TextStore, found: Snapshot) -> None:
     kept, logged, found.counts[user] = await asyncio.gather(
-        store.kept(user, after=None, limit=_ALL), store.logged(user, after=None, limit=_ALL), store.counts(user)
+        store.kept(user, after=None, limit=_ALL), store.export_log(user, after=None, limit=_ALL), store.counts(user)
     )
     for entry in kept:
         assert entry.user_id == user, f"{user} is shown {entry}"
@@ -99,15 +99,15 @@ def _check_log(before: Snapshot, now: Snapshot, model: Model) -> None:
 
 
 def _check_outcomes(before: Snapshot, now: Snapshot, model: Model) -> None:
-    known = {one.proposal.id: one.settled for one in before.decisions if one.settled is not None}
+    known = {one.proposal.id: one.outcome for one in before.decisions if one.outcome is not None}
     for key, record in now.records.items():
-        for one in record.decisions:
-            assert known.get(one.proposal.id) in (None, one.settled), f"two outcomes: {one}"
-            if one.settled is None:
+        for one in record.proposals:
+            assert known.get(one.proposal.id) in (None, one.outcome), f"two outcomes: {one}"
+            if one.outcome is None:
                 continue
-            refused = one.settled.outcome == "refused"
+            refused = one.outcome.kind == "refused"
             assert refused or key not in model.must_be_refused, f"what was forgotten is taken in again: {one}"
-            assert not refused or one.settled.reason
+            assert not refused or one.outcome.reason
             assert not refused or any(map(model.may_be_refused, model.turns.get(key, ()))), (
                 f"refused without a cause: {one}"
             )
@@ -116,7 +116,7 @@ def _check_outcomes(before: Snapshot, now: Snapshot, model: Model) -> None:
 def _check_one_of_each(now: Snapshot) -> None:
     told = Counter(group_of(entry) for entry in now.active)
     assert not told or max(told.values()) == 1, f"the same statement twice: {told}"
-    merged = Counter(one.settled.entry_id for one in now.decisions if one.settled and one.settled.outcome == "merged")
+    merged = Counter(one.outcome.entry_id for one in now.decisions if one.outcome and one.outcome.kind == "merged")
     for entry in now.entries.values():
         assert entry.repeat_count == merged[entry.id], f"{merged[entry.id]} repeats of {entry}"
         if entry.status == "archived":
@@ -126,7 +126,7 @@ def _check_one_of_each(now: Snapshot) -> None:
 def _check_counts(now: Snapshot) -> None:
     for user, counts in now.counts.items():
         turns = [record for key, record in now.records.items() if key[0] == user]
-        settled = Counter(one.settled and one.settled.outcome for turn in turns for one in turn.decisions)
+        settled = Counter(one.outcome and one.outcome.kind for turn in turns for one in turn.proposals)
         mine = Counter(entry.status == "active" for entry in now.entries.values() if entry.user_id == user)
         counted = (counts.turns, counts.entries, counts.inactive, counts.merged, counts.refused, counts.undecided)
         seen = (len(turns), mine[True], mine[False], settled["merged"], settled["refused"], settled[None])
@@ -153,10 +153,10 @@ async def check_idle(now: Snapshot, world: World, model: Model, scopes: Sequence
 def _check_merges(now: Snapshot) -> None:
     """Whatever was merged says what its entry says, and comes from the same voice."""
     for one in now.decisions:
-        assert one.settled is not None
-        if one.settled.entry_id is None:
+        assert one.outcome is not None
+        if one.outcome.entry_id is None:
             continue
-        entry = now.entries[one.settled.entry_id]
+        entry = now.entries[one.outcome.entry_id]
         turn = one.proposal.turn
         if turn.text != WORDLESS and entry.status != "forgotten":
             assert group_of(turn) == group_of(entry), f"merged what differs: {turn} into {entry}"
@@ -167,7 +167,7 @@ def _check_groups(now: Snapshot, model: Model) -> None:
     outcomes: dict[Group, list[str]] = defaultdict(list)
     for record in now.records.values():
         if record.turn.text != WORDLESS and not model.is_disturbed(record.turn):
-            outcomes[group_of(record.turn)] += [one.settled.outcome for one in record.decisions if one.settled]
+            outcomes[group_of(record.turn)] += [one.outcome.kind for one in record.proposals if one.outcome]
     for group, found in outcomes.items():
         if "refused" in found:  # what was forgotten in another voice
             continue
@@ -181,21 +181,21 @@ def _check_forgotten(now: Snapshot, model: Model) -> None:
         if entry.status == "forgotten":
             assert not any(marker in entry.model_dump_json().lower() for marker in MARKERS), f"has words: {entry}"
     for one in now.decisions:
-        assert one.settled is not None
-        gone = one.settled.entry_id is None or now.entries[one.settled.entry_id].status == "forgotten"
+        assert one.outcome is not None
+        gone = one.outcome.entry_id is None or now.entries[one.outcome.entry_id].status == "forgotten"
         said = one.proposal.model_dump_json().lower()
         assert not gone or not any(marker in said for marker in MARKERS), f"its words are in the log: {one}"
 
 
 def _check_events(events: Sequence[EntryEvent], now: Snapshot) -> None:
     """What was told of what is still there was true, and carries no words."""
-    outcome = {one.proposal.id: one.settled for one in now.decisions}
+    outcome = {one.proposal.id: one.outcome for one in now.decisions}
     kinds: dict[type[EntryEvent], str] = {EntryAccepted: "stored", EntryRepeated: "merged", EntryRefused: "refused"}
     for event in events:
         assert not any(marker in event.model_dump_json().lower() for marker in MARKERS), f"carries words: {event}"
         for ref in event.entries if type(event) in kinds else ():
             settled = outcome.get(ref.id)
-            assert settled is None or settled.outcome == kinds[type(event)], f"told otherwise: {event}, is {settled}"
+            assert settled is None or settled.kind == kinds[type(event)], f"told otherwise: {event}, is {settled}"
 
 
 async def _check_vectors(now: Snapshot) -> None:

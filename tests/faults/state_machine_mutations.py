@@ -10,18 +10,18 @@ from unittest.mock import patch
 
 from contracts.ports import (
     Accepted,
+    Decision,
     Embedder,
     Filters,
     InFlightCounts,
     LexicalHit,
+    Outcome,
     Ref,
     Scope,
-    Settled,
     TextStore,
     TurnKey,
     VectorPoint,
     VectorStore,
-    Verdict,
 )
 from contracts.v1.entries import Entry
 from services.curate import retention
@@ -37,7 +37,7 @@ from tests.faults.state_machine_world import World
 
 Mutation = Callable[[], AbstractContextManager[Any]]
 
-_settle, _search, _deliver, _drop = SqliteTextStore.settle, SqliteTextStore.search, World.deliver, MisbehavingBus.drop
+_settle, _search, _deliver, _drop = SqliteTextStore.apply, SqliteTextStore.search, World.deliver, MisbehavingBus.drop
 
 
 async def _nothing(*_: Any, **__: Any) -> None:
@@ -52,12 +52,14 @@ async def _ack_first(
     await _deliver(world, stage, messages, trouble, lost_acks=lost_acks)
 
 
-async def _no_outcomes(_: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, Settled]:
+async def _no_outcomes(_: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, Outcome]:
     return {}
 
 
-async def _settle_blindly(store: SqliteTextStore, verdicts: Sequence[Verdict]) -> list[Settled]:
-    blind = [replace(verdict, besides=None) if isinstance(verdict, Accepted) else verdict for verdict in verdicts]
+async def _settle_blindly(store: SqliteTextStore, decisions: Sequence[Decision]) -> list[Outcome]:
+    blind = [
+        replace(decision, known_similar=None) if isinstance(decision, Accepted) else decision for decision in decisions
+    ]
     return await _settle(store, blind)
 
 
@@ -96,7 +98,7 @@ def _protecting_nothing() -> Iterator[None]:
 MUTATIONS: dict[str, Mutation] = {
     "acknowledges before the effect": lambda: patch.object(World, "deliver", _ack_first),
     "dedupe ignores outcomes": lambda: patch.object(SqliteTextStore, "outcomes", _no_outcomes),
-    "dedupe trusts what it looked up": lambda: patch.object(SqliteTextStore, "settle", _settle_blindly),
+    "dedupe trusts what it looked up": lambda: patch.object(SqliteTextStore, "apply", _settle_blindly),
     "dedupe merges a question": lambda: patch.multiple(
         dedupe, read=_unasking(dedupe.read), same_statement=lambda a, b: True
     ),

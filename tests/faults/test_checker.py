@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from contracts.ports import Decision, Key, LogRecord, Settled
+from contracts.ports import Key, LogRecord, Outcome, ProposalRecord
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from tests.faults.checker import Observed, check
@@ -34,7 +34,7 @@ def spoiled(letter: str) -> Promise:
     return Promise("spoil", "ann", letter=letter)
 
 
-def record(promise: Promise, settled: Settled | None, text: str | None = None) -> LogRecord:
+def record(promise: Promise, settled: Outcome | None, text: str | None = None) -> LogRecord:
     turn = LoggedTurn(
         user_id=promise.user_id,
         role="user",
@@ -44,19 +44,19 @@ def record(promise: Promise, settled: Settled | None, text: str | None = None) -
         session_id="s",
     )
     proposal = Proposal(id=id_of(promise), turn=turn, text=turn.text)
-    return LogRecord(turn, (Decision(proposal, settled),))
+    return LogRecord(turn, (ProposalRecord(proposal, settled),))
 
 
 def id_of(promise: Promise) -> str:
     return entry_id(promise.user_id, promise.space, promise.turn_id)
 
 
-def stored(promise: Promise) -> Settled:
-    return Settled(id_of(promise), "stored", id_of(promise))
+def stored(promise: Promise) -> Outcome:
+    return Outcome(id_of(promise), "stored", id_of(promise))
 
 
-def merged(promise: Promise, canonical: Promise) -> Settled:
-    return Settled(id_of(promise), "merged", id_of(canonical))
+def merged(promise: Promise, canonical: Promise) -> Outcome:
+    return Outcome(id_of(promise), "merged", id_of(canonical))
 
 
 def entry(promise: Promise, **changed: object) -> Entry:
@@ -120,7 +120,7 @@ def with_other(**changed: object) -> Observed:
     return replace(WELL, entries=(WELL.entries[0], entry(OTHER, **changed)), points=(point(FIRST),))
 
 
-def with_last(settled: Settled | None, promise: Promise = OTHER) -> Observed:
+def with_last(settled: Outcome | None, promise: Promise = OTHER) -> Observed:
     return replace(WELL, records=(*WELL.records[:2], record(promise, settled)))
 
 
@@ -135,7 +135,7 @@ NOBODY = said("t9", "qqnobody")
 BROKEN: dict[str, tuple[Kind, Observed]] = {
     "not logged": ("lost", replace(WELL, records=WELL.records[:2], entries=WELL.entries[:1], points=(point(FIRST),))),
     "undecided": ("lost", with_last(None)),
-    "refused": ("lost", with_last(Settled(id_of(OTHER), "refused", None, "why"))),
+    "refused": ("lost", with_last(Outcome(id_of(OTHER), "refused", None, "why"))),
     "no entry": ("lost", replace(WELL, entries=WELL.entries[:1], points=(point(FIRST),))),
     "repeat not counted": ("lost", replace(WELL, entries=(entry(FIRST), entry(OTHER)))),
     "archived": ("lost", with_other(status="archived")),

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.ports import Settled, TextStore, Verdict
+from contracts.ports import Decision, Outcome, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
@@ -49,14 +49,14 @@ async def test_what_others_keep_changing_is_judged_until_it_is_decided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await SqliteTextStore.open(tmp_path / "memory.sqlite3")
-    settle, in_vain = store.settle, iter(range(5))
+    settle, in_vain = store.apply, iter(range(5))
 
-    async def settle_after_others(verdicts: Sequence[Verdict]) -> list[Settled]:
-        return [] if next(in_vain, None) is not None else await settle(verdicts)
+    async def settle_after_others(decisions: Sequence[Decision]) -> list[Outcome]:
+        return [] if next(in_vain, None) is not None else await settle(decisions)
 
-    monkeypatch.setattr(store, "settle", settle_after_others)
+    monkeypatch.setattr(store, "apply", settle_after_others)
     (proposal,) = proposals("ann", "I live in Porto")
-    await store.log([proposal.turn], [proposal])
+    await store.append([proposal.turn], [proposal])
     assert isinstance(await judged(store, proposal), EntryAccepted)
     await store.close()
 
@@ -69,7 +69,7 @@ async def test_a_replica_that_died_while_it_accepted_an_entry_delays_its_repeats
         pytest.skip(where)
     async with a_store(url) as store:
         first, second = proposals(f"u-{uuid4().hex}", "I live in Porto", "Well, I live in Porto!")
-        await store.log([first.turn, second.turn], [first, second])
+        await store.append([first.turn, second.turn], [first, second])
         with monkeypatch.context() as broken:
             broken.setattr(claims, "stake", stake_and_die)
             with pytest.raises(Died):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from contracts import subjects
-from contracts.ports import Accepted, Settled, Verdict
+from contracts.ports import Accepted, Decision, Outcome
 from contracts.v1.commands import ListRequest
 from contracts.v1.entries import EntryProposed
 from contracts.v1.turns import LoggedTurn, Proposal, Turn, entry_id
@@ -62,23 +62,23 @@ class Court:
 @pytest.fixture
 def court(monkeypatch: pytest.MonkeyPatch) -> Court:
     """A text store that fails, for a reason that nobody foresaw, to carry out a verdict on one sentence."""
-    kept, settle_truly = Court(), SqliteTextStore.settle
+    kept, settle_truly = Court(), SqliteTextStore.apply
 
-    async def picky(store: SqliteTextStore, verdicts: Sequence[Verdict]) -> list[Settled]:
+    async def picky(store: SqliteTextStore, verdicts: Sequence[Decision]) -> list[Outcome]:
         texts = tuple(verdict.entry.text for verdict in verdicts if isinstance(verdict, Accepted))
         kept.calls.append((texts, time.monotonic()))
         if UNJUDGEABLE in texts and not kept.is_healed:
             raise RuntimeError("nobody foresaw this verdict")
         return await settle_truly(store, verdicts)
 
-    monkeypatch.setattr(SqliteTextStore, "settle", picky)
+    monkeypatch.setattr(SqliteTextStore, "apply", picky)
     return kept
 
 
 @pytest.fixture(autouse=True)  # before memorybus starts
 def log(monkeypatch: pytest.MonkeyPatch) -> Log:
     """A text store that fails, for a reason that nobody foresaw, whenever the poison is among what it is to log."""
-    kept, log_truly = Log(), SqliteTextStore.log
+    kept, log_truly = Log(), SqliteTextStore.append
 
     async def picky(
         store: SqliteTextStore, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]
@@ -92,7 +92,7 @@ def log(monkeypatch: pytest.MonkeyPatch) -> Log:
             raise RuntimeError("nobody foresaw this")
         return await log_truly(store, turns, proposals)
 
-    monkeypatch.setattr(SqliteTextStore, "log", picky)
+    monkeypatch.setattr(SqliteTextStore, "append", picky)
     return kept
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from contracts.ports import Accepted, Forgotten, Probe, Scope, TextStore
+from contracts.ports import Accepted, Forgotten, Scope, SimilarityQuery, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 
@@ -79,14 +79,14 @@ def a_session(user_id: str, texts: Sequence[str], session_id: str = "s1", **fiel
     ]
 
 
-def probe_of(entry: Entry, **fields: Any) -> Probe:
+def similarity_query(entry: Entry, **fields: Any) -> SimilarityQuery:
     defaults: dict[str, Any] = {
         "scope": Scope(entry.user_id, entry.space, entry.persona_id),
         "role": entry.role,
         "speaker": entry.speaker,
         "keys": entry.fingerprint_keys,
     }
-    return Probe(**(defaults | fields))
+    return SimilarityQuery(**(defaults | fields))
 
 
 def repeated(entry: Entry) -> Entry:
@@ -95,7 +95,7 @@ def repeated(entry: Entry) -> Entry:
 
 
 async def store_entries(store: TextStore, entries: Sequence[Entry]) -> list[Entry]:
-    await store.settle([Accepted(entry) for entry in entries])
+    await store.apply([Accepted(entry) for entry in entries])
     return list(entries)
 
 
@@ -103,7 +103,7 @@ async def log_proposals(store: TextStore, user_id: str, count: int, **fields: An
     """Log so many turns, each of which proposes itself."""
     turns = [a_turn(user_id, f"statement number {i}", created_at=NOON + minutes(i), **fields) for i in range(count)]
     proposals = [a_proposal(turn) for turn in turns]
-    await store.log(turns, proposals)
+    await store.append(turns, proposals)
     return proposals
 
 
@@ -111,18 +111,18 @@ async def log_texts(store: TextStore, user_id: str, *texts: str, **fields: Any) 
     """Log a turn for each text, a minute apart, each of which proposes itself."""
     turns = [a_turn(user_id, text, created_at=NOON + minutes(i), **fields) for i, text in enumerate(texts)]
     proposals = [a_proposal(turn) for turn in turns]
-    await store.log(turns, proposals)
+    await store.append(turns, proposals)
     return proposals
 
 
 async def texts_logged(store: TextStore, user: str) -> list[str]:
     """What a user said, in the order of the log."""
-    return [record.turn.text for record in await store.logged(user, after=None, limit=100)]
+    return [record.turn.text for record in await store.export_log(user, after=None, limit=100)]
 
 
 async def log_of(store: TextStore, user: str) -> dict[str, LoggedTurn]:
     """The turns of a user as the log has them, by turn id."""
-    return {record.turn.turn_id: record.turn for record in await store.logged(user, after=None, limit=100)}
+    return {record.turn.turn_id: record.turn for record in await store.export_log(user, after=None, limit=100)}
 
 
 async def forget(store: TextStore, entry: Entry | Proposal, until: datetime | None = None) -> Forgotten:

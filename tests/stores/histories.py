@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Filters, Key, Merged, Refused, TextStore, Verdict
+from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Proposal
 from tests.stores.builders import NOON, a_proposal, a_turn, entry_of, minutes
@@ -93,7 +93,7 @@ def repeated(entry: Entry) -> Entry:
     return entry.model_copy(update={"repeat_count": entry.repeat_count + 1, "tags": (*entry.tags, "repeated")})
 
 
-def verdict_on(proposal: Proposal, said: Said, first: Proposal) -> Verdict | None:
+def verdict_on(proposal: Proposal, said: Said, first: Proposal) -> Decision | None:
     match said.fate:
         case "store":
             return Accepted(entry_of(proposal, **said.fields))
@@ -121,9 +121,9 @@ SELECTIONS = st.fixed_dictionaries(
 async def carry_out(store: TextStore, user: str, history: Sequence[Said]) -> list[Key]:
     """Log everything, decide, then change; the proposals, decided or not."""
     proposals = [proposal_of(user, number, said) for number, said in enumerate(history)]
-    await store.log([proposal.turn for proposal in proposals], proposals)
-    verdicts = [verdict_on(p, said, proposals[0]) for p, said in zip(proposals, history, strict=True)]
-    await store.settle([verdict for verdict in verdicts if verdict is not None])
+    await store.append([proposal.turn for proposal in proposals], proposals)
+    decisions = [verdict_on(p, said, proposals[0]) for p, said in zip(proposals, history, strict=True)]
+    await store.apply([decision for decision in decisions if decision is not None])
     changes = {p.id: said.change for p, said in zip(proposals, history, strict=True) if said.change is not None}
     keys = [Key(user, proposal.id) for proposal in proposals]
     changed = [key for key in keys if key.id in changes]

@@ -66,9 +66,9 @@ async def store_a_told(store: SqliteTextStore, user: str, marker: str) -> Entry:
     """An entry with a repeat and a fact that was merged into it, changed once, with the marker all over."""
     first, second = told(user, marker), told(user, marker)
     fact = a_proposal(second.turn, ordinal=1, text=f"fact of {marker}")
-    await store.log([first.turn, second.turn], [first, second, fact])
+    await store.append([first.turn, second.turn], [first, second, fact])
     entry = full_entry(first, marker)
-    await store.settle([Accepted(entry), Merged(second, first.id, repeated), Merged(fact, first.id, repeated)])
+    await store.apply([Accepted(entry), Merged(second, first.id, repeated), Merged(fact, first.id, repeated)])
     await store.modify([entry], lambda e: e.model_copy(update={"tags": (*e.tags, f"more {marker}")}))
     return entry
 

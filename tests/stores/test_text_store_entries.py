@@ -177,7 +177,7 @@ async def test_entries_are_found_by_the_state_of_their_embedding(empty_text_stor
 
 
 async def test_entries_are_counted_by_stage(empty_text_store: TextStore, user: str) -> None:
-    await empty_text_store.log([a_turn(user), a_turn(user, persona_id="guide", space="work")], [])
+    await empty_text_store.append([a_turn(user), a_turn(user, persona_id="guide", space="work")], [])
     await store_entries(
         empty_text_store,
         [
@@ -222,7 +222,7 @@ async def test_another_users_name_opens_nothing(text_store: TextStore, user: str
     assert await text_store.neighbours(taken, reach=4) == {}
     assert await text_store.outcomes(taken) == {}
     assert await text_store.undecided([Key(other, proposal.id)]) == []
-    assert await text_store.settle([Refused(Key(other, proposal.id), "not theirs")]) == []
+    assert await text_store.apply([Refused(Key(other, proposal.id), "not theirs")]) == []
     assert await text_store.undecided([proposal]) == [proposal]
 
 

@@ -9,10 +9,10 @@ from typing import Literal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Filters, Key, Merged, Refused, Scope, Selection, TextStore, Verdict
+from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, Scope, Selection, TextStore
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import LoggedTurn
-from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, probe_of
+from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, similarity_query
 
 LAWS = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -46,7 +46,7 @@ def repeated(entry: Entry) -> Entry:
     return entry.model_copy(update={"repeat_count": entry.repeat_count + 1, "tags": (*entry.tags, "repeated")})
 
 
-def verdict_of(step: Step, user: str) -> Verdict:
+def verdict_of(step: Step, user: str) -> Decision:
     proposal = a_proposal(turn_number(user, step.turn))
     if step.kind == "accept":
         return Accepted(entry_of(proposal, statement_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
@@ -55,8 +55,8 @@ def verdict_of(step: Step, user: str) -> Verdict:
     return Refused(proposal, "a reason")
 
 
-def proposal_id(verdict: Verdict) -> str:
-    return verdict.entry.id if isinstance(verdict, Accepted) else verdict.proposal.id
+def proposal_id(decision: Decision) -> str:
+    return decision.entry.id if isinstance(decision, Accepted) else decision.proposal.id
 
 
 def changed_to(step: Step, entry: Entry) -> Entry | None:
@@ -74,12 +74,12 @@ async def carry_out(store: TextStore, user: str, steps: Sequence[Step], times: i
     A merge into an entry that is not there stays open and may succeed later, so it is not repeated.
     """
     turns = [turn_number(user, step.turn) for step in steps if step.kind == "log"]
-    verdicts = [verdict_of(step, user) for step in steps if step.kind in ("accept", "merge", "refuse")]
+    decisions = [verdict_of(step, user) for step in steps if step.kind in ("accept", "merge", "refuse")]
     for _ in range(times):
-        await store.log(turns, [a_proposal(turn) for turn in turns])
-    settled = {result.proposal_id for result in await store.settle(verdicts)}
+        await store.append(turns, [a_proposal(turn) for turn in turns])
+    settled = {result.proposal_id for result in await store.apply(decisions)}
     for _ in range(times - 1):
-        await store.settle([verdict for verdict in verdicts if proposal_id(verdict) in settled])
+        await store.apply([decision for decision in decisions if proposal_id(decision) in settled])
     for step in (step for step in steps if step.kind in ("retire", "revive", "tag")):
         named = a_proposal(turn_number(user, step.turn))
         for _ in range(times):
@@ -94,10 +94,10 @@ async def everything(store: TextStore, user: str) -> dict[str, object]:
     outcomes = await store.outcomes(keys)
     hits = await store.search(Scope(user), "green tea ghent tagged", limit=50, filters=Filters())
     near = await store.neighbours(keys, reach=2)
-    alike = await store.similar([probe_of(entry) for entry in entries.values()])
+    alike = await store.find_similar([similarity_query(entry) for entry in entries.values()])
     return {
         "entries": {names[i]: (e.text, e.tags, e.status, e.version, e.repeat_count) for i, e in entries.items()},
-        "outcomes": {names[i]: (o.outcome, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
+        "outcomes": {names[i]: (o.kind, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
         "undecided": [names[proposal.id] for proposal in await store.undecided(keys)],
         "hits": sorted((names[hit.id], hit.score, hit.turn_score, hit.coverage) for hit in hits),
         "near": {names[i]: {far: names[n] for far, n in window.items()} for i, window in near.items()},
@@ -128,8 +128,8 @@ async def test_the_counts_are_what_a_look_at_everything_shows(text_store: TextSt
     proposed = [p.id for p in asked if p.id in outcomes] + [p.id for p in undecided]
     logged = {turn_number(user, s.turn).turn_id for steps in history for s in steps if s.kind == "log"}
     active = await text_store.page(Selection(user), limit=100, cursor=None)
-    merged = [o for o in outcomes.values() if o.outcome == "merged"]
-    refused = [o for o in outcomes.values() if o.outcome == "refused"]
+    merged = [o for o in outcomes.values() if o.kind == "merged"]
+    refused = [o for o in outcomes.values() if o.kind == "refused"]
     assert (counted.turns, counted.entries) == (len(logged), len(active.entries)) == (len(logged), active.total)
     assert (counted.merged, counted.refused) == (len(merged), len(refused))
     assert counted.undecided == len(undecided)
@@ -145,7 +145,7 @@ async def test_when_all_are_decided_and_none_retired_they_add_up(
     for steps in history:
         await carry_out(text_store, user, [Step("log", s.turn, 0) for s in steps] + steps, times=1)
     asked = [a_proposal(turn_number(user, i)) for i in range(6)]
-    await text_store.settle([Accepted(entry_of(p)) for p in await text_store.undecided(asked)])
+    await text_store.apply([Accepted(entry_of(p)) for p in await text_store.undecided(asked)])
     await text_store.modify(asked, lambda e: changed_to(Step("revive", 0, 0), e))
     counted = await text_store.counts(user)
     assert counted.undecided == 0

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from contracts.ports import Conversation, Key, SessionMark, TextStore
+from contracts.ports import Conversation, Key, LastTurn, TextStore
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, log_proposals, minutes
 
 
 async def test_what_a_logged_turn_proposes_is_undecided(text_store: TextStore, user: str) -> None:
     turn = a_turn(user, tags=("tools",), speaker="Anna", persona_id="guide", correlation_id="c-1")
-    await text_store.log([turn], [a_proposal(turn)])
+    await text_store.append([turn], [a_proposal(turn)])
     assert await text_store.undecided([a_proposal(turn)]) == [a_proposal(turn)]
 
 
 async def test_a_fact_drawn_from_a_turn_keeps_its_own_text(text_store: TextStore, user: str) -> None:
     turn = a_turn(user, "I moved to Ghent and I like it")
     proposals = [a_proposal(turn), a_proposal(turn, ordinal=1, text="lives in Ghent")]
-    await text_store.log([turn], proposals)
+    await text_store.append([turn], proposals)
     assert await text_store.undecided(proposals) == proposals
 
 
 async def test_a_known_turn_stays_as_it_was_first(text_store: TextStore, user: str) -> None:
     first = a_turn(user, "the original words")
     other = first.model_copy(update={"text": "other words", "session_id": "another"})
-    await text_store.log([first], [a_proposal(first)])
-    await text_store.log([other], [a_proposal(other)])
+    await text_store.append([first], [a_proposal(first)])
+    await text_store.append([other], [a_proposal(other)])
     assert await text_store.undecided([a_proposal(first)]) == [a_proposal(first)]
     assert (await text_store.counts(user)).turns == 1
 
@@ -33,7 +33,7 @@ async def test_a_known_turn_stays_as_it_was_first(text_store: TextStore, user: s
 async def test_a_turn_that_comes_twice_in_one_call_is_logged_once(text_store: TextStore, user: str) -> None:
     first = a_turn(user, "the original words")
     again = first.model_copy(update={"text": "other words"})
-    await text_store.log([first, again], [a_proposal(first), a_proposal(again)])
+    await text_store.append([first, again], [a_proposal(first), a_proposal(again)])
     assert await text_store.undecided([a_proposal(first)]) == [a_proposal(first)]
     assert (await text_store.counts(user)).turns == 1
 
@@ -41,7 +41,7 @@ async def test_a_turn_that_comes_twice_in_one_call_is_logged_once(text_store: Te
 async def test_the_same_turn_id_of_another_user_or_space_is_another_turn(text_store: TextStore, user: str) -> None:
     turn = a_turn(user)
     turns = [turn, turn.model_copy(update={"space": "work"}), turn.model_copy(update={"user_id": a_user()})]
-    await text_store.log(turns, [a_proposal(turn) for turn in turns])
+    await text_store.append(turns, [a_proposal(turn) for turn in turns])
     found = await text_store.undecided([a_proposal(turn) for turn in turns])
     assert [proposal.turn for proposal in found] == turns
 
@@ -54,9 +54,9 @@ async def test_undecided_proposals_come_in_the_order_asked(text_store: TextStore
 
 async def test_a_fact_may_be_proposed_after_its_turn_was_logged(text_store: TextStore, user: str) -> None:
     turn = a_turn(user)
-    await text_store.log([turn], [])
+    await text_store.append([turn], [])
     fact = a_proposal(turn, ordinal=1, text="prefers uv")
-    await text_store.log([], [fact])
+    await text_store.append([], [fact])
     assert await text_store.undecided([fact]) == [fact]
 
 
@@ -65,22 +65,22 @@ async def test_a_proposal_without_its_turn_is_an_error_and_nothing_of_the_call_s
 ) -> None:
     logged, missing = a_turn(user), a_turn(user)
     with pytest.raises(ValueError, match="never logged"):
-        await text_store.log([logged], [a_proposal(logged), a_proposal(missing)])
+        await text_store.append([logged], [a_proposal(logged), a_proposal(missing)])
     assert (await text_store.counts(user)).turns == 0
     assert await text_store.undecided([a_proposal(logged)]) == []
 
 
 async def test_a_session_mark_is_the_latest_turn_at_or_before_the_moment(text_store: TextStore, user: str) -> None:
     for minute, session in ((0, "morning"), (10, "later"), (20, "evening")):
-        await text_store.log([a_turn(user, created_at=NOON + minutes(minute), session_id=session)], [])
+        await text_store.append([a_turn(user, created_at=NOON + minutes(minute), session_id=session)], [])
     talk = Conversation(user, "default", "c1")
     moments = [(talk, NOON + minutes(at)) for at in (-1, 0, 9.99, 10, 500)]
-    assert await text_store.session_marks(moments) == [
+    assert await text_store.last_turns(moments) == [
         None,
-        SessionMark("morning", NOON),
-        SessionMark("morning", NOON),
-        SessionMark("later", NOON + minutes(10)),
-        SessionMark("evening", NOON + minutes(20)),
+        LastTurn("morning", NOON),
+        LastTurn("morning", NOON),
+        LastTurn("later", NOON + minutes(10)),
+        LastTurn("evening", NOON + minutes(20)),
     ]
 
 
@@ -92,32 +92,32 @@ async def test_a_session_mark_is_the_latest_turn_at_or_before_the_moment(text_st
 async def test_a_session_mark_knows_its_own_conversation_only(
     text_store: TextStore, user: str, elsewhere: dict[str, str]
 ) -> None:
-    await text_store.log([a_turn(user).model_copy(update=elsewhere)], [])
-    assert await text_store.session_marks([(Conversation(user, "default", "c1"), NOON)]) == [None]
+    await text_store.append([a_turn(user).model_copy(update=elsewhere)], [])
+    assert await text_store.last_turns([(Conversation(user, "default", "c1"), NOON)]) == [None]
 
 
 async def test_only_turns_that_were_not_known_count_as_new(text_store: TextStore, user: str) -> None:
     known, new = a_turn(user, "known"), a_turn(user, "new")
-    assert await text_store.log([known], [a_proposal(known)]) == [known]
-    assert await text_store.log([known, new], [a_proposal(known), a_proposal(new)]) == [new]
-    assert await text_store.log([known, new], []) == []
+    assert await text_store.append([known], [a_proposal(known)]) == [known]
+    assert await text_store.append([known, new], [a_proposal(known), a_proposal(new)]) == [new]
+    assert await text_store.append([known, new], []) == []
 
 
 async def test_nothing_is_left_of_what_is_withdrawn(text_store: TextStore, user: str) -> None:
     turns = [a_turn(user, text, turn_id=text) for text in ("one", "two")]
     facts = [a_proposal(turns[0], ordinal=1, text="a fact")]
-    await text_store.log(turns, [*map(a_proposal, turns), *facts])
+    await text_store.append(turns, [*map(a_proposal, turns), *facts])
     await text_store.withdraw(turns)
     assert set((await text_store.traces(user)).values()) == {0}
     assert await text_store.undecided([*map(a_proposal, turns), *facts]) == []
     await text_store.withdraw(turns)
-    assert await text_store.log(turns[:1], [a_proposal(turns[0])]) == turns[:1]
+    assert await text_store.append(turns[:1], [a_proposal(turns[0])]) == turns[:1]
 
 
 async def test_what_is_not_withdrawn_stays(text_store: TextStore, user: str) -> None:
     kept, gone = (a_turn(user, text, turn_id=text) for text in ("kept", "gone"))
     others = kept.model_copy(update={"user_id": a_user()})
-    await text_store.log([kept, gone, others], [a_proposal(kept), a_proposal(gone), a_proposal(others)])
+    await text_store.append([kept, gone, others], [a_proposal(kept), a_proposal(gone), a_proposal(others)])
     await text_store.withdraw([gone])
     assert await text_store.undecided([a_proposal(kept), a_proposal(gone)]) == [a_proposal(kept)]
     assert [(await text_store.counts(each)).turns for each in (user, others.user_id)] == [1, 1]

@@ -50,7 +50,7 @@ async def store(opensearch_url: str) -> AsyncIterator[OpenSearchTextStore]:
 async def remembered(store: OpenSearchTextStore, user: str) -> list[Proposal]:
     """One statement stored, one merged into it, one left open."""
     stored, merged, left = proposals = await log_proposals(store, user, 3)
-    await store.settle([Accepted(entry_of(stored)), Merged(merged, stored.id, repeated)])
+    await store.apply([Accepted(entry_of(stored)), Merged(merged, stored.id, repeated)])
     assert await store.undecided(proposals) == [left]
     return proposals
 
@@ -69,8 +69,8 @@ async def test_everything_is_there_after_a_migration(store: OpenSearchTextStore,
     assert await store.counts() == counted
     assert await store.search(Scope(user), "tea", limit=900, filters=Filters()) == hits
     assert [proposal.id for proposal in await store.undecided(proposals)] == [proposals[2].id]
-    (settled,) = await store.settle([Merged(proposals[2], proposals[0].id, repeated)])
-    assert settled.outcome == "merged"
+    (settled,) = await store.apply([Merged(proposals[2], proposals[0].id, repeated)])
+    assert settled.kind == "merged"
     assert (await store.entries(proposals))[proposals[0].id].repeat_count == 2
     mapped = await store._client.request("GET", f"/{store._client.alias('entries')}/_mapping")
     assert [m["mappings"]["properties"]["text"]["analyzer"] for m in mapped.values()] == ["standard"]
@@ -94,7 +94,7 @@ async def test_what_was_merged_before_the_first_migration_is_forgotten_after_it(
         store = await open_at(opensearch_url, prefix)
         (forgotten,) = await store.forget([stored], until=tomorrow())
         assert forgotten.turn_ids == (stored.turn.turn_id, merged.turn.turn_id)
-        assert len(await store.logged(user, after=None, limit=9)) == 3
+        assert len(await store.export_log(user, after=None, limit=9)) == 3
         await store.close()
 
 
@@ -117,8 +117,8 @@ async def test_searches_are_answered_and_writes_arrive_throughout(
         nonlocal written
         while not moved.is_set():
             turn = a_turn(user, "more tea", turn_id=f"later {written}")
-            await store.log([turn], [a_proposal(turn)])
-            await store.settle([Accepted(entry_of(a_proposal(turn)))])
+            await store.append([turn], [a_proposal(turn)])
+            await store.apply([Accepted(entry_of(a_proposal(turn)))])
             await store.modify([a_proposal(turn)], repeated)
             written += 1
 

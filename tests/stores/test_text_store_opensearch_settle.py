@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from contracts.ports import Accepted, Merged, Refused, Selection, TextStore, Verdict
+from contracts.ports import Accepted, Decision, Merged, Refused, Selection, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
@@ -33,16 +33,16 @@ def proposals_of(user: str) -> list[Proposal]:
 async def history(store: TextStore, user: str) -> list[Proposal]:
     """A stored statement, and five proposals."""
     proposals = proposals_of(user)
-    await store.log([proposal.turn for proposal in proposals], proposals)
+    await store.append([proposal.turn for proposal in proposals], proposals)
     await store_entries(store, [an_entry(user, "kept", id=f"kept of {user}")])
     return proposals
 
 
-def verdicts_on(proposals: Sequence[Proposal]) -> list[Verdict]:
+def decisions_on(proposals: Sequence[Proposal]) -> list[Decision]:
     accepted, merged, other, again, refused = proposals
     kept = f"kept of {accepted.user_id}"
     return [
-        Accepted(entry_of(accepted, statement_hash="h"), besides=frozenset()),
+        Accepted(entry_of(accepted, statement_hash="h"), known_similar=frozenset()),
         Merged(merged, accepted.id, repeated),
         Merged(other, kept, repeated),
         Merged(again, kept, repeated),
@@ -56,8 +56,8 @@ async def seen(store: TextStore, user: str) -> object:
     entries = [(entry.text, entry.repeat_count, entry.version) for entry in page.entries]
     proposals = proposals_of(user)
     settled = await store.outcomes(proposals)
-    outcomes = [(settled[p.id].outcome, settled[p.id].reason) for p in proposals if p.id in settled]
-    logged = [record.turn.text for record in await store.logged(user, after=None, limit=100)]
+    outcomes = [(settled[p.id].kind, settled[p.id].reason) for p in proposals if p.id in settled]
+    logged = [record.turn.text for record in await store.export_log(user, after=None, limit=100)]
     return sorted(entries), outcomes, logged, await store.undecided(proposals), await store.counts(user)
 
 
@@ -66,7 +66,7 @@ async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: W
     proposals = await history(store, user)
     async with dying(store, write, when) as process:
         try:
-            await process.settle(verdicts_on(proposals))
+            await process.apply(decisions_on(proposals))
         except Crash:
             return True
     return False
@@ -76,16 +76,16 @@ async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: W
 async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: OpenSearchTextStore, when: When) -> None:
     whole, died = a_user(), 0
     proposals = await history(store, whole)
-    assert len(await store.settle(verdicts_on(proposals))) == 5
+    assert len(await store.apply(decisions_on(proposals))) == 5
     expected = await seen(store, whole)
     while await interrupted(store, user := a_user(), died, when):
         died += 1
         again = [
             a_proposal(a_turn(user, f"statement {i}", turn_id=f"t{i}", created_at=NOON + minutes(i))) for i in range(5)
         ]
-        assert len(await store.settle(verdicts_on(again))) == 5
+        assert len(await store.apply(decisions_on(again))) == 5
         assert await seen(store, user) == expected
-        assert len(await store.settle(verdicts_on(again))) == 5
+        assert len(await store.apply(decisions_on(again))) == 5
         assert await seen(store, user) == expected
     assert died == 6  # claims, the entry, the other decisions, the canonical entries, refused words, the outcomes
 
@@ -96,8 +96,8 @@ async def test_a_merge_that_was_broken_off_holds_when_it_is_judged_otherwise_lat
     assert await interrupted(store, user, 2, "after")
     merged = proposals_of(user)[1]
     assert await store.undecided([merged]) == [merged]
-    (settled,) = await store.settle([Accepted(entry_of(merged))])
-    assert settled.outcome == "merged"
+    (settled,) = await store.apply([Accepted(entry_of(merged))])
+    assert settled.kind == "merged"
     assert await store.entries([merged]) == {}
     assert await store.undecided([merged]) == []
 
@@ -126,7 +126,7 @@ async def test_of_the_same_statement_judged_by_many_at_once_one_is_stored(
     turns = [[a_turn(user, text, created_at=NOON + minutes(4 * i + j)) for j in range(3)] for i in range(4)]
     turns = [turns[0]] * 4 if same else turns
     distinct = {turn.turn_id: turn for share in turns for turn in share}
-    await stores[0].log(list(distinct.values()), [a_proposal(turn) for turn in distinct.values()])
+    await stores[0].append(list(distinct.values()), [a_proposal(turn) for turn in distinct.values()])
     await judged(stores, [[a_proposal(turn) for turn in share] for share in turns])
     page = await stores[1].page(Selection(user), limit=10, cursor=None)
     counted = await stores[2].counts(user)
@@ -139,18 +139,18 @@ async def test_a_statement_whose_claimant_died_is_accepted_after_a_while(
 ) -> None:
     assert await interrupted(store, user, 0, "after")  # claimed, and never stored
     turn = a_turn(user, "the same statement")
-    await store.log([turn], [a_proposal(turn)])
-    verdict = Accepted(entry_of(a_proposal(turn), statement_hash="h"), besides=frozenset())
-    assert await store.settle([verdict]) == []
+    await store.append([turn], [a_proposal(turn)])
+    decision = Accepted(entry_of(a_proposal(turn), statement_hash="h"), known_similar=frozenset())
+    assert await store.apply([decision]) == []
     monkeypatch.setattr("services.shared.stores.opensearch.contest.ABANDONED", 0)
-    assert [settled.outcome for settled in await store.settle([verdict])] == ["stored"]
+    assert [settled.kind for settled in await store.apply([decision])] == ["stored"]
 
 
 async def said_again(store: TextStore, user: str, times: int) -> list[Proposal]:
     """Undecided proposals of one statement."""
     turns = [a_turn(user, "I prefer uv over pip", created_at=NOON + minutes(i)) for i in range(times)]
     proposals = [a_proposal(turn) for turn in turns]
-    await store.log(turns, proposals)
+    await store.append(turns, proposals)
     return proposals
 
 

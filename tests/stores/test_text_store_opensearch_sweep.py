@@ -70,11 +70,11 @@ async def test_after_sweeping_no_file_has_what_was_forgotten_refused_or_erased(s
     gone = [f"marker{uuid4().hex}" for _ in range(4)]
     forgotten, merged, refused, *stay = await log_texts(store, ann, *gone[:3], *[kept] * 80)
     (erased,) = await log_texts(store, ben, gone[3])
-    await store.settle([Accepted(entry_of(p, tags=(p.text,))) for p in (forgotten, *stay, erased)])
-    await store.settle([Merged(merged, forgotten.id, repeated)])
+    await store.apply([Accepted(entry_of(p, tags=(p.text,))) for p in (forgotten, *stay, erased)])
+    await store.apply([Merged(merged, forgotten.id, repeated)])
     within = await folders(store._client)
     assert all(files_with(word, within) for word in (*gone, kept))
-    await store.settle([Refused(refused, "no")])
+    await store.apply([Refused(refused, "no")])
     await store.forget([forgotten], until=tomorrow())
     await store.erase(ben)
     await eventually(store.sweep, bool, within=LET_GO)
@@ -113,7 +113,7 @@ async def test_indices_that_a_migration_left_are_erased_from_and_not_called_clea
     store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored, merged = await log_proposals(store, user, 2)
-    await store.settle([Accepted(entry_of(stored, statement_hash="h")), Merged(merged, stored.id, repeated)])
+    await store.apply([Accepted(entry_of(stored, statement_hash="h")), Merged(merged, stored.id, repeated)])
     before = await store.traces(user)
     await migration.migrate(store._client, NEXT)
     assert await store.traces(user) == {place: 2 * count for place, count in before.items()}
@@ -137,8 +137,8 @@ async def test_what_is_removed_during_a_migration_is_not_in_the_new_index(
     ann, ben = a_user(), a_user()
     for user in (ann, ben):
         proposals = await log_proposals(store, user, 4)
-        await store.settle([Accepted(entry_of(p, statement_hash=p.id)) for p in proposals[:3]])
-        await store.settle([Refused(proposals[3], "no")])
+        await store.apply([Accepted(entry_of(p, statement_hash=p.id)) for p in proposals[:3]])
+        await store.apply([Refused(proposals[3], "no")])
     before, copy = await store.traces(ben), copying.Copier.copy
 
     async def copied(copier: copying.Copier) -> int:
@@ -165,7 +165,7 @@ async def test_what_is_made_again_during_a_migration_is_copied_as_it_is_now(
     """Also when the engine does not remember any more which version was removed."""
     await store._client.request("PUT", f"/{store._client.prefix}-*/_settings", body={"index.gc_deletes": "0ms"})
     stored, other = await log_proposals(store, user, 2)
-    await store.settle([Accepted(entry_of(stored)), Refused(other, "no")])
+    await store.apply([Accepted(entry_of(stored)), Refused(other, "no")])
     copy, copied_entries = copying.Copier.copy, False
 
     async def made_again() -> int:
@@ -173,7 +173,7 @@ async def test_what_is_made_again_during_a_migration_is_copied_as_it_is_now(
         await store.reopen([other])
         await asyncio.sleep(0.3)  # the engine looks at its clock five times a second
         await store._client.refresh_now("entries")
-        await store.settle([Merged(other, stored.id, repeated)])
+        await store.apply([Merged(other, stored.id, repeated)])
         path = f"/{store._client.alias('entries')}/_doc/{other.id}"
         return int((await store._client.request("GET", path, params={"routing": routed(user)}))["_version"])
 

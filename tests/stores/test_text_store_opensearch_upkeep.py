@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Settled, TextStore, Verdict
+from contracts.ports import Accepted, Decision, Filters, Merged, Outcome, Refused, Scope, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import WORDLESS, Proposal
 from services.dedupe.handler import judge_proposals
@@ -24,8 +24,8 @@ from tests.stores.builders import (
     log_proposals,
     log_texts,
     minutes,
-    probe_of,
     repeated,
+    similarity_query,
     store_entries,
     tomorrow,
 )
@@ -50,10 +50,10 @@ def proposals_of(user: str) -> list[Proposal]:
 async def a_memory(store: TextStore, user: str) -> list[Proposal]:
     """A statement with three keys, into which a turn and a fact were merged; one turn stored beside it."""
     stored, merged, beside, fact = proposals = proposals_of(user)
-    await store.log([p.turn for p in proposals[:3]], proposals)
+    await store.append([p.turn for p in proposals[:3]], proposals)
     entry = entry_of(stored, statement_hash=KEYS[0], minhash_bands=KEYS[1:])
-    await store.settle([Accepted(entry), Accepted(entry_of(beside, statement_hash="other"))])
-    await store.settle([Merged(merged, stored.id, repeated), Merged(fact, stored.id, repeated)])
+    await store.apply([Accepted(entry), Accepted(entry_of(beside, statement_hash="other"))])
+    await store.apply([Merged(merged, stored.id, repeated), Merged(fact, stored.id, repeated)])
     return proposals
 
 
@@ -62,11 +62,11 @@ async def seen(store: TextStore, user: str) -> object:
     proposals = proposals_of(user)
     entries = await store.entries(proposals)
     said = entry_of(proposals[0], statement_hash=KEYS[0], minhash_bands=KEYS[1:])
-    records = await store.logged(user, after=None, limit=9)
+    records = await store.export_log(user, after=None, limit=9)
     return (
         [(entry.text, entry.status, entry.version, entry.repeat_count) for entry in entries.values()],
-        [(r.turn.text, [(d.proposal.text, bool(d.settled)) for d in r.decisions]) for r in records],
-        [len(found) for found in await store.similar([probe_of(said)])],
+        [(r.turn.text, [(d.proposal.text, bool(d.outcome)) for d in r.decisions]) for r in records],
+        [len(found) for found in await store.find_similar([similarity_query(said)])],
         len(await store.search(Scope(user), "green tea", limit=9, filters=Filters())),
         len(await store.forgotten([said])),
         await store.traces(user),
@@ -119,7 +119,7 @@ async def test_reopening_that_was_broken_off_is_done_again(store: OpenSearchText
     died, dies = 0, True
     while dies:
         first, second = await log_proposals(store, a_user(), 2)
-        await store.settle([Refused(first, "no"), Refused(second, "no")])
+        await store.apply([Refused(first, "no"), Refused(second, "no")])
         async with dying(store, died, when) as process:
             try:
                 await process.reopen([first, second])
@@ -127,8 +127,8 @@ async def test_reopening_that_was_broken_off_is_done_again(store: OpenSearchText
             except Crash:
                 died += 1
         await store.reopen([first, second])
-        again = await store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
-        assert [settled.outcome for settled in again] == ["stored", "merged"]
+        again = await store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+        assert [settled.kind for settled in again] == ["stored", "merged"]
     assert died == 2  # decisions, outcomes
 
 
@@ -141,7 +141,7 @@ async def judged_until_decided(store: TextStore, proposals: Sequence[Proposal]) 
 async def nothing_is_left(store: TextStore, user: str) -> None:
     counted = await store.counts(user)
     assert (counted.entries, counted.inactive, counted.undecided) == (0, 1, 0)
-    assert {r.turn.text for r in await store.logged(user, after=None, limit=99)} == {WORDLESS}
+    assert {r.turn.text for r in await store.export_log(user, after=None, limit=99)} == {WORDLESS}
     assert await store.search(Scope(user), "green tea", limit=9, filters=Filters()) == []
 
 
@@ -152,7 +152,7 @@ async def said_thrice(store: TextStore, user: str) -> list[Proposal]:
     return proposals
 
 
-def on(stored: Proposal, others: Sequence[Proposal]) -> list[list[Verdict]]:
+def on(stored: Proposal, others: Sequence[Proposal]) -> list[list[Decision]]:
     """What may be about to be done with what repeats a stored entry."""
     return [
         [Merged(one, stored.id, repeated) for one in others],
@@ -177,7 +177,7 @@ async def test_what_is_forgotten_while_repeats_are_settled_leaves_no_words(
             await store.forget([stored], until=tomorrow())
 
         async with overtaken(store, write, forget) as process:
-            await process.settle(on(stored, others)[kind])
+            await process.apply(on(stored, others)[kind])
         if came_to_it:
             await judged_until_decided(store, others)
             await nothing_is_left(store, user)
@@ -233,8 +233,8 @@ async def test_what_is_erased_while_it_is_settled_does_not_come_back(store: Open
             await store.erase(user)
 
         async with overtaken(store, write, erase) as process:
-            new = Accepted(entry_of(other, statement_hash="red wine"), besides=frozenset())
-            settled = await process.settle([new, Merged(repeat, stored.id, repeated), Refused(refused, "no")])
+            new = Accepted(entry_of(other, statement_hash="red wine"), known_similar=frozenset())
+            settled = await process.apply([new, Merged(repeat, stored.id, repeated), Refused(refused, "no")])
         left = await store.traces(user)
         if erased:
             assert set(left.values()) == {0}
@@ -264,7 +264,7 @@ async def test_much_is_read_page_by_page(opensearch_url: str, monkeypatch: pytes
         monkeypatch.setattr(module, size, 2)
     async with a_store(opensearch_url) as store:
         first, *others = await log_proposals(store, "ann", 6)
-        await store.settle([Accepted(entry_of(first)), *(Merged(p, first.id, repeated) for p in others)])
+        await store.apply([Accepted(entry_of(first)), *(Merged(p, first.id, repeated) for p in others)])
         (forgotten,) = await store.forget([first], until=None)
         assert sorted(forgotten.turn_ids) == sorted(p.turn.turn_id for p in (first, *others))
         entries = [e for i in range(5) for e in a_session(f"user {i}", ["tea"] * (i + 1), space=f"space {i}")]
@@ -278,5 +278,5 @@ async def test_an_outcome_that_is_recorded_of_a_forgotten_entry_stays(store: Ope
     stored, *_ = await a_memory(store, user)
     await store.forget([stored], until=tomorrow())
     await store.reopen([stored])
-    assert await store.outcomes([stored]) == {stored.id: Settled(stored.id, "stored", stored.id)}
+    assert await store.outcomes([stored]) == {stored.id: Outcome(stored.id, "stored", stored.id)}
     assert await store.forgotten([entry_of(stored, statement_hash="h", updated_at=datetime.now(UTC))]) == {stored.id}

@@ -1,4 +1,4 @@
-"""Verdicts: every proposal ends once, and its effect happens once."""
+"""Decisions: every proposal ends once, and its effect happens once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from zlib import crc32
 
 import pytest
 
-from contracts.ports import Accepted, Key, Merged, Ref, Refused, Settled, TextStore, Verdict
+from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Ref, Refused, TextStore
 from contracts.v1.entries import Entry
 from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries
 
@@ -22,8 +22,8 @@ async def repeats(store: TextStore, entry: Ref) -> int:
 
 async def test_an_accepted_entry_is_stored(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
-    entry, stored = entry_of(proposal), Settled(proposal.id, "stored", proposal.id)
-    assert await text_store.settle([Accepted(entry)]) == [stored]
+    entry, stored = entry_of(proposal), Outcome(proposal.id, "stored", proposal.id)
+    assert await text_store.apply([Accepted(entry)]) == [stored]
     assert await text_store.entries([entry]) == {entry.id: entry}
     assert await text_store.outcomes([entry]) == {entry.id: stored}
     assert await text_store.undecided([entry]) == []
@@ -32,26 +32,26 @@ async def test_an_accepted_entry_is_stored(text_store: TextStore, user: str) -> 
 async def test_an_entry_is_accepted_once(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
     entry = entry_of(proposal)
-    first = await text_store.settle([Accepted(entry)])
-    again = await text_store.settle([Accepted(entry.model_copy(update={"text": "something else"}))])
+    first = await text_store.apply([Accepted(entry)])
+    again = await text_store.apply([Accepted(entry.model_copy(update={"text": "something else"}))])
     assert again == first
     assert await text_store.entries([entry]) == {entry.id: entry}
 
 
 async def test_an_entry_that_nobody_proposed_is_stored_too(text_store: TextStore, user: str) -> None:
     entry = an_entry(user)
-    stored = Settled(entry.id, "stored", entry.id)
-    assert await text_store.settle([Accepted(entry)]) == [stored]
-    assert await text_store.settle([Accepted(entry)]) == [stored]
+    stored = Outcome(entry.id, "stored", entry.id)
+    assert await text_store.apply([Accepted(entry)]) == [stored]
+    assert await text_store.apply([Accepted(entry)]) == [stored]
     assert await text_store.outcomes([entry]) == {entry.id: stored}
 
 
 async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, user: str) -> None:
     first, second = await log_proposals(text_store, user, 2)
-    await text_store.settle([Accepted(entry_of(first))])
-    merged = Settled(second.id, "merged", first.id)
+    await text_store.apply([Accepted(entry_of(first))])
+    merged = Outcome(second.id, "merged", first.id)
     for _ in range(2):
-        assert await text_store.settle([Merged(second, first.id, repeated)]) == [merged]
+        assert await text_store.apply([Merged(second, first.id, repeated)]) == [merged]
     canonical = (await text_store.entries([first]))[first.id]
     assert (canonical.repeat_count, canonical.version) == (1, 2)
     assert await text_store.outcomes([second]) == {second.id: merged}
@@ -60,44 +60,44 @@ async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, u
 
 async def test_a_proposal_may_be_merged_into_one_accepted_just_before(text_store: TextStore, user: str) -> None:
     first, second, third = await log_proposals(text_store, user, 3)
-    verdicts: list[Verdict] = [
+    decisions: list[Decision] = [
         Accepted(entry_of(first)),
         Merged(second, first.id, repeated),
         Merged(third, first.id, repeated),
     ]
-    assert [s.outcome for s in await text_store.settle(verdicts)] == ["stored", "merged", "merged"]
+    assert [s.kind for s in await text_store.apply(decisions)] == ["stored", "merged", "merged"]
     assert await repeats(text_store, first) == 2
 
 
 async def test_two_proposals_of_one_call_may_be_merged_into_a_stored_entry(text_store: TextStore, user: str) -> None:
     first, second, third = await log_proposals(text_store, user, 3)
-    await text_store.settle([Accepted(entry_of(first))])
-    await text_store.settle([Merged(second, first.id, repeated), Merged(third, first.id, repeated)])
+    await text_store.apply([Accepted(entry_of(first))])
+    await text_store.apply([Merged(second, first.id, repeated), Merged(third, first.id, repeated)])
     assert await repeats(text_store, first) == 2
 
 
 async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
-    refused = Settled(proposal.id, "refused", None, "forgotten before")
+    refused = Outcome(proposal.id, "refused", None, "forgotten before")
     entry = entry_of(proposal)
-    assert await text_store.settle([Refused(proposal, "forgotten before"), Accepted(entry)]) == [refused, refused]
-    assert await text_store.settle([Accepted(entry), Refused(proposal, "other")]) == [refused, refused]
+    assert await text_store.apply([Refused(proposal, "forgotten before"), Accepted(entry)]) == [refused, refused]
+    assert await text_store.apply([Accepted(entry), Refused(proposal, "other")]) == [refused, refused]
     assert await text_store.entries([entry]) == {}
     assert await text_store.outcomes([proposal]) == {proposal.id: refused}
 
 
 async def test_an_accepted_proposal_is_not_refused_later(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
-    stored = await text_store.settle([Accepted(entry_of(proposal))])
-    assert await text_store.settle([Refused(proposal, "too late")]) == stored
+    stored = await text_store.apply([Accepted(entry_of(proposal))])
+    assert await text_store.apply([Refused(proposal, "too late")]) == stored
 
 
 @pytest.mark.parametrize("status", ["superseded", "archived", "forgotten"])
 async def test_nothing_is_merged_into_an_entry_out_of_use(text_store: TextStore, user: str, status: str) -> None:
     first, second = await log_proposals(text_store, user, 2)
-    await text_store.settle([Accepted(entry_of(first))])
+    await text_store.apply([Accepted(entry_of(first))])
     await text_store.modify([first], lambda entry: entry.model_copy(update={"status": status}))
-    assert await text_store.settle([Merged(second, first.id, repeated)]) == []
+    assert await text_store.apply([Merged(second, first.id, repeated)]) == []
     assert await text_store.undecided([second]) == [second]
     assert await repeats(text_store, first) == 0
 
@@ -106,20 +106,20 @@ async def test_nothing_is_merged_into_an_entry_out_of_use(text_store: TextStore,
 async def test_nothing_is_merged_across_scopes(text_store: TextStore, user: str, elsewhere: dict[str, str]) -> None:
     (mine,) = await log_proposals(text_store, user, 1)
     (other,) = await store_entries(text_store, [an_entry(user).model_copy(update=elsewhere)])
-    assert await text_store.settle([Merged(mine, other.id, repeated)]) == []
+    assert await text_store.apply([Merged(mine, other.id, repeated)]) == []
     assert await text_store.entries([other]) == {other.id: other}
 
 
-async def test_verdicts_on_what_is_unknown_do_nothing(text_store: TextStore, user: str) -> None:
+async def test_decisions_on_what_is_unknown_do_nothing(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
     (entry,) = await store_entries(text_store, [an_entry(user)])
     nobody = Key(user, "nobody")
-    verdicts: list[Verdict] = [
+    decisions: list[Decision] = [
         Refused(nobody, "no"),
         Merged(nobody, entry.id, repeated),
         Merged(proposal, "none", repeated),
     ]
-    assert await text_store.settle(verdicts) == []
+    assert await text_store.apply(decisions) == []
     assert await text_store.outcomes([nobody, proposal]) == {}
     assert await text_store.entries([entry]) == {entry.id: entry}
 
@@ -131,7 +131,7 @@ async def test_a_change_that_fails_leaves_nothing_of_its_call(text_store: TextSt
         raise ArithmeticError(entry.id)
 
     with pytest.raises(ArithmeticError):
-        await text_store.settle([Accepted(entry_of(first)), Merged(second, first.id, failing)])
+        await text_store.apply([Accepted(entry_of(first)), Merged(second, first.id, failing)])
     assert await text_store.undecided([first, second]) == [first, second]
     assert (await text_store.counts(user)).entries == 0
 
@@ -141,8 +141,8 @@ async def test_when_nothing_is_open_entries_and_repeats_and_refusals_are_the_tur
 ) -> None:
     one, two, three, four = await log_proposals(text_store, user, 4)
     assert (await text_store.counts(user)).undecided == 4
-    await text_store.settle([Accepted(entry_of(one)), Accepted(entry_of(two)), Merged(three, one.id, repeated)])
-    await text_store.settle([Refused(four, "forgotten before")])
+    await text_store.apply([Accepted(entry_of(one)), Accepted(entry_of(two)), Merged(three, one.id, repeated)])
+    await text_store.apply([Refused(four, "forgotten before")])
     counted = await text_store.counts(user)
     assert (counted.turns, counted.entries, counted.merged, counted.refused) == (4, 2, 1, 1)
     assert counted.undecided == 0
@@ -151,8 +151,8 @@ async def test_when_nothing_is_open_entries_and_repeats_and_refusals_are_the_tur
 async def test_facts_drawn_from_turns_are_not_counted_as_turns(text_store: TextStore, user: str) -> None:
     turn = a_turn(user)
     itself, fact, other = (a_proposal(turn, ordinal=i, text=f"text {i}") for i in range(3))
-    await text_store.log([turn], [itself, fact, other])
-    await text_store.settle([Accepted(entry_of(itself)), Merged(fact, itself.id, repeated), Refused(other, "no")])
+    await text_store.append([turn], [itself, fact, other])
+    await text_store.apply([Accepted(entry_of(itself)), Merged(fact, itself.id, repeated), Refused(other, "no")])
     counted = await text_store.counts(user)
     assert (counted.turns, counted.entries, counted.merged, counted.refused) == (1, 1, 0, 0)
 
@@ -163,19 +163,19 @@ async def test_a_statement_is_not_accepted_beside_one_that_its_judge_did_not_see
     one, two, three = await log_proposals(text_store, user, 3)
     entries = [entry_of(proposal, statement_hash="the same") for proposal in (one, two, three)]
     nobody: frozenset[str] = frozenset()
-    assert await text_store.settle([Accepted(entries[0], besides=nobody)]) == [Settled(one.id, "stored", one.id)]
-    assert await text_store.settle([Accepted(entries[1], besides=nobody)]) == []
+    assert await text_store.apply([Accepted(entries[0], known_similar=nobody)]) == [Outcome(one.id, "stored", one.id)]
+    assert await text_store.apply([Accepted(entries[1], known_similar=nobody)]) == []
     assert await text_store.undecided([two]) == [two]
-    assert await text_store.settle([Accepted(entries[1], besides=frozenset({one.id}))]) != []
-    assert await text_store.settle([Accepted(entries[2], besides=frozenset({one.id}))]) == []
+    assert await text_store.apply([Accepted(entries[1], known_similar=frozenset({one.id}))]) != []
+    assert await text_store.apply([Accepted(entries[2], known_similar=frozenset({one.id}))]) == []
 
 
 async def test_of_the_same_statement_accepted_at_the_same_time_one_is_stored(text_store: TextStore, user: str) -> None:
     proposals = await log_proposals(text_store, user, 8)
-    verdicts = [Accepted(entry_of(p, statement_hash="the same"), besides=frozenset()) for p in proposals]
-    settled = await asyncio.gather(*(text_store.settle([verdict]) for verdict in verdicts))
+    decisions = [Accepted(entry_of(p, statement_hash="the same"), known_similar=frozenset()) for p in proposals]
+    settled = await asyncio.gather(*(text_store.apply([decision]) for decision in decisions))
     assert sum(map(len, settled)) <= 1
-    again = [await text_store.settle([verdict]) for verdict in verdicts]
+    again = [await text_store.apply([decision]) for decision in decisions]
     assert sum(map(len, again)) == 1
     assert len(await text_store.entries(proposals)) == 1
     assert len(await text_store.undecided(proposals)) == 7
@@ -183,10 +183,10 @@ async def test_of_the_same_statement_accepted_at_the_same_time_one_is_stored(tex
 
 async def test_an_entry_out_of_use_hinders_nobody(text_store: TextStore, user: str) -> None:
     first, second = await log_proposals(text_store, user, 2)
-    await text_store.settle([Accepted(entry_of(first, statement_hash="the same"))])
+    await text_store.apply([Accepted(entry_of(first, statement_hash="the same"))])
     await text_store.modify([first], lambda entry: entry.model_copy(update={"status": "archived"}))
-    verdict = Accepted(entry_of(second, statement_hash="the same"), besides=frozenset())
-    assert await text_store.settle([verdict]) == [Settled(second.id, "stored", second.id)]
+    decision = Accepted(entry_of(second, statement_hash="the same"), known_similar=frozenset())
+    assert await text_store.apply([decision]) == [Outcome(second.id, "stored", second.id)]
 
 
 TWO_KEYS_WITH_ONE_CHECKSUM = "statement 29685295", "statement 32060020"
@@ -196,6 +196,6 @@ async def test_a_statement_whose_key_only_looks_the_same_hinders_nobody(text_sto
     first, second = await log_proposals(text_store, user, 2)
     one, other = TWO_KEYS_WITH_ONE_CHECKSUM
     assert crc32(one.encode()) == crc32(other.encode())
-    await text_store.settle([Accepted(entry_of(first, statement_hash=one), besides=frozenset())])
-    verdict = Accepted(entry_of(second, statement_hash=other), besides=frozenset())
-    assert await text_store.settle([verdict]) == [Settled(second.id, "stored", second.id)]
+    await text_store.apply([Accepted(entry_of(first, statement_hash=one), known_similar=frozenset())])
+    decision = Accepted(entry_of(second, statement_hash=other), known_similar=frozenset())
+    assert await text_store.apply([decision]) == [Outcome(second.id, "stored", second.id)]

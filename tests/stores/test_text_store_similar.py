@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Key, Probe, Scope, TextStore
+from contracts.ports import Accepted, Key, Scope, SimilarityQuery, TextStore
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch.claims import MOST_LISTED
 from tests.stores.builders import (
@@ -17,13 +17,13 @@ from tests.stores.builders import (
     entry_of,
     log_proposals,
     minutes,
-    probe_of,
+    similarity_query,
     store_entries,
 )
 
 
-async def similar(store: TextStore, *probes: Probe) -> list[list[str]]:
-    return [[entry.text for entry in entries] for entries in await store.similar(probes)]
+async def similar(store: TextStore, *queries: SimilarityQuery) -> list[list[str]]:
+    return [[entry.text for entry in entries] for entries in await store.find_similar(queries)]
 
 
 async def test_entries_that_share_the_hash_or_a_band_are_similar(text_store: TextStore, user: str) -> None:
@@ -35,18 +35,23 @@ async def test_entries_that_share_the_hash_or_a_band_are_similar(text_store: Tex
             an_entry(user, "neither", statement_hash="h3", minhash_bands=("a3", "b3")),
         ],
     )
-    assert await similar(text_store, probe_of(entry), probe_of(other)) == [["same hash", "shared band"]] * 2
-    assert await similar(text_store, probe_of(entry, keys=("h1",)), probe_of(entry, keys=("a1", "none"))) == [
+    assert (
+        await similar(text_store, similarity_query(entry), similarity_query(other))
+        == [["same hash", "shared band"]] * 2
+    )
+    assert await similar(
+        text_store, similarity_query(entry, keys=("h1",)), similarity_query(entry, keys=("a1", "none"))
+    ) == [
         ["same hash"],
         ["same hash", "shared band"],
     ]
-    assert await text_store.similar([probe_of(entry)]) == [[entry, other]]
+    assert await text_store.find_similar([similarity_query(entry)]) == [[entry, other]]
 
 
 async def test_nothing_is_similar_to_what_has_no_fingerprint(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    assert await text_store.similar([probe_of(entry)]) == [[]]
-    assert await text_store.similar([]) == []
+    assert await text_store.find_similar([similarity_query(entry)]) == [[]]
+    assert await text_store.find_similar([]) == []
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ async def test_nothing_is_similar_to_what_has_no_fingerprint(text_store: TextSto
 )
 async def test_what_somebody_else_says_is_not_similar(text_store: TextStore, user: str, fields: dict[str, Any]) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, speaker="Anna", statement_hash="h")])
-    assert await similar(text_store, probe_of(entry), probe_of(entry, **fields)) == [[entry.text], []]
+    assert await similar(text_store, similarity_query(entry), similarity_query(entry, **fields)) == [[entry.text], []]
 
 
 async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user: str) -> None:
@@ -70,23 +75,23 @@ async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user
         for s in scopes
     ]
     await store_entries(text_store, entries)
-    found = await text_store.similar([probe_of(entry) for entry in entries])
+    found = await text_store.find_similar([similarity_query(entry) for entry in entries])
     assert found == [[entry] for entry in entries]
 
 
 async def test_an_entry_out_of_use_is_not_similar(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h", minhash_bands=("a",))])
     await text_store.modify([entry], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
-    assert await text_store.similar([probe_of(entry)]) == [[]]
+    assert await text_store.find_similar([similarity_query(entry)]) == [[]]
     await text_store.modify([entry], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
-    assert await similar(text_store, probe_of(entry)) == [["back"]]
+    assert await similar(text_store, similarity_query(entry)) == [["back"]]
 
 
 async def test_looking_up_follows_changes(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h1", minhash_bands=("a1",))])
     update = {"statement_hash": "h2", "minhash_bands": ("a2",), "speaker": "Anna"}
     (changed,) = await text_store.modify([entry], lambda e: e.model_copy(update=update))
-    assert await text_store.similar([probe_of(entry), probe_of(changed)]) == [[], [changed]]
+    assert await text_store.find_similar([similarity_query(entry), similarity_query(changed)]) == [[], [changed]]
 
 
 async def names_around(store: TextStore, entries: list[Entry], reach: int) -> dict[str, dict[int, str]]:
@@ -160,7 +165,7 @@ async def test_a_persona_hears_what_is_said_to_all(text_store: TextStore, user: 
 async def test_many_that_share_a_key_are_accepted_beside_what_was_seen(text_store: TextStore, user: str) -> None:
     for proposal in await log_proposals(text_store, user, 80):
         entry = entry_of(proposal, statement_hash=f"own {proposal.id}", typo_hash="shared")
-        (seen,) = await text_store.similar([probe_of(entry)])
+        (seen,) = await text_store.find_similar([similarity_query(entry)])
         assert len(seen) <= MOST_LISTED
-        (settled,) = await text_store.settle([Accepted(entry, besides=frozenset(other.id for other in seen))])
-        assert settled.outcome == "stored"
+        (settled,) = await text_store.apply([Accepted(entry, known_similar=frozenset(other.id for other in seen))])
+        assert settled.kind == "stored"

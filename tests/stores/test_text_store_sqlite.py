@@ -16,7 +16,7 @@ import pytest
 
 from contracts.ports import Accepted, Filters, Key, Scope, Selection, Unavailable
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous, UnusableFile, connection
-from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, probe_of, store_entries
+from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, similarity_query, store_entries
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ async def store(path: Path) -> AsyncIterator[SqliteTextStore]:
 async def test_everything_is_there_after_opening_again(store: SqliteTextStore, path: Path, user: str) -> None:
     decided, open_ = await log_proposals(store, user, 2)
     entry = entry_of(decided, text="green tea", statement_hash="h", minhash_bands=("a",))
-    await store.settle([Accepted(entry)])
+    await store.apply([Accepted(entry)])
     before = await store.counts()
     await store.close()
     again = await SqliteTextStore.open(path)
@@ -38,7 +38,7 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
         assert await again.counts() == before
         assert await again.entries([entry]) == {entry.id: entry}
         assert await again.undecided([decided, open_]) == [open_]
-        assert await again.similar([probe_of(entry)]) == [[entry]]
+        assert await again.find_similar([similarity_query(entry)]) == [[entry]]
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
     finally:
         await again.close()
@@ -73,9 +73,9 @@ async def main():
     for batch in range(100_000):
         turns = [a_turn("ann", f"statement {batch} {i}") for i in range(7)]
         proposals = [a_proposal(turn) for turn in turns]
-        await store.log(turns, proposals)
+        await store.append(turns, proposals)
         print("logged", *(p.id for p in proposals), flush=True)
-        await store.settle([Accepted(entry_of(p)) for p in proposals])
+        await store.apply([Accepted(entry_of(p)) for p in proposals])
         print("stored", *(p.id for p in proposals), flush=True)
 
 asyncio.run(main())
@@ -186,8 +186,8 @@ async def test_processes_share_a_file(store: SqliteTextStore, path: Path, user: 
 
 async def test_calls_that_wait_share_a_commit_and_keep_their_own_failures(store: SqliteTextStore, user: str) -> None:
     turns = [a_turn(user, f"number {i}") for i in range(60)]
-    calls = [store.log([turn], [a_proposal(turn)]) for turn in turns[:30]]
-    calls += [store.log([], [a_proposal(turn)]) for turn in turns[30:]]
+    calls = [store.append([turn], [a_proposal(turn)]) for turn in turns[:30]]
+    calls += [store.append([], [a_proposal(turn)]) for turn in turns[30:]]
     results = await asyncio.gather(*calls, return_exceptions=True)
     assert [type(result) for result in results] == [list] * 30 + [ValueError] * 30
     assert (await store.counts(user)).turns == 30
@@ -237,7 +237,7 @@ async def test_another_process_that_opens_and_closes_the_file_takes_nothing_with
     try:
         for number in range(1, 4):
             proposal = a_proposal(a_turn("ann", turn_id=f"t{number}"))
-            await store.log([proposal.turn], [proposal])
+            await store.append([proposal.turn], [proposal])
             assert (await store.counts()).turns == number  # through a connection of its own
             assert await visit(path) == number
     finally:

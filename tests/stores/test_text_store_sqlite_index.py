@@ -20,7 +20,7 @@ from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.stores import moments
 from services.shared.stores.sqlite import SqliteTextStore, fingerprints, postings, terms
 from services.shared.stores.words import words_of
-from tests.stores.builders import NOON, a_user, an_entry, minutes, probe_of, store_entries
+from tests.stores.builders import NOON, a_user, an_entry, minutes, similarity_query, store_entries
 
 
 @pytest.fixture
@@ -165,15 +165,15 @@ async def test_the_index_holds_what_the_entries_say(
 async def test_the_newest_of_many_that_share_a_key_are_similar(store: SqliteTextStore, user: str) -> None:
     entries = [an_entry(user, str(i), statement_hash=f"h{i}", minhash_bands=("shared", f"own{i}")) for i in range(300)]
     await store_entries(store, entries)
-    assert await store.similar([probe_of(entries[5], keys=("shared",))]) == [entries[-MOST_SIMILAR:]]
-    assert await store.similar([probe_of(entries[5])]) == [[entries[5], *entries[-MOST_SIMILAR:]]]
+    assert await store.find_similar([similarity_query(entries[5], keys=("shared",))]) == [entries[-MOST_SIMILAR:]]
+    assert await store.find_similar([similarity_query(entries[5])]) == [[entries[5], *entries[-MOST_SIMILAR:]]]
 
 
 async def test_texts_whose_keys_only_look_alike_are_not_similar(store: SqliteTextStore, user: str) -> None:
     one, other = two_bands_with_the_same_key()
     stored, asked = an_entry(user, minhash_bands=(one,)), an_entry(user, minhash_bands=(other,))
     await store_entries(store, [stored])
-    assert await store.similar([probe_of(stored), probe_of(asked)]) == [[stored], []]
+    assert await store.find_similar([similarity_query(stored), similarity_query(asked)]) == [[stored], []]
 
 
 def two_bands_with_the_same_key() -> tuple[str, str]:

@@ -67,7 +67,7 @@ async def test_a_file_of_the_first_version_can_do_everything(
 ) -> None:
     store = await SqliteTextStore.open(path)
     first, second, third = await log_texts(store, user, "green tea", "Green tea!", "red wine")
-    await store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated), Refused(third, "no")])
+    await store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated), Refused(third, "no")])
     moments = [NOON + minutes(i) for i in range(4)]
     old = [an_entry(user, persona_id="guide", created_at=moment) for moment in moments]
     old[0] = old[0].model_copy(update={"pinned": True})

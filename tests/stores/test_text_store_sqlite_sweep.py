@@ -48,9 +48,9 @@ async def test_what_was_refused_is_in_no_byte(store: SqliteTextStore, path: Path
     await fill(store, "keptword")
     proposal = told(user, QUOTED)
     fact = a_proposal(a_turn(user, "a turn that is kept"), ordinal=1, text=f"fact of {QUOTED}")
-    await store.log([proposal.turn, fact.turn], [proposal, a_proposal(fact.turn), fact])
+    await store.append([proposal.turn, fact.turn], [proposal, a_proposal(fact.turn), fact])
     assert found(path, QUOTED)
-    await store.settle([Refused(proposal, "forgotten"), Refused(fact, "forgotten")])
+    await store.apply([Refused(proposal, "forgotten"), Refused(fact, "forgotten")])
     assert await store.sweep()
     assert found(path, QUOTED) == 0
     assert found(path, "a turn that is kept")
@@ -60,10 +60,10 @@ async def test_a_statement_that_was_not_accepted_leaves_no_name(store: SqliteTex
     (said,) = await store_entries(store, [an_entry(user, "the same", statement_hash="h")])
     await store.forget([said], until=tomorrow())
     proposal = told(user, "zanzibarium")
-    await store.log([proposal.turn], [proposal])
+    await store.append([proposal.turn], [proposal])
     judged = entry_of(proposal, statement_hash="h", minhash_bands=("b",))
-    assert await store.settle([Accepted(judged, besides=frozenset())]) == []
-    await store.settle([Refused(proposal, "forgotten")])
+    assert await store.apply([Accepted(judged, known_similar=frozenset())]) == []
+    await store.apply([Refused(proposal, "forgotten")])
     assert await store.sweep()
     assert found(path, "zanzibarium") == 0
 

@@ -39,7 +39,7 @@ async def rows(store: SqliteTextStore) -> dict[str, int]:
 async def test_an_erased_user_leaves_no_row_in_any_table(store: SqliteTextStore, user: str) -> None:
     first, second, third, fourth = await log_texts(store, user, "green tea", "Green tea!", "red wine", "rain")
     entries = [entry_of(p, statement_hash=p.text, minhash_bands=("a", "b"), speaker="Anna") for p in (first, fourth)]
-    await store.settle([*(Accepted(e) for e in entries), Merged(second, first.id, repeated), Refused(third, "no")])
+    await store.apply([*(Accepted(e) for e in entries), Merged(second, first.id, repeated), Refused(third, "no")])
     await store.forget([fourth], until=tomorrow())
     before = await rows(store)
     assert min(before.values()) > 0
@@ -49,7 +49,7 @@ async def test_an_erased_user_leaves_no_row_in_any_table(store: SqliteTextStore,
 
 async def test_a_proposal_whose_entry_was_lost_is_judged_again(store: SqliteTextStore, user: str) -> None:
     lost, kept = await log_texts(store, user, "green tea", "red wine")
-    await store.settle([Accepted(entry_of(lost)), Accepted(entry_of(kept))])
+    await store.apply([Accepted(entry_of(lost)), Accepted(entry_of(kept))])
     await store._writer.run(lambda db: db.execute("DELETE FROM entries WHERE id = ?", (lost.id,)))
     await store.reopen([lost, kept])
     assert await store.undecided([lost, kept]) == [lost]
@@ -60,21 +60,21 @@ async def test_an_entry_that_bears_the_id_of_anothers_proposal_does_not_reach_it
 ) -> None:
     turn, thief = a_turn(user, "green tea"), a_user()
     first, second = a_proposal(turn), a_proposal(turn, ordinal=1, text="a fact")
-    await store.log([turn], [first, second])
-    await store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
-    before = await store.logged(user, after=None, limit=9)
+    await store.append([turn], [first, second])
+    await store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+    before = await store.export_log(user, after=None, limit=9)
     (stolen,) = await store_entries(store, [an_entry(thief, "mine", id=second.id)])
     (forgotten,) = await store.forget([stolen], until=None)
     assert forgotten.turn_ids == ()
-    assert await store.logged(user, after=None, limit=9) == before
+    assert await store.export_log(user, after=None, limit=9) == before
 
 
 async def test_forgetting_again_reaches_turns_that_were_brought_in_later(store: SqliteTextStore, user: str) -> None:
     first, second = await log_texts(store, user, "green tea", "Green tea!")
-    await store.settle([Accepted(entry_of(first))])
+    await store.apply([Accepted(entry_of(first))])
     (once,) = await store.forget([first], until=None)
-    await store.settle([Merged(second, first.id, None)])  # as an import does
+    await store.apply([Merged(second, first.id, None)])  # as an import does
     (again,) = await store.forget([first], until=None)
     assert again.tombstone == once.tombstone
     assert again.turn_ids == (first.turn.turn_id, second.turn.turn_id)
-    assert {record.turn.text for record in await store.logged(user, after=None, limit=9)} == {"[forgotten]"}
+    assert {record.turn.text for record in await store.export_log(user, after=None, limit=9)} == {"[forgotten]"}

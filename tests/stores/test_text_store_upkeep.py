@@ -28,8 +28,8 @@ from tests.stores.builders import (
     forget,
     log_of,
     log_texts,
-    probe_of,
     repeated,
+    similarity_query,
     store_entries,
     texts_logged,
     tomorrow,
@@ -79,7 +79,7 @@ async def test_a_forgotten_entry_is_found_by_nobody(text_store: TextStore, user:
     hits = await text_store.search(Scope(user), "black tea drinks", limit=9, filters=Filters())
     assert {hit.id for hit in hits} == {one.id, three.id}
     assert {hit.id for hit in await text_store.search(Scope(user), "black", limit=9, filters=Filters())} == set()
-    assert await text_store.similar([probe_of(two)]) == [[one, three]]
+    assert await text_store.find_similar([similarity_query(two)]) == [[one, three]]
     assert (await text_store.neighbours([one], reach=2))[one.id] == {1: three.id}
     page = await text_store.page(Selection(user), limit=9, cursor=None)
     assert ([entry.id for entry in page.entries], page.total) == ([three.id, one.id], 2)
@@ -93,8 +93,8 @@ async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_sto
     first, second, third, other = await log_texts(
         text_store, user, "green tea", "Green tea!", "green tea.", "red wine", speaker="Anna", tags=("drinks",)
     )
-    await text_store.settle([Accepted(entry_of(first)), Accepted(entry_of(other))])
-    await text_store.settle([Merged(second, first.id, repeated), Merged(third, first.id, repeated)])
+    await text_store.apply([Accepted(entry_of(first)), Accepted(entry_of(other))])
+    await text_store.apply([Merged(second, first.id, repeated), Merged(third, first.id, repeated)])
     forgotten = await forget(text_store, first)
     assert set(forgotten.turn_ids) == {proposal.turn.turn_id for proposal in (first, second, third)}
     log = await log_of(text_store, user)
@@ -106,26 +106,26 @@ async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_sto
 
 async def test_what_became_of_the_proposals_is_still_known(text_store: TextStore, user: str) -> None:
     first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+    await text_store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
     before = await text_store.outcomes([first, second])
     await forget(text_store, first)
     assert await text_store.outcomes([first, second]) == before
     assert await text_store.undecided([first, second]) == []
-    records = await text_store.logged(user, after=None, limit=9)
-    assert [decision.settled for record in records for decision in record.decisions] == list(before.values())
-    assert {decision.proposal.text for record in records for decision in record.decisions} == {WORDLESS}
+    records = await text_store.export_log(user, after=None, limit=9)
+    assert [decision.outcome for record in records for decision in record.proposals] == list(before.values())
+    assert {decision.proposal.text for record in records for decision in record.proposals} == {WORDLESS}
 
 
 async def test_a_fact_is_forgotten_with_the_turn_that_it_was_drawn_from(text_store: TextStore, user: str) -> None:
     turn = a_turn(user, "Anna drinks green tea")
     itself, fact = a_proposal(turn), a_proposal(turn, ordinal=1, text="Anna likes tea")
-    await text_store.log([turn], [itself, fact])
-    await text_store.settle([Accepted(entry_of(itself)), Accepted(entry_of(fact))])
+    await text_store.append([turn], [itself, fact])
+    await text_store.apply([Accepted(entry_of(itself)), Accepted(entry_of(fact))])
     forgotten = await forget(text_store, fact)
     assert forgotten.turn_ids == (turn.turn_id,)
-    (record,) = await text_store.logged(user, after=None, limit=9)
+    (record,) = await text_store.export_log(user, after=None, limit=9)
     assert record.turn == without_words(turn)
-    assert {decision.proposal.text for decision in record.decisions} == {WORDLESS}
+    assert {decision.proposal.text for decision in record.proposals} == {WORDLESS}
     assert (await text_store.entries([itself]))[itself.id].text == "Anna drinks green tea"
 
 
@@ -133,7 +133,7 @@ async def test_another_turn_of_the_same_session_keeps_its_words(text_store: Text
     first, second = await log_texts(text_store, user, "green tea", "red wine")
     elsewhere = a_user()
     (other,) = await log_texts(text_store, elsewhere, "green tea", turn_id=first.turn.turn_id)
-    await text_store.settle([Accepted(entry_of(p)) for p in (first, second, other)])
+    await text_store.apply([Accepted(entry_of(p)) for p in (first, second, other)])
     await forget(text_store, first)
     assert await texts_logged(text_store, user) == [WORDLESS, "red wine"]
     assert await texts_logged(text_store, elsewhere) == ["green tea"]
@@ -142,7 +142,7 @@ async def test_another_turn_of_the_same_session_keeps_its_words(text_store: Text
 @pytest.mark.parametrize("status", ["active", "archived", "superseded"])
 async def test_an_entry_is_forgotten_in_any_status(text_store: TextStore, user: str, status: Status) -> None:
     (proposal,) = await log_texts(text_store, user, "green tea")
-    await text_store.settle([Accepted(entry_of(proposal))])
+    await text_store.apply([Accepted(entry_of(proposal))])
     await text_store.modify([proposal], lambda entry: entry.model_copy(update={"status": status, "tags": ("tea",)}))
     forgotten = await forget(text_store, proposal)
     assert (forgotten.tombstone.status, forgotten.tombstone.version) == ("forgotten", 3)
@@ -154,7 +154,7 @@ async def test_an_entry_is_forgotten_in_any_status(text_store: TextStore, user: 
 
 async def test_forgetting_again_changes_nothing(text_store: TextStore, user: str) -> None:
     first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.settle([Accepted(entry_of(first, statement_hash="h")), Merged(second, first.id, repeated)])
+    await text_store.apply([Accepted(entry_of(first, statement_hash="h")), Merged(second, first.id, repeated)])
     once = await forget(text_store, first, tomorrow())
     assert await forget(text_store, first, tomorrow()) == once
     assert await forget(text_store, first, None) == once
@@ -164,7 +164,7 @@ async def test_forgetting_again_changes_nothing(text_store: TextStore, user: str
 
 async def test_several_are_forgotten_at_once_and_unknown_ones_are_missing(text_store: TextStore, user: str) -> None:
     proposals = await log_texts(text_store, user, "one", "two", "three")
-    await text_store.settle([Accepted(entry_of(proposal)) for proposal in proposals])
+    await text_store.apply([Accepted(entry_of(proposal)) for proposal in proposals])
     one, two, three = proposals
     foreign = Key(a_user(), one.id)
     forgotten = await text_store.forget([three, Key(user, "unknown"), foreign, two], until=None)
@@ -183,17 +183,17 @@ async def test_an_entry_that_nobody_said_is_forgotten_too(text_store: TextStore,
 
 async def test_a_tombstone_is_not_merged_into(text_store: TextStore, user: str) -> None:
     first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.settle([Accepted(entry_of(first))])
+    await text_store.apply([Accepted(entry_of(first))])
     await forget(text_store, first)
-    assert await text_store.settle([Merged(second, first.id, repeated)]) == []
+    assert await text_store.apply([Merged(second, first.id, repeated)]) == []
     assert await text_store.undecided([second]) == [second]
 
 
 async def test_a_known_turn_that_is_logged_again_stays_without_words(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_texts(text_store, user, "green tea")
-    await text_store.settle([Accepted(entry_of(proposal))])
+    await text_store.apply([Accepted(entry_of(proposal))])
     left = (await forget(text_store, proposal, tomorrow())).tombstone
-    await text_store.log([proposal.turn], [proposal])
-    await text_store.settle([Accepted(entry_of(proposal))])
+    await text_store.append([proposal.turn], [proposal])
+    await text_store.apply([Accepted(entry_of(proposal))])
     assert await texts_logged(text_store, user) == [WORDLESS]
     assert await text_store.entries([proposal]) == {proposal.id: left}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Crowd, Filters, Key, Merged, Refused, Scope, Selection, TextStore, Verdict
+from contracts.ports import Accepted, Crowd, Decision, Filters, Key, Merged, Refused, Scope, Selection, TextStore
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import Proposal
 from tests.polling import eventually
@@ -19,8 +19,8 @@ from tests.stores.builders import (
     entry_of,
     log_proposals,
     minutes,
-    probe_of,
     repeated,
+    similarity_query,
     store_entries,
     tomorrow,
 )
@@ -33,8 +33,8 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
     stored, repeat, refused, forgotten, archived, _, *_ = proposals
     known: dict[str, Any] = {"statement_hash": "h", "minhash_bands": ("b1", "b2"), "tags": ("numbers",)}
     entries = [entry_of(p, **known) for p in (stored, forgotten, archived, *at_work)]
-    await store.settle([Accepted(entry) for entry in entries])
-    await store.settle([Merged(repeat, stored.id, repeated), Refused(refused, "no")])
+    await store.apply([Accepted(entry) for entry in entries])
+    await store.apply([Merged(repeat, stored.id, repeated), Refused(refused, "no")])
     await store.forget([forgotten], until=tomorrow())
     await store.modify([archived], lambda entry: entry.model_copy(update={"status": "archived"}))
     return proposals
@@ -42,7 +42,7 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
 
 async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> dict[str, object]:
     """All that anybody can see of a user."""
-    probes = [probe_of(entry_of(p, statement_hash="h", minhash_bands=("b1",))) for p in proposals]
+    queries = [similarity_query(entry_of(p, statement_hash="h", minhash_bands=("b1",))) for p in proposals]
     entries = [entry_of(p, statement_hash="h") for p in proposals]
     spaces = [Scope(user), Scope(user, "work")]
     hits = [await store.search(scope, "statement number 1", limit=50, filters=Filters()) for scope in spaces]
@@ -53,11 +53,11 @@ async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> di
         "undecided": await store.undecided(proposals),
         "hits": [sorted((hit.id, round(hit.score, 9)) for hit in found) for found in hits],
         "near": list((await store.neighbours(proposals, reach=2)).values()),
-        "similar": [[entry.id for entry in found] for found in await store.similar(probes)],
+        "similar": [[entry.id for entry in found] for found in await store.find_similar(queries)],
         "pages": [await store.page(Selection(user, status=s), limit=50, cursor=None) for s in statuses],
         "forgotten": await store.forgotten(entries),
         "counts": await store.counts(user),
-        "logged": await store.logged(user, after=None, limit=50),
+        "logged": await store.export_log(user, after=None, limit=50),
         "kept": await store.kept(user, after=None, limit=50),
     }
 
@@ -105,17 +105,17 @@ async def test_an_erased_user_is_unknown(empty_text_store: TextStore) -> None:
     await empty_text_store.erase("nobody")
     assert await empty_text_store.users(after="", limit=9) == ["ben"]
     assert await empty_text_store.counts() == await empty_text_store.counts("ben")
-    assert len(await empty_text_store.logged("ben", after=None, limit=50)) == len(proposals)
+    assert len(await empty_text_store.export_log("ben", after=None, limit=50)) == len(proposals)
 
 
 async def test_an_erased_user_may_begin_anew(text_store: TextStore, user: str) -> None:
     await a_memory(text_store, user)
     await text_store.erase(user)
     first, second = await log_proposals(text_store, user, 2)
-    verdicts = [
-        Accepted(entry_of(p, statement_hash=f"{i}"), besides=frozenset()) for i, p in enumerate((first, second))
+    decisions = [
+        Accepted(entry_of(p, statement_hash=f"{i}"), known_similar=frozenset()) for i, p in enumerate((first, second))
     ]
-    assert len(await text_store.settle(verdicts)) == 2
+    assert len(await text_store.apply(decisions)) == 2
     counted = await text_store.counts(user)
     assert (counted.turns, counted.entries, counted.inactive, counted.undecided) == (2, 2, 0, 0)
     hits = await text_store.search(Scope(user), "number", limit=9, filters=Filters())
@@ -124,14 +124,14 @@ async def test_an_erased_user_may_begin_anew(text_store: TextStore, user: str) -
 
 async def test_what_was_judged_before_its_user_was_erased_does_not_come_back(text_store: TextStore, user: str) -> None:
     first, second, third = await log_proposals(text_store, user, 3)
-    await text_store.settle([Accepted(entry_of(first), besides=frozenset())])
+    await text_store.apply([Accepted(entry_of(first), known_similar=frozenset())])
     await text_store.erase(user)
-    judged: list[Verdict] = [
-        Accepted(entry_of(second), besides=frozenset()),
+    judged: list[Decision] = [
+        Accepted(entry_of(second), known_similar=frozenset()),
         Merged(third, first.id, repeated),
         Refused(third, "no"),
     ]
-    assert await text_store.settle(judged) == []
+    assert await text_store.apply(judged) == []
     assert set((await text_store.traces(user)).values()) == {0}
 
 

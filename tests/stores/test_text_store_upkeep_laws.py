@@ -119,15 +119,15 @@ async def carry_out(store: TextStore, user: str, step: Step) -> None:
     proposal, onto = proposal_of(user, step.turn), proposal_of(user, step.onto)
     match step.kind:
         case "log":
-            await store.log([proposal.turn], [proposal])
+            await store.append([proposal.turn], [proposal])
         case "accept" if await store.undecided([proposal]):
-            await store.settle([Accepted(candidate(proposal, step.turn))])
+            await store.apply([Accepted(candidate(proposal, step.turn))])
         case "judge":
-            await store.settle([Accepted(candidate(proposal, step.turn), besides=frozenset())])
+            await store.apply([Accepted(candidate(proposal, step.turn), known_similar=frozenset())])
         case "merge":
-            await store.settle([Merged(proposal, onto.id, repeated)])
+            await store.apply([Merged(proposal, onto.id, repeated)])
         case "refuse":
-            await store.settle([Refused(proposal, "a reason")])
+            await store.apply([Refused(proposal, "a reason")])
         case "forget":
             until = tomorrow() if step.onto % 2 == 0 else None
             once = await store.forget([proposal], until=until)
@@ -168,13 +168,13 @@ async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextSt
     assert figures(counted) == model.counted()
     decided = counted.entries + counted.inactive + counted.merged + counted.refused
     assert decided + counted.undecided == counted.turns
-    outcomes = {proposals[id_]: settled.outcome for id_, settled in (await text_store.outcomes(asked)).items()}
+    outcomes = {proposals[id_]: settled.kind for id_, settled in (await text_store.outcomes(asked)).items()}
     assert outcomes == {number: outcome for number, outcome in model.outcomes.items() if outcome is not None}
     undecided = {proposals[proposal.id] for proposal in await text_store.undecided(asked)}
     assert undecided == {number for number, outcome in model.outcomes.items() if outcome is None}
     statuses = {proposals[id_]: entry.status for id_, entry in (await text_store.entries(asked)).items()}
     assert statuses == model.statuses
-    log = await text_store.logged(user, after=None, limit=50)
+    log = await text_store.export_log(user, after=None, limit=50)
     assert {int(record.turn.turn_id) for record in log if record.turn.text == WORDLESS} == model.wordless
     barred = {number for number in range(TURNS) if number % len(STATEMENTS) in model.refused_statements}
     candidates = [candidate(proposal, number) for number, proposal in enumerate(asked)]
@@ -190,7 +190,7 @@ async def looked_at(store: TextStore, user: str) -> dict[str, object]:
         "outcomes": await store.outcomes(asked),
         "hits": [(hit.id, hit.score, hit.turn_score, hit.coverage) for hit in hits],
         "near": await store.neighbours(asked, reach=2),
-        "log": await store.logged(user, after=None, limit=50),
+        "log": await store.export_log(user, after=None, limit=50),
         "traces": await store.traces(user),
         "forgotten": await store.forgotten([candidate(proposal, n) for n, proposal in enumerate(asked)]),
     }

@@ -8,8 +8,8 @@ from contracts.ports import (
     Accepted,
     Key,
     Merged,
+    Outcome,
     Refused,
-    Settled,
     TextStore,
 )
 from contracts.v1.turns import WORDLESS
@@ -48,11 +48,13 @@ async def test_the_same_statement_is_known_as_forgotten_until_then(text_store: T
 
 async def test_without_a_time_the_statement_may_come_back(text_store: TextStore, user: str) -> None:
     first, second = await log_texts(text_store, user, "green tea", "green tea")
-    await text_store.settle([Accepted(entry_of(first, statement_hash="h"))])
+    await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
     await forget(text_store, first, None)
     again = entry_of(second, statement_hash="h")
     assert await text_store.forgotten([again]) == set()
-    assert await text_store.settle([Accepted(again, besides=frozenset())]) == [Settled(second.id, "stored", second.id)]
+    assert await text_store.apply([Accepted(again, known_similar=frozenset())]) == [
+        Outcome(second.id, "stored", second.id)
+    ]
 
 
 async def test_the_longest_time_counts(text_store: TextStore, user: str) -> None:
@@ -64,11 +66,11 @@ async def test_the_longest_time_counts(text_store: TextStore, user: str) -> None
 
 async def test_a_statement_that_was_forgotten_meanwhile_is_not_accepted(text_store: TextStore, user: str) -> None:
     first, second, third = await log_texts(text_store, user, "green tea", "green tea", "red wine")
-    await text_store.settle([Accepted(entry_of(first, statement_hash="h"))])
+    await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
     await forget(text_store, first, tomorrow())
-    judged = Accepted(entry_of(second, statement_hash="h", speaker="Ben"), besides=frozenset())
-    other = Accepted(entry_of(third, statement_hash="h2"), besides=frozenset())
-    assert await text_store.settle([judged, other]) == [Settled(third.id, "stored", third.id)]
+    judged = Accepted(entry_of(second, statement_hash="h", speaker="Ben"), known_similar=frozenset())
+    other = Accepted(entry_of(third, statement_hash="h2"), known_similar=frozenset())
+    assert await text_store.apply([judged, other]) == [Outcome(third.id, "stored", third.id)]
     assert await text_store.undecided([second]) == [second]
     assert await text_store.entries([second]) == {}
 
@@ -77,66 +79,66 @@ async def test_the_same_statement_elsewhere_is_accepted(text_store: TextStore, u
     (first,) = await log_texts(text_store, user, "green tea")
     (at_work,) = await log_texts(text_store, user, "green tea", space="work")
     (of_another,) = await log_texts(text_store, a_user(), "green tea")
-    await text_store.settle([Accepted(entry_of(first, statement_hash="h"))])
+    await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
     await forget(text_store, first, tomorrow())
-    verdicts = [Accepted(entry_of(p, statement_hash="h"), besides=frozenset()) for p in (at_work, of_another)]
-    assert len(await text_store.settle(verdicts)) == 2
+    decisions = [Accepted(entry_of(p, statement_hash="h"), known_similar=frozenset()) for p in (at_work, of_another)]
+    assert len(await text_store.apply(decisions)) == 2
 
 
 async def test_what_is_brought_from_elsewhere_is_accepted_whatever_was_forgotten(
     text_store: TextStore, user: str
 ) -> None:
     first, second = await log_texts(text_store, user, "green tea", "green tea")
-    await text_store.settle([Accepted(entry_of(first, statement_hash="h"))])
+    await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
     await forget(text_store, first, tomorrow())
-    verdict = Accepted(entry_of(second, statement_hash="h"))
-    assert await text_store.settle([verdict]) == [Settled(second.id, "stored", second.id)]
+    decision = Accepted(entry_of(second, statement_hash="h"))
+    assert await text_store.apply([decision]) == [Outcome(second.id, "stored", second.id)]
 
 
 async def test_what_is_refused_leaves_no_words_in_the_log(text_store: TextStore, user: str) -> None:
     refused, kept = await log_texts(text_store, user, "green tea", "red wine", tags=("drinks",), speaker="Anna")
-    verdict = Refused(refused, "forgotten")
-    expected = [Settled(refused.id, "refused", None, "forgotten")]
-    assert await text_store.settle([verdict]) == expected == await text_store.settle([verdict])
+    decision = Refused(refused, "forgotten")
+    expected = [Outcome(refused.id, "refused", None, "forgotten")]
+    assert await text_store.apply([decision]) == expected == await text_store.apply([decision])
     log = await log_of(text_store, user)
     assert log == {refused.turn.turn_id: without_words(refused.turn), kept.turn.turn_id: kept.turn}
-    assert (await text_store.logged(user, after=None, limit=1))[0].decisions[0].proposal.text == WORDLESS
+    assert (await text_store.export_log(user, after=None, limit=1))[0].proposals[0].proposal.text == WORDLESS
 
 
 async def test_a_fact_that_is_refused_leaves_the_words_of_its_turn(text_store: TextStore, user: str) -> None:
     turn = a_turn(user, "Anna drinks green tea")
     itself, fact, other = (a_proposal(turn, ordinal=i, text=f"text {i}") for i in range(3))
-    await text_store.log([turn], [itself, fact, other])
-    await text_store.settle([Accepted(entry_of(itself)), Refused(fact, "forgotten"), Accepted(entry_of(other))])
-    (record,) = await text_store.logged(user, after=None, limit=9)
+    await text_store.append([turn], [itself, fact, other])
+    await text_store.apply([Accepted(entry_of(itself)), Refused(fact, "forgotten"), Accepted(entry_of(other))])
+    (record,) = await text_store.export_log(user, after=None, limit=9)
     assert record.turn == turn
-    assert [decision.proposal.text for decision in record.decisions] == ["text 0", WORDLESS, "text 2"]
+    assert [decision.proposal.text for decision in record.proposals] == ["text 0", WORDLESS, "text 2"]
 
 
 async def test_a_refusal_that_comes_too_late_leaves_the_words(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_texts(text_store, user, "green tea")
-    await text_store.settle([Accepted(entry_of(proposal))])
-    assert [s.outcome for s in await text_store.settle([Refused(proposal, "too late")])] == ["stored"]
+    await text_store.apply([Accepted(entry_of(proposal))])
+    assert [s.kind for s in await text_store.apply([Refused(proposal, "too late")])] == ["stored"]
     assert await texts_logged(text_store, user) == ["green tea"]
 
 
 async def test_what_is_reopened_is_judged_again(text_store: TextStore, user: str) -> None:
     first, second, third = await log_proposals(text_store, user, 3)
-    await text_store.settle([Accepted(entry_of(first)), Merged(second, first.id, repeated), Refused(third, "no")])
+    await text_store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated), Refused(third, "no")])
     await text_store.reopen([second, third])
     assert {p.id for p in await text_store.undecided([first, second, third])} == {second.id, third.id}
     assert await text_store.outcomes([second, third]) == {}
     counted = await text_store.counts(user)
     assert (counted.entries, counted.merged, counted.refused, counted.undecided) == (1, 0, 0, 2)
-    assert await text_store.settle([Accepted(entry_of(second))]) == [Settled(second.id, "stored", second.id)]
-    assert await text_store.settle([Refused(third, "again")]) == [Settled(third.id, "refused", None, "again")]
+    assert await text_store.apply([Accepted(entry_of(second))]) == [Outcome(second.id, "stored", second.id)]
+    assert await text_store.apply([Refused(third, "again")]) == [Outcome(third.id, "refused", None, "again")]
     counted = await text_store.counts(user)
     assert (counted.entries, counted.merged, counted.refused, counted.undecided) == (2, 0, 1, 0)
 
 
 async def test_what_is_reopened_is_unfinished(empty_text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(empty_text_store, user, 1)
-    await empty_text_store.settle([Refused(proposal, "no")])
+    await empty_text_store.apply([Refused(proposal, "no")])
     soon = datetime.now(UTC) + timedelta(minutes=1)
     assert await empty_text_store.unfinished("undecided", before=soon, limit=9) == []
     await empty_text_store.reopen([proposal])
@@ -147,7 +149,7 @@ async def test_only_what_was_decided_without_an_entry_that_is_there_is_reopened(
     text_store: TextStore, user: str
 ) -> None:
     stored, refused, undecided = await log_proposals(text_store, user, 3)
-    await text_store.settle([Accepted(entry_of(stored)), Refused(refused, "no")])
+    await text_store.apply([Accepted(entry_of(stored)), Refused(refused, "no")])
     before = await text_store.counts(user)
     await text_store.reopen([stored, undecided, Key(user, "unknown"), Key(a_user(), refused.id)])
     await text_store.reopen([])
@@ -158,8 +160,8 @@ async def test_only_what_was_decided_without_an_entry_that_is_there_is_reopened(
 async def test_reopening_a_fact_does_not_change_the_counts_of_turns(text_store: TextStore, user: str) -> None:
     turn = a_turn(user)
     itself, fact = a_proposal(turn), a_proposal(turn, ordinal=1, text="a fact")
-    await text_store.log([turn], [itself, fact])
-    await text_store.settle([Refused(itself, "no"), Refused(fact, "no")])
+    await text_store.append([turn], [itself, fact])
+    await text_store.apply([Refused(itself, "no"), Refused(fact, "no")])
     await text_store.reopen([fact])
     counted = await text_store.counts(user)
     assert (counted.turns, counted.refused, counted.undecided) == (1, 1, 1)
@@ -167,7 +169,7 @@ async def test_reopening_a_fact_does_not_change_the_counts_of_turns(text_store: 
 
 async def test_who_says_what_stands_for_redacted_words_is_not_redacted(text_store: TextStore, user: str) -> None:
     said, forgotten = await log_texts(text_store, user, WORDLESS, "green tea")
-    await text_store.settle([Accepted(entry_of(forgotten))])
+    await text_store.apply([Accepted(entry_of(forgotten))])
     await forget(text_store, forgotten, None)
     (proposal,) = await text_store.undecided([said])
     assert (proposal.text, proposal.redacted) == (WORDLESS, False)

@@ -172,9 +172,9 @@ async def _write(
     dated = [DatedTurn.model_validate(dict(turn)) for turn in chunk]
     logged: list[LoggedTurn] = place_in_sessions(dated, [None] * len(dated), IngestSettings().session_gap)
     proposals = [propose(turn) for turn in logged]
-    await store.log(logged, proposals)
+    await store.append(logged, proposals)
     done = [_finished(candidate_entry(proposal)) for proposal in proposals]
-    await store.settle([Accepted(entry) for entry in done])
+    await store.apply([Accepted(entry) for entry in done])
     weights = random.standard_normal((len(done), 6)).astype(np.float32)
     mixed = np.einsum("nk,nkd->nd", weights, basis[random.integers(0, len(basis), (len(done), 6))])
     mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from contracts.ports import Decision, LogRecord, Place
+from contracts.ports import LogRecord, Place, ProposalRecord
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, entry_id
 from services.shared.stores.moments import microseconds
@@ -44,7 +44,7 @@ async def users(client: Client, after: str, limit: int) -> list[str]:
     return sorted(found)[:limit]
 
 
-async def logged(client: Client, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
+async def export_log(client: Client, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
     """The logged turns of a user with what they proposed, oldest first."""
     conditions: list[Json] = [{"term": {USER: user_id}}, {"term": {KIND: "turn"}}]
     bodies = await _bodies(client, "turns", conditions, (SAID_AT, SPACE, TURN_ID), after, limit, user_id)
@@ -111,9 +111,9 @@ async def _sorted(
     return found
 
 
-async def _decisions(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[_Where, list[Decision]]:
+async def _decisions(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[_Where, list[ProposalRecord]]:
     """What each turn proposed, in the order of ordinals. A turn's facts are numbered from 1 without gaps."""
-    found: dict[_Where, list[Decision]] = defaultdict(list)
+    found: dict[_Where, list[ProposalRecord]] = defaultdict(list)
     ordinal, asked = 0, list(turns)
     while asked:
         by_id = {entry_id(turn.user_id, turn.space, turn.turn_id, ordinal): turn for turn in asked}
@@ -123,7 +123,7 @@ async def _decisions(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[_Wh
         for document in known:
             turn = by_id[document.id]
             if proposal := proposal_of(document, turn):
-                decision = Decision(proposal, recorded(document, turn.user_id))
+                decision = ProposalRecord(proposal, recorded(document, turn.user_id))
                 found[turn.space, turn.turn_id].append(decision)
         asked = [by_id[document.id] for document in known]
         ordinal += 1

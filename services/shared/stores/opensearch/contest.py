@@ -45,15 +45,17 @@ class Lost:
 async def lost(writer: Writer, accepted: Sequence[Accepted]) -> Lost:
     """List the entries as claiming their keys, and find those that have to stand back behind another one.
 
-    That is one with a common key, not among those that the verdict knew of, which is stored and active, or listed
+    That is one with a common key, not among those that the decision knew of, which is stored and active, or listed
     before and about to be stored.
     """
-    staked = await claims.stake(writer, [verdict.entry for verdict in accepted])
-    together = {verdict.entry.id for verdict in accepted}
+    staked = await claims.stake(writer, [decision.entry for decision in accepted])
+    together = {decision.entry.id for decision in accepted}
     unknown = {
-        verdict.entry.id: _unknown(verdict, staked, together) for verdict in accepted if verdict.besides is not None
+        decision.entry.id: _unknown(decision, staked, together)
+        for decision in accepted
+        if decision.known_similar is not None
     }
-    asked = {id_: verdict.entry.user_id for verdict in accepted for id_ in unknown.get(verdict.entry.id, ())}
+    asked = {id_: decision.entry.user_id for decision in accepted for id_ in unknown.get(decision.entry.id, ())}
     if not asked:
         return Lost()
     standing = await _standing(writer.client, asked)
@@ -67,10 +69,10 @@ async def lost(writer: Writer, accepted: Sequence[Accepted]) -> Lost:
     return Lost(frozenset(behind), groups, {id_: asked[id_] for id_ in silent - alive})
 
 
-def _unknown(verdict: Accepted, staked: Mapping[str, Claim], together: set[str]) -> dict[str, int]:
-    """Who claims the same keys without the verdict having known: id and time listed."""
-    expected = together | (verdict.besides or frozenset())
-    return {id_: at for id_, at in claims.others(verdict.entry, staked).items() if id_ not in expected}
+def _unknown(decision: Accepted, staked: Mapping[str, Claim], together: set[str]) -> dict[str, int]:
+    """Who claims the same keys without the decision having known: id and time listed."""
+    expected = together | (decision.known_similar or frozenset())
+    return {id_: at for id_, at in claims.others(decision.entry, staked).items() if id_ not in expected}
 
 
 async def _standing(client: Client, users: Mapping[str, str]) -> dict[str, Document]:
@@ -96,11 +98,11 @@ def _behind(
 ) -> dict[str, set[str]]:
     """Behind whom each of the entries has to stand back, of those that have to."""
     behind: dict[str, set[str]] = {}
-    for verdict in accepted:
-        others = unknown.get(verdict.entry.id, {})
-        ahead = {id_ for id_, listed_at in others.items() if _is_ahead(verdict.entry, id_, listed_at, staked, held)}
+    for decision in accepted:
+        others = unknown.get(decision.entry.id, {})
+        ahead = {id_ for id_, listed_at in others.items() if _is_ahead(decision.entry, id_, listed_at, staked, held)}
         if ahead:
-            behind[verdict.entry.id] = ahead
+            behind[decision.entry.id] = ahead
     return behind
 
 

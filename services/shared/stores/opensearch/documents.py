@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.ports import Settled
+from contracts.ports import Outcome
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.stores.moments import microseconds
@@ -185,12 +185,12 @@ def _found_by(entry: Entry, session: str, seq: int) -> Json:
     return {WORDS: " ".join(words), LENGTH: len(words), DIGEST: digest}
 
 
-def marker(user_id: str, settled: Settled) -> Json:
+def marker(user_id: str, settled: Outcome) -> Json:
     """What stands in place of an entry whose proposal was merged or refused: it holds the decision.
 
     It belongs to an owner, but as an entry to no user, so whoever looks for entries passes it by.
     """
-    document = {OWNER: user_id, USER: "", STATUS: settled.outcome, ENTRY: settled.entry_id, REASON: settled.reason}
+    document = {OWNER: user_id, USER: "", STATUS: settled.kind, ENTRY: settled.entry_id, REASON: settled.reason}
     return {name: value for name, value in document.items() if value is not None}
 
 
@@ -204,11 +204,11 @@ def is_fence(source: Json) -> bool:
     return OWNER in source and source[STATUS] == _FENCED
 
 
-def decision(id_: str, source: Json) -> Settled:
+def decision(id_: str, source: Json) -> Outcome:
     """What a document of the entries, an entry or a marker, says became of its proposal."""
     if OWNER not in source:
-        return Settled(id_, "stored", id_)
-    return Settled(id_, source[STATUS], source.get(ENTRY), source.get(REASON))
+        return Outcome(id_, "stored", id_)
+    return Outcome(id_, source[STATUS], source.get(ENTRY), source.get(REASON))
 
 
 def owner(source: Json) -> str:

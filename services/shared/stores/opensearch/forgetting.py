@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from contracts.ports import Forgotten, Ref, Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.turns import entry_id
+from services.shared.stores.decisions import owners
 from services.shared.stores.opensearch import claims, embargo, queries, silence
 from services.shared.stores.opensearch.client import Client, Json
 from services.shared.stores.opensearch.documents import ENTRY, OWNER, STATUS
@@ -23,7 +24,6 @@ from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.writing import Writer
 from services.shared.stores.tombstones import tombstone
-from services.shared.stores.verdicts import owners
 
 _PAGE = 1000
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from contracts.ports import Conversation, SessionMark, Unavailable
+from contracts.ports import Conversation, LastTurn, Unavailable
 from contracts.v1.turns import LoggedTurn
 from services.shared.stores.moments import microseconds, moment
 from services.shared.stores.opensearch.client import Client, Document, Json, Version, Write
@@ -118,24 +118,24 @@ def _write(id_: str, head: Head, before: Head | None) -> Write:
     return Write("index", "claims", head.user_id, id_, body, before.seen)
 
 
-async def session_marks(client: Client, moments: Sequence[tuple[Conversation, datetime]]) -> list[SessionMark | None]:
+async def last_turns(client: Client, moments: Sequence[tuple[Conversation, datetime]]) -> list[LastTurn | None]:
     """For each conversation and moment, the latest logged turn at or before it."""
     keys = [conversation_key(talk.user_id, talk.space, talk.conversation_id) for talk, _ in moments]
     heads = await _read(client, {head_id(key): talk.user_id for key, (talk, _) in zip(keys, moments, strict=True)})
-    marks: list[SessionMark | None] = []
+    marks: list[LastTurn | None] = []
     earlier: list[int] = []
     for index, (key, (_, at)) in enumerate(zip(keys, moments, strict=True)):
         head = heads.get(head_id(key))
         # Turns nearly always arrive in order, so the latest of all is usually the one before the moment, too.
         if head is not None and head.said_at > microseconds(at):
             earlier.append(index)
-        marks.append(SessionMark(head.session_id, moment(head.said_at)) if head is not None else None)
+        marks.append(LastTurn(head.session_id, moment(head.said_at)) if head is not None else None)
     for index, mark in zip(earlier, await _search(client, [(keys[i], *moments[i]) for i in earlier]), strict=True):
         marks[index] = mark
     return marks
 
 
-async def _search(client: Client, wanted: Sequence[tuple[str, Conversation, datetime]]) -> list[SessionMark | None]:
+async def _search(client: Client, wanted: Sequence[tuple[str, Conversation, datetime]]) -> list[LastTurn | None]:
     """The marks before the moments at which the conversations went on."""
     if not wanted:
         return []
@@ -154,8 +154,8 @@ def _latest_before(key: str, talk: Conversation, at: datetime) -> Json:
     return {"query": {"bool": {"filter": conditions}}, "sort": order, "size": 1, "_source": [BODY]}
 
 
-def _mark(hits: Sequence[Json]) -> SessionMark | None:
+def _mark(hits: Sequence[Json]) -> LastTurn | None:
     if not hits:
         return None
     turn = LoggedTurn.model_validate_json(hits[0]["_source"][BODY])
-    return SessionMark(turn.session_id, turn.created_at)
+    return LastTurn(turn.session_id, turn.created_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 
-from contracts.ports import Settled
+from contracts.ports import Outcome
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.shared.stores.opensearch import heads
 from services.shared.stores.opensearch.client import Client, Document, Write
@@ -153,14 +153,14 @@ def proposal_of(document: Document, turn: LoggedTurn | None) -> Proposal | None:
     return Proposal(id=document.id, turn=turn, ordinal=document.source[ORDINAL], text=text)
 
 
-async def outcomes(client: Client, users: Mapping[str, str]) -> dict[str, Settled]:
+async def outcomes(client: Client, users: Mapping[str, str]) -> dict[str, Outcome]:
     """What became of these proposals, given as user by id, or of entries that came without one.
 
     The undecided are missing. A proposal is undecided until all that its outcome entails is done and the outcome is
     noted with it; a decision that was made but not carried through holds when it is judged again.
     """
     documents = await client.mget("turns", users.items(), fields=DECISION)
-    found: dict[str, Settled] = {}
+    found: dict[str, Outcome] = {}
     unproposed: dict[str, str] = {}
     for (id_, user_id), document in zip(users.items(), documents, strict=True):
         settled = recorded(document, user_id)
@@ -172,16 +172,16 @@ async def outcomes(client: Client, users: Mapping[str, str]) -> dict[str, Settle
     return {id_: found[id_] for id_ in users if id_ in found}
 
 
-def recorded(document: Document | None, user_id: str) -> Settled | None:
+def recorded(document: Document | None, user_id: str) -> Outcome | None:
     """The outcome that a proposal's document tells, if it is of the user."""
     if document is None or document.source[USER] != user_id or OUTCOME not in document.source:
         return None
     source = document.source
     entry = document.id if source[OUTCOME] == "stored" else source.get(ENTRY)
-    return Settled(document.id, source[OUTCOME], entry, source.get(REASON))
+    return Outcome(document.id, source[OUTCOME], entry, source.get(REASON))
 
 
-async def _standing(client: Client, users: Mapping[str, str]) -> dict[str, Settled]:
+async def _standing(client: Client, users: Mapping[str, str]) -> dict[str, Outcome]:
     documents = await client.mget("entries", users.items(), fields=STANDING)
     return {
         document.id: decision(document.id, document.source)

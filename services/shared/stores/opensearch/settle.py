@@ -1,4 +1,4 @@
-"""Carrying out verdicts: each proposal gets one outcome, once, together with its effect.
+"""Carrying out decisions: each proposal gets one outcome, once, together with its effect.
 
 A decision is one write: to make the document that has the proposal's id among the entries, either the entry itself or
 a marker of what was decided instead. That succeeds once. All else follows from it and may be done by anybody, any
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from contracts.ports import Settled, Unavailable, Verdict
+from contracts.ports import Decision, Outcome, Unavailable
 from contracts.v1.entries import Entry
+from services.shared.stores.decisions import canonical_entries, owners, proposal_of
 from services.shared.stores.opensearch import claims, contest, embargo, silence
 from services.shared.stores.opensearch.client import Client, Document, Get, Json, Version, Write
 from services.shared.stores.opensearch.documents import (
@@ -46,11 +47,10 @@ from services.shared.stores.opensearch.log import DECISION, STANDING, is_open, r
 from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
 from services.shared.stores.opensearch.plan import Known, Plan, plan
 from services.shared.stores.opensearch.writing import Writer
-from services.shared.stores.verdicts import canonical_entries, owners, proposal_of
 
 
-async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
-    """Carry out verdicts, in order; returns what holds for each, also when it was settled before.
+async def apply(writer: Writer, decisions: Sequence[Decision]) -> list[Outcome]:
+    """Carry out decisions, in order; returns what holds for each, also when it was settled before.
 
     A proposal that is merged into an entry which is not active (any more), or not in the same scope, or that was
     never logged, or beside which a similar entry was accepted or whose statement was forgotten meanwhile, stays as it
@@ -60,27 +60,27 @@ async def settle(writer: Writer, verdicts: Sequence[Verdict]) -> list[Settled]:
         ValueError: an accepted entry has the id of another user's.
     """
     made: dict[str, str] = {}
-    async with writer.locks.hold(canonical_entries(verdicts)):
+    async with writer.locks.hold(canonical_entries(decisions)):
         for _ in range(ATTEMPTS):
-            settled = await _settle(writer, verdicts, made)
+            settled = await _settle(writer, decisions, made)
             if settled is not None:
-                return [settled[id_] for id_ in (proposal_of(verdict).id for verdict in verdicts) if id_ in settled]
+                return [settled[id_] for id_ in (proposal_of(decision).id for decision in decisions) if id_ in settled]
             await step_aside()
     raise Unavailable(CROWDED)
 
 
-async def _settle(writer: Writer, verdicts: Sequence[Verdict], made: dict[str, str]) -> dict[str, Settled] | None:
+async def _settle(writer: Writer, decisions: Sequence[Decision], made: dict[str, str]) -> dict[str, Outcome] | None:
     """What holds in the end, by proposal; None when something changed meanwhile and it must be begun again.
 
     `made` are the proposals (user by id) on which this call has decided, and whose outcome is not noted yet; and those
     whose way it has barred.
     """
-    known = await _read(writer, verdicts)
-    planned = plan(verdicts, known)
+    known = await _read(writer, decisions)
+    planned = plan(decisions, known)
     lost = await contest.lost(writer, list(planned.accepted.values()))
     made.update(lost.fenced)
     if without := lost.ids | await _barred(writer, planned):
-        planned = plan(verdicts, known, without=without)
+        planned = plan(decisions, known, without=without)
     if not await _carry_out(writer, planned, known, made):
         return None
     await _take_back(writer, planned, made)
@@ -95,13 +95,13 @@ async def _barred(writer: Writer, planned: Plan) -> set[str]:
     This is looked for after it was seen that no active entry claims the same keys. Forgetting bars the statement before
     it takes an entry out of use, so what is forgotten meanwhile is found here, if it was not found there.
     """
-    judged = [verdict.entry for verdict in planned.accepted.values() if verdict.besides is not None]
+    judged = [decision.entry for decision in planned.accepted.values() if decision.known_similar is not None]
     return await embargo.barred(writer.client, judged)
 
 
-async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
+async def _read(writer: Writer, decisions: Sequence[Decision]) -> Known:
     """Read proposals, decisions and canonical entries as they are now."""
-    users, canonical = owners(map(proposal_of, verdicts)), canonical_entries(verdicts)
+    users, canonical = owners(map(proposal_of, decisions)), canonical_entries(decisions)
     wanted = [Get("turns", user_id, id_, DECISION) for id_, user_id in users.items()]
     wanted += [Get("entries", user_id, id_, STANDING) for id_, user_id in users.items()]
     wanted += [Get("entries", user_id, id_, STORED) for id_, user_id in canonical.items()]
@@ -113,7 +113,7 @@ async def _read(writer: Writer, verdicts: Sequence[Verdict]) -> Known:
     decided = {id_: decision(id_, doc.source) for id_, doc in mine.items() if id_ not in fences}
     noted = {id_: settled for id_, doc in proposals.items() if (settled := recorded(doc, users[id_]))}
     # What was decided when a call was broken off may concern another entry than what is decided now.
-    further = {s.entry_id: users[id_] for id_, s in decided.items() if s.outcome == "merged" and id_ not in noted}
+    further = {s.entry_id: users[id_] for id_, s in decided.items() if s.kind == "merged" and id_ not in noted}
     unread = {id_: user_id for id_, user_id in further.items() if id_ is not None and id_ not in held}
     return Known(
         noted=noted,
@@ -151,7 +151,7 @@ async def _store(
     writer: Writer, planned: Plan, fences: Mapping[str, Version], made: dict[str, str]
 ) -> dict[str, Stored] | None:
     """Store the accepted entries; None when there is a decision on one of them already."""
-    new = [(verdict.entry, writer.ticks.next()) for verdict in planned.accepted.values()]
+    new = [(decision.entry, writer.ticks.next()) for decision in planned.accepted.values()]
     versions = await writer.client.bulk(
         [_decide(entry.user_id, entry.id, entry_document(entry, seq=seq), fences) for entry, seq in new]
     )
@@ -160,7 +160,7 @@ async def _store(
         for (entry, seq), version in zip(new, versions, strict=True)
         if version is not None
     }
-    judged = (entry for entry, _ in new if entry.id in held and planned.accepted[entry.id].besides is not None)
+    judged = (entry for entry, _ in new if entry.id in held and planned.accepted[entry.id].known_similar is not None)
     made.update({entry.id: entry.user_id for entry in judged})
     return held if len(held) == len(new) else None
 
@@ -186,8 +186,8 @@ async def _silence(client: Client, planned: Plan) -> None:
     An entry that was changed just now was active then, so whoever forgets it finds the decision. For others the
     decision may have come too late to be found.
     """
-    await silence.proposals(client, {id_: user for id_, (user, to) in planned.notes.items() if to.outcome == "refused"})
-    late = {id_: (user, to.entry_id) for id_, (user, to) in planned.notes.items() if to.outcome == "merged"}
+    await silence.proposals(client, {id_: user for id_, (user, to) in planned.notes.items() if to.kind == "refused"})
+    late = {id_: (user, to.entry_id) for id_, (user, to) in planned.notes.items() if to.kind == "merged"}
     canonical = {to: user for user, to in late.values() if to is not None and to not in planned.changed}
     forgotten = {id_ for id_, entry in (await entries(client, canonical)).items() if entry.status == "forgotten"}
     await silence.whole_turns(client, {id_: user for id_, (user, to) in late.items() if to in forgotten})
@@ -210,9 +210,9 @@ async def _take_back(writer: Writer, planned: Plan, made: Mapping[str, str]) -> 
         planned.settled.pop(id_, None)
 
 
-def _note(id_: str, user_id: str, settled: Settled) -> Write:
-    fields: Json = {OUTCOME: settled.outcome, DECIDED_AT: now()}
-    if settled.outcome == "merged":
+def _note(id_: str, user_id: str, settled: Outcome) -> Write:
+    fields: Json = {OUTCOME: settled.kind, DECIDED_AT: now()}
+    if settled.kind == "merged":
         fields[ENTRY] = settled.entry_id
     if settled.reason is not None:
         fields[REASON] = settled.reason

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
-from contracts.ports import Probe
+from contracts.ports import SimilarityQuery
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import claims
 from services.shared.stores.opensearch.client import Client
@@ -15,7 +15,7 @@ from services.shared.stores.opensearch.entries import read as read_entries
 from services.shared.stores.scopes import scope_key
 
 
-async def similar(client: Client, probes: Sequence[Probe]) -> list[list[Entry]]:
+async def similar(client: Client, probes: Sequence[SimilarityQuery]) -> list[list[Entry]]:
     """For each probe the active entries of the same voice that share one of its keys, in the order stored."""
     asked = [_claim_ids(probe) for probe in probes]
     users = {id_: probe.scope.user_id for probe, ids in zip(probes, asked, strict=True) for id_ in ids}
@@ -25,7 +25,7 @@ async def similar(client: Client, probes: Sequence[Probe]) -> list[list[Entry]]:
     return [_in_order({stored.entry.id: stored for id_ in ids for stored in holders[id_]}) for ids in asked]
 
 
-def _claim_ids(probe: Probe) -> list[str]:
+def _claim_ids(probe: SimilarityQuery) -> list[str]:
     scope = scope_key(probe.scope.user_id, probe.scope.space, probe.scope.persona_id)
     return [claim_id(scope, probe.role, probe.speaker, key) for key in dict.fromkeys(probe.keys)]
 

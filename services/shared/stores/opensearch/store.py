@@ -8,27 +8,28 @@ from datetime import datetime
 from contracts.ports import (
     Conversation,
     Crowd,
+    Decision,
     EmbeddingIdentity,
     Erasure,
     Filters,
     Forgotten,
     Key,
+    LastTurn,
     LexicalHit,
     LogRecord,
+    Outcome,
     Page,
     Place,
-    Probe,
     Ref,
     Scope,
     Selection,
-    SessionMark,
-    Settled,
+    SimilarityQuery,
     StageCounts,
     Stuck,
-    Verdict,
 )
 from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal
+from services.shared.stores.decisions import owners
 from services.shared.stores.opensearch import (
     archive,
     counts,
@@ -52,7 +53,6 @@ from services.shared.stores.opensearch.client import Address, Client, Reads
 from services.shared.stores.opensearch.mappings import Layout
 from services.shared.stores.opensearch.recent import Recent
 from services.shared.stores.opensearch.writing import Writer
-from services.shared.stores.verdicts import owners
 
 
 class OpenSearchTextStore:
@@ -85,11 +85,11 @@ class OpenSearchTextStore:
             raise
         return cls(client, Recent(layout.refresh_seconds if reads == "refreshed" else 0.0))
 
-    async def session_marks(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[SessionMark | None]:
+    async def last_turns(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[LastTurn | None]:
         """For each conversation and moment, the latest logged turn at or before it."""
-        return await heads.session_marks(self._client, moments)
+        return await heads.last_turns(self._client, moments)
 
-    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+    async def append(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
         """Append turns and what they propose; those that are new. A known turn stays as it was first."""
         return await log.append(self._writer, turns, proposals)
 
@@ -97,18 +97,18 @@ class OpenSearchTextStore:
         """Of these proposals, the ones that have no outcome yet, in the order asked."""
         return await log.undecided(self._client, owners(proposals))
 
-    async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
+    async def find_similar(self, probes: Sequence[SimilarityQuery]) -> list[list[Entry]]:
         """For each probe the active entries of the same scope, role and speaker that share one of its keys.
 
         Of those that share a key the newest 32 are looked at.
         """
         return await similar.similar(self._client, probes)
 
-    async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:
-        """Carry out verdicts, in order; one that has to be judged again is left out."""
-        return await settle.settle(self._writer, verdicts)
+    async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
+        """Carry out decisions, in order; one that has to be judged again is left out."""
+        return await settle.apply(self._writer, decisions)
 
-    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Settled]:
+    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Outcome]:
         """What became of these proposals; the undecided are missing."""
         return await log.outcomes(self._client, owners(proposals))
 
@@ -152,9 +152,9 @@ class OpenSearchTextStore:
         """The users of whom anything is stored and whose ids come after this one, in order."""
         return await archive.users(self._client, after, limit)
 
-    async def logged(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+    async def export_log(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
         """The logged turns of a user after a place, the oldest first."""
-        return await archive.logged(self._client, user_id, after, limit)
+        return await archive.export_log(self._client, user_id, after, limit)
 
     async def kept(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
         """The entries of a user in any status after a place, the oldest first."""

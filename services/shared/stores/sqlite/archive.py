@@ -6,7 +6,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
 
-from contracts.ports import Decision, LogRecord, Place, Settled
+from contracts.ports import LogRecord, Outcome, Place, ProposalRecord
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.stores.moments import microseconds
@@ -23,7 +23,7 @@ def users(connection: sqlite3.Connection, after: str, limit: int) -> list[str]:
     return [user_id for (user_id,) in rows]
 
 
-def logged(connection: sqlite3.Connection, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
+def export_log(connection: sqlite3.Connection, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
     """The logged turns of a user with what they proposed, oldest first."""
     rows = connection.execute(
         """SELECT body FROM turns WHERE user_id = ? AND (created_at, space, turn_id) > (?, ?, ?)
@@ -49,9 +49,11 @@ def _position(after: Place | None) -> tuple[int, str, str]:
     return _START if after is None else (microseconds(after.at), after.space, after.id)
 
 
-def _decisions(connection: sqlite3.Connection, turns: Sequence[LoggedTurn]) -> dict[tuple[str, str], list[Decision]]:
+def _decisions(
+    connection: sqlite3.Connection, turns: Sequence[LoggedTurn]
+) -> dict[tuple[str, str], list[ProposalRecord]]:
     """By space and turn id, in the order of their ordinals. A turn's facts are numbered from 1 without gaps."""
-    found: dict[tuple[str, str], list[Decision]] = defaultdict(list)
+    found: dict[tuple[str, str], list[ProposalRecord]] = defaultdict(list)
     ordinal, asked = 0, list(turns)
     while asked:
         by_id = {entry_id(turn.user_id, turn.space, turn.turn_id, ordinal): turn for turn in asked}
@@ -65,7 +67,7 @@ def _decisions(connection: sqlite3.Connection, turns: Sequence[LoggedTurn]) -> d
 
 def _read(
     connection: sqlite3.Connection, ids: Sequence[str], turns: dict[str, LoggedTurn]
-) -> list[tuple[str, Decision]]:
+) -> list[tuple[str, ProposalRecord]]:
     rows = connection.execute(
         f"""SELECT id, ordinal, text, outcome, CASE outcome WHEN 'stored' THEN id ELSE entry_id END, reason
         FROM proposals WHERE id IN ({marks(ids)})""",
@@ -75,5 +77,5 @@ def _read(
     for id_, ordinal, text, outcome, entry, reason in rows:
         turn = turns[id_]
         proposal = Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
-        read.append((id_, Decision(proposal, Settled(id_, outcome, entry, reason) if outcome else None)))
+        read.append((id_, ProposalRecord(proposal, Outcome(id_, outcome, entry, reason) if outcome else None)))
     return read

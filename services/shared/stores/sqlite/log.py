@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from contracts.ports import Conversation, SessionMark, Settled
+from contracts.ports import Conversation, LastTurn, Outcome
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.shared.stores.moments import microseconds
 from services.shared.stores.moments import moment as to_moment
@@ -39,12 +39,12 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
-def session_marks(
+def last_turns(
     connection: sqlite3.Connection, moments: Sequence[tuple[Conversation, datetime]]
-) -> list[SessionMark | None]:
+) -> list[LastTurn | None]:
     """For each conversation and moment, the latest logged turn at or before it."""
     latest = {talk: _mark(connection, talk, moment=_END_OF_TIME) for talk, _ in moments}
-    found: list[SessionMark | None] = []
+    found: list[LastTurn | None] = []
     for talk, at in moments:
         mark = latest[talk]
         # Turns nearly always arrive in order, so the latest of all is usually the one before the moment, too.
@@ -52,9 +52,9 @@ def session_marks(
     return found
 
 
-def _mark(connection: sqlite3.Connection, talk: Conversation, *, moment: int) -> SessionMark | None:
+def _mark(connection: sqlite3.Connection, talk: Conversation, *, moment: int) -> LastTurn | None:
     row = connection.execute(_MARK, (talk.user_id, talk.space, talk.conversation_id, moment)).fetchone()
-    return SessionMark(row[0], to_moment(row[1])) if row else None
+    return LastTurn(row[0], to_moment(row[1])) if row else None
 
 
 def append(
@@ -156,9 +156,9 @@ def _proposal(id_: str, ordinal: int, text: str | None, body: str) -> Proposal:
     return Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
 
 
-def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, Settled]:
+def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, Outcome]:
     """What became of proposals, given as user by id, or of entries that came without; the undecided are missing."""
-    found: dict[str, Settled] = {}
+    found: dict[str, Outcome] = {}
     for chunk in chunks(users):
         rows = connection.execute(
             f"""SELECT user_id, id, outcome, CASE outcome WHEN 'stored' THEN id ELSE entry_id END, reason
@@ -168,7 +168,7 @@ def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[s
             WHERE id IN ({marks(chunk)}) AND NOT EXISTS (SELECT 1 FROM proposals WHERE proposals.id = entries.id)""",
             (*chunk, *chunk),
         )
-        read = {row[1]: Settled(*row[1:]) for row in rows if users[row[1]] == row[0]}
+        read = {row[1]: Outcome(*row[1:]) for row in rows if users[row[1]] == row[0]}
         found |= {id_: read[id_] for id_ in chunk if id_ in read}
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 
-from contracts.ports import Accepted, Probe
+from contracts.ports import Accepted, SimilarityQuery
 from contracts.v1.entries import Entry
 from services.shared.stores.sqlite import fingerprints, records
 from services.shared.stores.sqlite.keys import NUMBER_BITS
@@ -18,22 +18,25 @@ Voice = tuple[str, str, str, str, str]
 """Who speaks where: user, space, persona, role, speaker; empty where there is none."""
 
 
-def similar(connection: sqlite3.Connection, probes: Sequence[Probe]) -> list[list[Entry]]:
+def similar(connection: sqlite3.Connection, queries: Sequence[SimilarityQuery]) -> list[list[Entry]]:
     """For each probe the active entries of the same voice that share one of its keys, in the order stored."""
-    docs = _docs(connection, [(_voice(probe), probe.keys) for probe in probes])
+    docs = _docs(connection, [(_voice(probe), probe.keys) for probe in queries])
     entries = records.by_doc(connection, set().union(*docs))
     return [
         [entries[doc] for doc in sorted(near) if _shares(entries[doc], probe.keys)]
-        for probe, near in zip(probes, docs, strict=True)
+        for probe, near in zip(queries, docs, strict=True)
     ]
 
 
-def overtaken(connection: sqlite3.Connection, verdicts: Sequence[Accepted]) -> set[str]:
+def overtaken(connection: sqlite3.Connection, decisions: Sequence[Accepted]) -> set[str]:
     """The ids of accepted entries that are similar to a stored active one which they were not compared with."""
-    entries, besides = [verdict.entry for verdict in verdicts], [verdict.besides or () for verdict in verdicts]
+    entries, known_similar = (
+        [decision.entry for decision in decisions],
+        [decision.known_similar or () for decision in decisions],
+    )
     docs = _docs(connection, [(_voice_of(entry), entry.fingerprint_keys) for entry in entries])
     ids = records.ids(connection, set().union(*docs))
-    unseen = [{doc for doc in near if ids[doc] not in seen} for near, seen in zip(docs, besides, strict=True)]
+    unseen = [{doc for doc in near if ids[doc] not in seen} for near, seen in zip(docs, known_similar, strict=True)]
     others = records.by_doc(connection, set().union(*unseen))  # few, while those compared with may be many
     return {
         entry.id
@@ -59,7 +62,7 @@ def _numbers(connection: sqlite3.Connection, voices: Iterable[Voice]) -> dict[Vo
     return {voice: numbers for voice, numbers in found.items() if numbers is not None}
 
 
-def _voice(probe: Probe) -> Voice:
+def _voice(probe: SimilarityQuery) -> Voice:
     scope = probe.scope
     return scope.user_id, scope.space, scope.persona_id or "", probe.role, probe.speaker or ""
 

@@ -12,27 +12,28 @@ from pathlib import Path
 from contracts.ports import (
     Conversation,
     Crowd,
+    Decision,
     EmbeddingIdentity,
     Erasure,
     Filters,
     Forgotten,
     Key,
+    LastTurn,
     LexicalHit,
     LogRecord,
+    Outcome,
     Page,
     Place,
-    Probe,
     Ref,
     Scope,
     Selection,
-    SessionMark,
-    Settled,
+    SimilarityQuery,
     StageCounts,
     Stuck,
-    Verdict,
 )
 from contracts.v1.entries import EmbeddingState, Entry
 from contracts.v1.turns import LoggedTurn, Proposal
+from services.shared.stores.decisions import owners
 from services.shared.stores.sqlite import (
     archive,
     counts,
@@ -52,7 +53,6 @@ from services.shared.stores.sqlite import (
 )
 from services.shared.stores.sqlite.connection import Readers, Synchronous, Writer, connect, translated
 from services.shared.stores.sqlite.schema import migrate
-from services.shared.stores.verdicts import owners
 
 _ERASED_TOGETHER = 500
 """Rows that are deleted in one step, which takes some 10 ms."""
@@ -79,11 +79,11 @@ class SqliteTextStore:
         connection = await asyncio.to_thread(_prepared, path, synchronous)
         return cls(Writer(connection), Readers(partial(connect, path, synchronous=synchronous), readers))
 
-    async def session_marks(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[SessionMark | None]:
+    async def last_turns(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[LastTurn | None]:
         """For each conversation and moment, the latest logged turn at or before it."""
-        return await self._readers.run(lambda db: log.session_marks(db, moments))
+        return await self._readers.run(lambda db: log.last_turns(db, moments))
 
-    async def log(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+    async def append(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
         """Append turns and what they propose; those that are new. A known turn stays as it was first."""
         return await self._writer.run(lambda db: log.append(db, turns, proposals))
 
@@ -91,18 +91,18 @@ class SqliteTextStore:
         """Of these proposals, the ones that have no outcome yet, in the order asked."""
         return await self._readers.run(lambda db: log.undecided(db, owners(proposals)))
 
-    async def similar(self, probes: Sequence[Probe]) -> list[list[Entry]]:
+    async def find_similar(self, queries: Sequence[SimilarityQuery]) -> list[list[Entry]]:
         """For each probe the active entries of the same scope, role and speaker that share one of its keys.
 
         Of those that share a key the newest 32 are looked at.
         """
-        return await self._readers.run(lambda db: similar.similar(db, probes))
+        return await self._readers.run(lambda db: similar.similar(db, queries))
 
-    async def settle(self, verdicts: Sequence[Verdict]) -> list[Settled]:
-        """Carry out verdicts, in order; what has to be judged again is left out."""
-        return await self._writer.run(lambda db: settle.settle(db, verdicts))
+    async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
+        """Carry out decisions, in order; what has to be judged again is left out."""
+        return await self._writer.run(lambda db: settle.apply(db, decisions))
 
-    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Settled]:
+    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Outcome]:
         """What became of these proposals; the undecided are missing."""
         return await self._readers.run(lambda db: log.outcomes(db, owners(proposals)))
 
@@ -146,9 +146,9 @@ class SqliteTextStore:
         """The users of whom anything is stored and whose ids come after this one, in order."""
         return await self._readers.run(lambda db: archive.users(db, after, limit))
 
-    async def logged(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+    async def export_log(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
         """The logged turns of a user after a place, the oldest first."""
-        return await self._readers.run(lambda db: archive.logged(db, user_id, after, limit))
+        return await self._readers.run(lambda db: archive.export_log(db, user_id, after, limit))
 
     async def kept(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
         """The entries of a user in any status after a place, the oldest first."""
