@@ -84,10 +84,14 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which entries to page through. None and () do not filter; several tags or types mean any of them."""
+    """Which entries to page through. None and () do not filter; several tags or types mean any of them.
+
+    `persona_id`: what this persona sees, its own entries and those of none.
+    """
 
     user_id: str
     space: str | None = None
+    persona_id: str | None = None
     status: Status = "active"
     types: tuple[EntryType, ...] | None = None
     tags: tuple[str, ...] | None = None

@@ -40,9 +40,12 @@ class ListRequest(Request):
     """Page through a user's entries, those said last first. `space` null means every space.
 
     Filters that are null or empty do not filter. `conversation_id`: only what was said in this conversation.
+    `persona_id`: only what a retrieval for this persona sees, its own entries and those of none. Null means here
+    all of the user's, as `"*"` does: a list hides nothing that it was not asked to.
     """
 
     space: str | None = None
+    persona_id: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
     cursor: str | None = None
     types: tuple[EntryType, ...] | None = None

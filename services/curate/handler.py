@@ -149,6 +149,7 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
     selection = Selection(
         user_id=request.user_id,
         space=request.space,
+        persona_id=request.persona_id,
         status=request.status,
         types=request.types,
         tags=request.tags,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -108,9 +109,13 @@ async def test_a_redelivered_repeat_sends_its_entry_on_its_way_again_and_counts_
     assert (await store.entries([Key("ann", first)]))[first].repeat_count == 1
 
 
-async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(store: TextStore) -> None:
+@pytest.mark.parametrize("arriving", list(permutations(["february", "april", "november"])))
+async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(
+    store: TextStore, arriving: tuple[str, ...]
+) -> None:
     days = {"february": 0, "november": 280, "april": 60}
-    for name, day in days.items():
+    for name in arriving:
+        day = days[name]
         turn = a_turn("ann", "I have a dentist", turn_id=name, conversation_id=name, created_at=NOON + day * DAY)
         proposal = a_proposal(turn)
         await store.append([turn], [proposal])
@@ -118,6 +123,7 @@ async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(store: T
     (entry,) = (await store.page(Selection("ann"), limit=10, cursor=None)).entries
     assert (entry.created_at, entry.last_said_at, entry.repeat_count) == (NOON, NOON + 280 * DAY, 2)
     assert [saying.turn_id for saying in entry.sayings] == ["november", "april", "february"]
+    assert entry.conversation_id == "february"
 
 
 def test_every_outcome_is_told_once_and_an_open_one_not_at_all() -> None:

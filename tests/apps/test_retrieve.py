@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from contracts.ports import Filters, Scope, TextStore, Unavailable, VectorPoint
+from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
+from services.curate.handler import list_entries
 from services.retrieve.handler import Retriever, is_visible
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.sayings import renewed
@@ -233,6 +235,9 @@ async def test_a_persona_is_none_one_or_all(store: TextStore, persona: str | Non
     owners = {"c tea": None, "g tea": "guide", "t tea": "tutor"}
     found = await the_items(store, [an_entry("ann", t, persona_id=p) for t, p in owners.items()], persona_id=persona)
     assert sorted(text[0] for text in found) == list(seen)
+    listed = await list_entries(ListRequest(user_id="ann", persona_id=persona), store=store)
+    assert sorted(entry.text[0] for entry in listed.items) == list("cgt" if persona is None else seen)
+    assert listed.total_count == len(listed.items)
 
 
 async def test_empty_filters_do_not_filter(store: TextStore) -> None:

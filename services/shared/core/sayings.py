@@ -10,11 +10,14 @@ from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
 def renewed(entry: Entry, repeat: Entry) -> Entry:
     """The entry, said once more by the turn of `repeat`.
 
-    `last_said_at` never goes back, in whatever order repeats arrive; `created_at` stays.
+    In whatever order turns arrive, the entry stands where the earliest of them said it, `created_at` is when that was,
+    and `last_said_at` is when the latest did.
     """
-    sayings = sorted((*repeat.sayings, *entry.repeated_in), key=_newest_first)
+    first, again = (repeat, entry) if repeat.created_at < entry.created_at else (entry, repeat)
+    sayings = sorted((*again.sayings, *first.repeated_in), key=_newest_first)
     return entry.model_copy(
         update={
+            **{name: getattr(first, name) for name in _FIRST},
             "repeat_count": entry.repeat_count + 1,
             "last_said_at": max(entry.last_said_at, repeat.last_said_at),
             "repeated_in": tuple(sayings[:MOST_SAYINGS]),
@@ -22,6 +25,10 @@ def renewed(entry: Entry, repeat: Entry) -> Entry:
             "clock_ahead": entry.clock_ahead or repeat.clock_ahead,
         }
     )
+
+
+_FIRST = ("conversation_id", "session_id", "turn_id", "ordinal", "created_at")
+"""What an entry has of the turn that said it first."""
 
 
 def _newest_first(saying: Saying) -> tuple[float, str]:

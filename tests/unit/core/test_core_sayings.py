@@ -29,9 +29,10 @@ def told(first: int, repeats: list[int]) -> Entry:
 
 
 @given(days, st.lists(days, max_size=3 * MOST_SAYINGS))
-def test_a_repeat_never_takes_the_last_time_back_and_leaves_the_first(first: int, repeats: list[int]) -> None:
+def test_it_was_first_said_at_the_earliest_time_and_last_at_the_latest(first: int, repeats: list[int]) -> None:
     entry = told(first, repeats)
-    assert entry.created_at == NOON + timedelta(days=first)
+    assert entry.created_at == NOON + timedelta(days=min([first, *repeats]))
+    assert entry.conversation_id == f"c{min([first, *repeats])}"
     assert entry.last_said_at == NOON + timedelta(days=max([first, *repeats]))
     assert entry.repeat_count == len(repeats)
 
@@ -40,9 +41,10 @@ def test_a_repeat_never_takes_the_last_time_back_and_leaves_the_first(first: int
 def test_an_entry_names_the_newest_turns_that_said_it_again_and_the_first(first: int, repeats: list[int]) -> None:
     entry = told(first, repeats)
     named = [(saying.at - NOON).days for saying in entry.repeated_in]
-    assert named == sorted(repeats, reverse=True)[:MOST_SAYINGS]
-    assert entry.sayings[-1].turn_id == "t0"
-    assert {f"c{first}", *(f"c{day}" for day in named)} == set(entry.conversations)
+    earliest, *later = sorted([first, *repeats])
+    assert named == later[::-1][:MOST_SAYINGS]
+    assert entry.sayings[-1].turn_id == f"t{[first, *repeats].index(earliest)}"
+    assert {f"c{earliest}", *(f"c{day}" for day in named)} == set(entry.conversations)
 
 
 @given(days, st.lists(days, max_size=MOST_SAYINGS), days)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contracts.ports import Filters, Scope, Selection
+from contracts.v1.turns import EVERY_PERSONA
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.documents import label
 from services.shared.stores.opensearch.wire import Json
@@ -40,6 +41,9 @@ def selected(selection: Selection) -> list[Json]:
     for flag, wanted in (("pinned", selection.pinned), ("manually_saved", selection.manually_saved)):
         if wanted is not None:
             conditions.append({"term": {flag: wanted}})
+    if selection.persona_id not in (None, EVERY_PERSONA):
+        of_none = {"bool": {"must_not": [{"exists": {"field": "persona_id"}}]}}
+        conditions.append({"bool": {"should": [of_none, {"term": {"persona_id": selection.persona_id}}]}})
     return conditions + _labelled(selection)
 
 

@@ -43,11 +43,14 @@ def visible_scopes(connection: sqlite3.Connection, scope: Scope) -> list[tuple[i
     ).fetchall()
 
 
-def scopes_of(connection: sqlite3.Connection, user_id: str, space: str | None) -> list[tuple[int, int]]:
-    """(id, last number given) of all scopes of a user, or of those in one space."""
+def scopes_of(
+    connection: sqlite3.Connection, user_id: str, space: str | None, persona_id: str | None = None
+) -> list[tuple[int, int]]:
+    """(id, last number given) of all scopes of a user, of those in one space, of what a persona sees."""
     return connection.execute(
-        "SELECT scope, numbered FROM scopes WHERE user_id = ? AND space = coalesce(?, space) ORDER BY scope",
-        (user_id, space),
+        """SELECT scope, numbered FROM scopes WHERE user_id = ?1 AND space = coalesce(?2, space)
+        AND persona_id IN ('', coalesce(?3, persona_id)) ORDER BY scope""",
+        (user_id, space, None if persona_id == EVERY_PERSONA else persona_id),
     ).fetchall()
 
 

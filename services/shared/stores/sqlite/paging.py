@@ -28,7 +28,7 @@ def page(connection: sqlite3.Connection, selection: Selection, *, limit: int, cu
     if limit < 1:
         raise ValueError(f"a page holds at least 1 entry, not {limit}")
     after = cursors.position(cursor) if cursor is not None else None
-    scopes = scopes_of(connection, selection.user_id, selection.space)
+    scopes = scopes_of(connection, selection.user_id, selection.space, selection.persona_id)
     if not scopes:
         return Page((), None, 0)
     where, values = _selected(connection, Layout(scopes), selection)
