@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from services.shared.core import lexicon
 from services.shared.core.language import is_english
 from services.shared.core.spelling import plain_words
-from services.shared.core.tokens import scan
+from services.shared.core.tokens import Scan, scan
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Reading:
     that may be left out. Two texts state the same only if their words are equal (`similarity.same_statement` names the
     one exception), so that these are what a statement is looked up by. Both end in a "?" for each question. `names` and
     `openings` count words with a capital inside a sentence and words that open one, `cased` tells whether the text uses
-    capitals as sentences do, `citations` are the marks that were left out.
+    capitals as sentences do, `code` are the words written as code, `citations` the marks that were left out.
     """
 
     normal: str
@@ -28,23 +28,35 @@ class Reading:
     names: Mapping[str, int]
     openings: Mapping[str, int]
     cased: bool
+    code: frozenset[str]
     citations: tuple[str, ...]
 
 
 def read(text: str) -> Reading:
     """The reading of a raw text, in time linear in its length."""
     scanned = scan(text)
-    words, english = scanned.words, is_english(scanned.words)
+    words = scanned.words
+    english = is_english(word for i, word in enumerate(words) if i not in scanned.code)
     asks = ("?",) * (scanned.questions or int(english and _opens_asking(words)))
-    stated = statement(words, scanned.pauses) if english else words
+    stated = _statement(scanned) if english else words
     return Reading(
         normal=" ".join((*words, *asks)),
         words=(*stated, *asks),
         names=scanned.names,
         openings=scanned.openings,
         cased=scanned.cased,
+        code=frozenset(words[i] for i in scanned.code),
         citations=scanned.citations,
     )
+
+
+def _statement(scanned: Scan) -> list[str]:
+    """The words of an English text that make its statement; those of code are not touched."""
+    if not scanned.code:
+        return statement(scanned.words, scanned.pauses)
+    hidden = [f"\0{i}" if i in scanned.code else word for i, word in enumerate(scanned.words)]
+    shown = {f"\0{i}": scanned.words[i] for i in scanned.code}
+    return [shown.get(word, word) for word in statement(hidden, scanned.pauses)]
 
 
 def _opens_asking(words: Sequence[str]) -> bool:
@@ -105,7 +117,7 @@ def _is_light(words: Sequence[str], i: int) -> bool:
         return lexicon.NEGATIONS.isdisjoint(earlier) and _is_empty(word, earlier, after)
     if word == "so":
         return before in lexicon.LINKING and after not in lexicon.NOT_AFTER_SO
-    return after in lexicon.SUBJECTS and _is_saying(words[:i][-2:])
+    return after in lexicon.SUBJECTS and _is_saying(words[max(0, i - 2) : i])
 
 
 def _is_empty(word: str, earlier: Sequence[str], after: str) -> bool:

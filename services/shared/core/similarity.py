@@ -93,7 +93,8 @@ def _differ_by_typing(a: Reading, b: Reading) -> bool:
     pairs = [pair for pair in zip(a.words, b.words, strict=True) if pair[0] != pair[1]]
     if len(pairs) > len(a.words) // LONG:
         return False
-    return all(_is_swap(x, y) and not {x, y} & (a.names.keys() | b.names.keys()) for x, y in pairs)
+    literal = a.names.keys() | b.names.keys() | a.code | b.code
+    return all(_is_swap(x, y) and not {x, y} & literal for x, y in pairs)
 
 
 def _is_swap(x: str, y: str) -> bool:

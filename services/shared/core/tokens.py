@@ -17,6 +17,7 @@ from functools import lru_cache
 from services.shared.core import lexicon
 from services.shared.core.addresses import canonical_address, set_apart
 from services.shared.core.citations import without_citations
+from services.shared.core.code import PLACE, without_code
 from services.shared.core.spelling import TITLES
 from services.shared.core.text import CURRENCY, CharTable, translated, unfolded
 
@@ -31,7 +32,7 @@ class Scan:
     makes a difference. `pauses` are the places of words that a pause follows. `names` counts the words written with a
     capital inside a sentence, each with the article before it; `openings` the first words of sentences, of which a
     capital tells nothing. `cased` tells whether the text uses capitals as sentences do. `questions` counts what ends
-    in a question mark.
+    in a question mark. `code` are the places of words that were written as code: they are as they were written.
     """
 
     words: list[str] = field(default_factory=list)
@@ -40,13 +41,15 @@ class Scan:
     openings: Counter[str] = field(default_factory=Counter)
     cased: bool = False
     questions: int = 0
+    code: set[int] = field(default_factory=set)
     citations: tuple[str, ...] = ()
 
 
 def scan(text: str) -> Scan:
     """The tokens of a raw text, in time linear in its length."""
-    plain, citations = without_citations(_plain(text))
-    scanned = _Scanner(plain).scanned()
+    prose, codes = without_code(_CONTROL.sub(" ", text))
+    plain, citations = without_citations(_plain(prose))
+    scanned = _Scanner(plain, codes).scanned()
     scanned.citations = citations
     if not scanned.words:
         return Scan(words=plain.lower().split())  # nothing but punctuation: "?!" is what it is
@@ -91,7 +94,7 @@ _SOURCE = re.compile(r"【(?:source|[0-9:]{1,9}†)[^【】]*】")
 
 def _plain(text: str) -> str:
     """The text in few characters: straight quotation marks, half-width letters, symbols set apart, addresses too."""
-    text = set_apart(_CONTROL.sub(" ", text))
+    text = set_apart(text)
     if text.isascii():
         return text
     text = _WIDE_CLOCK.sub(":", _SOURCE.sub(" ", text) if "【" in text else text)
@@ -255,8 +258,9 @@ _MOST_OF_A_TITLE = 0.8
 class _Scanner:
     """Go through a text once, from left to right."""
 
-    def __init__(self, plain: str) -> None:
+    def __init__(self, plain: str, codes: Sequence[str]) -> None:
         self.found = Scan()
+        self.codes = iter(codes)
         self.raw: list[str] = []  # tokens as written, beside found.words
         self.opening: list[bool] = []  # whether a token opens a sentence
         self.lines = plain.splitlines()
@@ -330,13 +334,22 @@ class _Scanner:
             self.found.pauses.add(len(words) - 1)
             if any(map(_denies, words[-2:])) or token.lower() in lexicon.DENIALS:
                 self._append(",", opens=True)
-        self._append(token, opens=self.starts)
+        if PLACE in token:
+            self._append_code(token)
+        else:
+            self._append(token, opens=self.starts)
         self.starts = self.pausing = self.asked = False
 
     def _append(self, token: str, *, opens: bool) -> None:
         self.raw.append(token)
         self.opening.append(opens)
         self.found.words.append(token.lower())
+
+    def _append_code(self, token: str) -> None:
+        """The words of the code that stands in a token, with what is written right before or after it."""
+        for word in re.sub(PLACE, lambda _: next(self.codes), token).split(" "):
+            self.found.code.add(len(self.raw))
+            self._append(word, opens=False)
 
     def _end(self, tail: str, last: str) -> None:
         """Note what the marks after a word tell: a pause, a question, the end of a sentence."""
@@ -358,12 +371,13 @@ class _Scanner:
         kept = [i for i in range(len(self.raw)) if not self._decorates(i)]
         places = {old: new for new, old in enumerate(kept)}
         self.found.pauses = {places[i] for i in self.found.pauses if i in places}
+        self.found.code = {places[i] for i in self.found.code}
         self.found.words = [self.found.words[i] for i in kept]
         self.opening = [self.opening[i] for i in kept]
         self.raw = [self.raw[i] for i in kept]
 
     def _decorates(self, i: int) -> bool:
-        if not _is_decoration(self.raw[i]):
+        if not _is_decoration(self.raw[i]) or i in self.found.code:
             return False
         pauses = self.found.pauses
         first = all(map(_is_decoration, self.raw[max(0, i - 4) : i])) and i < 5
@@ -373,15 +387,19 @@ class _Scanner:
 
     def _note_case(self) -> None:
         """Fill in what depends on how the text as a whole uses capitals."""
-        lettered = [token for token in self.raw if token[0].isalpha()]
+        found = self.found
+        prose = [
+            word if i in found.code else token
+            for i, (word, token) in enumerate(zip(found.words, self.raw, strict=True))
+        ]
+        lettered = [token for i, token in enumerate(self.raw) if token[0].isalpha() and i not in found.code]
         capitals = sum(token[0].isupper() for token in lettered)
         shouts = capitals == len(lettered) >= _SHOUT
         titled = len(lettered) >= _TITLE and capitals >= _MOST_OF_A_TITLE * len(lettered)
         loud = all(token.isupper() for token in lettered)
-        found = self.found
         found.cased = not (titled or loud) and any(map(_shows_case, lettered))
-        found.words = [_keyed(token, shouts) for token in self.raw]
-        for name, opens in _capitalized(self.raw, self.opening):
+        found.words = [token if i in found.code else _keyed(token, shouts) for i, token in enumerate(self.raw)]
+        for name, opens in _capitalized(prose, self.opening):
             (found.openings if opens else found.names)[name] += 1
 
 

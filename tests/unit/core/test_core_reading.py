@@ -158,6 +158,32 @@ def test_what_may_be_another_language_is_not_taken_for_english(text: str) -> Non
     assert not is_english(text.lower().split())
 
 
+BLOCK = "Run this:\n```{lang}\nif {name}:\n    a()\n{last}\n```\nand it works"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (BLOCK.format(lang="py", name="x", last="b()"), BLOCK.format(lang="py", name="X", last="b()")),
+        (BLOCK.format(lang="py", name="x", last="b()"), BLOCK.format(lang="py", name="x", last="    b()")),
+        (BLOCK.format(lang="js", name="x", last="b()"), BLOCK.format(lang="py", name="x", last="b()")),
+        ("```\na b\n```", "```\na\nb\n```"),
+        ("~~~\nColour = 1\n~~~", "~~~\nColor = 1\n~~~"),
+        ("The config:\n```\nname: Foo", "The config:\n```\nname: foo"),
+        (f"{'word ' * 60}`recieve`", f"{'word ' * 60}`receive`"),
+    ],
+)
+def test_every_sign_in_code_counts(one: str, other: str) -> None:
+    assert not same_statement(one, other)
+    assert same_statement(one, one.replace("Run", "run").replace("  \n", "\n"))
+
+
+def test_what_is_between_backticks_is_the_same_without_them_where_it_is_plain() -> None:
+    assert read("I use `uv`, not *pip*").words == read("i use uv, not pip.").words
+    assert read("it`s Bob`s dog").code == frozenset()
+    assert read("Call `Foo(x)` or `bar baz`.").code == {"Foo(x)", "bar", "baz"}
+
+
 @pytest.mark.parametrize(
     "piece",
     [
@@ -199,6 +225,18 @@ def test_what_may_be_another_language_is_not_taken_for_english(text: str) -> Non
             "- ",
             "A/",
             "$1,",
+            "that ",
+            "I think that ",
+        ),
+        *(
+            "`",
+            "``` ",
+            "```\n",
+            "`a ",
+            "`A`b ",
+            "~~~\n",
+            "\ua66e `x` ",
+            "\ua66e ",
         ),
     ],
 )
