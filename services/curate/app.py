@@ -32,7 +32,7 @@ from services.curate.routines import Routines
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
 from services.shared.bus.in_flight import NatsInFlight
-from services.shared.bus.requests import Answering, time_left
+from services.shared.bus.requests import RequestHandler, time_left
 
 
 async def build(host: Host) -> Service:
@@ -73,13 +73,13 @@ async def build(host: Host) -> Service:
         return await reconcile.reconcile(request, stores)
 
     answers = (
-        Answering(flow.CREATE, create, at_once, handler.shorten_entry),
-        Answering(flow.GET, get, at_once, handler.shorten_entry),
-        Answering(flow.LIST, list_entries, at_once, partial(handler.shorten_list, store=store)),
-        Answering(flow.FORGET, forget, at_once),
-        Answering(flow.ERASE, erase, at_once),
-        Answering(flow.USER_STATUS, user_status, at_once),
-        Answering(flow.STATUS, status, at_once),
-        Answering(flow.RECONCILE, compare, 1),
+        RequestHandler(flow.CREATE, create, at_once, handler.shorten_entry),
+        RequestHandler(flow.GET, get, at_once, handler.shorten_entry),
+        RequestHandler(flow.LIST, list_entries, at_once, partial(handler.shorten_list, store=store)),
+        RequestHandler(flow.FORGET, forget, at_once),
+        RequestHandler(flow.ERASE, erase, at_once),
+        RequestHandler(flow.USER_STATUS, user_status, at_once),
+        RequestHandler(flow.STATUS, status, at_once),
+        RequestHandler(flow.RECONCILE, compare, 1),
     )
     return Service("curate", answers=answers, background=routines.all)

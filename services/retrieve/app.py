@@ -11,7 +11,7 @@ from services.retrieve.handler import Retriever
 from services.retrieve.recorder import ScoreRecorder
 from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, Service
-from services.shared.bus.requests import Answering
+from services.shared.bus.requests import RequestHandler
 
 
 async def build(host: Host) -> Service:
@@ -33,5 +33,5 @@ async def build(host: Host) -> Service:
             recorder.note(request.user_id, reply)
         return reply
 
-    answers = (Answering(flow.RETRIEVE, retrieve, settings.max_concurrency, retriever.shorten),)
+    answers = (RequestHandler(flow.RETRIEVE, retrieve, settings.max_concurrency, retriever.shorten),)
     return Service("retrieve", answers=answers, background=(recorder.run,))

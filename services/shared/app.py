@@ -19,7 +19,7 @@ from services.shared.bus.access import NOBODY, Access
 from services.shared.bus.connection import Bus, connect
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.bus.provisioning import provision
-from services.shared.bus.requests import Answering, Responder
+from services.shared.bus.requests import RequestBroker, RequestHandler
 from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.files import make_folder
@@ -59,7 +59,7 @@ class Service:
 
     name: str
     stages: tuple[Stage[Any], ...] = ()
-    answers: tuple[Answering[Any, Any], ...] = ()
+    answers: tuple[RequestHandler[Any, Any], ...] = ()
     routes: tuple[Route, ...] = ()
     background: tuple[Callable[[], Awaitable[None]], ...] = ()
 
@@ -87,7 +87,7 @@ class Host:
         self._nats_url = nats_url
         self._patience = patience
         self.site = Site(health_routes(self), host=settings.http_host, named=settings.http_hosts)
-        self._responders: list[Responder[Any, Any]] = []
+        self._requests: RequestBroker | None = None
         self._stack = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
         self._opened: dict[str, asyncio.Task[Any]] = {}
@@ -107,13 +107,11 @@ class Host:
         self._stack.push_async_callback(self.close)
         await provision(self.bus.js, self.settings)
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
-        self._responders = [
-            Responder(self.bus.client, service.name, answering)
-            for service in self.services
-            for answering in service.answers
-        ]
-        for responder in self._responders:
-            await responder.start()
+        self._requests = requests = RequestBroker(self.client)
+        for service in self.services:
+            for handler in service.answers:
+                requests.answer(service.name, handler)
+        await requests.start()
         self.workers = [Worker(stage, self.bus) for service in self.services for stage in service.stages]
         for worker in self.workers:
             await worker.start()
@@ -126,7 +124,8 @@ class Host:
 
     async def stop(self) -> None:
         """Hear no new requests, finish what is under way, give back the rest, close the adapters."""
-        await asyncio.gather(*(responder.stop() for responder in self._responders))
+        if self._requests is not None:
+            await self._requests.stop()
         await asyncio.gather(*(worker.stop() for worker in self.workers))
         await end(self._background)
         await self._stack.aclose()

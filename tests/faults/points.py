@@ -21,7 +21,7 @@ from nats.js import JetStreamContext
 from services.ingest.purger import StreamPurger
 from services.shared.bus.connection import Bus
 from services.shared.bus.pull import PullConsumer
-from services.shared.bus.requests import Responder
+from services.shared.bus.requests import RequestMiddleware
 from services.shared.bus.worker import Worker
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.opensearch.client import Client as OpenSearchClient
@@ -73,7 +73,7 @@ def set_traps(trap: Trap) -> None:
 
 def _name_who_acts() -> None:
     _as(Worker, "_run", lambda worker: worker.stage.name)
-    _as(Responder, "_serve", lambda responder: responder._answer.name.split(".")[-1])
+    _as(RequestMiddleware, "consume_scope", lambda middleware: middleware.handler.answer.name.split(".")[-1])
     _as(StreamPurger, "run", lambda _: "purger")
 
 

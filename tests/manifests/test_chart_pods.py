@@ -11,7 +11,7 @@ import pytest
 
 from services.cli.runtime import SERVICES
 from services.shared.bus.connection import PUBLISH_TIMEOUT
-from services.shared.bus.requests import Responder
+from services.shared.bus.requests import RequestBroker
 from services.shared.bus.worker import Worker
 from services.shared.health import health_routes
 from services.shared.http import HttpServer, listen
@@ -22,7 +22,7 @@ _PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessPr
 
 def drain_seconds() -> float:
     """The longest that a process takes to stop by itself: HTTP, then requests, then batches and their publishing."""
-    patience = [inspect.signature(each.stop).parameters["patience"].default for each in (Responder, Worker)]
+    patience = [inspect.signature(each.stop).parameters["patience"].default for each in (RequestBroker, Worker)]
     with listen("127.0.0.1", 0) as listening:
         http = HttpServer(None, listening)._server.config.timeout_graceful_shutdown
     assert http is not None

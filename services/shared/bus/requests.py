@@ -1,10 +1,7 @@
-"""Requests on the bus: somebody waits, so every one is answered, within the caller's deadline, in one envelope.
+"""Requests on the bus, on FastStream: every one is answered, within the caller's deadline, in one envelope.
 
-An answer goes to an inbox and nowhere else: a caller who names another reply subject would have us publish there with
+A reply goes to an inbox and nowhere else: a caller who names another reply subject would have us publish there with
 our rights. Such a request is neither handled nor answered.
-
-On plain subscriptions: a message to a coroutine and its result back is all there is to do, and every layer between
-costs a share of the few milliseconds that an answer may take.
 """
 
 from __future__ import annotations
@@ -19,6 +16,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic
 
+from faststream import BaseMiddleware
+from faststream.nats import NatsBroker, NatsRouter
+from faststream.nats.message import NatsMessage
+from faststream.nats.response import NatsPublishCommand
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -44,134 +45,191 @@ _LONGEST_DETAIL = 500
 _MOST_WAITING = 1000
 _HEADERS = 1024
 """Bytes of a message that a reply leaves to headers and to what servers put before its subject."""
-_REPLY_PLACES = re.compile(
+_REPLY_SUBJECTS = re.compile(
     r"(?:_GR_\.[^.]+\.[^.]+\.)?"  # what servers put before it on the way from another cluster
     rf"(?:{re.escape(subjects.INBOX)}|_R_)\.[^\s*>]+"  # `_R_`: the server's stand-in for an inbox of another account
+)
+_TOO_LARGE = ErrorInfo(
+    code="invalid_request", message="the reply is larger than the bus takes; ask for fewer at a time"
 )
 
 _answer_by: ContextVar[float] = ContextVar("answer_by")
 
 
 @dataclass(frozen=True, slots=True)
-class Answering(Generic[Q, R]):
-    """Who answers a request: `handle`, for at most `at_once` callers at a time, the others wait for their turn.
+class RequestHandler(Generic[Q, R]):
+    """What answers a request: `handle`, for at most `max_concurrency` callers at a time, the others wait.
 
     `shorten` makes a reply that fits into so many bytes of one that does not.
     """
 
     answer: Answer[Q, R]
     handle: Callable[[Q], Awaitable[R]]
-    at_once: int
+    max_concurrency: int
     shorten: Callable[[Q, R, int], Awaitable[R]] | None = None
 
 
-class Responder(Generic[Q, R]):
-    """Answers one kind of request. Instances of one service share the work as a queue group."""
+class RequestBroker(NatsBroker):
+    """FastStream on the connection of this process, which it neither opens nor closes."""
 
-    def __init__(self, client: Client, service: str, answering: Answering[Q, R]) -> None:
+    def __init__(self, client: Client) -> None:
+        super().__init__(apply_types=False, logger=log, log_level=logging.DEBUG)
         self._client = client
-        self._service = service
-        self._answer = answering.answer
-        self._handle = answering.handle
-        self._shorten = answering.shorten
-        self._turns = asyncio.Semaphore(answering.at_once)
-        self._under_way: set[asyncio.Task[None]] = set()
-        self._late: set[asyncio.Task[None]] = set()
-        self._subscription: Subscription | None = None
+        self._messages = _TaskPerMessage(client)
+        self._middlewares: list[RequestMiddleware[Any, Any]] = []
 
-    async def start(self) -> None:
-        """Hear requests from now on."""
-        self._subscription = await self._client.subscribe(
-            self._answer.pattern, queue=self._service, cb=self._on_request
-        )
+    def answer(self, service: str, handler: RequestHandler[Any, Any]) -> None:
+        """Subscribe a handler once this broker starts; replicas of a service share its requests as a queue group."""
+        middleware = RequestMiddleware(handler, self._client)
+        router = NatsRouter(middlewares=(middleware,))
+        router.subscriber(handler.answer.pattern, queue=service, decoder=middleware.decode)(handler.handle)
+        self._middlewares.append(middleware)
+        self.include_router(router)
 
-    async def stop(self, *, patience: float = 10.0) -> None:
+    async def stop(self, *_: Any, patience: float = 10.0) -> None:
         """Hear no more, and answer what has been heard: a caller whose request was routed here still waits for it."""
-        if self._subscription is not None and self._client.is_connected:
-            with suppress(NatsError, TimeoutError):
-                await self._subscription.drain()  # type: ignore[no-untyped-call]
-        self._subscription = None
-        if self._under_way:
-            await asyncio.wait(self._under_way, timeout=patience)
-        await end([*self._under_way, *self._late])
+        if self._client.is_connected:
+            await asyncio.gather(*map(_drain, self._messages.subscriptions))
+        if tasks := self._messages.tasks:
+            await asyncio.wait(tasks, timeout=patience)
+        await end([*tasks, *(late for middleware in self._middlewares for late in middleware.late)])
+        self.running = False
 
-    async def _on_request(self, msg: Msg) -> None:
-        if not may_answer_to(msg.reply):
-            telemetry.REPLIES_REFUSED.labels(self._answer.name).inc()
-            log.warning("reply_subject_refused", extra={"request": self._answer.name})
-            return
-        if len(self._under_way) >= _MOST_WAITING:
-            await self._send(msg, ErrorReply(error=_overloaded()).model_dump_json().encode())
-            return
-        task = asyncio.create_task(self._serve(msg))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+    async def _connect(self) -> Client:
+        self.config.connect(self._messages)
+        return self._client
 
-    async def _serve(self, msg: Msg) -> None:
-        started, outcome = time.perf_counter(), "ok"
-        body: Q | None = None
+
+class _TaskPerMessage:
+    """The connection as FastStream sees it: each message is handled in a task of its own.
+
+    FastStream's own workers leave in a queue what they have no room for, where nobody answers that there are too many,
+    and drop it when they stop.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.subscriptions: list[Subscription] = []
+        self.tasks: set[asyncio.Task[None]] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    async def subscribe(self, subject: str, queue: str, cb: Callable[[Msg], Awaitable[None]], **_: Any) -> Subscription:
+        async def start_task(msg: Msg) -> None:
+            task = asyncio.ensure_future(cb(msg))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+        self.subscriptions.append(await self._client.subscribe(subject, queue=queue, cb=start_task))
+        return self.subscriptions[-1]
+
+
+class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
+    """What surrounds the handler of one kind of request: inbox, deadline, turn, a reply that fits, error envelope."""
+
+    def __init__(self, handler: RequestHandler[Q, R], client: Client) -> None:
+        self.handler = handler
+        self.late: set[asyncio.Task[None]] = set()
+        self._client = client
+        self._turns = asyncio.Semaphore(handler.max_concurrency)
+        self._waiting = 0
+
+    def __call__(self, msg: Any, /, *, context: Any) -> RequestMiddleware[Q, R]:
+        """The middleware of a message: one for all, as nothing of a message is kept in it."""
+        return self
+
+    async def decode(self, msg: NatsMessage) -> Q:
+        """The request in a message.
+
+        Raises:
+            ValidationError, Rejected: it is none that may be asked.
+        """
+        body = self.handler.answer.request.model_validate_json(msg.body or b"{}")
+        if self.handler.answer.is_of_one_user:
+            check_user(msg.raw_message.subject, body)
+        return body
+
+    async def consume_scope(self, call_next: Callable[[Any], Awaitable[Any]], msg: NatsMessage) -> bytes | None:  # type: ignore[override]
+        """The reply to a request, whatever happens; None for one that nobody may be answered for."""
+        name = self.handler.answer.name
+        if not may_answer_to(msg.reply_to):
+            telemetry.REPLIES_REFUSED.labels(name).inc()
+            log.warning("reply_subject_refused", extra={"request": name})
+            msg.reply_to = ""
+            return None
+        started, outcome, body = time.perf_counter(), "ok", None
+        self._waiting += 1
         try:
+            if self._waiting > _MOST_WAITING:
+                raise Rejected("overloaded", "too many requests are waiting here; ask again later", retryable=True)
             left = seconds_left(msg.headers)
-            if left <= 0:
-                raise TimeoutError
-            _answer_by.set(time.monotonic() + left)
-            body = self._read(msg)
-            reply = await self._within(left, body)
+            body = await msg.decode()
+            reply = await self._within(left, call_next, msg)
         except Exception as error:
             info = error_info(error)
             failed = ErrorReply(error=info, correlation_id=getattr(body, "correlation_id", None))
             outcome, reply = info.code, failed.model_dump_json().encode()
-        await self._send(msg, reply)
-        telemetry.REQUEST_SECONDS.labels(self._answer.name, outcome).observe(time.perf_counter() - started)
+        finally:
+            self._waiting -= 1
+        telemetry.REQUEST_SECONDS.labels(name, outcome).observe(time.perf_counter() - started)
+        return reply
 
-    async def _within(self, seconds: float, body: Q) -> bytes:
+    async def _within(self, seconds: float, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage) -> bytes:
         """The handler's reply in time. One whose time is over is ended, which may take a while.
 
         Raises:
             TimeoutError: it took longer.
         """
-        handling = asyncio.create_task(self._in_turn(body))
+        _answer_by.set(time.monotonic() + seconds)
+        handling = asyncio.create_task(self._in_turn(call_next, msg))
         try:
-            await asyncio.wait([handling], timeout=seconds)
+            await asyncio.wait([handling], timeout=max(0.0, seconds))
         finally:
             if not handling.done():
                 ending = asyncio.create_task(end([handling]))
-                self._late.add(ending)
-                ending.add_done_callback(self._late.discard)
+                self.late.add(ending)
+                ending.add_done_callback(self.late.discard)
         if not handling.done():
             raise TimeoutError
         return handling.result()
 
-    async def _in_turn(self, body: Q) -> bytes:
+    async def _in_turn(self, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage) -> bytes:
         async with self._turns:
             with named_when_exhausted():
-                reply = await self._handle(body)
-                raw = reply.model_dump_json().encode()
-                room = self._client.max_payload - _HEADERS
-                if len(raw) <= room or self._shorten is None:
-                    return raw
-                return (await self._shorten(body, reply, room)).model_dump_json().encode()
+                reply = await call_next(msg)
+                raw, room = reply.model_dump_json().encode(), self._client.max_payload - _HEADERS
+                if len(raw) > room and self.handler.shorten is not None:
+                    reply = await self.handler.shorten(await msg.decode(), reply, room)  # type: ignore[arg-type]
+                    raw = reply.model_dump_json().encode()
+                return raw
 
-    def _read(self, msg: Msg) -> Q:
-        body = self._answer.request.model_validate_json(msg.data or b"{}")
-        if self._answer.is_of_one_user:
-            check_user(msg.subject, body)
-        return body
-
-    async def _send(self, msg: Msg, reply: bytes) -> None:
-        if not msg.reply:
-            return
+    async def publish_scope(
+        self, call_next: Callable[[NatsPublishCommand], Awaitable[Any]], cmd: NatsPublishCommand
+    ) -> None:
+        """Send the reply, without the headers of the request, which may have any length."""
+        cmd.correlation_id, cmd.headers = None, {"content-type": "application/json"}
         try:
-            await self._client.publish(msg.reply, reply)
-        except MaxPayloadError:
-            await self._client.publish(msg.reply, ErrorReply(error=_too_large()).model_dump_json().encode())
+            try:
+                await call_next(cmd)
+            except MaxPayloadError:
+                info = ErrorInfo(
+                    code="invalid_request", message="the reply is larger than the bus takes; ask for fewer"
+                )
+                cmd.body = ErrorReply(error=info).model_dump_json().encode()
+                await call_next(cmd)
         except NatsError as error:
-            log.warning("reply_not_sent", extra={"request": self._answer.name, "cause": repr(error)})
+            log.warning("reply_not_sent", extra={"request": self.handler.answer.name, "cause": repr(error)})
+
+
+async def _drain(subscription: Subscription) -> None:
+    with suppress(NatsError, TimeoutError):
+        await subscription.drain()  # type: ignore[no-untyped-call]
 
 
 def may_answer_to(reply: str) -> bool:
     """Whether an answer may go there: to an inbox, or nowhere as nobody waits."""
-    return not reply or _REPLY_PLACES.fullmatch(reply) is not None
+    return not reply or _REPLY_SUBJECTS.fullmatch(reply) is not None
 
 
 def check_user(subject: str, body: BaseModel) -> None:
@@ -204,6 +262,7 @@ def seconds_left(headers: Mapping[str, Any] | None) -> float:
 
     Raises:
         Rejected: the header is no number.
+        TimeoutError: the deadline is over.
     """
     raw = (headers or {}).get(subjects.DEADLINE_HEADER)
     if raw is None:
@@ -212,17 +271,11 @@ def seconds_left(headers: Mapping[str, Any] | None) -> float:
         left = int(raw) / 1000 - time.time()
     except (ValueError, OverflowError):
         raise Rejected("invalid_request", f"header {subjects.DEADLINE_HEADER} must be Unix milliseconds") from None
+    if left <= 0:
+        raise TimeoutError
     return min(left, _LONGEST_DEADLINE)
 
 
 def time_left() -> float:
     """Seconds until the request that is being handled must be answered."""
     return max(0.0, _answer_by.get() - time.monotonic())
-
-
-def _overloaded() -> ErrorInfo:
-    return ErrorInfo(code="overloaded", message="too many requests are waiting here; ask again later", retryable=True)
-
-
-def _too_large() -> ErrorInfo:
-    return ErrorInfo(code="invalid_request", message="the reply is larger than the bus takes; ask for fewer at a time")
