@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from onnx import numpy_helper
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from contracts.ports import EmbeddingIdentity, Unavailable, Vector
 from services.shared.embedders import EmbedderMisconfigured, minilm_model
 from services.shared.embedders.minilm import MiniLmEmbedder
-from services.shared.embedders.minilm_graph import Precision, Weights, build_graph
+from services.shared.embedders.minilm_graph import MIDDLE, Precision, Weights, build_graph
 from services.shared.embedders.minilm_model import open_tokenizer, package_folder, run
 from tests.embedders import bert
 
@@ -65,11 +67,12 @@ def tokenizer() -> Tokenizer:
 @pytest.fixture(scope="module")
 def computed(weights: Weights, tokenizer: Tokenizer) -> dict[Precision, Vector]:
     """The vectors of TEXTS by precision of the graph."""
-    precisions: tuple[Precision, ...] = ("fp32", "int8", "uint8")
-    graphs = {precision: build_graph(weights, precision).SerializeToString() for precision in precisions}
-    return {
-        precision: run(onnxruntime.InferenceSession(graph), tokenizer, TEXTS) for precision, graph in graphs.items()
-    }
+    precisions: tuple[Precision, ...] = ("fp32", "int8")
+    return {precision: _vectors(build_graph(weights, precision), tokenizer) for precision in precisions}
+
+
+def _vectors(graph: onnx.ModelProto, tokenizer: Tokenizer, texts: Sequence[str] = TEXTS) -> Vector:
+    return run(onnxruntime.InferenceSession(graph.SerializeToString()), tokenizer, list(texts))
 
 
 def test_the_graph_computes_what_a_plain_implementation_computes(
@@ -91,30 +94,70 @@ def test_the_weights_are_those_of_the_published_model(weights: Weights, tokenize
     assert bert.embed(weights, tokenizer.encode(text).ids)[:8] == pytest.approx(PUBLISHED[text], abs=2e-6)
 
 
-@pytest.mark.parametrize("precision", ["int8", "uint8"])
-def test_the_quantized_network_stays_close_to_the_unquantized(
-    computed: dict[Precision, Vector], precision: Precision
-) -> None:
-    cosines = (computed[precision] * computed["fp32"]).sum(axis=1)
+def test_the_quantized_network_stays_close_to_the_unquantized(computed: dict[Precision, Vector]) -> None:
+    cosines = (computed["int8"] * computed["fp32"]).sum(axis=1)
     assert cosines.mean() >= 0.99
-    assert cosines.min() >= 0.975  # a processor that overflows computes int8 worse, and is given uint8
+    assert cosines.min() >= 0.975
 
 
-async def test_the_embedder_computes_without_overflow(
-    embedder: MiniLmEmbedder, computed: dict[Precision, Vector]
+def _quantized(graph: onnx.ModelProto) -> list[onnx.TensorProto]:
+    return [tensor for tensor in graph.graph.initializer if tensor.data_type == onnx.TensorProto.INT8]
+
+
+def test_no_sum_of_two_products_overflows_16_bits(weights: Weights) -> None:
+    """What processors without VNNI add up at once, with the largest activations there are."""
+    matrices = [numpy_helper.to_array(tensor).astype(int) for tensor in _quantized(build_graph(weights, "int8"))]
+    assert len(matrices) == 6 * 4
+    for matrix in matrices:
+        for signed in (matrix, -matrix):
+            pairs = np.maximum(signed, 0).reshape(-1, 2, matrix.shape[1]).sum(axis=1)
+            assert 255 * pairs.max() < 2**15
+
+
+def _with_unsigned_weights(graph: onnx.ModelProto) -> onnx.ModelProto:
+    """The same network with weights moved up by 128: slower, and without overflow on every processor."""
+    names = set()
+    for tensor in _quantized(graph):
+        moved = (numpy_helper.to_array(tensor).astype(int) + 128).astype(np.uint8)
+        tensor.CopyFrom(numpy_helper.from_array(moved, tensor.name))
+        names.add(tensor.name)
+    graph.graph.initializer.append(numpy_helper.from_array(MIDDLE, "zero of the weights"))
+    for node in graph.graph.node:
+        if names.intersection(node.input):
+            node.input.append("zero of the weights")
+    return graph
+
+
+async def test_the_embedder_computes_what_is_computed_without_overflow(
+    embedder: MiniLmEmbedder, weights: Weights, tokenizer: Tokenizer
 ) -> None:
-    assert await embedder.embed(TEXTS) == pytest.approx(computed["uint8"], abs=1e-5)
+    exact = _vectors(_with_unsigned_weights(build_graph(weights, "int8")), tokenizer)
+    assert await embedder.embed(TEXTS) == pytest.approx(exact, abs=1e-5)
 
 
 async def test_it_names_itself(embedder: MiniLmEmbedder) -> None:
     assert embedder.identity == EmbeddingIdentity("minilm", "all-MiniLM-L6-v2-int8", 384)
 
 
-async def test_a_paraphrase_is_nearer_than_something_else(embedder: MiniLmEmbedder) -> None:
-    question, answer, other = await embedder.embed(
-        ["Which package manager should I use?", "I prefer uv over pip.", "The dentist moved us to Thursday."]
-    )
-    assert question @ answer > question @ other + 0.2
+ANSWERED = [
+    ("Which package manager should I use?", "I prefer uv over pip.", "The dentist moved us to Thursday."),
+    ("What am I allergic to?", "Peanuts make my throat swell.", "The committee postponed the vote."),
+    ("Where does she live now?", "She moved to a flat in Lisbon last spring.", "Two eggs and some flour are enough."),
+]
+"""A question, its answer, and something else."""
+
+
+@pytest.mark.parametrize("texts", ANSWERED)
+async def test_a_paraphrase_is_nearer_than_something_else_by_as_much_as_it_should_be(
+    embedder: MiniLmEmbedder, weights: Weights, tokenizer: Tokenizer, texts: tuple[str, str, str]
+) -> None:
+    def nearer(vectors: Vector) -> float:
+        question, answer, other = vectors
+        return float(question @ answer - question @ other)
+
+    expected = nearer(_vectors(build_graph(weights, "fp32"), tokenizer, texts))
+    assert expected > 0.2
+    assert nearer(await embedder.embed(texts)) == pytest.approx(expected, abs=0.03)
 
 
 async def test_vectors_have_unit_length_and_the_order_of_the_texts(embedder: MiniLmEmbedder) -> None:
@@ -209,7 +252,7 @@ def test_a_damaged_model_file_is_noticed_and_built_again(
     cache: Path, tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     copied = Path(shutil.copytree(cache, tmp_path / "models"))
-    file = max(copied.glob("*.onnx"), key=lambda one: one.stat().st_mtime)  # the one that this processor uses
+    (file,) = copied.glob("*.onnx")
     sound = file.read_bytes()
     damage(file)
     asyncio.run(_open_and_close(copied))
@@ -226,23 +269,10 @@ def test_a_build_that_is_cut_short_leaves_nothing_behind(tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_processor_that_saturates_gets_unsigned_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def only_unsigned(session: onnxruntime.InferenceSession, _: Tokenizer) -> bool:
-        return bool(session.get_modelmeta().graph_name.endswith("uint8"))
-
-    monkeypatch.setattr(minilm_model, "_agrees", only_unsigned)
-    embedder = await MiniLmEmbedder.open(tmp_path)
-    assert (await embedder.embed(["hello"])).shape == (1, 384)
-    await embedder.close()
-
-
 async def test_a_model_that_never_agrees_is_refused(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(minilm_model, "LEAST_MEAN_COSINE", 1.1)
-    monkeypatch.setattr(minilm_model, "PRECISIONS", ("int8",))
     with pytest.raises(EmbedderMisconfigured, match="MEMORYBUS_EMBEDDER"):
         await MiniLmEmbedder.open(tmp_path)
 

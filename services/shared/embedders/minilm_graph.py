@@ -17,14 +17,13 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-Precision = Literal["fp32", "int8", "uint8"]
-"""uint8 holds the same integers as int8, moved up by 128: slower, but exact on processors without VNNI, whose int8
-products saturate."""
+Precision = Literal["fp32", "int8"]
 
 LAYERS, HEADS, WIDTH = 6, 12, 384
 EPSILON = 1e-12
 OPSET, IR_VERSION = 18, 9
 MICROSOFT = "com.microsoft"  # the domain of onnxruntime's fused operators
+MIDDLE = np.array(128, np.uint8)  # stands for an activation of 0
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -110,14 +109,11 @@ class _Graph:
     def _product(self, state: str, name: str, matrix: NDArray[np.float32]) -> str:
         if self._precision == "fp32":
             return self._node("MatMul", state, self._constant(name, matrix))
-        columns = np.abs(matrix).max(axis=0) / 127
-        integers = np.rint(matrix / columns)
-        unsigned = self._precision == "uint8"
-        kept = (integers + 128).astype(np.uint8) if unsigned else integers.astype(np.int8)
+        columns = _column_scales(matrix)
+        integers = np.rint(matrix / columns).astype(np.int8)
         rows, quantized = self._quantized(state)
         factors = (self._constant("one", np.array(1, np.float32)), self._constant(f"{name}.scale", columns))
-        middles = (self._constant("middle", np.array(128, np.uint8)),) * (2 if unsigned else 1)
-        inputs = (quantized, self._constant(name, kept), *factors, *middles)
+        inputs = (quantized, self._constant(name, integers), *factors, self._constant("middle", MIDDLE))
         return self._node("Mul", self._node("MatMulIntegerToFloat", *inputs, domain=MICROSOFT), rows)
 
     def _quantized(self, state: str) -> tuple[str, str]:
@@ -126,7 +122,7 @@ class _Graph:
         largest = self._node("ReduceMax", self._node("Abs", state), last, keepdims=1)
         rows = self._node("Mul", largest, self._constant("one 127th", np.array(1 / 127, np.float32)))
         one = self._constant("one", np.array(1, np.float32))
-        middle = self._constant("middle", np.array(128, np.uint8))
+        middle = self._constant("middle", MIDDLE)
         return rows, self._node("QuantizeLinear", self._node("Div", state, rows), one, middle)
 
     def _normalised(self, state: str, name: str) -> str:
@@ -134,10 +130,12 @@ class _Graph:
         return self._node("LayerNormalization", state, scale, shift, axis=-1, epsilon=EPSILON)
 
     def _skip_normalised(self, state: str, skipped: str, name: str) -> str:
-        """LayerNorm of state + bias of the dense layer before it + what skipped it."""
-        scale, shift = self._weight(f"{name}.LayerNorm.weight"), self._weight(f"{name}.LayerNorm.bias")
-        inputs = (state, skipped, scale, shift, self._weight(f"{name}.dense.bias"))
-        return self._node("SkipLayerNormalization", *inputs, domain=MICROSOFT, epsilon=EPSILON)
+        """LayerNorm of state + what skipped it + bias of the dense layer before it.
+
+        One SkipLayerNormalization does the same, and takes three times as long.
+        """
+        total = self._node("Add", self._node("Add", state, skipped), self._weight(f"{name}.dense.bias"))
+        return self._normalised(total, f"{name}.LayerNorm")
 
     def _weight(self, name: str) -> str:
         return self._constant(name, self._weights[name])
@@ -151,3 +149,13 @@ class _Graph:
         output = f"{kind}_{len(self._nodes)}"
         self._nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
         return output
+
+
+def _column_scales(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The least factor a column with which a weight, and two neighbours of one sign together, stay within 127.
+
+    Processors without VNNI add the products of two neighbours in 16 bits, which 255 · 127 twice would overflow.
+    """
+    pairs = [np.maximum(signed, 0).reshape(-1, 2, matrix.shape[1]).sum(axis=1) for signed in (matrix, -matrix)]
+    scales: NDArray[np.float32] = np.concatenate(pairs).max(axis=0) / 127
+    return scales

