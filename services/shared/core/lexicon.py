@@ -154,6 +154,15 @@ NUMBERED = (
 )
 """Words after which a bracketed number is part of what is said and no citation mark."""
 
+NAMED_TO_THE_LETTER = _words(
+    "password passphrase passcode pwd pin key token secret login username nickname handle hostname branch variable"
+    " constant function method command identifier regex pattern passwort kennwort passe contraseña clave senha"
+    " wachtwoord parola"
+)
+"""What is named to the letter by the word after "is": my password is Rain!"""
+
+NAMING = _words("is was are called named = ist lautet est es é è")
+
 SWAPPED_BUT_WORDS = _words(
     "causal casual marital martial united untied unites unties silver sliver slivers silvers sacred scared barely"
     " barley singing signing singer signer singers signers signed singed resigned resinged bleated belated carved"

@@ -156,7 +156,7 @@ _CODE_MARK = re.compile(r"[/\\_@=(\[]|^[-.~$]")
 _E_WORD = re.compile(r"^e-(?=[a-z]{2})", re.IGNORECASE)
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _LETTERS_APART = re.compile(r"[^\W\d_]-[^\W\d_]")
-_COMMA = re.compile(r"(?<=[^\W\d])[,;](?=\w)|(?<=\w)[,;](?=[^\W\d])|(?<=\w)\.{2,}(?=\w)")
+_COMMA = re.compile(r"(?<=[^\W\d])[,;](?=\w)|(?<=\w)[,;](?=[^\W\d])|(?<=[^\W\d])\.{2,}(?=\w)|(?<=\w)\.{2,}(?=[^\W\d])")
 _OPERATOR = re.compile(r"([<>=!]=+|[-=]>|<-|[<>=])")
 _MONEY = re.compile(rf"((?:(?<!\w)-)?[{CURRENCY}])(?=[0-9.])|(?<=[0-9])([{CURRENCY}%])")
 _UNITS = (
@@ -248,7 +248,8 @@ def _mood(chunk: str) -> str | None:
 _BULLET = re.compile(r"""[ \t]*(?:(?:[-*]|\#{1,6}|>)[ \t]+)+(?=[^\W\d_]|["'(*_])""")
 _RULE = re.compile(r"([-*=_#~.])\1{2,}")
 _ENDING = frozenset(".!?:")
-_PAUSING = frozenset(",;.!?")
+_PAUSING = frozenset(",;:.!?")
+_WRAPPING_PAUSES = frozenset('"()[]{}')
 _WRAPPING = "\"'`()[]{}.,:;?_"
 _OPERAND = re.compile(r"[+-]?[0-9][0-9.,]*|[^\W\d_]")
 _SHOUT, _TITLE = 4, 5  # words from which on a text can be all in capitals, or in title case
@@ -280,6 +281,8 @@ class _Scanner:
         return self.found
 
     def _take(self, chunk: str, i: int, chunks: Sequence[str], emphasis: frozenset[tuple[int, bool]]) -> None:
+        if self.found.words[-1:] and self.found.words[-1] in lexicon.NAMING and self._take_literal(chunk):
+            return
         if chunk.isascii() and chunk.isalpha():
             self._add(chunk)
             return
@@ -291,9 +294,29 @@ class _Scanner:
         if piece.lead or piece.tail:
             tokens = self._with_marks(piece, i, emphasis)
         self.starts = self.starts or '"' in piece.lead
+        self.pausing = self.pausing or self._sets_apart_denied(piece.lead)
         for token in tokens:
             self._add(token)
+        self.pausing = self._sets_apart_denied(piece.tail)
         self._end(piece.tail, piece.tokens[-1])
+
+    def _take_literal(self, chunk: str) -> bool:
+        """Take a password, a key or another thing that is named to the letter; whether there is one."""
+        literal = chunk.rstrip(".,;:").strip("\"'").rstrip(".,;:")
+        if not self._expects_literal() or PLACE in literal or not _is_word(literal):
+            return False
+        self.found.code.add(len(self.raw))
+        self._append(literal, opens=False)
+        self._end(chunk[chunk.rindex(literal) + len(literal.rstrip("?!")) :], literal)
+        return True
+
+    def _expects_literal(self) -> bool:
+        before = (word for word in reversed(self.found.words[-3:-1]) if word not in lexicon.NAMING)
+        return next(before, "") in lexicon.NAMED_TO_THE_LETTER
+
+    def _sets_apart_denied(self, marks: str) -> bool:
+        """Whether brackets or quotation marks stand right beside a negation: "no" more tea, no (more tea)."""
+        return not _WRAPPING_PAUSES.isdisjoint(marks) and bool(self.raw) and _denies(self.found.words[-1])
 
     def _with_marks(self, piece: _Piece, i: int, emphasis: frozenset[tuple[int, bool]]) -> tuple[str, ...]:
         """The tokens with the marks beside them that are neither quotation marks, brackets nor emphasis."""
