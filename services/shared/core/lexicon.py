@@ -154,10 +154,13 @@ NUMBERED = (
 )
 """Words after which a bracketed number is part of what is said and no citation mark."""
 
-NAMED_TO_THE_LETTER = _words(
-    "password passphrase passcode pwd pin key token secret login username nickname handle hostname branch variable"
-    " constant function method command identifier regex pattern passwort kennwort passe contraseña clave senha"
+SECRETS = _words(
+    "password passphrase passcode pwd pin token secret login username passwort kennwort passe contraseña clave senha"
     " wachtwoord parola"
+)
+NAMED_TO_THE_LETTER = SECRETS | _words(
+    "key nickname handle hostname branch variable constant function method command identifier regex pattern column"
+    " field attribute enum flag hash uuid id code serial"
 )
 """What is named to the letter by the word after "is": my password is Rain!"""
 

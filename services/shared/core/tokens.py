@@ -105,6 +105,8 @@ def _plain(text: str) -> str:
 
 _LEAD = "\"'`([{)]},;*_"
 _TAIL = ".,:;!?\"'`)]}*_"
+_LEAD_OF_LITERAL = "\"'`([{)]},;*"
+_TAIL_OF_LITERAL = ".,:;\"'`)]}*"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _NUMBERS = re.compile(r"[0-9]{1,4}(?:[,;-][0-9]{1,4})*")
 
@@ -203,7 +205,8 @@ _CODE = re.compile(
     r"[a-z]+[A-Z].*"  # fooBar
     r"|(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])(?![vV][0-9])[A-Za-z0-9]{5,}"  # Hunter2
     r"|(?:\.{0,2}|~|[A-Za-z]:)[/\\].*|[^/]*/[^.]*\..*"  # paths
-    r"|--?[A-Za-z].*|\$[A-Za-z].*|.*(?:\(|::).*"
+    r"|--?[A-Za-z].*|\$[{(]?[A-Za-z].*|.*(?:\(|::).*"
+    r"|[a-z]\w*\.(?:\w+\.)*[A-Z].*"  # os.Path
 )
 _BRAND = re.compile(r"[ie][A-Z][a-z]+")
 _DIGIT = re.compile("[0-9]")
@@ -247,10 +250,12 @@ def _mood(chunk: str) -> str | None:
 
 _BULLET = re.compile(r"""[ \t]*(?:(?:[-*]|\#{1,6}|>)[ \t]+)+(?=[^\W\d_]|["'(*_])""")
 _RULE = re.compile(r"([-*=_#~.])\1{2,}")
+_RULE_IN_TEXT = re.compile(r"([-_~.])\1{2,}")
 _ENDING = frozenset(".!?:")
 _PAUSING = frozenset(",;:.!?")
 _WRAPPING_PAUSES = frozenset('"()[]{}')
-_WRAPPING = "\"'`()[]{}.,:;?_"
+_QUOTES_AND_BRACKETS = "\"'`()[]{}_"
+_WRAPPING = f"{_QUOTES_AND_BRACKETS}.,:;?"
 _OPERAND = re.compile(r"[+-]?[0-9][0-9.,]*|[^\W\d_]")
 _SHOUT, _TITLE = 4, 5  # words from which on a text can be all in capitals, or in title case
 _MOST_OF_A_TITLE = 0.8
@@ -262,6 +267,7 @@ class _Scanner:
     def __init__(self, plain: str, codes: Sequence[str]) -> None:
         self.found = Scan()
         self.codes = iter(codes)
+        self.literal: set[str] = set()
         self.raw: list[str] = []  # tokens as written, beside found.words
         self.opening: list[bool] = []  # whether a token opens a sentence
         self.lines = plain.splitlines()
@@ -281,14 +287,15 @@ class _Scanner:
         return self.found
 
     def _take(self, chunk: str, i: int, chunks: Sequence[str], emphasis: frozenset[tuple[int, bool]]) -> None:
-        if self.found.words[-1:] and self.found.words[-1] in lexicon.NAMING and self._take_literal(chunk):
+        noun = self._named_to_the_letter()
+        if noun is not None and self._take_literal(chunk, noun):
             return
         if chunk.isascii() and chunk.isalpha():
             self._add(chunk)
             return
         piece = _piece(chunk)
         if piece.marks:
-            self._take_marks(chunk, chunks[i + 1] if i + 1 < len(chunks) else "")
+            self._take_marks(chunk, chunks[i + 1] if i + 1 < len(chunks) else "", alone=len(chunks) == 1)
             return
         tokens = piece.tokens
         if piece.lead or piece.tail:
@@ -300,19 +307,28 @@ class _Scanner:
         self.pausing = self._sets_apart_denied(piece.tail)
         self._end(piece.tail, piece.tokens[-1])
 
-    def _take_literal(self, chunk: str) -> bool:
+    def _take_literal(self, chunk: str, noun: str) -> bool:
         """Take a password, a key or another thing that is named to the letter; whether there is one."""
-        literal = chunk.rstrip(".,;:").strip("\"'").rstrip(".,;:")
-        if not self._expects_literal() or PLACE in literal or not _is_word(literal):
+        core = chunk.lstrip(_LEAD_OF_LITERAL).rstrip(_TAIL_OF_LITERAL)
+        tail = chunk[chunk.rindex(core) + len(core) :] if core else ""
+        literal = core + tail[: _closing(core, tail)]
+        if noun not in lexicon.SECRETS:
+            literal = literal.rstrip("?!")
+        if PLACE in literal or not _is_word(literal):
             return False
         self.found.code.add(len(self.raw))
+        self.literal.add(literal)
         self._append(literal, opens=False)
         self._end(chunk[chunk.rindex(literal) + len(literal.rstrip("?!")) :], literal)
         return True
 
-    def _expects_literal(self) -> bool:
-        before = (word for word in reversed(self.found.words[-3:-1]) if word not in lexicon.NAMING)
-        return next(before, "") in lexicon.NAMED_TO_THE_LETTER
+    def _named_to_the_letter(self) -> str | None:
+        """What the next word names to the letter, as after "my password:" and "the function is called"."""
+        words = self.found.words
+        if not words or (words[-1] not in lexicon.NAMING and not self.starts):
+            return None
+        noun = next((word for word in reversed(words[-3:]) if word not in lexicon.NAMING), None)
+        return noun if noun in lexicon.NAMED_TO_THE_LETTER else None
 
     def _sets_apart_denied(self, marks: str) -> bool:
         """Whether brackets or quotation marks stand right beside a negation: "no" more tea, no (more tea)."""
@@ -324,7 +340,7 @@ class _Scanner:
         before = "" if (i, False) in emphasis else _run_of_emphasis(piece.lead[::-1])
         after = "" if (i, True) in emphasis else _run_of_emphasis(piece.tail)
         if piece.tail[:1] in ("'", '"') and last[-1].isdigit() and piece.tail[0] not in self.quoting | set(piece.lead):
-            after = piece.tail[0]  # 6' and 6"
+            after = '"' if piece.tail.startswith("''") else piece.tail[0]  # 6' and 6"
         for mark in ("'", '"'):
             if mark in piece.lead and mark not in piece.tail:
                 self.quoting.add(mark)
@@ -334,7 +350,7 @@ class _Scanner:
             return (before + first + after,)
         return (before + first, *piece.tokens[1:-1], last + after)
 
-    def _take_marks(self, chunk: str, following: str) -> None:
+    def _take_marks(self, chunk: str, following: str, *, alone: bool) -> None:
         """A piece without a letter or digit: an operator stays, a dash or a full stop is a pause."""
         marks = chunk.strip(_WRAPPING)
         before = self.raw[-1] if self.raw else ""
@@ -346,8 +362,8 @@ class _Scanner:
             self._add(chunk)
         elif marks == "&":
             self._add("and")
-        elif marks.strip("!") and not _RULE.fullmatch(chunk):
-            self._add(marks)
+        elif chunk == ".." or (marks.strip("!") and not (_RULE if alone else _RULE_IN_TEXT).fullmatch(chunk)):
+            self._add(chunk.strip(_QUOTES_AND_BRACKETS).rstrip(".,:;?") or chunk)
         else:
             self._end(chunk, "")
 
@@ -418,10 +434,15 @@ class _Scanner:
         lettered = [token for i, token in enumerate(self.raw) if token[0].isalpha() and i not in found.code]
         capitals = sum(token[0].isupper() for token in lettered)
         shouts = capitals == len(lettered) >= _SHOUT
-        titled = len(lettered) >= _TITLE and capitals >= _MOST_OF_A_TITLE * len(lettered)
+        choice = [token for token in lettered if token != "I"]
+        titled = len(choice) >= _TITLE and sum(t[0].isupper() for t in choice) >= _MOST_OF_A_TITLE * len(choice)
         loud = all(token.isupper() for token in lettered)
         found.cased = not (titled or loud) and any(map(_shows_case, lettered))
-        found.words = [token if i in found.code else _keyed(token, shouts) for i, token in enumerate(self.raw)]
+        uncased = self.literal if shouts or titled else frozenset()
+        found.words = [
+            token if i in found.code and token not in uncased else _keyed(token, shouts)
+            for i, token in enumerate(self.raw)
+        ]
         for name, opens in _capitalized(prose, self.opening):
             (found.openings if opens else found.names)[name] += 1
 
