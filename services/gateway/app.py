@@ -5,6 +5,7 @@ HTTP ◄──► gateway
 
 from __future__ import annotations
 
+import json
 from importlib.metadata import version
 from typing import Any
 
@@ -23,7 +24,7 @@ async def build(host: Host) -> Service:
 def pages(address: str = "nats://127.0.0.1:4222") -> list[Route]:
     """The documentation of the bus, as JSON and as a page; made once."""
     release = version("memorybus")
-    document = asyncapi.specification(release, address).to_specification().to_json().encode()
+    document = json.dumps(asyncapi.document(release, address)).encode()
     html = asyncapi.page(release).encode()
     headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": asyncapi.POLICY}
 

@@ -1,20 +1,26 @@
-"""The AsyncAPI document of the whole bus, and a page that shows it without scripts from elsewhere."""
+"""The AsyncAPI document of the whole bus, and a page that shows it, from the table that every service is held to."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from html import escape
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from faststream.nats import NatsBroker
-from faststream.specification import AsyncAPI
 from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 
+from contracts import subjects
+from contracts.envelope import ErrorReply
 from contracts.flow import FLOW, Step
 from services.shared import site
 
+Json = dict[str, Any]
+
+_ABOUT = "Long-term memory for chat assistants. Fields that a receiver does not know are ignored."
+_INBOX = f"The reply subject that a request names: one below `{subjects.INBOX}`, any other is refused."
+_USER = "The user id if it matches `[A-Za-z0-9_-]{1,128}`, else `~` and its unpadded base64url."
+_SCHEMAS = "#/components/schemas/"
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -27,41 +33,76 @@ POLICY = f"{site.POLICY}; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).d
 """The policy of the page: its own style, and nothing else."""
 
 
-def specification(version: str, address: str) -> AsyncAPI:
-    """The document, made from the flow table; `address` is the bus as it may be shown, without credentials."""
-    broker = NatsBroker(address.split(","))
-    for step in FLOW:
-        _declare(broker, step)
-    return AsyncAPI(broker, title="memorybus", version=version, description="Long-term memory for chat assistants.")
+class Operation(NamedTuple):
+    """One thing that a service does on the bus: `hears`, `says` or `answers` on a subject."""
+
+    service: str
+    verb: Literal["hears", "says", "answers"]
+    subject: str
+    message: type[BaseModel]
+    reply: type[BaseModel] | None = None
+
+    @property
+    def channel(self) -> str:
+        """The subject without whose it is."""
+        return self.subject.removesuffix(".<user>")
 
 
-def _declare(broker: NatsBroker, step: Step) -> None:
-    if step.hears is not None:
-        subject, model = step.hears
-        broker.subscriber(_template(subject), title=f"{step.service} hears", description=step.does)(_documented(model))
-    for event in step.says:
-        title = f"{step.service} says {event.__name__}"
-        broker.publisher(event.subject, schema=event, title=title, description=event.__doc__)
-    for answer in step.answers:
-        handler = _documented(answer.request, answer.reply)
-        title = f"{step.service} answers {answer.request.__name__}"
-        broker.subscriber(_template(answer.subject), title=title, description=answer.request.__doc__)(handler)
-        broker.publisher(
-            f"{title} reply", schema=answer.reply, title=f"{title}: reply", description=answer.reply.__doc__
-        )
+def operations(step: Step) -> list[Operation]:
+    """What a service does on the bus."""
+    heard = [step.hears] if step.hears else []
+    return [
+        *(Operation(step.service, "hears", subject, model) for subject, model in heard),
+        *(Operation(step.service, "says", event.subject, event) for event in step.says),
+        *(Operation(step.service, "answers", one.subject, one.request, one.reply) for one in step.answers),
+    ]
 
 
-def _template(subject: str) -> str:
-    return subject.replace("<user>", "{user}")
+def document(version: str, address: str) -> Json:
+    """The document of AsyncAPI 3.0.0; `address` is the bus as it may be shown, without credentials."""
+    done = [operation for step in FLOW for operation in operations(step)]
+    replies: list[type[BaseModel]] = [ErrorReply, *(one.reply for one in done if one.reply)]
+    models = dict.fromkeys([*(one.message for one in done), *replies])
+    schemas = models_json_schema([(model, "validation") for model in models], ref_template=f"{_SCHEMAS}{{model}}")
+    return {
+        "asyncapi": "3.0.0",
+        "info": {"title": "memorybus", "version": version, "description": _ABOUT},
+        "defaultContentType": "application/json",
+        "servers": {f"bus-{n}": _server(each) for n, each in enumerate(address.split(","), 1)},
+        "channels": {one.channel: _channel(one) for one in done}
+        | {"inbox": {"address": None, "description": _INBOX, "messages": _messages(*replies)}},
+        "operations": {f"{one.service} {one.verb} {one.channel}": _operation(one) for one in done},
+        "components": {"schemas": schemas[1]["$defs"]},
+    }
 
 
-def _documented(model: type[BaseModel], reply: type[BaseModel] | None = None) -> Callable[..., Awaitable[Any]]:
-    async def handler(message: Any) -> None:
-        """Never runs: it carries the type of the message into the document."""
+def _server(address: str) -> Json:
+    protocol, _, host = address.rpartition("://")
+    return {"host": host, "protocol": protocol or "nats"}
 
-    handler.__annotations__ = {"message": model, "return": reply}
-    handler.__name__ = model.__name__
-    return handler
+
+def _channel(operation: Operation) -> Json:
+    channel: Json = {
+        "address": operation.subject.replace("<user>", "{user}"),
+        "messages": _messages(operation.message),
+    }
+    return channel | {"parameters": {"user": {"description": _USER}}} if "<user>" in operation.subject else channel
+
+
+def _messages(*models: type[BaseModel]) -> Json:
+    return {model.__name__: {"payload": {"$ref": _SCHEMAS + model.__name__}} for model in models}
+
+
+def _operation(operation: Operation) -> Json:
+    does: Json = {"action": "send" if operation.verb == "says" else "receive"}
+    does |= _references(operation.channel, operation.message)
+    return does | {"reply": _references("inbox", operation.reply, ErrorReply)} if operation.reply else does
+
+
+def _references(channel: str, *models: type[BaseModel]) -> Json:
+    place = f"#/channels/{channel}"
+    messages = [{"$ref": f"{place}/messages/{model.__name__}"} for model in models]
+    return {"channel": {"$ref": place}, "messages": messages}
 
 
 def page(version: str) -> str:
@@ -73,12 +114,10 @@ def page(version: str) -> str:
     ]
     for step in FLOW:
         parts.append(f"<h2>{escape(step.service)}</h2><p>{escape(step.does)}</p>")
-        if step.hears is not None:
-            parts.append(_section("hears", *step.hears))
-        parts += [_section("says", event.subject, event) for event in step.says]
-        for answer in step.answers:
-            parts.append(_section("answers", answer.subject, answer.request))
-            parts.append(_section("with", "reply", answer.reply))
+        for operation in operations(step):
+            parts.append(_section(operation.verb, operation.subject, operation.message))
+            if operation.reply:
+                parts.append(_section("with", "reply", operation.reply))
     return "\n".join([*parts, "</body></html>"])
 
 
@@ -91,12 +130,12 @@ def _section(verb: str, subject: str, model: type[BaseModel]) -> str:
     )
 
 
-def _row(name: str, schema: dict[str, Any]) -> str:
+def _row(name: str, schema: Json) -> str:
     default = "" if "default" not in schema else escape(repr(schema["default"]))
     return f"<tr><td><code>{escape(name)}</code><td>{escape(_type(schema))}<td>{default}</tr>"
 
 
-def _type(schema: dict[str, Any]) -> str:
+def _type(schema: Json) -> str:
     if "anyOf" in schema:
         return " or ".join(_type(option) for option in schema["anyOf"])
     if "enum" in schema:

@@ -12,6 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
+from contracts.flow import FLOW
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, Unavailable, VectorStore
 from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
@@ -62,6 +63,17 @@ class Service:
     answers: tuple[RequestHandler[Any, Any], ...] = ()
     routes: tuple[Route, ...] = ()
     background: tuple[Callable[[], Awaitable[None]], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Hold the service to the table that documentation and permissions are made from.
+
+        Raises:
+            ValueError: it answers or says something else.
+        """
+        step = next(step for step in FLOW if step.service == self.name)
+        said = {event for stage in self.stages for event in stage.says}
+        if {handler.answer for handler in self.answers} != set(step.answers) or said != set(step.says):
+            raise ValueError(f"{self.name} answers or says something else than contracts/flow.py lists for it")
 
 
 Builder = Callable[["Host"], Awaitable[Service]]
