@@ -87,7 +87,7 @@ async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_remove
                 self.has_come = True
                 await say(store, "it was in hand when the erasing began", user=user_id)
 
-    receipt = await erase("ann", DataStores(everywhere.store, Late(), everywhere.transit))
+    receipt = await erase("ann", DataStores(everywhere.store, Late(), everywhere.in_flight))
     assert (receipt.state, set(receipt.left.values())) == ("done", {0})
     assert await store.export_log("ann", after=None, limit=10) == []
 
