@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from services.cli.runtime import Running
-from services.shared.bus.connection import Bus, connect
+from services.shared.bus.connection import connect
 from services.shared.bus.provisioning import provision
+from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.servers import opensearch

@@ -13,8 +13,7 @@ from rich.table import Table
 
 from services.cli.common import DataOption, NatsOption, fail, nats_url, out, run, settings_from
 from services.shared.bus import provisioning
-from services.shared.bus.access import Access
-from services.shared.bus.connection import connect
+from services.shared.bus.connection import Access, connect
 from services.shared.bus.declarations import Change
 from services.shared.bus.permissions import accounts, users
 from services.shared.bus.provisioning import ProvisioningError

@@ -15,7 +15,8 @@ from contracts.ports import Unavailable
 from services.cli.common import NOT_SHOWN, DataOption, NatsOption, err, fail, nats_url, out, plural, run
 from services.cli.formats import Format, FormatError, Source, count_turns, read_turns
 from services.cli.sending import Bus, as_they_come, at_once, bars, digest, send
-from services.shared.client import NotShown, RequestFailed, memory_client
+from services.shared.bus.connection import NotPermitted
+from services.shared.client import RequestFailed, memory_client
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -115,7 +116,7 @@ async def _dead_letters(client: Bus) -> int | None:
     """How many there are; None where this user may not look."""
     try:
         return (await client.backlog()).dead_letters
-    except NotShown:
+    except NotPermitted:
         return None
 
 

@@ -18,7 +18,8 @@ from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
 from services.cli.common import plural
 from services.cli.formats import FormatError
-from services.shared.client import Backlog, NotShown, RequestFailed
+from services.shared.bus.connection import NotPermitted
+from services.shared.client import Backlog, RequestFailed
 
 _WATCH_EVERY = 0.25
 _READ_AHEAD = 1024
@@ -104,7 +105,7 @@ async def _watch(client: Bus, tally: Tally, progress: Progress, task: TaskID) ->
         with suppress(Unavailable):
             try:
                 waiting = f" · {(await client.backlog()).total:,} waiting"
-            except NotShown:
+            except NotPermitted:
                 waiting = ""
             progress.update(task, completed=tally.turns, note=f"{tally.rate:,.0f}/s{waiting}")
         await asyncio.sleep(_WATCH_EVERY)

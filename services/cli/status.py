@@ -12,7 +12,8 @@ from rich.table import Table
 
 from contracts.v1.commands import StatusReply
 from services.cli.common import NOT_SHOWN, DataOption, NatsOption, nats_url, out, plural, run
-from services.shared.client import Backlog, NotShown, memory_client
+from services.shared.bus.connection import NotPermitted
+from services.shared.client import Backlog, memory_client
 from services.shared.redaction import redact_address
 
 EPILOG = """Examples:\n
@@ -58,7 +59,7 @@ async def counted(client: Counted, user: str | None) -> tuple[StatusReply, Backl
     counts = await client.status(user)
     try:
         return counts, await client.backlog()
-    except NotShown:
+    except NotPermitted:
         return counts, None
 
 

@@ -39,7 +39,7 @@ async def build(host: Host) -> Service:
     """Wire the commands, and what is done without being asked."""
     settings = CurateSettings()
     store, vectors = await host.text_store(), await host.vector_store()
-    places = DataStores(store, vectors, NatsInFlight(host.bus.js))
+    places = DataStores(store, vectors, NatsInFlight(host.bus))
     stores = reconcile.Stores(store, vectors, host.bus.publish_events)
     routines = Routines(host, settings, places, stores)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency

@@ -104,7 +104,7 @@ class Routines:
             for consumer, lacking, event in _STAGES:
                 if lacking not in self._done_here:
                     continue
-                if at_start or await bus.is_idle(consumer):
+                if at_start or await bus.backlog(consumer) == 0:
                     events = await handler.resume(
                         event, lacking, attempts[lacking], store=store, before=before, pause=pause
                     )

@@ -19,10 +19,9 @@ from contracts.ports import Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryProposed
 from services.ingest.handler import Arrived, Incoming, log_turns, read_turn
-from services.ingest.purger import StreamPurger
 from services.ingest.settings import IngestSettings
+from services.ingest.turns_stream import PartitionBalancer, StreamPurger
 from services.shared.app import Host, Service
-from services.shared.bus.balancer import PartitionBalancer
 from services.shared.bus.fairness import load_of_turn
 from services.shared.bus.worker import Stage, Worker
 
@@ -44,7 +43,7 @@ async def build(host: Host) -> Service:
         gap=settings.session_gap,
     )
     consumers = subjects.ingest_consumers(host.settings.turns_partitions)
-    purger = StreamPurger(host.bus, consumers, every=settings.drop_every_seconds)
+    purger = StreamPurger(host.bus, consumers, every=settings.purge_every_seconds)
 
     def stage_of(consumer: Consumer) -> Stage[Arrived]:
         def read(msg: Msg) -> Arrived:

@@ -16,7 +16,7 @@ class IngestSettings(ServiceSettings):
     model_config = SettingsConfigDict(env_prefix="MEMORYBUS_INGEST_", extra="ignore")
 
     session_gap_minutes: float = Field(default=30, gt=0, description="silence after which a new session begins")
-    drop_every_seconds: float = Field(default=0.5, gt=0, description="how often logged turns are taken off the bus")
+    purge_every_seconds: float = Field(default=0.5, gt=0, description="how often logged turns are purged from the bus")
     max_batch: int = Field(default=256, ge=1, le=1000, description="most turns, or kilobytes, logged with one sync")
 
     @property

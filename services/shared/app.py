@@ -16,11 +16,11 @@ from contracts.flow import FLOW
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, Unavailable, VectorStore
 from services.shared.annotators import open_annotator
 from services.shared.annotators.warming import WarmingAnnotator
-from services.shared.bus.access import NOBODY, Access
-from services.shared.bus.connection import Bus, connect
+from services.shared.bus.connection import NOBODY, Access, connect
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.bus.provisioning import provision
 from services.shared.bus.requests import RequestBroker, RequestHandler
+from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
 from services.shared.files import make_folder

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from nats.aio.client import Client
-from nats.errors import Error as NatsError
 from nats.errors import NoRespondersError
-from nats.js.errors import NotFoundError
 from pydantic import BaseModel
 
 from contracts import subjects
@@ -37,15 +35,12 @@ from contracts.v1.commands import (
 )
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
-from services.shared.bus.access import Access
-from services.shared.bus.connection import Bus, connect
-from services.shared.bus.failures import NO_MEMORYBUS
+from services.shared.bus.connection import UNANSWERED, Access, connect
 from services.shared.bus.nats_patches import NotAllowed
+from services.shared.bus.streams import Bus
 from services.shared.settings import Settings
 
 R = TypeVar("R", bound=Reply)
-
-_BROKEN = (NatsError, TimeoutError, OSError)
 
 
 class RequestFailed(Exception):
@@ -54,10 +49,6 @@ class RequestFailed(Exception):
     def __init__(self, info: ErrorInfo) -> None:
         super().__init__(f"{info.code}: {info.message}")
         self.info = info
-
-
-class NotShown(Unavailable):
-    """This user of the bus may not look at what waits there; the text says which subject is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,19 +129,11 @@ class MemoryClient:
         """What waits on the bus.
 
         Raises:
-            NotShown: this user may not look.
+            NotPermitted: this user may not look.
             Unavailable: the bus does not answer, or has no memorybus on it.
         """
-        try:
-            waiting = await self.bus.backlogs()
-            dead = (await self.bus.js.stream_info(subjects.DEAD_STREAM.name)).state.messages
-        except NotFoundError as error:
-            raise Unavailable(NO_MEMORYBUS) from error
-        except NotAllowed as error:
-            raise NotShown(str(error)) from error
-        except _BROKEN as error:
-            raise Unavailable(f"the bus did not answer: {error!r}") from error
-        return Backlog(waiting, dead)
+        waiting = await self.bus.backlogs()
+        return Backlog(waiting, (await self.bus.state(subjects.DEAD_STREAM.name)).messages)
 
     async def request(self, subject: str, body: BaseModel, reply: type[R], *, patience: float) -> R:
         """Send one request with a deadline.
@@ -168,7 +151,7 @@ class MemoryClient:
             raise Unavailable("nobody answers: is `memorybus up` running on this bus?") from error
         except NotAllowed as error:
             raise Unavailable(str(error)) from error
-        except _BROKEN as error:
+        except UNANSWERED as error:
             raise Unavailable(f"no answer within {patience:.1f} s") from error
         if json.loads(answer.data).get("ok") is not True:
             raise RequestFailed(ErrorReply.model_validate_json(answer.data).error)

@@ -17,8 +17,8 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.dedupe import handler as dedupe
 from services.retrieve import handler as retrieve
-from services.shared.bus.connection import Bus
 from services.shared.bus.pull import PullConsumer
+from services.shared.bus.streams import Bus
 from services.shared.core.reading import Reading
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.sqlite import SqliteTextStore, digests, log, records, search, settle, wiping

@@ -18,10 +18,10 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from nats.js import JetStreamContext
 
-from services.ingest.purger import StreamPurger
-from services.shared.bus.connection import Bus
+from services.ingest.turns_stream import StreamPurger
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.requests import RequestMiddleware
+from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Worker
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.opensearch.client import Client as OpenSearchClient

@@ -18,7 +18,7 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.entries import EntryProposed
 from contracts.v1.turns import LoggedTurn, Proposal, Turn, entry_id
 from services.shared.bus.dead_letters import DeadLetterQueue
-from services.shared.bus.failures import MAX_ATTEMPTS
+from services.shared.bus.worker import MAX_ATTEMPTS
 from services.shared.client import MemoryClient
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.polling import digested, eventually
@@ -165,7 +165,7 @@ async def test_of_an_event_only_the_poisoned_entry_is_retried_set_aside_and_said
 
     court.is_healed = True
     court.calls.clear()
-    letters = DeadLetterQueue(client.bus.js)
+    letters = DeadLetterQueue(client.bus)
     for number in await letters.numbers():
         await letters.retry(number)
     await eventually(lambda: remembered(client), lambda texts: UNJUDGEABLE in texts)

@@ -14,10 +14,9 @@ from nats.aio.msg import Msg
 from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryRef
-from services.shared.bus.connection import Bus
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, StoredLetter
-from services.shared.bus.failures import MAX_ATTEMPTS, split
-from services.shared.bus.worker import Stage, Worker, read_json
+from services.shared.bus.streams import Bus
+from services.shared.bus.worker import MAX_ATTEMPTS, Stage, Worker, read_json, split
 from services.shared.errors import Poison
 from tests.polling import eventually
 
@@ -67,7 +66,7 @@ async def say(bus: Bus, *refs: EntryRef) -> EntryAccepted:
 
 
 async def letters_of(bus: Bus) -> list[StoredLetter]:
-    return [kept async for kept in DeadLetterQueue(bus.js).newest_first(LetterFilter())]
+    return [kept async for kept in DeadLetterQueue(bus).newest_first(LetterFilter())]
 
 
 async def dead_lettered(bus: Bus, count: int) -> dict[str, StoredLetter]:
@@ -179,7 +178,7 @@ async def test_a_retried_letter_brings_back_the_poison_alone(bus: Bus) -> None:
         (kept,) = (await dead_lettered(bus, 1)).values()
         sick.clear()
         enricher.calls.clear()
-        await DeadLetterQueue(bus.js).retry(kept.number)
+        await DeadLetterQueue(bus).retry(kept.number)
         await eventually(lambda: asyncio.sleep(0, enricher.calls), bool)
         await eventually(lambda: bus.backlog(subjects.ENRICH), lambda backlog: backlog == 0)
     assert enricher.calls == [(REFS[9],)]

@@ -16,8 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from contracts.ports import Unavailable
-from services.shared.bus.access import NOBODY, Access, servers_of
-from services.shared.bus.connection import connect
+from services.shared.bus.connection import NOBODY, Access, connect, servers_of
 from services.shared.bus.server import free_port
 from services.shared.client import memory_client
 from services.shared.redaction import redact_address

@@ -15,7 +15,7 @@ from contracts.v1.commands import EraseRequest, ForgetRequest, ReconcileRequest,
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.runtime import running
-from services.shared.bus.access import Access
+from services.shared.bus.connection import Access
 from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, accounts, users
 from services.shared.bus.provisioning import provision
@@ -88,7 +88,7 @@ async def test_every_service_does_its_work_as_its_own_user(bus: ServerProcess, t
 
 async def letters_are_retried_and_dropped(operator: MemoryClient) -> None:
     """What died of bob's dies once more, and is dropped."""
-    letters = DeadLetterQueue(operator.bus.js)
+    letters = DeadLetterQueue(operator.bus)
     (first,) = await letters.numbers()
     await letters.retry(first)
     (again,) = await eventually(letters.numbers, lambda numbers: len(numbers) == 1 and numbers != [first])

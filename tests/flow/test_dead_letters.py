@@ -19,8 +19,8 @@ from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Turn
 from services.cli.runtime import running
-from services.shared.bus.connection import Bus
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable, StoredLetter
+from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.letters import a_letter
@@ -33,7 +33,7 @@ DEAD, TURNS, EVENTS = (one.name for one in (subjects.DEAD_STREAM, subjects.TURNS
 
 @pytest.fixture
 def letters(bus: Bus) -> DeadLetterQueue:
-    return DeadLetterQueue(bus.js)
+    return DeadLetterQueue(bus)
 
 
 class Memory:
@@ -85,11 +85,11 @@ async def held(bus: Bus, stream: str) -> int:
 async def test_a_turn_that_was_too_long_becomes_memory_exactly_once_when_it_is_allowed(memory: Memory) -> None:
     client = await memory.start(max_text_bytes=100)
     await client.publish(a_turn("ann b."))  # a name that no subject token can hold as it is
-    (dead,) = await eventually(lambda: all_of(DeadLetterQueue(client.bus.js)), lambda found: len(found) == 1)
+    (dead,) = await eventually(lambda: all_of(DeadLetterQueue(client.bus)), lambda found: len(found) == 1)
     assert (dead.stage, dead.users, "are allowed" in dead.reason) == ("ingest", ("ann b.",), True)
 
     client = await memory.start()
-    letters = DeadLetterQueue(client.bus.js)
+    letters = DeadLetterQueue(client.bus)
     first, second = await asyncio.gather(letters.retry(dead.number), letters.retry(dead.number), return_exceptions=True)
     assert all(one is None or isinstance(one, NoSuchLetter) for one in (first, second))
     await digested(client, turns=1)

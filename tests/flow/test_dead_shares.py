@@ -7,11 +7,11 @@ from pathlib import Path
 from contracts import subjects
 from contracts.v1.turns import Turn
 from services.cli.runtime import running
-from services.shared.bus.connection import Bus, connect
+from services.shared.bus.connection import connect
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, StoredLetter
 from services.shared.bus.declarations import declared_stream
-from services.shared.bus.jetstream import JetStream
 from services.shared.bus.provisioning import provision
+from services.shared.bus.streams import Bus, JetStream
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from services.shared.telemetry import LETTERS_DROPPED
@@ -23,7 +23,7 @@ SHARE = subjects.DEAD_STREAM.share
 
 
 async def letters_of(client: MemoryClient, user: str) -> list[StoredLetter]:
-    return [kept async for kept in DeadLetterQueue(client.bus.js).newest_first(LetterFilter(user=user))]
+    return [kept async for kept in DeadLetterQueue(client.bus).newest_first(LetterFilter(user=user))]
 
 
 async def test_a_flood_of_one_user_leaves_the_letters_of_others(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ async def test_a_stream_of_an_older_version_is_brought_up_to_date_and_keeps_its_
             await bus.js.publish(f"{subjects.DEAD}.{('ingest', 'embed')[number % 2]}", body)
         changes = await provision(bus.js, settings)
         assert "max_msgs_per_subject" in str(next(one for one in changes if one.name == subjects.DEAD_STREAM.name))
-        kept = [one async for one in DeadLetterQueue(bus.js).newest_first(LetterFilter())]
+        kept = [one async for one in DeadLetterQueue(bus).newest_first(LetterFilter())]
         assert len(kept) == 3 * SHARE
         assert {one.stage for one in kept} == {"ingest", "embed"}
         assert len({one.subject for one in kept}) == 2 * 7 + 1

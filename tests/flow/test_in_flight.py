@@ -18,9 +18,10 @@ from contracts import subjects
 from contracts.ports import InFlightCounts, TurnKey, Unavailable
 from contracts.v1.dead import DeadLetter
 from contracts.v1.turns import Turn, derived_turn_id
-from services.shared.bus.connection import Bus, connect
+from services.shared.bus.connection import connect
 from services.shared.bus.in_flight import NatsInFlight, turn_in
 from services.shared.bus.provisioning import provision
+from services.shared.bus.streams import Bus
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
 from tests.letters import a_letter
@@ -61,7 +62,7 @@ async def held(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         client = await connect(server.url, name="test")
         bus = Bus(client)
         await provision(bus.js, Settings(turns_partitions=request.param))
-        yield Held(bus, NatsInFlight(bus.js), tmp_path)
+        yield Held(bus, NatsInFlight(bus), tmp_path)
         await client.close()
 
 

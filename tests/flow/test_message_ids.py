@@ -37,7 +37,7 @@ async def test_a_turn_is_kept_though_another_user_took_its_message_id(client: Me
 
 
 async def test_a_letter_is_said_again_though_another_user_guessed_what_it_would_be_called(client: MemoryClient) -> None:
-    letters = DeadLetterQueue(client.bus.js)
+    letters = DeadLetterQueue(client.bus)
     await client.bus.js.publish(subjects.turns("bob"), b"{")
     (number,) = await eventually(letters.numbers, lambda numbers: len(numbers) == 1)
     letter = (await letters.get(number)).letter

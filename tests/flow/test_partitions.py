@@ -19,13 +19,13 @@ from contracts import subjects
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Turn
-from services.shared.bus.balancer import PartitionBalancer, fair_share
-from services.shared.bus.connection import Bus, connect
+from services.ingest.turns_stream import PartitionBalancer, fair_share
+from services.shared.bus.connection import connect
 from services.shared.bus.declarations import declared_consumer
 from services.shared.bus.fairness import load_of_event
-from services.shared.bus.jetstream import JetStream
 from services.shared.bus.provisioning import ProvisioningError, provision
 from services.shared.bus.pull import PullConsumer
+from services.shared.bus.streams import Bus, JetStream
 from services.shared.bus.worker import Stage, Worker, read_json
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings

@@ -12,8 +12,8 @@ from nats.js.api import StorageType, StreamConfig
 
 from contracts import subjects
 from services.shared.bus.connection import connect
-from services.shared.bus.jetstream import JetStream
 from services.shared.bus.provisioning import ProvisioningError, plan, provision
+from services.shared.bus.streams import JetStream
 from services.shared.settings import Settings
 from tests.servers.nats_cluster import nats_server
 

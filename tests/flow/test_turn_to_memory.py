@@ -13,7 +13,7 @@ from contracts import subjects
 from contracts.v1.commands import CreateRequest, GetRequest, ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.shared.bus.failures import LARGEST_BODY
+from services.shared.bus.dead_letters import LARGEST_BODY
 from services.shared.client import MemoryClient, RequestFailed
 from tests.polling import digested, eventually
 

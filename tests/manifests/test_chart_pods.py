@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from services.cli.runtime import SERVICES
-from services.shared.bus.connection import PUBLISH_TIMEOUT
 from services.shared.bus.requests import RequestBroker
+from services.shared.bus.streams import PUBLISH_TIMEOUT
 from services.shared.bus.worker import Worker
 from services.shared.health import health_routes
 from services.shared.http import HttpServer, listen

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from contracts import subjects
 from contracts.v1.dead import DeadLetter
-from services.shared.bus.concerns import is_about, share_of, users_of
+from services.shared.bus.dead_letters import is_about, share_of, users_of
 from tests.letters import a_letter
 
 USERS = st.text(min_size=1, max_size=40).filter(lambda text: text.isprintable())

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from contracts.ports import Unavailable
 from contracts.v1.turns import Turn
 from services.cli.common import fail
-from services.shared.bus.failures import reason_of
+from services.shared.bus.dead_letters import reason_of
 from services.shared.bus.nats_patches import known_complaint
 from services.shared.bus.requests import error_info
 from services.shared.errors import Poison

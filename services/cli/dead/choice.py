@@ -84,7 +84,7 @@ async def letters_at(where: Where) -> AsyncIterator[DeadLetterQueue]:
         NotRunning, Unavailable: no bus is found, or none answers.
     """
     async with memory_client(nats_url(where.data, where.nats), name="memorybus-dead") as client:
-        yield DeadLetterQueue(client.bus.js)
+        yield DeadLetterQueue(client.bus)
 
 
 async def numbers_of(letters: DeadLetterQueue, wanted: LetterFilter) -> list[int]:

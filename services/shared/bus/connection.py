@@ -1,38 +1,172 @@
-"""The connection to NATS, and publishing that is only done when the bus has promised."""
+"""The connection to NATS: which servers, as whom, secured by what, and what an error of the bus means."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import ssl
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from nats.aio.client import Client
 from nats.errors import Error as NatsError
-from nats.errors import MaxPayloadError
-from nats.js import JetStreamContext
-from nats.js.errors import APIError, NoStreamResponseError
-from tenacity import retry, retry_if_exception, stop_after_delay, wait_random_exponential
+from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, ServiceUnavailableError
+from pydantic import SecretStr
 
 from contracts import subjects
 from contracts.ports import Unavailable
-from contracts.v1.entries import EntryEvent
-from contracts.v1.turns import Turn, derived_turn_id
-from services.shared import telemetry
-from services.shared.bus.access import NOBODY, Access, servers_of
-from services.shared.bus.fairness import shares
-from services.shared.bus.jetstream import JetStream
 from services.shared.bus.nats_patches import EncryptedClient, NotAllowed, NotEncrypted, PatchedNatsClient
 from services.shared.redaction import redact_address
+from services.shared.settings import Settings
 
 log = logging.getLogger(__name__)
 
-PUBLISH_TIMEOUT = 5.0
+NO_MEMORYBUS = "this bus has no memorybus on it: start one with `memorybus up`"
+UNANSWERED = (NatsError, TimeoutError, OSError)
+"""Errors after which it is not known whether the bus has done what it was asked."""
+
 _KNOCK_EVERY = 0.25
 _CLOSE_PATIENCE = 0.5
-_UNKNOWN_OUTCOME = (NatsError, NoStreamResponseError, asyncio.TimeoutError, OSError)
+
+
+class NotPermitted(Unavailable):
+    """The bus does not let this user ask that; the text names the user and the subject."""
+
+
+@contextmanager
+def asking_for(what: str) -> Iterator[None]:
+    """Raise `Unavailable`, in one line that says what to do, for every error of the NATS client."""
+    try:
+        yield
+    except NotFoundError as error:
+        raise Unavailable(NO_MEMORYBUS) from error
+    except (ServiceUnavailableError, NoStreamResponseError) as error:
+        raise Unavailable("the bus keeps no streams now: is JetStream on, and do enough of its servers run?") from error
+    except APIError as error:
+        raise Unavailable(f"the bus refused {what}: {error.description}") from error
+    except NotAllowed as error:
+        raise NotPermitted(str(error)) from error
+    except UNANSWERED as error:
+        raise Unavailable(
+            f"the bus did not answer for {what} ({error!r}): try again, nothing is lost or done twice"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Credentials and certificates; the default joins a bus that asks for neither."""
+
+    user: str | None = None
+    password: SecretStr | None = None
+    creds: Path | None = None
+    ca: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+    @classmethod
+    def of(cls, settings: Settings, url: str = "") -> Access:
+        """What the settings MEMORYBUS_NATS_* say; an address that names somebody says better who we are."""
+        named = next(filter(None, map(_login, url.split(","))), None)
+        user, password = named or (settings.nats_user, settings.nats_password)
+        return cls(
+            user=user,
+            password=password,
+            creds=None if named else settings.nats_creds,
+            ca=settings.nats_ca,
+            cert=settings.nats_cert,
+            key=settings.nats_key,
+        )
+
+    @property
+    def wants_tls(self) -> bool:
+        """Whether nothing may be said before the connection is encrypted."""
+        return self.ca is not None or self.cert is not None
+
+    def options(self) -> dict[str, Any]:
+        """Options of the NATS client.
+
+        Raises:
+            Unavailable: a file that the settings name cannot be used, or half of a pair is missing.
+        """
+        options: dict[str, Any] = {"inbox_prefix": subjects.inbox(self.user)}
+        if self.user is not None:
+            options |= {"user": self.user, "password": _given(self.password)}
+        if self.creds is not None:
+            options["user_credentials"] = str(_readable(self.creds))
+        if self.wants_tls:
+            options["tls"] = self._tls()
+        return options
+
+    def _tls(self) -> ssl.SSLContext:
+        try:
+            context = ssl.create_default_context(cafile=self.ca)
+            if self.cert is not None:
+                context.load_cert_chain(self.cert, self.key)
+        except OSError as error:  # also what ssl raises for a file that is no certificate
+            raise Unavailable(
+                f"the certificates of MEMORYBUS_NATS_CA, MEMORYBUS_NATS_CERT and MEMORYBUS_NATS_KEY "
+                f"cannot be used: {error}"
+            ) from error
+        return context
+
+
+NOBODY = Access()
+
+
+def servers_of(url: str) -> list[str]:
+    """The servers in a list separated by commas.
+
+    Raises:
+        Unavailable: there is none, or one is no address.
+    """
+    servers = [part.strip() for part in url.split(",") if part.strip()]
+    for server in servers:
+        _check_address(server)
+    if not servers:
+        raise Unavailable("no bus is named: give its servers, separated by commas, with --nats or MEMORYBUS_NATS_URL")
+    return servers
+
+
+def _login(server: str) -> tuple[str | None, SecretStr | None] | None:
+    """User and password in an address, both None where it holds a token, which the client finds by itself."""
+    found = re.match(r"\s*(?:\w+://)?([^/@:]*)(:[^/]*)?@", server)
+    if not found:
+        return None
+    user, password = found[1], found[2]
+    return (None, None) if password is None else (unquote(user), SecretStr(unquote(password[1:])))
+
+
+def _check_address(server: str) -> None:
+    try:
+        parts = urlsplit(server if "://" in server else f"nats://{server}")
+        fits = bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise Unavailable(f"{redact_address(server)!r} is no address of a bus: write one like nats://127.0.0.1:4222")
+
+
+def _given(password: SecretStr | None) -> str:
+    if password is None:
+        raise Unavailable("MEMORYBUS_NATS_USER is set without MEMORYBUS_NATS_PASSWORD")
+    return password.get_secret_value()
+
+
+def _readable(creds: Path) -> Path:
+    if find_spec("nkeys") is None:
+        raise Unavailable("a credentials file needs the package nkeys: install memorybus with its extra `cluster`")
+    try:
+        text = creds.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unavailable(f"the credentials file {creds} of MEMORYBUS_NATS_CREDS cannot be read: {error}") from error
+    if "BEGIN NATS USER JWT" not in text or "BEGIN USER NKEY SEED" not in text:
+        raise Unavailable(f"{creds} of MEMORYBUS_NATS_CREDS is no NATS credentials file")
+    return creds
 
 
 def connection_options(name: str) -> dict[str, Any]:
@@ -116,139 +250,3 @@ def _why_not(error: Exception, url: str, access: Access) -> str:
 
 async def _quiet(_: Exception) -> None:
     """Keep the client from printing what is raised anyway."""
-
-
-def _has_unknown_outcome(error: BaseException) -> bool:
-    """Whether the message may or may not be there; one that is too large for the bus, or refused, never is."""
-    return isinstance(error, _UNKNOWN_OUTCOME) and not isinstance(error, MaxPayloadError | NotAllowed)
-
-
-class Bus:
-    """Publishes until the bus acknowledges; an unknown outcome is tried again with the same message id."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self.js: JetStreamContext = client.jetstream(timeout=PUBLISH_TIMEOUT)
-
-    async def publish(self, subject: str, body: bytes, *, message_id: str | None, stream: str) -> bool:
-        """Publish; False when the bus dropped it, as it took in a message of this id a moment ago.
-
-        Raises:
-            Unavailable: the bus did not acknowledge for 30 s, or refused: the stream is full, or not for this user.
-        """
-        try:
-            return await self._publish(subject, body, message_id, stream)
-        except NotAllowed as error:
-            raise Unavailable(str(error)) from error
-        except APIError as error:
-            raise Unavailable(f"the bus refused {subject}: {error.description}") from error
-        except _UNKNOWN_OUTCOME as error:
-            raise Unavailable(f"the bus did not acknowledge {subject}: {error!r}") from error
-
-    @retry(
-        retry=retry_if_exception(_has_unknown_outcome),
-        wait=wait_random_exponential(multiplier=0.1, max=3),
-        stop=stop_after_delay(30),
-        reraise=True,
-    )
-    async def _publish(self, subject: str, body: bytes, message_id: str | None, stream: str) -> bool:
-        headers = {subjects.MSG_ID_HEADER: message_id} if message_id is not None else None
-        promise = await self.js.publish(subject, body, timeout=PUBLISH_TIMEOUT, stream=stream, headers=headers)
-        return not promise.duplicate
-
-    async def publish_events(self, events: Sequence[EntryEvent]) -> None:
-        """Publish events that carry at least one entry, those of users with many entries apart from all others."""
-        for whole in events:
-            for event in shares(whole):
-                body = event.model_dump_json().encode()
-                stream = subjects.EVENTS_STREAM.name
-                await self.publish(event.subject, body, message_id=str(event.event_id), stream=stream)
-                telemetry.MESSAGES.labels(event.subject.rpartition(".")[2], "published").inc()
-
-    async def publish_turn(self, turn: Turn) -> None:
-        """Publish a turn; see `contracts.ports.TurnPublisher`.
-
-        Said under an id that is in use it is said once more without: any publisher may have taken that id, and of a
-        true repetition the stores make nothing.
-        """
-        turn_id = turn.turn_id or derived_turn_id(turn)
-        body = turn.model_dump_json(exclude_none=True).encode()
-        subject, stream = subjects.turns(turn.user_id), subjects.TURNS_STREAM.name
-        message_id = f"{subjects.user_token(turn.user_id)}/{turn.space}/{turn_id}"
-        if not await self.publish(subject, body, message_id=message_id, stream=stream):
-            await self.publish(subject, body, message_id=None, stream=stream)
-
-    async def is_idle(self, consumer: subjects.Consumer) -> bool:
-        """Whether nothing waits for this consumer, and nothing is in its hands."""
-        return await self.backlog(consumer) == 0
-
-    async def missing_from_stream(self, stream: str, numbers: Collection[int]) -> set[int]:
-        """Which of these messages a stream does not hold any more.
-
-        Raises:
-            Unavailable: the bus does not answer.
-        """
-        try:
-            return await JetStream(self.js).missing_from_stream(stream, numbers)
-        except _UNKNOWN_OUTCOME as error:
-            raise Unavailable(f"the bus did not answer for {stream}: {error!r}") from error
-
-    async def is_full(self, subject: str, stream: subjects.Stream) -> bool:
-        """Whether what is published next on a subject of this stream pushes out the oldest there.
-
-        Raises:
-            Unavailable: the bus does not answer.
-        """
-        try:
-            state = (await self.js.stream_info(stream.name, subjects_filter=subject)).state
-        except _UNKNOWN_OUTCOME as error:
-            raise Unavailable(f"the bus did not answer for {stream.name}: {error!r}") from error
-        return 0 < stream.share <= (state.subjects or {}).get(subject, 0)
-
-    async def used(self, stream: subjects.Stream) -> float:
-        """The part, 0 to 1, of the bytes that a stream may hold which it holds."""
-        info = await self.js.stream_info(stream.name)
-        most = info.config.max_bytes or 0
-        return info.state.bytes / most if most > 0 else 0.0
-
-    async def purge_acked(self, consumer: subjects.Consumer) -> bool:
-        """Remove from its stream what this consumer, the only one of its subject, has finished with.
-
-        Returns whether it has finished with everything it was given. Once the stream is empty nothing is left on disk,
-        not even as free space of a file.
-        """
-        info = await self.js.consumer_info(consumer.stream, consumer.name)
-        done = info.ack_floor.stream_seq if info.ack_floor else 0
-        first = (await self.js.stream_info(consumer.stream)).state.first_seq
-        if done >= first:
-            only = consumer.subject if consumer.group else None
-            await self.js.purge_stream(consumer.stream, seq=done + 1, subject=only)
-        return not (info.num_pending or info.num_ack_pending)
-
-    async def backlog(self, consumer: subjects.Consumer) -> int:
-        """How many messages wait for this consumer or are in its hands."""
-        info = await self.js.consumer_info(consumer.stream, consumer.name)
-        return (info.num_pending or 0) + (info.num_ack_pending or 0)
-
-    async def readers(self, consumer: subjects.Consumer) -> int:
-        """How many replicas ask this consumer for messages right now."""
-        return (await self.js.consumer_info(consumer.stream, consumer.name)).num_waiting or 0
-
-    async def backlogs(self) -> dict[str, int]:
-        """How many messages wait for each service or are in its hands, whatever parts its work is split into."""
-        waiting: dict[str, int] = {}
-        for consumer in subjects.consumers(await self.partitions()):
-            waiting[consumer.service] = waiting.get(consumer.service, 0) + await self.backlog(consumer)
-        return waiting
-
-    async def partitions(self) -> int:
-        """How many parts the turns of this bus are split into.
-
-        Raises:
-            Unavailable: they are split in a way that is not ours.
-        """
-        transform = (await self.js.stream_info(subjects.TURNS_STREAM.name)).config.subject_transform
-        try:
-            return subjects.partitions_of(transform.dest if transform else None)
-        except ValueError as error:
-            raise Unavailable(f"stream {subjects.TURNS_STREAM.name}: {error}") from error

@@ -10,13 +10,13 @@ from contextlib import suppress
 
 from nats.errors import NoRespondersError
 from nats.js import JetStreamContext
-from nats.js.errors import APIError, ServiceUnavailableError
+from nats.js.errors import APIError, NotFoundError, ServiceUnavailableError
 
 from contracts import subjects
-from services.shared.bus.concerns import subject_of
+from services.shared.bus.dead_letters import subject_of
 from services.shared.bus.declarations import Change, declared_consumer, declared_stream, difference, partitions_in
-from services.shared.bus.jetstream import JetStream, Json
 from services.shared.bus.nats_patches import NotAllowed
+from services.shared.bus.streams import JetStream, Json
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings
 
@@ -45,7 +45,7 @@ async def provision(js: JetStreamContext, settings: Settings, *, patience: float
     if not settings.provision:
         await _await_as_declared(js, settings, patience)
         return []
-    return await _patiently(lambda: _apply(JetStream(js), settings), patience)
+    return await _patiently(lambda: _apply(js, settings), patience)
 
 
 async def plan(js: JetStreamContext, settings: Settings, *, patience: float = 5.0) -> list[Change]:
@@ -71,10 +71,11 @@ _ROOM = (
 )
 
 
-async def _apply(bus: JetStream, settings: Settings) -> list[Change]:
+async def _apply(js: JetStreamContext, settings: Settings) -> list[Change]:
+    bus = JetStream(js)
     changes = await _differences(bus, settings)
     try:
-        await _make_streams(bus, settings)
+        await _make_streams(js, settings)
         await _make_consumers(bus, settings)
     except APIError as error:
         if _is_early(error):
@@ -88,7 +89,8 @@ async def _apply(bus: JetStream, settings: Settings) -> list[Change]:
     return changes
 
 
-async def _make_streams(bus: JetStream, settings: Settings) -> None:
+async def _make_streams(js: JetStreamContext, settings: Settings) -> None:
+    bus = JetStream(js)
     for stream in subjects.STREAMS:
         wanted = declared_stream(stream, settings)
         held = await bus.stream(stream.name)
@@ -98,17 +100,22 @@ async def _make_streams(bus: JetStream, settings: Settings) -> None:
             await _split_anew(bus, held, wanted)
         elif difference("stream", stream.name, wanted, held).action != "keep":
             if stream is subjects.DEAD_STREAM:
-                await _share_letters(bus)
+                await _share_letters(js)
             await bus.change_stream({**held, **wanted})
 
 
-async def _share_letters(bus: JetStream) -> None:
+async def _share_letters(js: JetStreamContext) -> None:
     """Move what an older version kept under one subject for all into the shares: with a limit, most of it would go."""
     name, last = subjects.DEAD_STREAM.name, 0
-    while (found := await bus.next_message(name, last + 1, f"{subjects.DEAD}.*")) is not None:
-        last, subject, raw = found
-        await bus.publish(name, subject_of(subject.rpartition(".")[2], raw), raw)
-        await bus.delete_message(name, last)
+    while True:
+        try:
+            found = await js.get_msg(name, seq=last + 1, subject=f"{subjects.DEAD}.*", next=True)
+        except NotFoundError:
+            return
+        last, raw = found.seq or 0, found.data or b""
+        stage = (found.subject or "").rpartition(".")[2]
+        await js.publish(subject_of(stage, raw), raw, stream=name, timeout=5.0)
+        await js.delete_msg(name, last)
 
 
 async def _split_anew(bus: JetStream, held: Json, wanted: Json) -> None:

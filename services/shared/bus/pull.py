@@ -22,8 +22,8 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from contracts.subjects import Consumer
+from services.shared.backoff import backoff
 from services.shared.bus.declarations import PIN_SECONDS
-from services.shared.bus.failures import backoff
 from services.shared.bus.fairness import Lanes, LoadOf, load_of_turn
 
 log = logging.getLogger(__name__)

@@ -27,8 +27,8 @@ from urllib.parse import urlsplit
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
+from services.shared.backoff import backoff
 from services.shared.bus.connection import connect
-from services.shared.bus.failures import backoff
 from services.shared.files import close_to_others, make_folder, write_private
 from services.shared.settings import SyncMode
 from services.shared.tasks import end, ended
@@ -39,6 +39,7 @@ _START_PATIENCE = 15.0
 _LOOK_EVERY = 2.0
 _PORTS_TRIED = 5
 _STOP_PATIENCE = 10.0
+_LONGEST_PAUSE = 10.0  # seconds between two starts
 _PR_SET_PDEATHSIG = 1
 _PID_FILE = "nats.pid"
 _HEALTH = "$SYS.REQ.SERVER.PING.HEALTHZ"
@@ -226,7 +227,7 @@ class NatsServer:
             failures = 0 if looks else failures + 1
             self.restarts += 1
             log.error("bus_ended", extra={"cause": cause, "restarts": self.restarts})
-            await asyncio.sleep(backoff(failures) if failures else 0)
+            await asyncio.sleep(backoff(failures, longest=_LONGEST_PAUSE) if failures else 0)
             try:
                 await self._spawn()
             except BusNotStarted as error:

@@ -1,4 +1,11 @@
-"""Runs one stage: read a batch, handle it, publish what followed, acknowledge; and the failure policy around it."""
+"""Runs one stage: reads a batch, handles it, publishes what followed, acknowledges; and the failure policy around it.
+
+Unavailable        not the message's fault   wait in place, as long as it takes
+Poison, invalid    never going to work       dead letter at once
+anything else      may heal                  delayed redelivery, dead letter after MAX_ATTEMPTS
+
+An event that names several entries is condemned only where one of them fails alone: the others have their effect.
+"""
 
 from __future__ import annotations
 
@@ -14,28 +21,19 @@ from typing import Generic, TypeVar
 from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 from pydantic import BaseModel
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from contracts import subjects
 from contracts.ports import MissingFromStream, Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
-from services.shared.bus.concerns import share_of
-from services.shared.bus.connection import Bus
+from services.shared.backoff import backoff, wait_backoff
+from services.shared.bus.dead_letters import attempts_of, dead_letter, is_permanent, letter_id, number_of, share_of
 from services.shared.bus.declarations import ACK_WAIT
-from services.shared.bus.failures import (
-    MAX_ATTEMPTS,
-    attempts_of,
-    backoff,
-    dead_letter,
-    is_permanent,
-    joined,
-    letter_id,
-    number_of,
-    split,
-)
 from services.shared.bus.fairness import LoadOf, load_of_event
 from services.shared.bus.pull import PullConsumer
+from services.shared.bus.streams import Bus
 from services.shared.descriptors import named_when_exhausted
 from services.shared.tasks import end
 
@@ -43,6 +41,9 @@ log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=BaseModel)
 
+MAX_ATTEMPTS = 5
+_LONGEST_WAIT = 5.0
+_LONGEST_DELAY = 10.0
 _MOST_LEFT = 1000
 _READ_AT_ONCE = 256 * 1024
 """Bytes of messages that are read before others get at the event loop: some 2 ms."""
@@ -50,13 +51,13 @@ _READ_AT_ONCE = 256 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[M]):
-    """What a worker does: the consumer it reads, how a message is read, and the handler.
+    """The consumer that a worker reads, how one of its messages is read, and the handler.
 
     `says` lists the events the handler may return. `read` turns one bus message into the model, raising `Poison` or a
     validation error for one that can never be handled. `handle` takes a batch and may be called again with the same.
     A batch names at most `max_batch` entries, by `load_of`, or is one message; among the `window` of messages that are
-    held users take turns. `missing_from_stream` tells which messages the bus does not hold any more:
-    of those no letter is kept, as they may be erased.
+    held users take turns. `missing_from_stream` tells which messages the bus does not hold any more: of those no letter
+    is kept, as they may be erased.
     """
 
     consumer: Consumer
@@ -86,10 +87,10 @@ class Worker(Generic[M]):
         self._pull = PullConsumer(
             bus.client, stage.consumer, max_batch=stage.max_batch, window=stage.window, load_of=stage.load_of
         )
-        self._left: dict[int, M] = {}  # by number, what is left of messages that will be delivered again
+        self._left: dict[int, M] = {}  # by number, the parts of messages that are to be handled at redelivery
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
-        self._passing_on = False
+        self._releasing = False
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -125,13 +126,13 @@ class Worker(Generic[M]):
                 await self._idle.wait()
         await end(self._tasks)
         if not self._bus.client.is_closed:
-            await self._settle_all(self._pull.held, lambda msg: msg.nak())
+            await _settle(self._pull.held, lambda msg: msg.nak())
             await self._pull.unpin()
 
     async def release(self) -> None:
         """Leave this part of the work to another replica, after the batch in hand."""
-        self._passing_on = self.is_busy
-        if not self._passing_on:
+        self._releasing = self.is_busy
+        if not self._releasing:
             await self._pull.unpin()
 
     async def _run(self) -> None:
@@ -147,15 +148,15 @@ class Worker(Generic[M]):
             finally:
                 self._pull.in_hand = []
                 self._idle.set()
-            if self._passing_on:
-                self._passing_on = False
-                await self._settle_all(self._pull.take_back(), lambda msg: msg.nak())
+            if self._releasing:
+                self._releasing = False
+                await _settle(self._pull.take_back(), lambda msg: msg.nak())
                 await self._pull.unpin()
 
     async def _keep_alive(self) -> None:
         while True:
             await asyncio.sleep(ACK_WAIT / 3)
-            await self._settle_all(self._pull.held, lambda msg: msg.in_progress())
+            await _settle(self._pull.held, lambda msg: msg.in_progress())
 
     async def _process(self, batch: list[Msg]) -> None:
         readable: list[tuple[Msg, M]] = []
@@ -183,46 +184,60 @@ class Worker(Generic[M]):
                 await self._on_failure(msg, model, why)
 
     async def _try(self, pairs: Sequence[tuple[Msg, M]]) -> Exception | None:
-        """Handle messages together, and settle them; why they failed if they are still to be settled."""
+        """Handle messages together, and settle them; the error if they are still to be settled."""
         messages = [msg for msg, _ in pairs]
         try:
             await self._effect([model for _, model in pairs])
         except Unavailable:
-            await self._settle_all(messages, lambda msg: msg.nak())
+            await _settle(messages, lambda msg: msg.nak())
         except Exception as error:
             return error
         else:
-            await self._done(messages)
+            await self._ack(messages)
         return None
 
     async def _effect(self, models: Sequence[M]) -> None:
-        """Handle and publish; while something is unavailable wait in place, so that nothing piles up behind."""
-        attempt = 0
-        while True:
-            try:
-                started = time.perf_counter()
-                with named_when_exhausted():
-                    events = await self.stage.handle(models)
-                self._measure(models, time.perf_counter() - started)
-                await self._bus.publish_events(events)
-                self._free()
-                return
-            except Unavailable as error:
-                if self._stopping:
-                    raise
-                attempt += 1
-                self._wait_for(str(error))
-                await asyncio.sleep(backoff(attempt, longest=5.0))
+        """Handle and publish; while something is unavailable wait in place, so that nothing piles up behind.
+
+        Raises:
+            Unavailable: the worker is stopping.
+        """
+        attempts = AsyncRetrying(
+            retry=retry_if_exception_type(Unavailable),
+            wait=wait_backoff(longest=_LONGEST_WAIT),
+            stop=lambda _: self._stopping,
+            before_sleep=self._on_unavailable,
+            reraise=True,
+        )
+        await attempts(self._effect_once, models)
+
+    async def _effect_once(self, models: Sequence[M]) -> None:
+        started = time.perf_counter()
+        with named_when_exhausted():
+            events = await self.stage.handle(models)
+        self._measure(models, time.perf_counter() - started)
+        await self._bus.publish_events(events)
+        if self.stuck is not None:
+            log.info("stage_continues", extra={"stage": self.stage.name})
+            telemetry.STUCK.labels(self.stage.name).dec()
+        self.stuck = None
+
+    def _on_unavailable(self, attempt: RetryCallState) -> None:
+        what = str(attempt.outcome.exception()) if attempt.outcome else ""
+        if self.stuck is None:
+            log.warning("stage_waits", extra={"stage": self.stage.name, "for": what})
+            telemetry.STUCK.labels(self.stage.name).inc()  # the parts of a split stage are counted together
+        self.stuck = what
 
     async def _on_failure(self, msg: Msg, model: M, error: Exception) -> None:
-        """Try what a message names one by one; only what is bad is tried again by redelivery, or dead-lettered."""
+        """Handle the entries of a message one by one; those that fail alone are redelivered, or dead-lettered."""
         try:
             bad = await self._bad_parts(model, error)
         except Unavailable:
-            await self._settle_all([msg], lambda msg: msg.nak())
+            await _settle([msg], lambda msg: msg.nak())
             return
         if not bad:
-            await self._done([msg])
+            await self._ack([msg])
         elif attempts_of(msg) >= MAX_ATTEMPTS or all(is_permanent(why) for _, why in bad):
             is_whole = bad[0][0] is model and number_of(msg) not in self._left
             await self._dead_letter(msg, [(None if is_whole else part, why) for part, why in bad])
@@ -232,7 +247,7 @@ class Worker(Generic[M]):
             await self._retry(msg, bad[0][1])
 
     async def _bad_parts(self, model: M, error: Exception) -> list[tuple[M, Exception]]:
-        """What of a model that failed fails even alone, each with the reason; all else is handled then."""
+        """The parts of a model that fail even alone, each with its error; all others have their effect then."""
         parts = split(model)
         if not parts:
             return [(model, error)]
@@ -247,7 +262,7 @@ class Worker(Generic[M]):
         return bad
 
     def _keep_left(self, msg: Msg, parts: Sequence[M]) -> None:
-        """So that the others are not handled once more; where it is forgotten, that changes nothing."""
+        """Remember the bad parts, so that the others are not handled again; forgetting them changes no result."""
         self._left[number_of(msg)] = joined(parts)
         if len(self._left) > _MOST_LEFT:  # redelivered to another replica
             del self._left[next(iter(self._left))]
@@ -256,11 +271,12 @@ class Worker(Generic[M]):
         attempts = attempts_of(msg)
         log.warning("will_retry", extra={"stage": self.stage.name, "attempts": attempts, "cause": repr(error)})
         telemetry.MESSAGES.labels(self.stage.name, "retried").inc()
-        await msg.nak(delay=backoff(attempts))
+        await msg.nak(delay=backoff(attempts, longest=_LONGEST_DELAY))
 
     async def _dead_letter(self, msg: Msg, bad: Sequence[tuple[BaseModel | None, Exception]]) -> None:
-        """Set aside the bad parts of a message, each in a letter of its own; None is the whole, to the byte."""
-        if self.stage.missing_from_stream is not None and await self.stage.missing_from_stream([number_of(msg)]):
+        """Keep the bad parts of a message, each in a letter of its own; None is the whole, to the byte."""
+        missing = self.stage.missing_from_stream
+        if missing is not None and await missing([number_of(msg)]):
             return
         for part, error in bad:
             letter = dead_letter(msg, self.stage.name, error, part=part, room=self._bus.client.max_payload)
@@ -275,16 +291,11 @@ class Worker(Generic[M]):
         await msg.term()
         self._left.pop(number_of(msg), None)
 
-    async def _done(self, messages: Sequence[Msg]) -> None:
+    async def _ack(self, messages: Sequence[Msg]) -> None:
         for msg in messages:
             self._left.pop(number_of(msg), None)
-        await self._settle_all(messages, lambda msg: msg.ack())
+        await _settle(messages, lambda msg: msg.ack())
         telemetry.MESSAGES.labels(self.stage.name, "done").inc(len(messages))
-
-    async def _settle_all(self, messages: Sequence[Msg], settle: Callable[[Msg], Awaitable[None]]) -> None:
-        for msg in messages:
-            with suppress(NatsError):  # a lost acknowledgement means redelivery, which changes nothing
-                await settle(msg)
 
     def _measure(self, models: Sequence[M], seconds: float) -> None:
         items = sum(len(getattr(model, "entries", ())) or 1 for model in models)
@@ -292,17 +303,29 @@ class Worker(Generic[M]):
         telemetry.STAGE_SECONDS.labels(self.stage.name).observe(seconds)
         telemetry.ITEM_SECONDS.labels(self.stage.name).observe(seconds / items)
 
-    def _wait_for(self, what: str) -> None:
-        if self.stuck is None:
-            log.warning("stage_waits", extra={"stage": self.stage.name, "for": what})
-            telemetry.STUCK.labels(self.stage.name).inc()  # the parts of a split stage are counted together
-        self.stuck = what
 
-    def _free(self) -> None:
-        if self.stuck is not None:
-            log.info("stage_continues", extra={"stage": self.stage.name})
-            telemetry.STUCK.labels(self.stage.name).dec()
-        self.stuck = None
+async def _settle(messages: Sequence[Msg], settle: Callable[[Msg], Awaitable[None]]) -> None:
+    for msg in messages:
+        with suppress(NatsError):  # a lost acknowledgement means redelivery, which changes nothing
+            await settle(msg)
+
+
+def split(model: M) -> list[M]:
+    """Two events for one that names several entries; nothing for a model that cannot be split."""
+    if not isinstance(model, EntryEvent) or len(model.entries) < 2:
+        return []
+    middle = len(model.entries) // 2
+    parts = (model.entries[:middle], model.entries[middle:])
+    return [model.of(part, at=model.occurred_at) for part in parts]
+
+
+def joined(parts: Sequence[M]) -> M:
+    """One event for all entries that these name."""
+    first = parts[0]
+    if not isinstance(first, EntryEvent):
+        return first
+    refs = [ref for part in parts if isinstance(part, EntryEvent) for ref in part.entries]
+    return first.of(refs, at=first.occurred_at)
 
 
 def read_json(model: type[M]) -> Callable[[Msg], M]:
