@@ -1,4 +1,4 @@
-"""Check a turn, find its session, log it, propose what it says. No bus, no clock, no client library."""
+"""Check a turn, find its session, log it, propose it as an entry. No bus, no clock, no client library."""
 
 from __future__ import annotations
 

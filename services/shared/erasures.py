@@ -1,4 +1,4 @@
-"""Whether what is stored of a user may be shown."""
+"""The rule that entries of a user who is being erased are not shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from contracts.ports import TextStore
 
 
 async def is_hidden(store: TextStore, user_id: str) -> bool:
-    """Whether all that is stored of a user is about to be erased. Ask before reading: what is erased is gone then.
+    """Whether everything stored of a user is about to be erased. Ask before reading: it may be gone afterwards.
 
     Raises:
         Unavailable: the store does not answer.

@@ -11,13 +11,13 @@ from contracts.envelope import ErrorCode, ErrorInfo
 
 
 def describe_error(error: ValidationError) -> str:
-    """What is wrong with a message, field by field, without repeating the offending text."""
+    """The faults of a message, field by field, without the offending text."""
     parts = (f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors(include_input=False))
     return "; ".join(parts)
 
 
 def words_of(error: BaseException) -> str:
-    """Why a connection or a file could not be used, in words that hold neither an address nor what a server said."""
+    """The reason why a connection or file could not be used, without an address and without words of a server."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EMFILE, errno.ENFILE):
         return f"{os.strerror(number)}: raise the limit with `ulimit -n`"

@@ -25,11 +25,11 @@ _NO_PROGRESS = 60.0
 
 
 class Process(Protocol):
-    """What health looks at."""
+    """The parts of a process that health looks at."""
 
     @property
     def waits_for(self) -> str | None:
-        """What its start still waits for, None once it has started."""
+        """The server that its start still waits for, None once it has started."""
         ...
 
     @property

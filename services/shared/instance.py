@@ -1,4 +1,4 @@
-"""Who owns a data folder: one process at a time, and clients find it by the folder."""
+"""The owner of a data folder: one process at a time, which clients find by the folder."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _OURS = ("lock", "instance.json*", "nats", "memory.sqlite3*", "vectors*")
 
 
 class FolderInUse(Exception):
-    """Another process works in the data folder; the text says which and what to do."""
+    """Another process works in the data folder; the text names it and the remedy."""
 
 
 class FolderUnusable(Exception):
-    """The data folder cannot be made, read or written; the text says why and what to do."""
+    """The data folder cannot be made, read or written; the text says why, and the remedy."""
 
     def __init__(self, folder: Path, error: OSError) -> None:
         reason = _REASONS.get(error.errno or 0) or error.strerror or str(error)
@@ -63,7 +63,7 @@ class Instance:
 class FolderLock:
     """Holds a data folder for this process; however the process ends, the operating system lets go of the folder.
 
-    What is in the folder is for its owner alone: the memory of many, and the password of the bus.
+    The files in the folder, the memory of many and the password of the bus, are for its owner alone.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -113,18 +113,18 @@ class FolderLock:
     def release(self) -> None:
         """Let go of the folder; clients find nothing there any more.
 
-        What a crashed instance announced stays for the next one to see.
+        The announcement of a crashed instance stays for the next one to see.
         """
         if self._file is not None:
             if self._is_announced:
                 (self._folder / _INSTANCE).unlink(missing_ok=True)
-            with suppress(OSError):  # what could not be written cannot be written now either
+            with suppress(OSError):  # bytes that could not be written cannot be written now either
                 self._file.close()
             self._file = None
 
 
 def _close(folder: Path) -> None:
-    """Close to others what we made, also by a former version; a folder with other things in it stays as it is."""
+    """Close our files to others, also those of a former version; a folder with other files in it stays as it is."""
     found = list(folder.iterdir())
     ours = [path for path in found if any(path.match(name) for name in _OURS)]
     for path in ours:
@@ -143,7 +143,7 @@ def find_instance(folder: Path) -> Instance:
     try:
         instance = Instance(**json.loads((folder / _INSTANCE).read_text()))
     except PermissionError:
-        raise NotRunning(f"{folder} is for its owner alone: ask who runs memorybus there for an address") from None
+        raise NotRunning(f"{folder} is for its owner alone: ask its owner for an address") from None
     except (OSError, ValueError, TypeError):
         raise NotRunning(hint) from None
     if not _is_locked(folder / _LOCK):

@@ -78,7 +78,7 @@ class Settings(BaseSettings):
     opensearch_password: SecretStr | None = Field(default=None, description="password of that user")
     opensearch_ca: Path | None = Field(default=None, description="certificate authority of OpenSearch, a PEM file")
     opensearch_prefix: str = Field(
-        default="memorybus", pattern="^[a-z][a-z0-9_-]{0,63}$", description="what the names of the indexes begin with"
+        default="memorybus", pattern="^[a-z][a-z0-9_-]{0,63}$", description="beginning of the names of the indexes"
     )
     opensearch_shards: int = Field(default=1, ge=1, le=1024, description="shards of each new index")
     opensearch_replicas: int = Field(default=0, ge=0, le=10, description="copies of each shard besides the first")
@@ -104,7 +104,7 @@ class Settings(BaseSettings):
     qdrant_shards: int = Field(default=1, ge=1, le=1024, description="shards of a new collection")
     qdrant_replicas: int = Field(default=1, ge=1, le=10, description="copies of each shard of a new collection")
 
-    embedder: EmbedderKind = Field(default="minilm", description="what makes vectors; none: search by words only")
+    embedder: EmbedderKind = Field(default="minilm", description="model that makes vectors; none: search by words only")
     embedder_url: str = Field(
         default="http://127.0.0.1:11434/v1",
         repr=False,

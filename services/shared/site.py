@@ -1,4 +1,4 @@
-"""What a process shows over HTTP: its pages by their paths, to those who call it by a name of its own.
+"""The pages of a process over HTTP, by their paths, for requests that call it by a name of its own.
 
 A page of another site can make a browser ask this server once its own name leads here (DNS rebinding). The browser then
 names that other site in the header Host, so only addresses, localhost and names that were given are answered.
@@ -31,7 +31,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-"""What every answer carries; a page may carry a policy of its own."""
+"""Headers of every answer; a page may have a policy of its own."""
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_.-]+))(?::\d{1,5})?", re.IGNORECASE)
 _UNKNOWN_HOST = (
@@ -89,7 +89,7 @@ def _canonical(name: str) -> str:
 
 
 def _is_address(name: str) -> bool:
-    """Whether a browser finds the way there without asking for a name."""
+    """Whether a browser needs no name server to find it."""
     try:
         ip_address(name)
     except ValueError:

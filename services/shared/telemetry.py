@@ -25,9 +25,9 @@ REPLIES_REFUSED = Counter(
     "memorybus_replies_refused_total", "Requests that asked for their answer outside of an inbox", ["request"]
 )
 LOOP_LAG = Histogram(
-    "memorybus_loop_lag_seconds", "How long whatever arrives waits for the event loop of its process", buckets=_FINE
+    "memorybus_loop_lag_seconds", "How long arriving work waits for the event loop of its process", buckets=_FINE
 )
-DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that a leg could not answer", ["leg"])
+DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that lacked a leg", ["leg"])
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 WAITING = Gauge("memorybus_waiting_messages", "Messages that wait for a stage or are in its hands", ["stage"])
 LETTERS_DROPPED = Counter(
@@ -48,7 +48,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskNam
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, event, and whatever was passed as `extra`. No password is in it."""
+    """One JSON object a line: time, level, logger, event, and the fields passed as `extra`. No password is in it."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = {k: v for k, v in record.__dict__.items() if k not in _STANDARD}
@@ -93,7 +93,7 @@ async def measure_loop_lag() -> None:
 
 
 def lags(late: float) -> Iterator[float]:
-    """What was waited by all who came at regular moments while the loop was held, the first for `late` seconds.
+    """The waits of callers at regular moments while the loop was held, the first for `late` seconds.
 
     Otherwise a loop that stands still for a minute would count as one observation among hundreds.
     """

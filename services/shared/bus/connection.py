@@ -1,4 +1,4 @@
-"""The connection to NATS: which servers, as whom, secured by what, and what an error of the bus means."""
+"""The connection to NATS: servers, credentials and certificates, and the meaning of the errors of the bus."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Access:
 
     @classmethod
     def of(cls, settings: Settings, url: str = "") -> Access:
-        """What the settings MEMORYBUS_NATS_* say; an address that names somebody says better who we are."""
+        """The access that the settings MEMORYBUS_NATS_* describe; a user named in the address goes before theirs."""
         named = next(filter(None, map(_login, url.split(","))), None)
         user, password = named or (settings.nats_user, settings.nats_password)
         return cls(
@@ -107,7 +107,7 @@ class Access:
             context = ssl.create_default_context(cafile=self.ca)
             if self.cert is not None:
                 context.load_cert_chain(self.cert, self.key)
-        except OSError as error:  # also what ssl raises for a file that is no certificate
+        except OSError as error:  # ssl raises it too, for a file that is no certificate
             raise Unavailable(
                 f"the certificates of MEMORYBUS_NATS_CA, MEMORYBUS_NATS_CERT and MEMORYBUS_NATS_KEY "
                 f"cannot be used: {error}"
@@ -187,7 +187,7 @@ def connection_options(name: str) -> dict[str, Any]:
 
 
 async def connect(url: str, *, name: str, access: Access = NOBODY, patience: float = 5.0) -> PatchedNatsClient:
-    """Connect to the bus at `url`, one server or several separated by commas, as whom `access` says.
+    """Connect with `access` to the bus at `url`, one server or several separated by commas.
 
     Raises:
         Unavailable: nobody answers there within `patience` seconds, or the bus does not let us in.
@@ -203,7 +203,7 @@ async def connect(url: str, *, name: str, access: Access = NOBODY, patience: flo
 
 
 async def _knock(kind: type[PatchedNatsClient], servers: Sequence[str], options: dict[str, Any]) -> None:
-    """Wait for a server that lets us in; what is kept for ever is only a connection that once stood."""
+    """Wait for a server that lets us in: the client only restores a connection that once stood."""
     once = {"allow_reconnect": False, "max_reconnect_attempts": 1, "reconnect_time_wait": 0.01, "error_cb": _quiet}
     while True:
         for server in servers:
@@ -229,7 +229,7 @@ async def _connected(kind: type[PatchedNatsClient], servers: list[str], options:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether somebody is there and will not let us in; anything else may be a server that starts or stops."""
+    """Whether a server is there and will not let us in; anything else may be a server that starts or stops."""
     return isinstance(error, ssl.SSLError | NotEncrypted) or "authorization" in str(error).lower()
 
 
@@ -249,4 +249,4 @@ def _why_not(error: Exception, url: str, access: Access) -> str:
 
 
 async def _quiet(_: Exception) -> None:
-    """Keep the client from printing what is raised anyway."""
+    """Keep the client from printing errors that are raised anyway."""

@@ -1,4 +1,4 @@
-"""How streams and consumers must be, in the JSON of the bus, and how that differs from what it holds. Pure."""
+"""The streams and consumers as they must be, in the JSON of the bus, and the difference to those it has. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ PIN_SECONDS = 10.0
 """How long a reader of a part may fail to ask before the bus pins another."""
 MAX_ACK_PENDING = 8192
 _LETTER_WINDOW = 120.0
-"""Seconds for which a dead letter that is set aside once more, as its stage died meanwhile, counts as a repetition."""
+"""Seconds for which a letter that is published once more, as its stage died meanwhile, counts as a repetition."""
 _SHORTEST_WINDOW = 0.1
-"""The same for turns and events, and as little as the bus takes: it would drop what is said anew after it was erased.
-The stores know every repetition, for as long as they know what is repeated."""
+"""The same for turns and events, and as little as the bus takes: it would drop a turn that is published again after it
+was erased. The stores know every repetition, for as long as they know the original."""
 _SECOND = 1_000_000_000
 
 Json = dict[str, Any]
@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One setting: what the bus holds, and what is wanted."""
+    """One field of a configuration, as the bus holds it and as it is wanted."""
 
     name: str
     held: Any
@@ -38,7 +38,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one stream or consumer; `keep`: it is as declared. A consumer is named `STREAM/CONSUMER`."""
+    """The action that makes one stream or consumer as declared. A consumer is named `STREAM/CONSUMER`."""
 
     kind: Literal["stream", "consumer"]
     name: str
@@ -96,7 +96,7 @@ def declared_consumer(consumer: Consumer) -> Json:
 
 
 def difference(kind: Literal["stream", "consumer"], name: str, wanted: Json, held: Mapping[str, Any] | None) -> Change:
-    """What must be done so that the bus holds what is wanted; what is not declared is left as it is."""
+    """The change that makes a configuration as wanted; fields that are not declared are left as they are."""
     if held is None:
         return Change(kind, name, "create")
     pairs = ((field, held.get(field), want) for field, want in wanted.items())

@@ -1,6 +1,6 @@
-"""Users take turns within a stage: who has thousands of messages waiting delays another by a batch, not by all of them.
+"""Users take turns within a stage: thousands of waiting messages of one delay another by a batch, not by all of them.
 
-Events are shared out by user when they are published: who has many entries in one gets events of their own, all others
+Events are shared out by user when they are published: a user with many entries in one gets events apart, all others
 stay together. A reader then takes of the messages that it holds one of each user in turn, each user's in the order in
 which they came.
 """
@@ -20,7 +20,7 @@ from contracts.v1.entries import EntryEvent, EntryRef
 E = TypeVar("E", bound=EntryEvent)
 
 MANY = 32
-"""Entries of one user in an event from which on they do not travel with those of others."""
+"""Most entries of one user that travel in an event with those of others."""
 
 TOGETHER = 256
 """Most entries of an event."""
@@ -42,7 +42,7 @@ def load_of_turn(msg: Msg) -> Load:
 
 
 def load_of_event(msg: Msg) -> Load:
-    """The load of an event; what cannot be read is nobody's."""
+    """The load of an event; one that cannot be read is nobody's."""
     try:
         users = [str(ref["user_id"]) for ref in json.loads(msg.data)["entries"]]
     except (ValueError, LookupError, TypeError, RecursionError):
@@ -51,7 +51,7 @@ def load_of_event(msg: Msg) -> Load:
 
 
 def shares(event: E) -> Iterator[E]:
-    """The event as several: for each user with many entries their own, and what is left together."""
+    """The event as several: for each user with many entries their own, and one for all others."""
     of_user: dict[str, list[EntryRef]] = defaultdict(list)
     for ref in event.entries:
         of_user[ref.user_id].append(ref)
@@ -67,7 +67,7 @@ def _parts(refs: list[EntryRef], most: int) -> Iterator[list[EntryRef]]:
 
 
 def _share(event: E, refs: list[EntryRef]) -> E:
-    """Some entries of an event as one of its own. Its id says which, and carries the causes of the whole."""
+    """An event of some entries. Its id is made from that of the whole and theirs, and so is the same every time."""
     event_id = derived_id(event.subject, (str(event.event_id), *(ref.id for ref in refs)))
     return event.model_copy(update={"event_id": event_id, "entries": tuple(refs)})
 

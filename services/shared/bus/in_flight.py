@@ -21,8 +21,8 @@ _STREAM = subjects.TURNS_STREAM.name
 class NatsInFlight:
     """`contracts.ports.InFlight` on JetStream. Every method raises `Unavailable` when the bus does not answer.
 
-    Messages are deleted one by one, which overwrites their bytes; what a purge removes stays readable in its file for
-    as long as the stream holds anything else.
+    Messages are deleted one by one, which overwrites their bytes; purged ones would stay readable in the file of the
+    stream for as long as it holds anything else.
     """
 
     def __init__(self, bus: Bus) -> None:
@@ -34,7 +34,7 @@ class NatsInFlight:
     ) -> InFlightCounts:
         """Remove a user's messages, those of some turns or all, with `before` up to a number; how many there were.
 
-        What was removed before the bus ceases to answer is gone.
+        Messages removed before an error stay removed.
         """
         waiting = letters = 0
         async for number in self._turns(user_id, turns, before):
@@ -70,7 +70,7 @@ class NatsInFlight:
         return sum(sum((state.subjects or {}).values()) for state in states)
 
     async def _turns(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> AsyncIterator[int]:
-        """The numbers of the user's turns that are there now: a user who goes on publishing is not run after."""
+        """The numbers of the user's turns that are there at the beginning: later ones are not run after."""
         last = await self.last() if before is None else before
         for subject in _kept_under(user_id):
             number = 0
@@ -91,7 +91,7 @@ class NatsInFlight:
 
 
 def turn_in(body: bytes) -> TurnKey | None:
-    """The turn in a message, as ingest names it; what is no turn may still say which one it was meant as."""
+    """The key of the turn in a message, as ingest makes it; a body that is no valid turn may still name one."""
     try:
         turn = Turn.model_validate_json(body)
     except ValidationError:

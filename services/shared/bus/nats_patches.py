@@ -1,4 +1,4 @@
-"""The client of NATS as it should be: what it gets wrong at bytes and at moments that a bus of many does bring."""
+"""The NATS client with its faults mended: bytes and moments of a busy bus at which it hangs, or says too much."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _NOT_ALLOWED = re.compile(r'permissions violation for publish to "([^"]*)"')
 
 
 class PatchedNatsClient(Client):
-    """Reads on whatever others publish, and sends a ping only after all that was said before it.
+    """A client that reads on after any bytes, and that sends a ping only after everything published before it.
 
-    Where an answer is awaited, what this user may not publish fails with `NotAllowed` as soon as the server says so;
-    the client itself would wait until time is up.
+    A request that this user may not publish fails with `NotAllowed` as soon as the server says so; the client itself
+    would wait until time is up.
     """
 
     def __init__(self) -> None:
@@ -49,15 +49,15 @@ class PatchedNatsClient(Client):
     async def publish(
         self, subject: str, payload: bytes = b"", reply: str = "", headers: dict[str, str] | None = None
     ) -> None:
-        """Publish, and remember who waits for an answer to what."""
+        """Publish, and remember the subject on which an answer is awaited."""
         if (waiting := self._resp_map.get(reply.rpartition(".")[2])) is not None:
             self._asked[waiting] = subject
         await super().publish(subject, payload, reply=reply, headers=headers)
 
     async def _process_err(self, err_msg: str) -> None:
-        """What the server refuses it says in small letters and without the answer that is awaited.
+        """Fail the requests that the server refuses, which it tells in small letters and beside any answer.
 
-        Of its complaints, which are raised and logged, only what a bus is known to say is kept.
+        Its complaints are raised and logged; only words that a nats-server is known to use are kept of them.
         """
         if found := _NOT_ALLOWED.search(err_msg):
             for waiting, subject in list(self._asked.items()):
@@ -71,23 +71,23 @@ class PatchedNatsClient(Client):
 
     @property
     def is_deaf(self) -> bool:
-        """Whether it counts as connected and yet reads no more: only a new process hears again."""
+        """Whether the client counts as connected and yet reads no more: only a new process hears again."""
         return self.is_connected and (self._reading_task is None or self._reading_task.done())
 
     async def _send_ping(self, future: asyncio.Future[bool] | None = None) -> None:
-        """In its turn. Ahead of an UNSUB, a flush would be over before the last message has come, which were lost."""
+        """Send a ping in its turn. Ahead of an UNSUB a flush would be over before the last message, which were lost."""
         self._pongs.append(future if future is not None else asyncio.Future())
         await self._send_command(PING_PROTO)
         await self._flush_pending()
 
     async def _process_pong(self) -> None:
-        """Also of a flush that nobody waits for any more; the client itself would stop reading for good."""
+        """Take the pong of a flush that nobody waits for any more; the client itself would stop reading for good."""
         if self._pongs and self._pongs[0].done():
             self._pongs[0] = asyncio.Future()
         await super()._process_pong()
 
     async def _process_headers(self, headers: bytes) -> dict[str, str] | None:
-        """None for those that cannot be read; the client itself would stop reading for good."""
+        """The headers, None if they cannot be read; the client itself would stop reading for good."""
         try:
             found: dict[str, str] | None = await super()._process_headers(headers)
         except (IndexError, ValueError):
@@ -102,7 +102,7 @@ class PatchedNatsClient(Client):
 
 
 class EncryptedClient(PatchedNatsClient):
-    """Says who we are only on an encrypted connection; the client itself would also tell a server that offers none."""
+    """A client that sends credentials only over TLS; the client itself would send them to a server that offers none."""
 
     def _connect_command(self) -> bytes:
         if not self._server_info.get("tls_required"):
@@ -111,7 +111,7 @@ class EncryptedClient(PatchedNatsClient):
 
 
 def known_complaint(said: str) -> str:
-    """A complaint of a nats-server as it is documented, or the statement that it was another one."""
+    """The documented beginning of a complaint of a nats-server, or the statement that it was another one."""
     found = _COMPLAINT.match(said.strip("' "))
     return f"'{found[0]}'" if found else "'an error that is no known one'"
 

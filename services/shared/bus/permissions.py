@@ -1,9 +1,9 @@
-"""Who may say and hear what on the bus: one user for each service with what it needs and nothing more. Pure.
+"""The users of the bus and their permissions: one for each service, with the subjects it needs and no others. Pure.
 
 Every user has an account of its own, and the streams have one in which nobody is a user. Between accounts nothing
-passes but what one exports and the other imports. This bounds replies too: the bus publishes its promises, the messages
-that were pulled and its answers wherever the caller says, with no look at the caller's permissions; but it does so in
-the caller's own account, where no stream listens.
+passes unless one exports it and the other imports it. This bounds replies too: the bus publishes its promises, pulled
+messages and its answers wherever the caller says, with no look at the caller's permissions; but it does so in the
+caller's own account, where no stream listens.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPERATOR = "operator"
 ASSISTANT = "assistant"
 _API = "$JS.API"
 _REPLIES = "_R_.>"
-"""What the bus puts in place of an inbox of another account: who answers may answer, and can reach nothing else."""
+"""The stand-in of the bus for an inbox of another account: through it an answer goes there, and nowhere else."""
 
 _PULL_SILENCE = "10s"
 """How long a pull may bring nothing, not even a heartbeat, before the bus forgets where it was to go."""
@@ -34,7 +34,7 @@ for its streams, that it has none."""
 _PULL = f"{_API}.CONSUMER.MSG.NEXT."
 
 _ALSO_SAYS = {
-    # `create` goes in as a turn, and what got stuck is said again
+    # `create` publishes a turn, and stuck work is set going again by its event
     "curate": (
         f"{subjects.TURNS}.*",
         subjects.ENTRY_PROPOSED,
@@ -43,11 +43,11 @@ _ALSO_SAYS = {
     ),
 }
 _ALSO_HEARS = {
-    # what was refused has left words in the files
+    # refused entries have left words in the files
     "curate": (subjects.ENTRY_REFUSED,),
 }
 _TAKES_OUT = {
-    # what a user said goes wherever it is: also while it waits, and where it was set aside
+    # forgetting and erasing remove turns that wait, and dead letters
     "curate": (subjects.TURNS_STREAM, subjects.DEAD_STREAM),
 }
 
@@ -72,7 +72,7 @@ class User:
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """What its account imports: what it publishes that is for others."""
+        """The subjects that its account imports: those it publishes that are for others."""
         return tuple(dict.fromkeys(_passage(subject) for subject in self.publish if subject != _REPLIES))
 
     @property
@@ -82,7 +82,7 @@ class User:
 
     @property
     def listens(self) -> tuple[str, ...]:
-        """What it hears of a stream while it is said, without asking."""
+        """The subjects of a stream that it hears as they are published, without a consumer."""
         return tuple(one for one in self.subscribe if " " not in one and not one.startswith(f"{subjects.INBOX}."))
 
 
@@ -92,7 +92,7 @@ def users() -> tuple[User, ...]:
 
 
 def service_user(step: Step) -> User:
-    """A service: reads its consumer, says its events, answers its requests, sets aside what it cannot digest."""
+    """A service: reads its consumer, publishes its events, answers its requests, keeps dead letters."""
     own = [consumer for consumer in subjects.CONSUMERS if consumer.service == step.service]
     return User(
         step.service,
@@ -114,16 +114,16 @@ def service_user(step: Step) -> User:
 
 
 def provision_user() -> User:
-    """Whoever declares streams and consumers. It reads no message, but decides what streams hold.
+    """The step that declares streams and consumers. It reads no message, but decides how long streams hold theirs.
 
-    What a consumer of its making delivers stays in the account of the streams, where it is nobody.
+    A consumer that it makes delivers within the account of the streams, where this user is not.
     """
     manages = [_manages(stream) for stream in subjects.STREAMS]
     return User(PROVISION, publish=_once(_looks(), *manages), subscribe=(_inbox(PROVISION),))
 
 
 def operator_user() -> User:
-    """Whoever looks after the whole: counts, compares, says dead letters again or drops them, forgets for a user."""
+    """An operator: counts, compares, retries or drops dead letters, forgets and erases for a user."""
     asks = [answer.pattern for step in FLOW for answer in step.answers if not answer.is_of_one_user]
     events = [one.subject for one in subjects.CONSUMERS if one.stream == subjects.EVENTS_STREAM.name]
     return User(
@@ -131,7 +131,7 @@ def operator_user() -> User:
         publish=_once(
             _looks(),
             _takes_out(subjects.DEAD_STREAM),
-            [f"{subjects.TURNS}.*", *events],  # where dead letters are said again
+            [f"{subjects.TURNS}.*", *events],  # where dead letters are retried
             asks,
             [answer.pattern for answer in (USER_STATUS, FORGET, ERASE)],
         ),
@@ -182,10 +182,10 @@ def _account_of_streams(everybody: Sequence[User]) -> str:
 
 
 def _passage(subject: str) -> str:
-    """What to import to publish this: into a stream, all of its subjects.
+    """The subject to import in order to publish this: all of the stream's, if it goes into a stream.
 
-    The permissions of the user say which. A pattern, unlike a subject, is no way for what the bus itself sends to a
-    reply subject of the caller's choice.
+    The permissions of the user narrow it. Through a pattern, unlike a subject, messages that the bus itself sends to a
+    reply subject of the caller's choice cannot pass.
     """
     for stream in subjects.STREAMS:
         (pattern,) = stream.subjects
@@ -217,7 +217,7 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _looks() -> list[str]:
-    """Seeing that streams and consumers are as declared: every service does at its start."""
+    """The requests by which a service, at its start, sees that streams and consumers are as declared."""
     names = [stream.name for stream in subjects.STREAMS]
     return [
         *(f"{_API}.STREAM.INFO.{name}" for name in names),
@@ -240,7 +240,7 @@ def _reads(consumer: Consumer) -> list[str]:
 
 
 def _takes_out(stream: Stream) -> list[str]:
-    """Reading single messages of a stream and overwriting them."""
+    """The requests that read single messages of a stream and overwrite them."""
     return [f"{_API}.STREAM.MSG.{verb}.{stream.name}" for verb in ("GET", "DELETE")]
 
 

@@ -49,7 +49,7 @@ async def provision(js: JetStreamContext, settings: Settings, *, patience: float
 
 
 async def plan(js: JetStreamContext, settings: Settings, *, patience: float = 5.0) -> list[Change]:
-    """What `provision` would do, one change for each stream and consumer; nothing is changed.
+    """The changes `provision` would make, one for each stream and consumer; nothing is changed.
 
     Raises:
         ProvisioningError: the bus does not answer for its streams within `patience` seconds.
@@ -105,7 +105,7 @@ async def _make_streams(js: JetStreamContext, settings: Settings) -> None:
 
 
 async def _share_letters(js: JetStreamContext) -> None:
-    """Move what an older version kept under one subject for all into the shares: with a limit, most of it would go."""
+    """Move letters that an older version kept under one subject into shares: the limit of a subject would drop most."""
     name, last = subjects.DEAD_STREAM.name, 0
     while True:
         try:
@@ -123,7 +123,7 @@ async def _split_anew(bus: JetStream, held: Json, wanted: Json) -> None:
     await _refuse_unless_empty(bus, held, wanted)
     await bus.change_stream({**held, "subjects": [_CLOSED]})  # publishers get no promise now, and try again
     try:
-        await asyncio.sleep(_SETTLING)  # what the servers had already taken in is counted by then
+        await asyncio.sleep(_SETTLING)  # turns that the servers had already taken in are counted by then
         await _refuse_unless_empty(bus, held, wanted)
         await _remove_readers(bus, set(), of=str(held["name"]))
         await bus.change_stream({**held, **wanted})
@@ -185,7 +185,7 @@ def _reads_turns(consumer_name: str) -> bool:
 
 
 async def _await_as_declared(js: JetStreamContext, settings: Settings, patience: float) -> None:
-    """Services start beside the step that provisions: what is missing is waited for, what differs is not."""
+    """Wait for streams and consumers that are missing, as another process may be provisioning; not for others."""
     deadline, told = time.monotonic() + patience, False
     while True:
         changes = await plan(js, settings, patience=patience)
@@ -210,7 +210,7 @@ def _nats_option(settings: Settings) -> str:
 
 
 async def _patiently(work: Callable[[], Awaitable[list[Change]]], patience: float) -> list[Change]:
-    """Do what a cluster that is still finding itself cannot do at once."""
+    """Try again while the servers of a cluster do not know each other yet."""
     deadline, told = time.monotonic() + patience, False
     while True:
         try:

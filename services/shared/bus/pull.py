@@ -1,11 +1,11 @@
-"""Reads a durable consumer in batches: whatever has arrived, at once, up to a size, by turns of the users.
+"""Reads a durable consumer in batches: the messages that have arrived, at once, up to a size, users in turn.
 
-The client's own `fetch` either waits for a batch to fill or asks once per message; both cost what a pipeline of
-several stages cannot spare. Here one pull request is always open: the next batch arrives while this one is handled.
+The client's own `fetch` either waits for a batch to fill or asks once per message; both cost time that a pipeline
+of several stages cannot spare. Here one pull request is always open: the next batch arrives while this one is handled.
 
-A consumer with a group has one reader at a time, whom the bus pins: it hands out a pin with each message, wants it back
-in each request, and pins another reader when requests fail to come for `PIN_SECONDS`. Others wait with an open request.
-The bus promises affinity, not exclusivity: what two readers do at the same moment must still be harmless.
+A consumer with a group has one reader at a time, which the bus pins: it hands out a pin with each message, wants it
+back in each request, and pins another reader when requests fail to come for `PIN_SECONDS`. Others wait with an open
+request. The bus promises affinity, not exclusivity: the work of two readers at the same moment must still be harmless.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _NOTHING_CAME, _LOST_PIN, _HEARTBEAT_STATUS = "408", "423", "100"
 
 
 class PullConsumer:
-    """One reader of a durable consumer. What it holds unacknowledged is `held`: the batch in hand, and what waits.
+    """One reader of a durable consumer. `held` are the messages not yet acknowledged: the batch in hand, and the rest.
 
-    A batch is at most `max_batch` of load, or one message. `window` messages may wait here: within them
-    nobody waits behind another user's.
+    A batch is at most `max_batch` of load, or one message. `window` messages may wait here, and among them no user
+    waits for another's.
     """
 
     def __init__(
@@ -94,13 +94,13 @@ class PullConsumer:
         return self.in_hand
 
     async def stop(self) -> None:
-        """Ask for nothing more; what is held comes back to another reader after the acknowledgement time."""
+        """Ask for nothing more; messages that are held come to another reader after the acknowledgement time."""
         if self._subscription is not None and not self._client.is_closed:
             await self._subscription.unsubscribe()
         self._subscription = None
 
     def take_back(self) -> list[Msg]:
-        """The messages that have arrived and that nobody has begun; they are no longer held."""
+        """The messages that have arrived and are not in hand; they are no longer held."""
         return self._waiting.clear()
 
     async def unpin(self) -> None:

@@ -1,8 +1,8 @@
 """The embedded bus: starts nats-server from its wheel in the data folder, keeps it running, ends it cleanly.
 
-It listens on one port of the loopback interface and lets in who has the password that is kept in its folder. What the
-supervisor wants to know it asks over the bus, as the server's own user with a password of its own; there is no
-monitoring port, which would tell everybody on the machine the users' names.
+It listens on one port of the loopback interface, and asks for the password that is kept in its folder. The supervisor
+asks for its health over the bus, as the server's own user with a password of its own; there is no monitoring port,
+which would tell everybody on the machine the users' names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def free_port() -> int:
 
 
 def port_is_taken(host: str, port: int) -> bool:
-    """Whether somebody already listens there."""
+    """Whether a process already listens there."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -99,7 +99,7 @@ def find_executable() -> str:
 
 
 def die_with_parent() -> None:
-    """Runs in the child: be told to stop when the parent is gone, even after a kill -9 (Linux)."""
+    """Have the child, in which this runs, stopped when its parent is gone, even after a kill -9 (Linux)."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -155,7 +155,7 @@ class NatsServer:
         self._pid_file.unlink(missing_ok=True)
 
     async def _start_somewhere(self) -> None:
-        """A free port may be taken by somebody else before the server binds it: then it is tried with another."""
+        """Start the server, on another free port where a process has taken it before the server could."""
         for attempt in range(_PORTS_TRIED):
             write_private(self._folder / "nats.conf", self._configuration())
             try:
@@ -171,7 +171,7 @@ class NatsServer:
         return self._folder / _PID_FILE
 
     def _configuration(self) -> str:
-        """What the server reads. Paths are relative to its folder: their names have no quoting that it could get wrong.
+        """The configuration file. Its paths are relative to its folder: there is nothing in them to quote.
 
         Streams are bounded each. Without a limit of its own the server takes that part of the disk which is free when
         it starts, and one that starts on a full disk takes nothing for as long as it runs.
@@ -234,9 +234,9 @@ class NatsServer:
                 log.error("bus_not_restarted", extra={"cause": str(error)})
 
     async def _trouble(self, process: asyncio.subprocess.Process) -> str | None:
-        """Why the server must be started again, if it must be by the next look.
+        """The reason to start the server again, if there is one before the next look.
 
-        One that once could not write a file takes nothing for that stream any more, even when there is room again.
+        A server that once could not write a file takes nothing for that stream any more, even with room again.
         """
         ended = asyncio.ensure_future(process.wait())
         await asyncio.wait([ended], timeout=_LOOK_EVERY)
@@ -250,7 +250,7 @@ class NatsServer:
         return None
 
     async def _end_orphan(self) -> None:
-        """A server left behind by a killed parent still holds the folder: end it, it is ours."""
+        """End a server that a killed parent left behind, and that still holds the folder."""
         pid = _read_pid(self._pid_file)
         if pid is None or not _is_nats_server(pid, self._folder):
             return
@@ -266,7 +266,7 @@ class NatsServer:
 
 
 async def _health(system: Client) -> str:
-    """What the server says is wrong with it; nothing when it is well, or does not answer."""
+    """The trouble that the server reports; nothing when it is well, or does not answer."""
     try:
         answer: dict[str, Any] = json.loads((await system.request(_HEALTH, timeout=_LOOK_EVERY)).data)
         return str(answer["data"].get("error", ""))

@@ -1,4 +1,4 @@
-"""What is asked of JetStream: publishing that ends with a promise, single messages, counts, and configurations.
+"""The requests to JetStream: publishing that ends with a promise, single messages, counts, and configurations.
 
 The methods of `Bus` raise `Unavailable` when the bus does not answer, and `NotPermitted` when this user may not ask.
 """
@@ -120,7 +120,7 @@ class Bus:
                 return await self.js.delete_msg(stream, number)
             except ServiceUnavailableError:
                 raise
-            except APIError:  # one server and a cluster refuse differently to delete what is gone
+            except APIError:  # one server and a cluster refuse differently to delete a message that is gone
                 if await self.message(stream, number) is not None:
                     raise
                 return False
@@ -153,7 +153,7 @@ class Bus:
         return info.state.bytes / most if most > 0 else 0.0
 
     async def purge_acked(self, consumer: Consumer) -> bool:
-        """Remove from its stream what this consumer, the only one of its subject, has acknowledged.
+        """Remove from its stream the messages that this consumer, the only one of its subject, has acknowledged.
 
         Returns whether it has acknowledged everything. Once the stream is empty nothing is left on disk, not even as
         free space of a file.

@@ -1,4 +1,4 @@
-"""Runs one stage: reads a batch, handles it, publishes what followed, acknowledges; and the failure policy around it.
+"""One stage at work: reads a batch, handles it, publishes the events, acknowledges; and its failure policy.
 
 Unavailable        not the message's fault   wait in place, as long as it takes
 Poison, invalid    never going to work       dead letter at once
@@ -77,7 +77,7 @@ class Stage(Generic[M]):
 
 
 class Worker(Generic[M]):
-    """One running stage. `stuck` names what it waits for, `progress_at` when it last finished or had nothing to do."""
+    """One running stage. `stuck` says which engine it waits for, `progress_at` when it last finished a batch."""
 
     def __init__(self, stage: Stage[M], bus: Bus) -> None:
         self.stage = stage
