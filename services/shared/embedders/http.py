@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import httpx
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
-from tenacity.wait import wait_random_exponential
 
 from contracts.ports import EmbeddingIdentity, TextRefused, Unavailable, Vector
+from services.shared.backoff import backoff
 from services.shared.bounded import MOST, UNCOMPRESSED, AnswerRefused, bounded
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.http_answer import BadAnswer, most_bytes, unit_vectors
@@ -54,7 +54,6 @@ class HttpEmbedder:
         self._answer_within = answer_within
         self._model = model
         self._batch = batch
-        self._backoff = wait_random_exponential(multiplier=min(0.25, most_wait), max=most_wait)
         self._most_wait = most_wait
         self._dimensions: int | None = None
 
@@ -150,7 +149,7 @@ class HttpEmbedder:
         """Seconds until the next attempt: random, more each time, and no less than the server asks for."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.after if isinstance(error, _Transient) else 0.0
-        return min(self._most_wait, max(asked, self._backoff(state)))
+        return min(self._most_wait, max(asked, backoff(state.attempt_number, longest=self._most_wait)))
 
     async def _ask_once(self, texts: list[str]) -> Vector:
         body = {"model": self._model, "input": texts}
