@@ -60,7 +60,7 @@ class FakeDeadLetterQueue(DeadLetterQueue):
         await self.get(number)
         del self.kept[number]
 
-    async def _say(self, subject: str, body: bytes, *, stream: str, headers: dict[str, str]) -> None:
+    async def _publish(self, subject: str, body: bytes, *, stream: str, headers: dict[str, str]) -> None:
         self.retried.append(int(headers[subjects.MSG_ID_HEADER].split(":")[1]))
 
 

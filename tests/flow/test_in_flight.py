@@ -173,7 +173,7 @@ async def test_what_was_removed_or_purged_is_known_to_be_gone(held: Held) -> Non
 async def test_a_bus_without_memorybus_is_named(tmp_path: Path) -> None:
     async with nats_server(tmp_path / "bus") as server:
         client = await connect(server.url, name="test")
-        in_flight = NatsInFlight(client.jetstream())
+        in_flight = NatsInFlight(Bus(client))
         for act in (in_flight.drop(ANN, None), in_flight.count(ANN, None), in_flight.is_drained()):
             with pytest.raises(Unavailable, match="memorybus up"):
                 await act

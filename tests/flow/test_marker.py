@@ -195,7 +195,7 @@ async def shown(instance: Running) -> list[str]:
 
 
 async def reasons(client: MemoryClient) -> list[str]:
-    letters = DeadLetterQueue(client.nats.jetstream())
+    letters = DeadLetterQueue(client.bus)
     kept = [await letters.get(number) for number in await letters.numbers()]
     return [each.letter.reason for each in kept if each.letter is not None]
 

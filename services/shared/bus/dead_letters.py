@@ -304,12 +304,7 @@ class DeadLetterQueue:
         """
         stored = await self.get(number)
         subject, stream = destination(stored)
-        with asking_for(subject):
-            try:
-                headers = headers_again(stored)
-                await self._bus.js.publish(subject, stored.body, stream=stream, headers=headers)
-            except (BadHeaderError, MaxPayloadError) as error:
-                raise NotRetryable(f"the bus does not take it as it is: {error}") from error
+        await self._publish(subject, stored.body, stream=stream, headers=headers_again(stored))
         with suppress(NoSuchLetter):
             await self.drop(number)
 
@@ -321,6 +316,13 @@ class DeadLetterQueue:
         """
         if not await self._bus.delete(_STREAM, number):
             raise NoSuchLetter(number)
+
+    async def _publish(self, subject: str, body: bytes, *, stream: str, headers: dict[str, str]) -> None:
+        with asking_for(subject):
+            try:
+                await self._bus.js.publish(subject, body, stream=stream, headers=headers)
+            except (BadHeaderError, MaxPayloadError) as error:
+                raise NotRetryable(f"the bus does not take it as it is: {error}") from error
 
 
 def opened(message: RawStreamMsg) -> StoredLetter:
