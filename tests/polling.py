@@ -12,7 +12,7 @@ from services.shared.client import MemoryClient
 T = TypeVar("T")
 
 
-async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool], *, within: float = 20.0) -> T:
+async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool], *, within: float = 60.0) -> T:
     """Look again and again until it is so; the last look is shown when time runs out."""
     deadline = time.monotonic() + within
     while True:
@@ -23,6 +23,6 @@ async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool
         await asyncio.sleep(0.02)
 
 
-async def digested(client: MemoryClient, *, turns: int, within: float = 40.0) -> None:
+async def digested(client: MemoryClient, *, turns: int, within: float = 120.0) -> None:
     """Wait until so many turns are logged and nothing is pending."""
     await eventually(client.status, lambda s: s.turns >= turns and s.pending == 0, within=within)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.faults.erasures import Midst
 from tests.faults.findings import Findings
 from tests.faults.kills import until_killed
 from tests.faults.loads import Load
 from tests.faults.mutations import MUTATIONS
 from tests.faults.process import Launched, Launcher
+from tests.faults.rows_erase import killed_once
 from tests.faults.trial import Trial
 
 _USERS = ("ann", "żółw", "*", "x y")
@@ -23,6 +25,8 @@ async def findings_of(name: str, *, broken: bool, launcher: Launcher, folder: Pa
         (switch := folder / "trouble").touch()
         faults += ["--trouble", f"{mutation.trouble}:{switch}"]
     launched = Launched(launcher, folder)
+    if mutation.is_midst:
+        return await _erased_in_the_midst(launched, mutation.kill, *faults)
     trial = Trial(launched, folder, Load(seed, users=_USERS, kinds=mutation.load))
     try:
         if mutation.kill:
@@ -36,6 +40,16 @@ async def findings_of(name: str, *, broken: bool, launcher: Launcher, folder: Pa
         await trial.close()
 
 
+async def _erased_in_the_midst(launched: Launched, point: str, *faults: str) -> Findings:
+    findings, midst = Findings(), Midst(_USERS[0])
+    try:
+        assert await killed_once(launched, midst, point, findings, *faults, is_marked=True), "it was never killed"
+    finally:
+        await launched.stop()
+    findings.acknowledged = len(midst.acknowledged)
+    return findings
+
+
 def same_run(name: str) -> str:
     """The first mutation that is shown by the same load under the same fault: without them the runs are the same."""
     return next(other for other in MUTATIONS if _run_of(other) == _run_of(name))
@@ -43,4 +57,4 @@ def same_run(name: str) -> str:
 
 def _run_of(name: str) -> tuple[object, ...]:
     mutation = MUTATIONS[name]
-    return mutation.load, mutation.kill, mutation.trouble
+    return mutation.load, mutation.kill, mutation.trouble, mutation.is_midst

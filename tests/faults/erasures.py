@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
@@ -50,9 +50,13 @@ class Midst:
         """Erase, and see that nothing is found that was acknowledged before: at once, and however often asked."""
         before = set(self.acknowledged)
         receipt = await self._erased(client, patience)
-        found = await self.found(client)
-        assert not before & found, f"{len(before & found)} of {len(before)} are found after {receipt}"
+        await self.none_is_found(client, before)
         return receipt
+
+    async def none_is_found(self, client: MemoryClient, before: Collection[str]) -> None:
+        """See that none of these turns is found."""
+        found = (await self.found(client)).intersection(before)
+        assert not found, f"{len(found)} of {len(before)} turns of before an erase are found"
 
     async def _erased(self, client: MemoryClient, patience: float) -> EraseReceipt:
         while True:

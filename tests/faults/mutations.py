@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from nats.aio.msg import Msg
 
 from contracts import subjects
-from contracts.ports import Outcome, Ref
+from contracts.ports import Erasure, Outcome, Ref
 from contracts.subjects import Consumer
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
@@ -38,6 +38,8 @@ class Mutation:
     load: tuple[Step, ...] = ("say",)
     kill: str = ""
     trouble: str = ""
+    is_midst: bool = False
+    """Whether it is shown by an erase in the midst of publishers, killed at `kill`, instead of by a load."""
 
 
 def _ack_when_read() -> None:
@@ -194,6 +196,28 @@ def _do_not_sweep() -> None:
         return True
 
 
+def _mark_in_memory_only() -> None:
+    marks: dict[str, Erasure] = {}
+    original: Callable[..., Awaitable[None]] = SqliteTextStore.erase
+
+    @in_place_of(SqliteTextStore, "erasures")
+    async def erasures(self: SqliteTextStore, user_ids: Collection[str] | None = None) -> list[Erasure]:
+        return [mark for user_id, mark in marks.items() if user_ids is None or user_id in user_ids]
+
+    @in_place_of(SqliteTextStore, "record_erasure")
+    async def record_erasure(self: SqliteTextStore, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
+        if marks.get(user_id) != held:
+            return False
+        marks.pop(user_id, None)
+        if new is not None:
+            marks[user_id] = new
+        return True
+
+    @in_place_of(SqliteTextStore, "erase")
+    async def erase(self: SqliteTextStore, user_id: str, *, mark: Erasure | None = None) -> None:
+        await original(self, user_id)
+
+
 _EARLY = "ingest.append.before"
 _ALL: tuple[Step, ...] = ("say", "create", "forget", "erase")
 _UNERASED: tuple[Step, ...] = ("say", "create", "forget")
@@ -211,5 +235,8 @@ MUTATIONS: dict[str, Mutation] = {
     "vectors-stay": Mutation("the removal of vectors", "zombie", _leave_vectors, _ALL),
     "no-letters": Mutation("the dead letter before the term", "letters_differ", _write_no_letters, ("say", "spoil")),
     "words-stay": Mutation("the log when an entry is forgotten", "zombie", _leave_words_in_the_log, _ALL),
+    "no-mark": Mutation(
+        "the durable mark of an erase", "zombie", _mark_in_memory_only, (), kill="erase.erase.before", is_midst=True
+    ),
     "no-sweep": Mutation("the sweeping of files", "zombie", _do_not_sweep, _ALL),
 }

@@ -38,7 +38,7 @@ _LIGHT = ("tests.faults.launcher", "--")
 
 
 @contextmanager
-def _opensearch() -> Iterator[dict[str, str]]:
+def on_opensearch() -> Iterator[dict[str, str]]:
     """The settings that choose OpenSearch as text store, with indices that only this row has."""
     url, why = opensearch.server_url()
     if url is None:
@@ -53,7 +53,7 @@ def _opensearch() -> Iterator[dict[str, str]]:
 
 async def killed_at_writes(context: Context) -> Outcome:
     """Kill -9 before and after every kind of request that writes to OpenSearch."""
-    with _opensearch() as environment:
+    with on_opensearch() as environment:
         launched = Launched(context.launcher, context.folder / "opensearch-writes", environment)
         points = await _writes(context)
         passings = (1,) if context.quick else (1, 3)
@@ -64,7 +64,7 @@ async def killed_at_writes(context: Context) -> Outcome:
 
 async def _writes(context: Context) -> list[str]:
     """The points around writes to OpenSearch that a load passes."""
-    with _opensearch() as environment:
+    with on_opensearch() as environment:
         survey = Launched(context.launcher, context.folder / "opensearch-survey", environment)
         trial = Trial(survey, survey.folder, Load(context.seed))
         passed = survey.folder / "points"
@@ -160,7 +160,7 @@ async def _disturbed(context: Context, row: str, disturb: Callable[[Workers], Aw
 
 @asynccontextmanager
 async def _started(folder: Path) -> AsyncIterator[Cluster]:
-    with _opensearch() as environment:
+    with on_opensearch() as environment:
         try:
             async with cluster(folder, settings=QUICK | environment, program=_LIGHT) as running:
                 yield running
