@@ -43,7 +43,9 @@ async def findings_of(name: str, *, broken: bool, launcher: Launcher, folder: Pa
 async def _erased_in_the_midst(launched: Launched, point: str, *faults: str) -> Findings:
     findings, midst = Findings(), Midst(_USERS[0])
     try:
-        assert await killed_once(launched, midst, point, findings, *faults, is_marked=True), "it was never killed"
+        assert await killed_once(launched, midst, f"{point}:1", findings, *faults, is_marked=True), (
+            "it was never killed"
+        )
     finally:
         await launched.stop()
     findings.acknowledged = len(midst.acknowledged)

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nats.errors import Error as NatsError
-
 from services.shared.bus.connection import connect
 from services.shared.bus.server import address_of, die_with_parent, port_is_taken
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
+from services.shared.tasks import end
 
 ROOT = Path(__file__).absolute().parents[2]
 KILLED = -signal.SIGKILL
@@ -221,5 +220,7 @@ async def load_client(url: str) -> AsyncIterator[MemoryClient]:
     try:
         yield MemoryClient(connection)
     finally:
-        with suppress(NatsError, OSError, TimeoutError):
-            await asyncio.wait_for(connection.close(), _CLOSE)
+        closing = asyncio.create_task(connection.close())  # it may fail, be cancelled by what it waits for, or hang
+        await asyncio.wait({closing}, timeout=_CLOSE)
+        await end([closing])
+        await asyncio.gather(closing, return_exceptions=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 
 from services.shared.client import MemoryClient
 from services.shared.tasks import end
 from tests.faults.erasures import Midst
 from tests.faults.findings import Findings, Kind
-from tests.faults.kills import points
 from tests.faults.process import Launched
 from tests.faults.rows import Context, Row
 from tests.faults.rows_cluster import on_opensearch
@@ -21,6 +21,9 @@ ERASES = 20
 _BEFORE = 0.3
 _AFTER = 1.0
 _DIES_WITHIN = 30.0
+
+ChosenStore = Callable[[], AbstractContextManager[Mapping[str, str]]]
+"""The settings that choose a text store, which is empty."""
 
 
 async def erased_in_the_midst(context: Context) -> Outcome:
@@ -43,24 +46,38 @@ async def erased_in_the_midst(context: Context) -> Outcome:
 
 
 async def killed_while_erasing(context: Context) -> Outcome:
-    """Erase while others publish for the user, and die at another point of it each time."""
-    launched = Launched(context.launcher, context.folder / "erase-killed")
-    where = points("erasing")
-    return await _killed_at("erase, kill -9", where if context.quick else where * 2, launched, context)
+    """Erase while others publish for the user, and die at every point of it, one after the other."""
+    return await _killed_everywhere("erase, kill -9", "erase-killed", lambda: nullcontext({}), context)
 
 
 async def killed_while_erasing_from_opensearch(context: Context) -> Outcome:
     """Erase from OpenSearch while others publish, and die before and after every request that writes to it."""
-    with on_opensearch() as environment:
-        survey = Launched(context.launcher, context.folder / "erase-survey", environment)
-        where = await _points_of_an_erase(survey)
-    with on_opensearch() as environment:
-        launched = Launched(context.launcher, context.folder / "erase-opensearch", environment)
-        return await _killed_at("erase from OpenSearch, kill -9", where, launched, context)
+    return await _killed_everywhere("OpenSearch, erase, kill -9", "erase-opensearch", on_opensearch, context)
 
 
-async def _points_of_an_erase(launched: Launched) -> Sequence[str]:
-    """The points that an erase passes, in their order."""
+async def _killed_everywhere(row: str, name: str, chosen_store: ChosenStore, context: Context) -> Outcome:
+    with chosen_store() as environment:
+        passings = await _passings(Launched(context.launcher, context.folder / f"{name}-survey", environment))
+    findings, midst, unreached = Findings(), Midst("ann"), []
+    marked = next(number for number, one in enumerate(passings) if ".after:" in one)  # the mark is the first effect
+    chosen = list(enumerate(passings))[:: 3 if context.quick else 1]
+    with chosen_store() as environment:
+        launched = Launched(context.launcher, context.folder / name, environment)
+        try:
+            for number, passing in chosen:
+                context.tell(passing)
+                if not await killed_once(launched, midst, passing, findings, is_marked=number >= marked):
+                    unreached.append(passing)
+            await launched.start()
+            await _check_what_came_after(launched, midst, findings)
+        finally:
+            await launched.stop()
+    findings.acknowledged = len(midst.acknowledged)
+    return Outcome(row, len(chosen) - len(unreached), findings, 0.0, tuple(unreached))
+
+
+async def _passings(launched: Launched) -> Sequence[str]:
+    """The points that an erase passes, each as often as it is passed, in their order."""
     passed = launched.folder / "points"
     try:
         await launched.start("--survey", str(passed))
@@ -70,37 +87,19 @@ async def _points_of_an_erase(launched: Launched) -> Sequence[str]:
             await _erased(midst, client)
     finally:
         await launched.stop()
-    every = (await asyncio.to_thread(passed.read_text)).split()
-    return [point for point in dict.fromkeys(every) if point.startswith("erase.")]
-
-
-async def _killed_at(row: str, where: Sequence[str], launched: Launched, context: Context) -> Outcome:
-    findings, midst, unreached = Findings(), Midst("ann"), []
-    chosen = where[::3] if context.quick else where
-    try:
-        for point in chosen:
-            context.tell(point)
-            if not await killed_once(launched, midst, point, findings, is_marked=_is_marked(point, where)):
-                unreached.append(point)
-        await launched.start()
-        await _check_what_came_after(launched, midst, findings)
-    finally:
-        await launched.stop()
-    findings.acknowledged = len(midst.acknowledged)
-    return Outcome(row, len(chosen) - len(unreached), findings, 0.0, tuple(unreached))
-
-
-def _is_marked(point: str, where: Sequence[str]) -> bool:
-    """Whether the user is marked as erased at a point: the mark is the first effect."""
-    first_done = next(number for number, one in enumerate(where) if one.endswith(".after"))
-    return where.index(point) >= first_done
+    times: Counter[str] = Counter()
+    passings = []
+    for point in (await asyncio.to_thread(passed.read_text)).split():
+        times[point] += 1
+        passings.append(f"{point}:{times[point]}")
+    return [passing for passing in passings if passing.startswith("erase.")]
 
 
 async def killed_once(
-    launched: Launched, midst: Midst, point: str, findings: Findings, *faults: str, is_marked: bool
+    launched: Launched, midst: Midst, passing: str, findings: Findings, *faults: str, is_marked: bool
 ) -> bool:
-    """Die at a point of an erase, start again, and look; whether the point was passed."""
-    await launched.start("--kill", f"{point}:1", *faults)
+    """Die at a passing of a point of an erase, start again, and look; whether it came to that."""
+    await launched.start("--kill", passing, *faults)
     async with _publishing(launched, midst) as client:
         await asyncio.sleep(_BEFORE)
         before = set(midst.acknowledged)
