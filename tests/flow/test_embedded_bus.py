@@ -45,6 +45,13 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+def is_for_others(path: Path) -> bool:
+    """Whether anybody but its owner may do something with a file; one that the bus has dropped meanwhile is nobody's."""
+    with suppress(FileNotFoundError):
+        return bool(mode(path) & 0o077)
+    return False
+
+
 def without_user(url: str) -> str:
     parts = urlsplit(url)
     return f"nats://{parts.hostname}:{parts.port}"
@@ -92,7 +99,7 @@ async def test_the_address_works_as_it_is_and_its_password_is_shown_to_nobody(tm
         pages = [await http.get(page) for page in ("/", "/asyncapi.json", "/readyz", "/healthz", "/metrics")]
         commands = _commands()
         secret = password(up.nats)
-    document = pages[1].json()["servers"]["development"]
+    document = pages[1].json()["servers"]["bus-1"]
     assert f"{document['protocol']}://{document['host']}" == without_user(up.nats)
     logs = [path.read_text(errors="replace") for path in data.rglob("*.log")]
     assert len(logs) == 2
@@ -214,7 +221,7 @@ async def test_all_engines_work_in_a_folder_of_any_name_and_write_for_its_owner_
         status = await client.status()
         made = [path for path in data.rglob("*") if path.name != "up.log"]
         assert len(made) > 10
-        assert [path for path in made if mode(path) & 0o077] == []
+        assert [path for path in made if is_for_others(path)] == []
     assert (status.turns, status.entries, status.vectors) == (1, 1, 1)
 
 
