@@ -46,7 +46,7 @@ def mode(path: Path) -> int:
 
 
 def is_for_others(path: Path) -> bool:
-    """Whether anybody but its owner may do something with a file; one that the bus has dropped meanwhile is nobody's."""
+    """Whether anybody but its owner may use a file; one that the bus has dropped meanwhile is nobody's."""
     with suppress(FileNotFoundError):
         return bool(mode(path) & 0o077)
     return False
