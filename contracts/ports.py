@@ -6,19 +6,18 @@ cannot be written down. Every method may raise `Unavailable` (try again later); 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
-from contracts.upkeep import InFlight, MissingFromStream, TextUpkeep, VectorUpkeep
-from contracts.v1.entries import EmbeddingState, Entry
-from contracts.v1.turns import LoggedTurn, Proposal, Turn
+from contracts.text_stores import ConversationLog, DedupeStore, EntryStore, LexicalIndex, Privacy, TextStore, Upkeep
+from contracts.v1.entries import Entry
+from contracts.v1.turns import Turn
 from contracts.values import (
     TURN,
     Accepted,
     Annotation,
+    Change,
     Conversation,
-    Crowd,
     Decision,
     EmbeddingIdentity,
     Erasure,
@@ -41,6 +40,7 @@ from contracts.values import (
     Selection,
     SemanticHit,
     SimilarityQuery,
+    SpaceSize,
     StageCounts,
     StoredPoint,
     Stuck,
@@ -54,11 +54,14 @@ __all__ = [
     "Accepted",
     "Annotation",
     "Annotator",
+    "Change",
     "Conversation",
-    "Crowd",
+    "ConversationLog",
     "Decision",
+    "DedupeStore",
     "Embedder",
     "EmbeddingIdentity",
+    "EntryStore",
     "Erasure",
     "Filters",
     "Forgotten",
@@ -67,6 +70,7 @@ __all__ = [
     "Key",
     "LastTurn",
     "LexicalHit",
+    "LexicalIndex",
     "LogRecord",
     "Merged",
     "MissingFromStream",
@@ -74,6 +78,7 @@ __all__ = [
     "OutcomeKind",
     "Page",
     "Place",
+    "Privacy",
     "ProposalRecord",
     "Ref",
     "Refused",
@@ -81,6 +86,7 @@ __all__ = [
     "Selection",
     "SemanticHit",
     "SimilarityQuery",
+    "SpaceSize",
     "StageCounts",
     "StoredPoint",
     "Stuck",
@@ -91,6 +97,7 @@ __all__ = [
     "TurnPublisher",
     "Unavailable",
     "UnusableStore",
+    "Upkeep",
     "Vector",
     "VectorPoint",
     "VectorStore",
@@ -109,109 +116,7 @@ class TextRefused(Exception):
     """A model cannot handle this text, though it handles others. The same call will fail again."""
 
 
-class TextStore(TextUpkeep, Protocol):
-    """The system of record: conversation log, proposals, entries, and search by words.
-
-    Every write is durable when the call returns, and safe to repeat: the second time changes nothing.
-    """
-
-    async def last_turns(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[LastTurn | None]:
-        """For each conversation and moment, the latest logged turn at or before it."""
-        ...
-
-    async def append(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
-        """Append turns and what they propose; the new ones. A known turn (user, space, turn_id) stays as it was."""
-        ...
-
-    async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:
-        """Of these proposals, the ones that have no outcome yet, in the order asked."""
-        ...
-
-    async def find_similar(self, queries: Sequence[SimilarityQuery]) -> list[list[Entry]]:
-        """For each probe the active entries of the same scope, role and speaker that share one of its keys."""
-        ...
-
-    async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
-        """Carry out decisions, in order. A proposal that has an outcome keeps it; what is returned is what holds.
-
-        Left out is what has to be judged again: merged into an entry that is not active any more, or accepted though
-        a similar entry came in, or the same statement was forgotten, meanwhile.
-        """
-        ...
-
-    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Outcome]:
-        """What became of these proposals; the undecided are missing."""
-        ...
-
-    async def entries(self, refs: Sequence[Ref]) -> dict[str, Entry]:
-        """The stored entries by id, in any status, in the order asked; unknown or another user's are missing."""
-        ...
-
-    async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
-        """The ids of the user's entries, in any status, that begin so, in order."""
-        ...
-
-    async def modify(self, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]) -> list[Entry]:
-        """Replace each entry by `change(entry)`, version + 1, unless that is None; returns the ones replaced.
-
-        Concurrent modifications do not overwrite each other. `change` is pure: it may be called again.
-        """
-        ...
-
-    async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
-        """One page of entries, those said last first. Raises ValueError for a cursor it did not make."""
-        ...
-
-    async def search(self, scope: Scope, query: str, *, limit: int, filters: Filters) -> list[LexicalHit]:
-        """The active entries of the scope that share words with the query, best first."""
-        ...
-
-    async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
-        """The active entries around each entry in its session: distance (−reach to reach, never 0) → id."""
-        ...
-
-    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[Key]:
-        """What has lacked this since before a moment; the oldest first."""
-        ...
-
-    async def with_embedding(self, state: EmbeddingState, *, limit: int) -> list[Entry]:
-        """Some active entries, of whatever user, whose embedding is in this state: for making vectors anew."""
-        ...
-
-    async def counts(self, user_id: str | None = None) -> StageCounts:
-        """Count what is stored, for one user or for all."""
-        ...
-
-    async def users(self, *, after: str, limit: int) -> list[str]:
-        """The users of whom anything is stored and whose ids come after this one, in order."""
-        ...
-
-    async def export_log(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
-        """The logged turns of a user after a place, the oldest first: for moving a memory elsewhere."""
-        ...
-
-    async def kept(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
-        """The entries of a user in any status after a place, the oldest first."""
-        ...
-
-    async def recall_identity(self) -> EmbeddingIdentity | None:
-        """The identity that the stored vectors were made by."""
-        ...
-
-    async def remember_identity(self, identity: EmbeddingIdentity | None) -> None:
-        """Record the identity that vectors are made by from now on."""
-        ...
-
-    async def ping(self) -> None:
-        """Answer, or raise `Unavailable`."""
-        ...
-
-    async def close(self) -> None:
-        """Finish what is under way and let go."""
-        ...
-
-
-class VectorStore(VectorUpkeep, Protocol):
+class VectorStore(Protocol):
     """Vectors of active entries: derived, and rebuilt from the text store at any time."""
 
     async def upsert(self, points: Sequence[VectorPoint]) -> None:
@@ -239,6 +144,29 @@ class VectorStore(VectorUpkeep, Protocol):
 
     async def count(self, user_id: str | None = None) -> int:
         """How many points there are, of one user or of all."""
+        ...
+
+    async def scan(self, *, after: str, limit: int) -> list[Key]:
+        """The points of all users whose ids come after this one, in the order of ids."""
+        ...
+
+    async def lacking(self, entries: Sequence[Entry]) -> set[str]:
+        """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
+        ...
+
+    async def refresh(self, entries: Sequence[Entry]) -> set[str]:
+        """Have the points of these entries filtered by what the entries are now, with the vectors they have.
+
+        Returns the ids of those that have no point. A point of a newer version stays as it is.
+        """
+        ...
+
+    async def erase(self, user_id: str) -> None:
+        """Remove all points of a user."""
+        ...
+
+    async def compact(self) -> bool:
+        """Leave nothing in the files of the words of points that were removed; whether there is nothing now."""
         ...
 
     async def ping(self) -> None:
@@ -300,4 +228,35 @@ class TurnPublisher(Protocol):
 
     async def publish_turn(self, turn: Turn) -> None:
         """Returns when the bus has promised not to lose the turn; raises `Unavailable` when it could not."""
+        ...
+
+
+MissingFromStream = Callable[[Collection[int]], Awaitable[set[int]]]
+"""Which of these messages, by number, the bus does not hold any more: somebody has logged or erased them."""
+
+
+class InFlight(Protocol):
+    """What users said that the bus still holds: turns that nobody has logged yet, and dead letters."""
+
+    async def drop(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
+        """Remove a user's messages, those of some turns or all, and overwrite their bytes; how many there were.
+
+        With `before`, only turns up to this number and dead letters that are not of a newer turn.
+        """
+        ...
+
+    async def count(
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    ) -> InFlightCounts:
+        """How many of these messages are there, counted by looking."""
+        ...
+
+    async def last(self) -> int:
+        """The number of the last turn that the bus has promised to keep."""
+        ...
+
+    async def is_drained(self) -> bool:
+        """Whether the bus holds no turns at all, so that nothing of earlier ones can stay readable beside them."""
         ...

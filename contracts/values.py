@@ -102,6 +102,36 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
+class Change:
+    """An entry as it was read, and what is to be stored in its place, as its next version.
+
+    Raises:
+        ValueError: `new` is another entry, or of another user, space or persona.
+    """
+
+    old: Entry
+    new: Entry
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "new", successor(self.old, self.new))
+
+
+def successor(old: Entry, new: Entry) -> Entry:
+    """`new` as the next version of `old`.
+
+    Raises:
+        ValueError: it has another id, or belongs to another user, space or persona.
+    """
+    if _identity(old) != _identity(new):
+        raise ValueError(f"entry {old.id!r} cannot change its id, user, space or persona")
+    return new.model_copy(update={"version": old.version + 1})
+
+
+def _identity(entry: Entry) -> tuple[str, str, str, str]:
+    return entry.id, entry.user_id, entry.space, entry.persona_id or ""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """Entries, those said last first; `cursor` asks for the next page, None when there is none."""
 
@@ -207,7 +237,7 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class SpaceSize:
     """How many active entries a user has in a space."""
 
     user_id: str
@@ -274,12 +304,14 @@ class LexicalHit:
 
     `score` is BM25 with the decayed term counts of the neighbouring turns, `turn_score` BM25 of the turn alone,
     `coverage` the share (0 to 1) of the query's inverse document frequency that the turn and its neighbours contain.
+    `neighbours` are the ids of the entries around it in its session by distance: −1 the one before, 1 the one after it.
     """
 
     id: str
     score: float
     turn_score: float
     coverage: float
+    neighbours: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

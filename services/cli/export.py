@@ -83,7 +83,9 @@ def _opened(file: Path) -> BinaryIO:
 
 
 async def _knows(store: TextStore, user: str) -> bool:
-    return bool(await store.kept(user, after=None, limit=1) or await store.export_log(user, after=None, limit=1))
+    return bool(
+        await store.export_entries(user, after=None, limit=1) or await store.export_log(user, after=None, limit=1)
+    )
 
 
 async def write_archive(store: TextStore, file: BinaryIO, name: str, user: str | None, progress: Progress) -> Tally:
@@ -172,7 +174,7 @@ async def _users(store: TextStore, user: str | None, *, from_: str) -> AsyncIter
 
 
 async def _entries(store: TextStore, user: str, after: Place | None) -> AsyncIterator[EntryLine]:
-    while page := await store.kept(user, after=after, limit=_PAGE):
+    while page := await store.export_entries(user, after=after, limit=_PAGE):
         for entry in page:
             yield EntryLine(entry=entry)
         after = archive.place_of(EntryLine(entry=page[-1]))

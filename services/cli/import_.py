@@ -121,7 +121,7 @@ async def _store_entries(store: TextStore, lines: Sequence[EntryLine]) -> Counte
     for line in lines:
         _check_id(line.entry)
     await store.apply([Accepted(_pending(line.entry)) for line in lines])
-    held = await store.entries([line.entry for line in lines if line.entry.status == "active"])
+    held = await store.get([line.entry for line in lines if line.entry.status == "active"])
     return Counter(entry.status for entry in held.values() if entry.status != "active")
 
 
@@ -144,7 +144,7 @@ async def _store_turns(store: TextStore, lines: Sequence[TurnLine]) -> None:
     records = [archive.record_of(line) for line in lines]
     decisions = [decision for record in records for decision in record.proposals]
     await store.append([record.turn for record in records], [decision.proposal for decision in decisions])
-    stored = await store.entries([d.proposal for d in decisions if d.outcome and d.outcome.kind == "stored"])
+    stored = await store.get([d.proposal for d in decisions if d.outcome and d.outcome.kind == "stored"])
     verdicts = [verdict for decision in decisions if (verdict := _verdict(decision, stored)) is not None]
     await store.apply(verdicts)
 

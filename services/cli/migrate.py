@@ -14,7 +14,7 @@ from services.shared.app import need
 from services.shared.settings import Settings
 
 if TYPE_CHECKING:
-    from services.shared.stores.opensearch.migration import Step
+    from services.shared.stores.opensearch.migrate import Step
 
 EPILOG = """Examples:\n
   memorybus migrate --plan\n
@@ -32,7 +32,7 @@ def migrate(
     ] = None,
 ) -> None:
     """Bring the indices of OpenSearch to the layout of this version. Searches are answered meanwhile, and writes
-    wait for a moment at the end. Safe to repeat, also after it was broken off.
+    wait until it is done. Safe to repeat, also after it was broken off.
 
     The embedded text store needs none of this: it brings itself up to date when it is opened.
     """
@@ -43,9 +43,9 @@ def migrate(
 
 async def _migrate(settings: Settings, *, only_plan: bool, drop_old: bool) -> Sequence[Step]:
     need("opensearchpy")
-    from services.shared.stores.opensearch import migration
-    from services.shared.stores.opensearch.client import Address, Client
-    from services.shared.stores.opensearch.mappings import Layout
+    from services.shared.stores.opensearch import migrate as migration
+    from services.shared.stores.opensearch.schema import Layout
+    from services.shared.stores.opensearch.transport import Address, Client
 
     layout = Layout.of(settings)
     client = Client(Address.of(settings), prefix=settings.opensearch_prefix)

@@ -131,7 +131,7 @@ async def _rebuild(settings: Settings, *, is_alone: bool, grace: float) -> int:
         host = Host(settings, "")
         stack.push_async_callback(host.close)
         text = await host.text_store()
-        recorded = await text.recall_identity()
+        recorded = await text.get_embedding_identity()
         settings = identities.chosen(settings, recorded)
         embedder = await open_embedder_of(settings)
         assert embedder is not None
@@ -189,11 +189,11 @@ async def _fill(refill: Refill, recorded: EmbeddingIdentity | None) -> None:
 async def _record(text: TextStore, recorded: EmbeddingIdentity | None, target: EmbeddingIdentity) -> None:
     """The change itself: one write, which every process sees."""
     await _check_unchanged(text, recorded)
-    await text.remember_identity(target)
+    await text.set_embedding_identity(target)
 
 
 async def _check_unchanged(text: TextStore, recorded: EmbeddingIdentity | None) -> None:
-    now = await text.recall_identity()
+    now = await text.get_embedding_identity()
     if (now is None) != (recorded is None) or (now and recorded and not identities.is_same(now, recorded)):
         raise Unavailable("another `memorybus reindex` was faster: start again if these vectors are still wanted")
 

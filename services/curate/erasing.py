@@ -20,6 +20,7 @@ from contracts.ports import Erasure, InFlightCounts, Selection, TextStore, Unava
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest
 from services.curate.forgetting import DataStores, compact, named
 from services.curate.reconcile import embed_again
+from services.shared.changes import change_entries
 from services.shared.errors import Rejected
 from services.shared.tasks import end
 
@@ -97,7 +98,7 @@ async def _clear(erasure: Erasure, places: DataStores) -> Erasure | None:
         await places.store.erase(erasure.user_id, mark=erasure)
         vectors_left = not await _has_no_vectors(erasure.user_id, places)
         await asyncio.sleep(_SETTLING)
-        left = sum((await places.store.traces(erasure.user_id)).values())
+        left = sum((await places.store.count_remaining(erasure.user_id)).values())
         if not left and (vectors_left or await _has_no_vectors(erasure.user_id, places)):
             return await _changed(erasure, replace(erasure, cleared=True, vectors_left=vectors_left), places)
     raise Unavailable("others add to what is erased in the stores")
@@ -127,7 +128,7 @@ async def _make_vectors_anew(erasure: Erasure, places: DataStores) -> Erasure | 
     selection, cursor = Selection(erasure.user_id), None
     while True:
         page = await places.store.page(selection, limit=_PAGE, cursor=cursor)
-        await places.store.modify(page.entries, embed_again)
+        await change_entries(places.store, page.entries, embed_again)
         if page.cursor is None:
             return await _changed(erasure, replace(erasure, vectors_left=False), places)
         cursor = page.cursor
@@ -154,7 +155,7 @@ async def _mark_of(user_id: str, store: TextStore) -> Erasure | None:
 
 async def _stored(user_id: str, places: DataStores) -> dict[str, int]:
     """How much of a user is found in the stores now; a vector store that is away has none to show."""
-    found = {**await places.store.traces(user_id), "vectors": 0}
+    found = {**await places.store.count_remaining(user_id), "vectors": 0}
     if places.vectors is not None:
         with suppress(Unavailable):
             found["vectors"] = await places.vectors.count(user_id)

@@ -52,7 +52,7 @@ async def forget(request: ForgetRequest, *, places: DataStores, refuse_for: time
 
 async def _left_of(gone: Forgotten, places: DataStores) -> dict[str, int]:
     entry = gone.tombstone
-    kept = (await places.store.entries([entry])).get(entry.id)
+    kept = (await places.store.get([entry])).get(entry.id)
     in_flight = await places.in_flight.count(entry.user_id, gone.turns)
     return {
         "entries": int(kept is not None and kept.status != "forgotten"),
@@ -74,5 +74,5 @@ def named(found: InFlightCounts) -> dict[str, int]:
 
 async def compact(places: DataStores) -> bool:
     """Have the files of both stores written without what was removed; whether nothing of it is left."""
-    text_is_clean = await places.store.sweep()
-    return (places.vectors is None or await places.vectors.sweep()) and text_is_clean
+    text_is_clean = await places.store.compact()
+    return (places.vectors is None or await places.vectors.compact()) and text_is_clean

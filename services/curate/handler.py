@@ -93,7 +93,7 @@ async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:
         raise Unavailable("it waits behind others, and will be remembered when its turn has come") from error
     if settled.entry_id is None:
         raise Rejected("refused", settled.reason or "the entry was refused")
-    return (await store.entries([Key(proposal.user_id, settled.entry_id)]))[settled.entry_id]
+    return (await store.get([Key(proposal.user_id, settled.entry_id)]))[settled.entry_id]
 
 
 async def _settled(proposal: Key, store: TextStore) -> Outcome:
@@ -134,7 +134,7 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     if await is_hidden(store, request.user_id):
         raise no_entry(request.id)
     id_ = await whole_id(request.user_id, request.id, store)
-    entry = (await store.entries([Key(request.user_id, id_)])).get(id_)
+    entry = (await store.get([Key(request.user_id, id_)])).get(id_)
     if entry is None or entry.status == "forgotten":
         raise no_entry(request.id)
     return EntryReply(entry=entry, correlation_id=request.correlation_id)

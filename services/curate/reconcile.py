@@ -16,6 +16,7 @@ from contracts.ports import Key, LogRecord, Place, ProposalRecord, TextStore, Ve
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Proposal, entry_id
+from services.shared.changes import change_entries
 from services.shared.core.embedding import out_of_use
 from services.shared.errors import Rejected
 
@@ -65,13 +66,13 @@ async def _entries(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
     """Every entry that is marked as embedded has a vector, filtered by what the entry says."""
     if stores.vectors is None:
         return _reply(request, 0, [], None)
-    entries = await stores.text.in_order(after=request.after, limit=request.limit)
+    entries = await stores.text.scan(after=request.after, limit=request.limit)
     ready = [entry for entry in entries if entry.embedding_state == "ready"]
     lacking = await stores.vectors.lacking(ready)
     wrong = [entry for entry in ready if entry.id in lacking]
     if request.fix and wrong:
         missing = await stores.vectors.refresh(wrong)
-        again = await stores.text.modify([entry for entry in wrong if entry.id in missing], embed_again)
+        again = await change_entries(stores.text, [entry for entry in wrong if entry.id in missing], embed_again)
         await stores.say([EntryEnriched.of(_refs(again), at=datetime.now(UTC), cause=_now())])
     after = entries[-1].id if len(entries) == request.limit else None
     return _reply(request, len(entries), _differ("without_vector", wrong), after)
@@ -88,8 +89,8 @@ async def _vectors(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
     """Every vector belongs to an active entry of its user."""
     if stores.vectors is None:
         return _reply(request, 0, [], None)
-    keys = await stores.vectors.in_order(after=request.after, limit=request.limit)
-    found = await stores.text.entries(keys)
+    keys = await stores.vectors.scan(after=request.after, limit=request.limit)
+    found = await stores.text.get(keys)
     gone = set(out_of_use((key.id for key in keys), found))
     if request.fix:
         await stores.vectors.remove(list(gone))
@@ -137,7 +138,7 @@ async def _without_entry(decisions: Iterable[ProposalRecord], store: TextStore) 
         for one in decisions
         if one.outcome is not None and one.outcome.entry_id is not None
     }
-    found = await store.entries(list(wanted.values()))
+    found = await store.get(list(wanted.values()))
     return [one.proposal for one in decisions if one.proposal.id in wanted and wanted[one.proposal.id].id not in found]
 
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias, TypeVar
 
-from contracts.ports import Crowd, Selection, TextStore, VectorStore
+from contracts.ports import Selection, SpaceSize, TextStore, VectorStore
 from contracts.v1.entries import Entry, Scores
+from services.shared.changes import change_entries
 from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
 
 T = TypeVar("T")
@@ -35,11 +36,11 @@ class Trimmed:
     user_id: str
     space: str
     archived: int
-    spared: int
+    protected: int
 
 
 async def make_room(
-    crowd: Crowd,
+    space: SpaceSize,
     *,
     store: TextStore,
     vectors: VectorStore | None,
@@ -53,13 +54,13 @@ async def make_room(
     goes on. Archived entries are found no more, and stay in the store. Done twice, it changes nothing the second time.
     """
     now = datetime.now(UTC)
-    plan = await asyncio.to_thread(trim, await _survey(store, crowd, now, ageing, pause), cap=cap)
+    plan = await asyncio.to_thread(trim, await _survey(store, space, now, ageing, pause), cap=cap)
     archived = 0
     for victims in _steps(plan.victims):
         archived += await _timed(_archive(victims, now, store, vectors), pause)
     for rescored in _steps([one for one in plan.kept if one.fresh]):
         await _timed(_keep_scores(rescored, store), pause)
-    return Trimmed(crowd.user_id, crowd.space, archived, len(plan.spared))
+    return Trimmed(space.user_id, space.space, archived, len(plan.protected))
 
 
 async def _timed(step: Awaitable[T], pause: Pause) -> T:
@@ -73,9 +74,9 @@ def _steps(entries: Sequence[Valued]) -> Iterator[Sequence[Valued]]:
     return (entries[start : start + _STEP] for start in range(0, len(entries), _STEP))
 
 
-async def _survey(store: TextStore, crowd: Crowd, now: datetime, ageing: Ageing, pause: Pause) -> list[Valued]:
+async def _survey(store: TextStore, space: SpaceSize, now: datetime, ageing: Ageing, pause: Pause) -> list[Valued]:
     """What every active entry of a space is worth; of the entries themselves a page at a time is in memory."""
-    selection, cursor = Selection(crowd.user_id, crowd.space), None
+    selection, cursor = Selection(space.user_id, space.space), None
     found: list[Valued] = []
     while True:
         page = await _timed(store.page(selection, limit=_PAGE, cursor=cursor), pause)
@@ -87,7 +88,8 @@ async def _survey(store: TextStore, crowd: Crowd, now: datetime, ageing: Ageing,
 
 async def _archive(victims: Sequence[Valued], now: datetime, store: TextStore, vectors: VectorStore | None) -> int:
     scores = {one.id: one.fresh for one in victims}
-    archived = await store.modify(victims, lambda entry: put_away(entry, now, scores[entry.id]))
+    entries = (await store.get(victims)).values()
+    archived = await change_entries(store, entries, lambda entry: put_away(entry, now, scores[entry.id]))
     if vectors is not None:
         await vectors.remove([entry.id for entry in archived])
     return len(archived)
@@ -95,7 +97,8 @@ async def _archive(victims: Sequence[Valued], now: datetime, store: TextStore, v
 
 async def _keep_scores(rescored: Sequence[Valued], store: TextStore) -> None:
     scores = {one.id: one.fresh for one in rescored}
-    await store.modify(rescored, lambda entry: with_scores(entry, scores[entry.id]))
+    entries = (await store.get(rescored)).values()
+    await change_entries(store, entries, lambda entry: with_scores(entry, scores[entry.id]))
 
 
 def with_scores(entry: Entry, scores: Scores | None) -> Entry | None:
@@ -117,7 +120,7 @@ async def expire(*, store: TextStore, vectors: VectorStore | None, max_age: time
     Nothing of their words is left. Unlike what a user forgets, they may be said again at once.
     """
     expired = 0
-    while aged := await store.aged(before=datetime.now(UTC) - max_age, limit=limit):
+    while aged := await store.expired(before=datetime.now(UTC) - max_age, limit=limit):
         gone = await store.forget(aged, until=None)
         if vectors is not None:
             await vectors.remove([one.tombstone.id for one in gone])

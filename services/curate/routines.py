@@ -34,7 +34,7 @@ _STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
     (subjects.ENRICH, "unenriched", EntryAccepted),
     (subjects.EMBED, "unembedded", EntryEnriched),
 )
-_CROWDS_AT_ONCE = 100
+_SPACES_AT_ONCE = 100
 _TRY_AGAIN = 2.0
 _SOON = 2.0
 """Seconds until the next look when there may be more than one look brings."""
@@ -138,13 +138,18 @@ class Routines:
     async def _make_room(self) -> None:
         cap, store, vectors = self._settings.soft_cap, self._places.store, self._places.vectors
         ageing = Ageing(self._settings.tau_days * 86400.0, self._settings.importance_kept)
-        for crowd in await store.crowded(cap=cap, limit=_CROWDS_AT_ONCE) if cap else ():
-            done = await retention.make_room(crowd, store=store, vectors=vectors, cap=cap, ageing=ageing)
+        for space in await store.over_capacity(cap=cap, limit=_SPACES_AT_ONCE) if cap else ():
+            done = await retention.make_room(space, store=store, vectors=vectors, cap=cap, ageing=ageing)
             telemetry.TRIMMED.inc(done.archived)
-            telemetry.SPARED.inc(done.spared)
-            if done.archived or done.spared:
-                fields = {"user": done.user_id, "space": done.space, "archived": done.archived, "spared": done.spared}
-                log.log(logging.WARNING if done.spared else logging.INFO, "trimmed", extra=fields)
+            telemetry.PROTECTED.inc(done.protected)
+            if done.archived or done.protected:
+                fields = {
+                    "user": done.user_id,
+                    "space": done.space,
+                    "archived": done.archived,
+                    "protected": done.protected,
+                }
+                log.log(logging.WARNING if done.protected else logging.INFO, "trimmed", extra=fields)
 
     async def _expire(self) -> None:
         if not self._settings.max_age_days:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from contracts.ports import TURN, Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
+from contracts.ports import TURN, Embedder, EmbeddingIdentity, EntryStore, TextRefused, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
+from services.shared.changes import change_entries
 from services.shared.core.embedding import made_by, out_of_use
 
 
 async def embed_entries(
     events: Sequence[EntryEnriched],
     *,
-    store: TextStore,
+    store: EntryStore,
     vectors: VectorStore | None,
     embedder: Embedder | None,
 ) -> list[EntryEmbedded]:
@@ -25,7 +26,7 @@ async def embed_entries(
     if vectors is None or embedder is None:
         return []
     refs = {ref.id: ref for event in events for ref in event.entries}
-    found = await store.entries(list(refs.values()))
+    found = await store.get(list(refs.values()))
     if gone := out_of_use(refs, found):
         await vectors.remove(gone)
     await vectors.refresh([entry for entry in found.values() if is_embedded(entry)])
@@ -37,7 +38,7 @@ async def embed_entries(
 
 
 async def embed_and_mark(
-    entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder
+    entries: Sequence[Entry], *, store: EntryStore, vectors: VectorStore, embedder: Embedder
 ) -> None:
     """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again.
 
@@ -51,14 +52,14 @@ async def embed_and_mark(
     versions = {entry.id: entry.version for entry in entries}
     points = [VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
-    marked = await store.modify(entries, lambda entry: embedded(entry, embedder.identity))
+    marked = await change_entries(store, entries, lambda entry: embedded(entry, embedder.identity))
     marked_ids = {entry.id for entry in marked}
     await vectors.refresh([entry for entry in marked if entry.version > versions[entry.id] + 1])
     await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)
 
 
 async def _leave_out_the_refused(
-    entries: Sequence[Entry], error: TextRefused, *, store: TextStore, vectors: VectorStore, embedder: Embedder
+    entries: Sequence[Entry], error: TextRefused, *, store: EntryStore, vectors: VectorStore, embedder: Embedder
 ) -> None:
     """Embed one by one; the text that the model refuses is marked so, and stays found by its words."""
     if len(entries) > 1:
@@ -66,13 +67,13 @@ async def _leave_out_the_refused(
             await embed_and_mark([entry], store=store, vectors=vectors, embedder=embedder)
         return
     update = {"embedding_state": "error", "embedding_error": str(error)}
-    await store.modify(entries, lambda entry: entry.model_copy(update=update) if needs_embedding(entry) else None)
+    await change_entries(store, entries, lambda one: one.model_copy(update=update) if needs_embedding(one) else None)
 
 
-async def _take_back(entries: Sequence[Entry], store: TextStore, vectors: VectorStore) -> None:
+async def _take_back(entries: Sequence[Entry], store: EntryStore, vectors: VectorStore) -> None:
     """Remove the vectors of entries that went out of use while they were embedded."""
     if entries:
-        current = await store.entries(entries)
+        current = await store.get(entries)
         await vectors.remove(out_of_use((entry.id for entry in entries), current))
 
 

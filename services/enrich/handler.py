@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from contracts.ports import Annotation, Annotator, TextStore
+from contracts.ports import Annotation, Annotator, EntryStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
+from services.shared.changes import change_entries
 from services.shared.core.salience import importance, repeat_boost
 
 _MOST_TAGS = 24
@@ -14,19 +15,19 @@ _SURE_ENOUGH = 0.6
 
 
 async def enrich_entries(
-    events: Sequence[EntryAccepted], *, store: TextStore, annotator: Annotator | None
+    events: Sequence[EntryAccepted], *, store: EntryStore, annotator: Annotator | None
 ) -> list[EntryEnriched]:
     """Enrich every entry of the events once, and pass all of them on; without an annotator as they are."""
     refs = {ref.id: ref for event in events for ref in event.entries}
     if annotator is None:
         return [EntryEnriched.of(refs.values(), at=datetime.now(UTC), cause=cause_of(events))]
-    found = await store.entries(list(refs.values()))
+    found = await store.get(list(refs.values()))
     todo = [entry for entry in found.values() if needs_enriching(entry)]
     if todo:
         annotations = await annotator.annotate([entry.text for entry in todo])
         by_id = {entry.id: notes for entry, notes in zip(todo, annotations, strict=True)}
         now = datetime.now(UTC)
-        await store.modify(todo, lambda entry: enriched(entry, by_id[entry.id], now))
+        await change_entries(store, todo, lambda entry: enriched(entry, by_id[entry.id], now))
     going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
     enriched_refs = [EntryRef(**dict(ref)) for ref in going_on]
     return [EntryEnriched.of(enriched_refs, at=datetime.now(UTC), cause=cause_of(events))]

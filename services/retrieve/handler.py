@@ -17,14 +17,13 @@ from contracts.ports import (
     Key,
     Scope,
     StoredPoint,
-    TextStore,
     TokenCounter,
     Unavailable,
     VectorStore,
 )
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.retrieve.legs import Legs, search_both
+from services.retrieve.legs import REACH, Legs, Memory, search_both
 from services.retrieve.reply import build_reply, cut_reply, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.fitting import how_many_fit, size_of
@@ -41,7 +40,6 @@ from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
 
-_REACH = 2  # turns before and after whose meaning counts for an entry
 _POOL = 1.5  # how many times the limit is diversified over
 
 
@@ -49,7 +47,7 @@ _POOL = 1.5  # how many times the limit is diversified over
 class Retriever:
     """Answers retrieve requests. Without vectors or embedder, memory is searched by words only."""
 
-    store: TextStore
+    store: Memory
     vectors: VectorStore | None
     embedder: Embedder | None
     counter: TokenCounter
@@ -153,15 +151,20 @@ class Retriever:
         plain = [describe(i, legs, fused[i], cosines.get(i)) for i in ids]
         return [self._in_context(candidate, neighbours.get(candidate.id), cosines, legs) for candidate in plain]
 
-    async def _neighbours(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, dict[int, str]]:
-        """What was said around these entries; nothing while the text store is away, or no meaning is known."""
+    async def _neighbours(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Mapping[int, str]]:
+        """What was said around these entries: as the search by words told it, and of the others as the store tells it.
+
+        Nothing while the text store is away, or no meaning is known.
+        """
         if "lexical" in legs.degraded or legs.query_vector is None:
             return {}
+        known = {i: legs.lexical_by_id[i][1].neighbours for i in ids if i in legs.lexical_by_id}
+        others = [Key(scope.user_id, i) for i in ids if i not in known]
         try:
             async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await self.store.neighbours([Key(scope.user_id, i) for i in ids], reach=_REACH)
+                return {**known, **(await self.store.neighbours(others, reach=REACH) if others else {})}
         except (Unavailable, TimeoutError):
-            return {}
+            return known
 
     def _in_context(
         self, candidate: Candidate, near: Mapping[int, str] | None, cosines: Mapping[str, float], legs: Legs
@@ -209,7 +212,7 @@ class Retriever:
             return copies, legs.degraded
         try:
             async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await self.store.entries([Key(scope.user_id, i) for i in ids]), legs.degraded
+                return await self.store.get([Key(scope.user_id, i) for i in ids]), legs.degraded
         except (Unavailable, TimeoutError) as error:
             if not away and (copies := copies_of(ids, await self._fetched(scope, ids, legs, copies=True))):
                 log.warning("answered_from_copies", extra={"cause": str(error) or "too slow"})

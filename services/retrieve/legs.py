@@ -7,16 +7,18 @@ import logging
 import time
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from contracts.ports import (
     Embedder,
+    EntryStore,
     Filters,
     LexicalHit,
+    LexicalIndex,
+    Privacy,
     Scope,
     SemanticHit,
     TextRefused,
-    TextStore,
     Unavailable,
     Vector,
     VectorStore,
@@ -26,6 +28,13 @@ from services.shared import telemetry
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+REACH = 2
+"""Turns before and after an entry whose meaning counts for it."""
+
+
+class Memory(LexicalIndex, EntryStore, Privacy, Protocol):
+    """What retrieve asks of a text store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +62,7 @@ async def search_both(
     scope: Scope,
     filters: Filters,
     *,
-    store: TextStore,
+    store: LexicalIndex,
     vectors: VectorStore | None,
     embedder: Embedder | None,
     limits: tuple[int, int],
@@ -62,8 +71,9 @@ async def search_both(
     """Search by words and by meaning at the same time: `limits` hits each, for at most `patience` seconds each."""
     widest, deepest = limits
     degraded: list[str] = []
+    words = store.search(scope, query, limit=widest, filters=filters, reach=REACH)
     lexical, semantic = await asyncio.gather(
-        _or_degraded("lexical", store.search(scope, query, limit=widest, filters=filters), patience, degraded),
+        _or_degraded("lexical", words, patience, degraded),
         _or_degraded(
             "semantic", _search_meaning(query, scope, filters, vectors, embedder, deepest), patience, degraded
         ),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from contracts.ports import Key, TextStore, Unavailable
+from contracts.ports import EntryStore, Key, Unavailable
 from contracts.v1.entries import Entry, Scores
 from contracts.v1.retrieval import RetrieveReply
+from services.shared.changes import change_entries
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +19,7 @@ _MOST_WAITING = 10_000
 class ScoreRecorder:
     """Keeps the latest scores by entry and writes them every few seconds. Losing some in a crash costs nothing."""
 
-    def __init__(self, store: TextStore) -> None:
+    def __init__(self, store: EntryStore) -> None:
         self._store = store
         self._waiting: dict[Key, Scores] = {}
 
@@ -47,6 +48,7 @@ class ScoreRecorder:
             )
 
         try:
-            await self._store.modify(list(scores), with_scores)
+            entries = (await self._store.get(list(scores))).values()
+            await change_entries(self._store, entries, with_scores)
         except Unavailable as error:
             log.warning("scores_not_written", extra={"entries": len(scores), "cause": str(error)})

@@ -223,7 +223,7 @@ class Host:
     async def _open_switch(self) -> Switch:
         """The vectors in use with the embedder that made them, which is opened anew for every process."""
         store = await self.text_store()
-        settings = identities.chosen(self.settings, await store.recall_identity())
+        settings = identities.chosen(self.settings, await store.get_embedding_identity())
         embedder = await open_embedder_of(settings)
         assert embedder is not None
         try:

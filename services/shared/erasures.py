@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contracts.ports import TextStore
+from contracts.ports import Privacy
 
 
-async def is_hidden(store: TextStore, user_id: str) -> bool:
+async def is_hidden(store: Privacy, user_id: str) -> bool:
     """Whether everything stored of a user is about to be erased. Ask before reading: it may be gone afterwards.
 
     Raises:

@@ -35,8 +35,8 @@ LETTERS_DROPPED = Counter(
 )
 LETTERS_USED = Gauge("memorybus_dead_letters_used_ratio", "Part of the room for dead letters that is in use, by bytes")
 TRIMMED = Counter("memorybus_trimmed_total", "Entries archived because their space was full")
-SPARED = Counter(
-    "memorybus_trim_spared_total", "Pinned or manually saved entries that capacity would have archived, by each look"
+PROTECTED = Counter(
+    "memorybus_trim_protected_total", "Pinned or manually saved entries that capacity would have archived, by each look"
 )
 EXPIRED = Counter("memorybus_expired_total", "Entries forgotten because they were too old")
 REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores that were put right")

@@ -89,7 +89,7 @@ class FakeVectors:
         await self._maybe_fail()
         return len([p for p in self.points.values() if user_id in (None, p.entry.user_id)])
 
-    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+    async def scan(self, *, after: str, limit: int) -> list[Key]:
         await self._maybe_fail()
         keys = [Key(point.entry.user_id, id_) for id_, point in sorted(self.points.items()) if id_ > after]
         return keys[:limit]
@@ -108,7 +108,7 @@ class FakeVectors:
         await self._maybe_fail()
         self.points = {id_: point for id_, point in self.points.items() if point.entry.user_id != user_id}
 
-    async def sweep(self) -> bool:
+    async def compact(self) -> bool:
         return True
 
     async def ping(self) -> None:

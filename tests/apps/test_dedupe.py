@@ -18,6 +18,7 @@ from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.core.similarity import same_statement
 from services.shared.stores.tombstones import digests_of, without_words
 from tests.stores.builders import a_proposal, a_turn
+from tests.stores.changing import modify
 
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -91,8 +92,8 @@ async def test_an_entry_that_is_said_again_goes_on_its_way_again_and_keeps_its_v
         events = await judge_proposals([event], store=store)
         told.append([ref.id for event in events if isinstance(event, EntryAccepted) for ref in event.entries])
         first = told[0][0]
-        await store.modify([Key("ann", first)], lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
-        assert (await store.entries([Key("ann", first)]))[first].embedding_state == "ready"
+        await modify(store, [Key("ann", first)], lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
+        assert (await store.get([Key("ann", first)]))[first].embedding_state == "ready"
     assert told == [[first], [first], [first]]
 
 
@@ -106,7 +107,7 @@ async def test_a_redelivered_repeat_sends_its_entry_on_its_way_again_and_counts_
     first = a_proposal(a_turn("ann", turn_id="t0")).id
     again = await judge_proposals([event], store=store)
     assert [[ref.id for ref in each.entries] for each in again if isinstance(each, EntryAccepted)] == [[], [first]]
-    assert (await store.entries([Key("ann", first)]))[first].repeat_count == 1
+    assert (await store.get([Key("ann", first)]))[first].repeat_count == 1
 
 
 @pytest.mark.parametrize("arriving", list(permutations(["february", "april", "november"])))

@@ -13,6 +13,7 @@ from services.embed.handler import embed_entries
 from services.enrich.handler import enrich_entries
 from tests.apps.fakes import FakeAnnotator, FakeEmbedder, FakeVectors
 from tests.stores.builders import an_entry, store_entries
+from tests.stores.changing import modify
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -29,7 +30,7 @@ async def test_an_entry_gets_names_tags_and_importance_once(store: TextStore) ->
         (told,) = await enrich_entries([event], store=store, annotator=annotator)
         assert [ref.id for ref in told.entries] == [entries[0].id]
 
-    entry = (await store.entries([entries[0]]))[entries[0].id]
+    entry = (await store.get([entries[0]]))[entries[0].id]
     assert [entity.text for entity in entry.entities] == ["Ben", "Eve"]
     assert entry.tags == ("given", "ben", "eve", "lunch")
     assert entry.metadata_confidence == pytest.approx((0.8 + 0.8 + 0.9 + 0.1) / 4)
@@ -42,7 +43,7 @@ async def test_without_an_annotator_entries_are_passed_on_as_they_are(store: Tex
     entries = await store_entries(store, [an_entry("ann", "lunch with Ben")])
     (told,) = await enrich_entries([EntryAccepted.of(refs(entries), at=NOW)], store=store, annotator=None)
     assert told.entries == tuple(refs(entries))
-    assert (await store.entries([entries[0]]))[entries[0].id] == entries[0]
+    assert (await store.get([entries[0]]))[entries[0].id] == entries[0]
 
 
 async def test_an_entry_is_embedded_and_marked_once(store: TextStore) -> None:
@@ -52,7 +53,7 @@ async def test_an_entry_is_embedded_and_marked_once(store: TextStore) -> None:
     (told,) = await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
     (again,) = await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
 
-    stored = await store.entries(entries)
+    stored = await store.get(entries)
     assert {entry.embedding_state for entry in stored.values()} == {"ready"}
     assert {entry.embedding_model for entry in stored.values()} == {"length"}
     assert set(vectors.points) == {entry.id for entry in entries}
@@ -68,7 +69,7 @@ async def test_a_text_that_the_model_refuses_is_marked_and_the_others_are_embedd
 
     await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
 
-    stored = await store.entries(entries)
+    stored = await store.get(entries)
     states = {entry.text: (entry.embedding_state, entry.embedding_error) for entry in stored.values()}
     assert states == {"fine": ("ready", None), "good": ("ready", None), "weird": ("error", "too strange")}
     assert len(vectors.points) == 2
@@ -95,7 +96,7 @@ async def test_the_vector_of_an_entry_that_went_out_of_use_meanwhile_is_taken_ba
     class Forgetting(FakeVectors):
         async def upsert(self, points: object) -> None:
             await super().upsert(points)  # type: ignore[arg-type]
-            await store.modify([entry], lambda e: e.model_copy(update={"status": "archived"}))
+            await modify(store, [entry], lambda e: e.model_copy(update={"status": "archived"}))
 
     vectors = Forgetting()
     event = EntryEnriched.of(refs([entry]), at=NOW)
@@ -108,7 +109,7 @@ async def test_an_entry_that_was_said_again_is_filtered_by_that_and_not_embedded
     vectors, embedder = FakeVectors(), FakeEmbedder()
     await embed_entries([EntryEnriched.of(refs([entry]), at=NOW)], store=store, vectors=vectors, embedder=embedder)
     later = entry.created_at + timedelta(days=200)
-    (again,) = await store.modify([entry], lambda e: e.model_copy(update={"last_said_at": later}))
+    (again,) = await modify(store, [entry], lambda e: e.model_copy(update={"last_said_at": later}))
 
     event = EntryEnriched.of(refs([entry]), at=NOW, cause="said again")
     await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
@@ -124,7 +125,7 @@ async def test_what_is_said_again_while_it_is_embedded_is_filtered_by_that(store
     class SaidAgain(FakeVectors):
         async def upsert(self, points: Sequence[VectorPoint]) -> None:
             await super().upsert(points)
-            await store.modify([entry], lambda e: e.model_copy(update={"last_said_at": later}))
+            await modify(store, [entry], lambda e: e.model_copy(update={"last_said_at": later}))
 
     vectors = SaidAgain()
     event = EntryEnriched.of(refs([entry]), at=NOW)

@@ -20,6 +20,7 @@ from services.shared.errors import Rejected
 from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.apps.test_forgetting import embed, places, say, the_entry
 from tests.polling import eventually
+from tests.stores.changing import modify
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ async def test_a_user_is_erased_everywhere_and_the_receipt_counts_by_looking(sto
     assert set(receipt.left.values()) == {0}
     assert not receipt.swept
     assert not receipt.drained
-    assert await store.entries([hers]) == {hers.id: hers}
+    assert await store.get([hers]) == {hers.id: hers}
     assert list(vectors.points) == [hers.id]
     assert await store.erasures() == []
     again = await erase("ann", everywhere)
@@ -108,7 +109,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3])
-@pytest.mark.parametrize("method", ["erasures", "record_erasure", "traces", "erase", "count", "drop"])
+@pytest.mark.parametrize("method", ["erasures", "record_erasure", "count_remaining", "erase", "count", "drop"])
 async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
     store: TextStore, method: str, nth: int
 ) -> None:
@@ -127,7 +128,7 @@ async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
     running = asyncio.create_task(Eraser(everywhere).run())
     await eventually(store.erasures, lambda marks: not marks)
     running.cancel()
-    assert set((await store.traces("ann")).values()) == {0}
+    assert set((await store.count_remaining("ann")).values()) == {0}
     assert (vectors.points, in_flight.turns["ann"], in_flight.letters["ann"]) == ({}, [], 0)
 
 
@@ -171,7 +172,7 @@ async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) 
     never = datetime(2020, 1, 1, tzinfo=UTC)
     with pytest.raises(Rejected, match="no erasure was asked for then"):
         await erase("ann", everywhere, requested_at=never)
-    assert len(await store.logged("ann", after=None, limit=10)) == 1
+    assert len(await store.export_log("ann", after=None, limit=10)) == 1
 
     receipt = await erase("ann", everywhere)
     with pytest.raises(Rejected, match="no erasure"):
@@ -213,11 +214,11 @@ async def test_a_vector_store_that_is_away_does_not_keep_newer_turns_out(store: 
     entry = await the_entry(store, await say(store, "I am back."))
     vectors.fails = False
     await embed(vectors, entry)
-    await store.modify([entry], lambda one: one.model_copy(update={"embedding_state": "ready"}))
+    await modify(store, [entry], lambda one: one.model_copy(update={"embedding_state": "ready"}))
     await complete(mark, places=everywhere)
     assert vectors.points == {}
     assert await store.erasures() == []
-    (again,) = (await store.entries([entry])).values()
+    (again,) = (await store.get([entry])).values()
     assert (again.text, again.embedding_state) == ("I am back.", "pending")
 
 

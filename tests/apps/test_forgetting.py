@@ -37,7 +37,7 @@ def proposed(proposal: Proposal) -> EntryProposed:
 async def the_entry(store: TextStore, turn: LoggedTurn) -> Entry:
     settled = (await store.outcomes([a_proposal(turn)]))[a_proposal(turn).id]
     assert settled.entry_id is not None
-    return (await store.entries([Key(turn.user_id, settled.entry_id)]))[settled.entry_id]
+    return (await store.get([Key(turn.user_id, settled.entry_id)]))[settled.entry_id]
 
 
 async def embed(vectors: FakeVectors, entry: Entry) -> None:

@@ -29,15 +29,15 @@ async def test_another_model_is_refused_with_the_command_that_helps(store: TextS
     await check_identity(store, SMALL)
     with pytest.raises(IdentityMismatch, match="memorybus reindex"):
         await check_identity(store, other)
-    assert await store.recall_identity() == SMALL
+    assert await store.get_embedding_identity() == SMALL
 
 
 RECORDED = EmbeddingIdentity("http", "bge-m3", 1024, generation=1, url="http://models:1/v1")
 
 
 async def test_what_is_recorded_says_where_and_how_often(store: TextStore) -> None:
-    await store.remember_identity(RECORDED)
-    recalled = await store.recall_identity()
+    await store.set_embedding_identity(RECORDED)
+    recalled = await store.get_embedding_identity()
     assert recalled == RECORDED
     assert recalled
     assert (recalled.generation, recalled.url) == (1, "http://models:1/v1")

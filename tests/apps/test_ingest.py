@@ -161,7 +161,7 @@ async def nobody_defers(numbers: Collection[int]) -> None:
 async def test_what_is_erased_while_it_is_in_hand_is_not_left(store: SqliteTextStore, *, before: bool) -> None:
     stays, erased = a_turn(1), a_turn(2, user_id="bob")
     assert await proposed(store, bus_letting_go_of(1, before=before), stays, erased) == 1
-    assert set((await store.traces("bob")).values()) == {0}
+    assert set((await store.count_remaining("bob")).values()) == {0}
     assert (await store.counts("ann")).turns == 1
 
 
@@ -180,7 +180,7 @@ async def test_what_comes_again_while_the_first_was_erased_stays(store: SqliteTe
 async def test_while_the_bus_is_away_it_is_asked_again(store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.ingest.handler._PAUSE", 0.0)
     assert await proposed(store, bus_letting_go_of(0, away=3), a_turn(1)) == 0
-    assert set((await store.traces("ann")).values()) == {0}
+    assert set((await store.count_remaining("ann")).values()) == {0}
 
 
 class Marking:

@@ -20,6 +20,7 @@ from services.embed.handler import embed_entries
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.stores.builders import NOON, an_entry, log_proposals, store_entries
+from tests.stores.changing import modify
 
 
 @dataclass
@@ -84,8 +85,8 @@ async def _undecided(store: TextStore) -> list[Entry]:
 async def test_missing_outdated_and_needless_vectors_are_found_and_put_right(store: TextStore) -> None:
     memory, stored = await a_memory(store)
     del memory.vectors.points[stored[0].id]
-    await store.modify([stored[1]], lambda entry: entry.model_copy(update={"tags": ("new",)}))
-    await store.modify([stored[2]], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(store, [stored[1]], lambda entry: entry.model_copy(update={"tags": ("new",)}))
+    await modify(store, [stored[2]], lambda entry: entry.model_copy(update={"status": "archived"}))
     ghost = an_entry("nobody", "never stored")
     await memory.vectors.upsert([VectorPoint(ghost, {"turn": np.ones(4, np.float32)})])
 
@@ -109,8 +110,8 @@ async def test_an_outcome_whose_entry_is_gone_is_judged_again(store: TextStore) 
         def __getattr__(self, name: str) -> object:
             return getattr(store, name)
 
-        async def entries(self, refs: Sequence[object]) -> dict[str, Entry]:
-            found = await store.entries(refs)  # type: ignore[arg-type]
+        async def get(self, refs: Sequence[object]) -> dict[str, Entry]:
+            found = await store.get(refs)  # type: ignore[arg-type]
             return {id_: entry for id_, entry in found.items() if id_ != canonical.id}
 
     memory.text = Lossy()  # type: ignore[assignment]
@@ -145,9 +146,9 @@ async def test_a_place_that_no_page_said_is_refused(store: TextStore, after: str
 
 async def test_a_vector_that_is_filtered_by_less_is_filtered_anew_and_kept(store: TextStore) -> None:
     memory, stored = await a_memory(store)
-    changed = await store.modify(stored[:2], lambda entry: entry.model_copy(update={"tags": ("new",)}))
+    changed = await modify(store, stored[:2], lambda entry: entry.model_copy(update={"tags": ("new",)}))
     vectors = [memory.vectors.points[entry.id].vectors for entry in changed]
     assert await memory.differences(fix=True) == {"without_vector": 2}
     assert not await memory.differences(fix=False)
     assert [memory.vectors.points[entry.id].vectors for entry in changed] == vectors
-    assert list((await store.entries(changed)).values()) == changed  # not marked to be embedded again
+    assert list((await store.get(changed)).values()) == changed  # not marked to be embedded again

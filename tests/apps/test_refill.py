@@ -17,6 +17,7 @@ from services.shared.vectors.places import Places
 from services.shared.vectors.refill import Refill
 from tests.apps.fakes import FakeEmbedder
 from tests.stores.builders import an_entry, store_entries
+from tests.stores.changing import modify
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ async def some_entries(store: TextStore, count: int) -> list[Entry]:
 
 
 async def held(vectors: VectorStore) -> set[str]:
-    return {key.id for key in await vectors.in_order(after="", limit=1000)}
+    return {key.id for key in await vectors.scan(after="", limit=1000)}
 
 
 async def test_a_pass_embeds_what_is_missing_and_nothing_twice(store: TextStore, vectors: VectorStore) -> None:
@@ -45,7 +46,7 @@ async def test_a_pass_embeds_what_is_missing_and_nothing_twice(store: TextStore,
     assert await refill.fill(seen.append) == 10
     assert sum(seen) == 10
     await store_entries(store, [an_entry("ann", "said meanwhile")])
-    await store.modify(entries[:1], lambda entry: entry.model_copy(update={"tags": ("new",)}))
+    await modify(store, entries[:1], lambda entry: entry.model_copy(update={"tags": ("new",)}))
     assert await refill.fill() == 2
     assert await refill.fill() == 0
     assert len(await held(vectors)) == 11
@@ -58,29 +59,29 @@ async def test_settling_leaves_exactly_the_active_entries_each_with_its_model(
     refill = Refill(store, vectors, FakeEmbedder())
     await refill.fill()
     await store.forget(entries[:2], until=None)
-    await store.modify(entries[2:3], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(store, entries[2:3], lambda entry: entry.model_copy(update={"status": "archived"}))
     await vectors.remove([entries[3].id])
     await refill.settle()
-    active = await store.in_order(after="", limit=100)
+    active = await store.scan(after="", limit=100)
     assert await held(vectors) == {entry.id for entry in active} == {entry.id for entry in entries[3:]}
     assert {(e.embedding_state, e.embedding_provider, e.embedding_model) for e in active} == {
         ("ready", "fake", "length")
     }
     versions = {entry.id: entry.version for entry in active}
     await refill.settle()
-    assert {entry.id: entry.version for entry in await store.in_order(after="", limit=100)} == versions
+    assert {entry.id: entry.version for entry in await store.scan(after="", limit=100)} == versions
 
 
 async def test_what_the_model_refuses_is_marked_and_does_not_hold_up_the_rest(
     store: TextStore, vectors: VectorStore
 ) -> None:
     entries = await store_entries(store, [an_entry("ann", text) for text in ("fine", "weird", "good", "weird too")])
-    await store.modify(entries, lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
+    await modify(store, entries, lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
     refill = Refill(store, vectors, FakeEmbedder(refuses="weird"))
     assert await refill.fill() == 2
     assert await refill.fill() == 0
     await refill.settle()
-    states = {entry.text: entry.embedding_state for entry in await store.in_order(after="", limit=9)}
+    states = {entry.text: entry.embedding_state for entry in await store.scan(after="", limit=9)}
     assert states == {"fine": "ready", "good": "ready", "weird": "error", "weird too": "error"}
 
 

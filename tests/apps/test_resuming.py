@@ -76,8 +76,8 @@ class BusyBus:
         self.is_busy = True
         self.said: list[str] = []
 
-    async def backlog(self, _: object) -> int:
-        return int(self.is_busy)
+    async def is_idle(self, _: object) -> bool:
+        return not self.is_busy
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
         self.said += [ref.id for event in events for ref in event.entries]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contracts.ports import Crowd, Selection, TextStore, Unavailable, VectorPoint
+from contracts.ports import Selection, SpaceSize, TextStore, Unavailable, VectorPoint
 from contracts.v1.entries import Entry
 from services.curate.retention import expire, make_room
 from services.shared.core.capacity import Ageing
@@ -40,7 +40,7 @@ async def test_the_least_valuable_entries_of_a_full_space_are_archived_with_thei
     vectors = await embedded(entries)
 
     for expected in (2, 0):
-        crowds = await store.crowded(cap=4, limit=10)
+        crowds = await store.over_capacity(cap=4, limit=10)
         done = [await make_room(c, store=store, vectors=vectors, cap=4, ageing=Ageing()) for c in crowds]
         assert sum(one.archived for one in done) == expected
 
@@ -53,7 +53,7 @@ async def test_the_least_valuable_entries_of_a_full_space_are_archived_with_thei
 
 async def test_scores_that_were_computed_for_it_are_kept(store: TextStore) -> None:
     await store_entries(store, [aged(days, f"said {days} days ago") for days in range(3)])
-    await make_room(Crowd("ann", "default", 3), store=store, vectors=None, cap=2, ageing=Ageing())
+    await make_room(SpaceSize("ann", "default", 3), store=store, vectors=None, cap=2, ageing=Ageing())
     page = await store.page(Selection("ann"), limit=10, cursor=None)
     assert [entry.last_scores is not None for entry in page.entries] == [True, True]
 
@@ -63,8 +63,8 @@ async def test_the_protected_stay_even_when_nothing_else_is_left_and_it_is_told(
         store,
         [aged(300, "pinned", pinned=True), aged(200, "saved", manually_saved=True), aged(1, "new"), aged(2, "newer")],
     )
-    done = await make_room(Crowd("ann", "default", 4), store=store, vectors=None, cap=1, ageing=Ageing())
-    assert (done.archived, done.spared) == (2, 2)
+    done = await make_room(SpaceSize("ann", "default", 4), store=store, vectors=None, cap=1, ageing=Ageing())
+    assert (done.archived, done.protected) == (2, 2)
     assert sorted(await active(store)) == ["pinned", "saved"]
 
 
@@ -74,14 +74,16 @@ async def test_a_space_that_is_much_too_full_is_trimmed_in_small_steps_with_a_pa
     entries = await store_entries(store, [aged(days, f"said {days} days ago") for days in range(500)])
     vectors = await embedded(entries)
     done: list[tuple[str, int]] = []
-    for port, name in ((store, "modify"), (vectors, "remove"), (store, "page")):
+    for port, name in ((store, "replace"), (vectors, "remove"), (store, "page")):
         monkeypatch.setattr(port, name, noted(done, name, getattr(port, name)))
 
     async def pause(seconds: float) -> None:
         done.append(("pause", 0))
 
-    await make_room(Crowd("ann", "default", 500), store=store, vectors=vectors, cap=100, ageing=Ageing(), pause=pause)
-    assert [size for name, size in done if name == "modify"] == [50] * 10
+    await make_room(
+        SpaceSize("ann", "default", 500), store=store, vectors=vectors, cap=100, ageing=Ageing(), pause=pause
+    )
+    assert [size for name, size in done if name == "replace"] == [50] * 10
     assert [size for name, size in done if name == "remove"] == [50] * 8
     steps = [name for name, _ in done]
     assert all("pause" in steps[at + 1 : at + 3] for at, name in enumerate(steps) if name != "pause")
@@ -107,9 +109,9 @@ async def test_trimming_that_was_broken_off_goes_on(store: TextStore) -> None:
             raise Unavailable("broken off")
 
     with pytest.raises(Unavailable):
-        await room(Crowd("ann", "default", 200), pause=never)
+        await room(SpaceSize("ann", "default", 200), pause=never)
     assert (await store.counts("ann")).entries == len(vectors.points) == 150
-    assert (await room(Crowd("ann", "default", 150))).archived == 130
+    assert (await room(SpaceSize("ann", "default", 150))).archived == 130
     assert await active(store) == [f"said {days} days ago" for days in range(20)]
 
 

@@ -119,7 +119,7 @@ class Recorded:
         self.away = False
         self.asked = 0
 
-    async def recall_identity(self) -> EmbeddingIdentity:
+    async def get_embedding_identity(self) -> EmbeddingIdentity:
         self.asked += 1
         if self.away:
             raise Unavailable("the text store is away")

@@ -23,6 +23,7 @@ from services.cli.sending import bars
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.builders import NOON, a_proposal, a_turn, an_entry, entry_of, log_proposals, minutes
+from tests.stores.changing import modify
 from tests.stores.opensearch_openers import a_store
 
 USERS = ("ann", "bob", "übel\x1f/…")
@@ -44,9 +45,9 @@ async def fill(store: TextStore, user: str) -> None:
     await store.apply([Merged(again, first.id, repeated), Refused(refused, "forgotten before")])
     await store.apply([Merged(late, retired.id, repeated), Accepted(entry_of(gone))])
     await store.apply([Accepted(an_entry(user, "a note of nobody", enriched=True))])
-    await store.modify([retired], lambda e: e.model_copy(update={"status": "superseded", "superseded_by": first.id}))
-    await store.modify([gone], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
-    await store.modify([first], lambda e: e.model_copy(update={"embedding_state": "ready", "embedding_model": "m"}))
+    await modify(store, [retired], lambda e: e.model_copy(update={"status": "superseded", "superseded_by": first.id}))
+    await modify(store, [gone], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
+    await modify(store, [first], lambda e: e.model_copy(update={"embedding_state": "ready", "embedding_model": "m"}))
 
 
 @pytest.fixture
@@ -115,7 +116,9 @@ async def test_what_was_forgotten_since_the_export_stays_so_and_is_told(folder: 
     file = folder / "ann.jsonl"
     await asyncio.to_thread(typed, folder, str(file), "--user", "ann")
     store = await SqliteTextStore.open(folder / "memory.sqlite3", synchronous="normal")
-    (entry, *_) = [entry for entry in await store.kept("ann", after=None, limit=100) if entry.status == "active"]
+    (entry, *_) = [
+        entry for entry in await store.export_entries("ann", after=None, limit=100) if entry.status == "active"
+    ]
     await store.forget([Key("ann", entry.id)], until=NOON)
     await store.close()
     result = await asyncio.to_thread(typed, folder, str(file), command="import")
@@ -192,11 +195,11 @@ async def test_going_on_with_another_users_export_is_refused(source: TextStore, 
 
 async def test_pages_join_without_gap_or_repeat(source: TextStore) -> None:
     """Whatever the page size, in the order of time, space and id."""
-    whole = await source.kept("ann", after=None, limit=100)
+    whole = await source.export_entries("ann", after=None, limit=100)
     places = [Place(entry.created_at, entry.space, entry.id) for entry in whole]
     assert places == sorted(places)
     for index, place in enumerate(places):
-        assert await source.kept("ann", after=place, limit=2) == whole[index + 1 : index + 3]
+        assert await source.export_entries("ann", after=place, limit=2) == whole[index + 1 : index + 3]
     turns = [record.turn for record in await source.export_log("ann", after=None, limit=100)]
     assert [(t.created_at, t.space, t.turn_id) for t in turns] == sorted(
         (t.created_at, t.space, t.turn_id) for t in turns
@@ -210,7 +213,7 @@ async def test_a_line_says_nothing_of_what_can_be_made_again(source: TextStore) 
     line = decode(b'{"entry": ' + entry.model_dump_json().encode() + b"}", "here")
     assert b"embedding" not in encode(line)
     assert b"version" not in encode(line)
-    assert await source.entries([Key("ann", entry.id)]) == {}
+    assert await source.get([Key("ann", entry.id)]) == {}
 
 
 def typed(folder: Path, *arguments: str, command: str = "export") -> Result:

@@ -60,21 +60,21 @@ async def filled(folder: Path, server: EmbeddingServer, model: str = "small") ->
 
 async def recorded_in(settings: Settings) -> EmbeddingIdentity | None:
     async with text_store(settings) as store:
-        return await store.recall_identity()
+        return await store.get_embedding_identity()
 
 
 async def check(settings: Settings, model: str, generation: int) -> None:
     """Every entry, and nothing else, has a vector of this model, in the only place that is left."""
     async with text_store(settings) as store:
-        recorded = await store.recall_identity()
-        entries = await store.in_order(after="", limit=ENTRIES + 1)
+        recorded = await store.get_embedding_identity()
+        entries = await store.scan(after="", limit=ENTRIES + 1)
     assert recorded == EmbeddingIdentity("http", model, MODELS[model])
     assert recorded
     assert recorded.generation == generation
     place = Places(settings.vectors_path).of(recorded)
     assert os.listdir(settings.vectors_path) == [place.name]
     vectors = await EdgeVectorStore.open(place, dimensions=MODELS[model])
-    assert [key.id for key in await vectors.in_order(after="", limit=ENTRIES + 1)] == [e.id for e in entries]
+    assert [key.id for key in await vectors.scan(after="", limit=ENTRIES + 1)] == [e.id for e in entries]
     await vectors.close()
     assert {(entry.embedding_state, entry.embedding_model) for entry in entries} == {("ready", model)}
 
@@ -146,7 +146,7 @@ async def test_a_command_that_was_overtaken_does_not_switch_back(tmp_path: Path,
     await eventually(lambda: asyncio.sleep(0, len(server.embedded["large"])), lambda made: made > 40)
     faster = EmbeddingIdentity("http", "other", 48, generation=2)
     async with text_store(settings) as store:
-        await store.remember_identity(faster)
+        await store.set_embedding_identity(faster)
     with pytest.raises(Unavailable, match="another `memorybus reindex` was faster"):
         await making
     assert await recorded_in(settings) == faster
@@ -172,7 +172,7 @@ async def test_former_plain_vectors_are_replaced(tmp_path: Path, server: Embeddi
     (folder / "segments").mkdir(parents=True)
     (folder / "edge_config.json").write_text('{"vectors": {"turn": {"size": 48}}}')
     async with text_store(settings) as store:
-        await store.remember_identity(EmbeddingIdentity("http", "small", 48))
+        await store.set_embedding_identity(EmbeddingIdentity("http", "small", 48))
     await rebuild(settings)
     await check(settings, "small", 1)
 
@@ -184,7 +184,7 @@ async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(
     server.refuses = word("alpha", 77)
     assert await rebuild(settings) < ENTRIES
     async with text_store(settings) as store:
-        refused = [e for e in await store.in_order(after="", limit=ENTRIES) if e.embedding_state != "ready"]
+        refused = [e for e in await store.scan(after="", limit=ENTRIES) if e.embedding_state != "ready"]
     assert {entry.embedding_state for entry in refused} == {"pending"}  # nobody has asked for these before
     assert {server.refuses in entry.text for entry in refused} == {True}
 

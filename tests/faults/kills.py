@@ -44,7 +44,7 @@ STAGES = ("ingest", "dedupe", "enrich", "embed")
 
 GROUPS: dict[str, tuple[Effect, ...]] = {
     "reading": _read(*STAGES),
-    "text store": _committed("ingest.append", "dedupe.apply", "enrich.modify", "embed.modify"),
+    "text store": _committed("ingest.append", "dedupe.apply", "enrich.replace", "embed.replace"),
     "vectors": _plain("embed.vectors_upsert"),
     "events": _plain(
         "ingest.say_proposed",
@@ -64,7 +64,7 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
         *_plain("erase.vectors_erase", "erase.delete_message"),
     ),
     "taking back": _plain("embed.vectors_remove"),
-    "sweeping": _plain("background.sweep", "background.vectors_sweep"),
+    "sweeping": _plain("background.compact", "background.vectors_compact"),
 }
 """Every effect, by what kind it is."""
 

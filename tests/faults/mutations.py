@@ -10,8 +10,8 @@ from typing import Any
 
 from nats.aio.msg import Msg
 
-from contracts import subjects
-from contracts.ports import Erasure, Outcome, Ref
+from contracts import subjects, values
+from contracts.ports import Change, Erasure, Outcome, Ref
 from contracts.subjects import Consumer
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
@@ -21,7 +21,7 @@ from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
 from services.shared.core.reading import Reading
 from services.shared.stores.edge import EdgeVectorStore
-from services.shared.stores.sqlite import SqliteTextStore, digests, log, records, search, settle, wiping
+from services.shared.stores.sqlite import SqliteTextStore, log, search, settle, suppression, wiping
 from services.shared.stores.sqlite.settle import _Open
 from tests.faults.findings import Kind
 from tests.faults.journal import Kind as Step
@@ -62,23 +62,17 @@ def _drop_before_logged() -> None:
 
 
 def _write_what_was_read_before() -> None:
-    original: Callable[..., Awaitable[list[Entry]]] = SqliteTextStore.modify
+    original: Callable[..., Awaitable[set[str]]] = SqliteTextStore.replace
 
-    @in_place_of(SqliteTextStore, "modify")
-    async def modify(
-        self: SqliteTextStore, refs: Sequence[Ref], change: Callable[[Entry], Entry | None]
-    ) -> list[Entry]:
-        read: dict[str, Entry] = await self.entries(refs)
+    @in_place_of(SqliteTextStore, "replace")
+    async def replace(self: SqliteTextStore, changes: Sequence[Change]) -> set[str]:
         await asyncio.sleep(0.2)  # somebody else writes meanwhile
-
-        def changed(now: Entry) -> Entry | None:
-            return change(read.get(now.id, now))
-
-        return await original(self, refs, changed)
+        now = await self.get([change.old for change in changes])
+        return await original(self, [Change(now[its.old.id], its.new) for its in changes if its.old.id in now])
 
 
 def _start_versions_again() -> None:
-    @in_place_of(records, "successor")
+    @in_place_of(values, "successor")
     @in_place_of(settle, "successor")
     def successor(old: Entry, new: Entry) -> Entry:
         return new.model_copy(update={"version": 3 - old.version})
@@ -89,7 +83,7 @@ def _do_not_look_for_tombstones() -> None:
     async def forgotten(self: SqliteTextStore, entries: Sequence[Entry]) -> set[str]:
         return set()
 
-    in_place_of(digests, "barred")(lambda *_: set())
+    in_place_of(suppression, "suppressed")(lambda *_: set())
 
 
 def _forget_outcomes() -> None:
@@ -97,7 +91,7 @@ def _forget_outcomes() -> None:
         return {}
 
     async def undecided(self: SqliteTextStore, refs: Sequence[Ref]) -> list[Proposal]:
-        return await self._readers.run(lambda db: _proposals(db, [ref.id for ref in refs]))
+        return await self.readers.run(lambda db: _proposals(db, [ref.id for ref in refs]))
 
     for name, method in (("outcomes", outcomes), ("undecided", undecided)):
         _only_in("dedupe", name, method)
@@ -148,9 +142,9 @@ def _search_everybody() -> None:
     def scopes(connection: sqlite3.Connection, *_: Any) -> list[tuple[int, int]]:
         return connection.execute("SELECT scope, numbered FROM scopes ORDER BY scope").fetchall()
 
-    @in_place_of(SqliteTextStore, "entries")
-    async def entries(self: SqliteTextStore, refs: Sequence[Ref]) -> dict[str, Entry]:
-        return await self._readers.run(lambda db: _entries_of_anybody(db, [ref.id for ref in refs]))
+    @in_place_of(SqliteTextStore, "get")
+    async def get(self: SqliteTextStore, refs: Sequence[Ref]) -> dict[str, Entry]:
+        return await self.readers.run(lambda db: _entries_of_anybody(db, [ref.id for ref in refs]))
 
     in_place_of(retrieve, "is_visible")(lambda *_: True)
 
@@ -190,9 +184,9 @@ def _leave_words_in_the_log() -> None:
 
 
 def _do_not_sweep() -> None:
-    @in_place_of(SqliteTextStore, "sweep")
-    @in_place_of(EdgeVectorStore, "sweep")
-    async def sweep(self: Any) -> bool:
+    @in_place_of(SqliteTextStore, "compact")
+    @in_place_of(EdgeVectorStore, "compact")
+    async def compact(self: Any) -> bool:
         return True
 
 

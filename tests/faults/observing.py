@@ -40,7 +40,7 @@ async def stored(settings: Settings) -> Stored:
     text = await open_text(settings)
     try:
         records, entries = await text_of(text)
-        identity = await text.recall_identity()
+        identity = await text.get_embedding_identity()
     finally:
         await text.close()
     assert identity is not None, "it never had vectors"
@@ -70,7 +70,7 @@ async def text_of(text: TextStore) -> tuple[list[LogRecord], list[Entry]]:
             last = page[-1].turn
             after = Place(last.created_at, last.space, last.turn_id)
         after = None
-        while kept := await text.kept(user, after=after, limit=_PAGE):
+        while kept := await text.export_entries(user, after=after, limit=_PAGE):
             entries += kept
             after = Place(kept[-1].created_at, kept[-1].space, kept[-1].id)
     return records, entries
@@ -86,7 +86,7 @@ async def _all_users(text: TextStore) -> list[str]:
 async def points_of(vectors: VectorStore) -> list[Key]:
     """All points of a vector store."""
     points: list[Key] = []
-    while page := await vectors.in_order(after=points[-1].id if points else "", limit=_PAGE):
+    while page := await vectors.scan(after=points[-1].id if points else "", limit=_PAGE):
         points += page
     return points
 

@@ -24,15 +24,15 @@ from services.shared.bus.requests import RequestMiddleware
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Worker
 from services.shared.stores.edge import EdgeVectorStore
-from services.shared.stores.opensearch.client import Client as OpenSearchClient
+from services.shared.stores.opensearch.transport import Client as OpenSearchClient
 from services.shared.stores.sqlite import SqliteTextStore
 from services.shared.stores.sqlite.connection import Writer
 from tests.faults.patching import in_place_of
 
 Method = Callable[..., Awaitable[Any]]
 
-TEXT_WRITES = ("append", "apply", "modify", "forget", "reopen", "withdraw", "record_erasure", "erase", "sweep")
-VECTOR_WRITES = ("upsert", "remove", "erase", "sweep")
+TEXT_WRITES = ("append", "apply", "replace", "forget", "reopen", "withdraw", "record_erasure", "erase", "compact")
+VECTOR_WRITES = ("upsert", "remove", "erase", "compact")
 SETTLINGS = ("ack", "nak", "term")
 
 _ACTION = re.compile(rb'^{"(create|index|update|delete)":{"_index":"[^"]*-([a-z]+)"', re.MULTILINE)

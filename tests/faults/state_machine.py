@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from contracts.ports import Crowd, Scope
+from contracts.ports import Scope, SpaceSize
 from contracts.v1.commands import EraseReply, ForgetReply
 from contracts.v1.entries import Entry, Scores
 from contracts.v1.turns import Role, Turn
@@ -22,6 +22,7 @@ from tests.faults.state_machine_checks import Snapshot, check_idle, check_step, 
 from tests.faults.state_machine_model import STATEMENTS, Model
 from tests.faults.state_machine_ports import NOTHING, Kind, Trouble
 from tests.faults.state_machine_world import DAY, NOON, World
+from tests.stores.changing import modify
 
 T = TypeVar("T")
 
@@ -38,11 +39,11 @@ NUMBERS = st.integers(0, 19)
 EFFECTS: dict[str, tuple[str, ...]] = {
     "ingest": ("erasures", "last_turns", "append", "publish", "ack"),
     "dedupe": ("outcomes", "undecided", "find_similar", "forgotten", "apply", "publish", "ack"),
-    "enrich": ("entries", "modify", "publish", "ack"),
-    "embed": ("entries", "upsert", "modify", "remove", "publish", "ack"),
-    "forget": ("forget", "vectors", "remove", "drop", "entries", "count"),
-    "erase": ("last", "record_erasure", "erasures", "traces", "count", "drop", "erase"),
-    "make_room": ("page", "modify", "remove"),
+    "enrich": ("get", "replace", "publish", "ack"),
+    "embed": ("get", "upsert", "replace", "remove", "publish", "ack"),
+    "forget": ("forget", "vectors", "remove", "drop", "get", "count"),
+    "erase": ("last", "record_erasure", "erasures", "count_remaining", "count", "drop", "erase"),
+    "make_room": ("page", "get", "replace", "remove"),
 }
 """What each does to its ports, or asks them."""
 
@@ -227,16 +228,16 @@ class Memory(RuleBasedStateMachine):
     def make_room(self, place: tuple[str, str], cap: int, trouble: Trouble) -> None:
         if (count := sum((e.user_id, e.space) == place for e in self.seen.active)) > cap:
             self.model.disturbed.add(place)
-            self._run(self.world.make_room(Crowd(*place, count), cap, trouble))
+            self._run(self.world.make_room(SpaceSize(*place, count), cap, trouble))
 
     def pin(self, which: int) -> None:
         if entries := self.seen.active:
-            self._run(self.world.store.modify([_pick(entries, which)], lambda entry: _with(entry, pinned=True)))
+            self._run(modify(self.world.store, [_pick(entries, which)], lambda entry: _with(entry, pinned=True)))
 
     def note_scores(self) -> None:
         """As retrieve does: it changes entries without anybody being told."""
         scores = Scores(relevance=0.5, recency=0.5, importance=0.5, total=1.5)
-        self._run(self.world.store.modify(self.seen.active, lambda entry: _with(entry, last_scores=scores)))
+        self._run(modify(self.world.store, self.seen.active, lambda entry: _with(entry, last_scores=scores)))
 
     def let_a_day_pass(self) -> None:
         self.world.clock.ahead += DAY + timedelta(hours=1)

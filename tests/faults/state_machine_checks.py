@@ -59,7 +59,9 @@ async def look(world: World, users: Iterable[str]) -> Snapshot:
 
 async def _look_at(user: str, store: TextStore, found: Snapshot) -> None:
     kept, logged, found.counts[user] = await asyncio.gather(
-        store.kept(user, after=None, limit=_ALL), store.export_log(user, after=None, limit=_ALL), store.counts(user)
+        store.export_entries(user, after=None, limit=_ALL),
+        store.export_log(user, after=None, limit=_ALL),
+        store.counts(user),
     )
     for entry in kept:
         assert entry.user_id == user, f"{user} is shown {entry}"
@@ -224,7 +226,7 @@ async def _check_isolation(now: Snapshot, world: World, users: set[str]) -> None
     for user in users:
         others = [Key(user, entry.id) for entry in now.entries.values() if entry.user_id != user]
         proposed = [Key(user, one.proposal.id) for one in now.decisions if one.proposal.user_id != user]
-        assert not await world.store.entries(others)
+        assert not await world.store.get(others)
         assert not await world.store.outcomes(proposed)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+from contracts import values
 from contracts.ports import (
     Accepted,
     Decision,
@@ -30,10 +31,11 @@ from services.embed import handler as embed
 from services.enrich import handler as enrich
 from services.shared.core import capacity
 from services.shared.core.reading import Reading
-from services.shared.stores.sqlite import SqliteTextStore, digests, records
+from services.shared.stores.sqlite import SqliteTextStore, suppression
 from tests.faults.misbehaving_bus import Message, MisbehavingBus
 from tests.faults.state_machine_ports import TURN, ExactVectors, Trouble
 from tests.faults.state_machine_world import World
+from tests.stores.changing import modify
 
 Mutation = Callable[[], AbstractContextManager[Any]]
 
@@ -65,7 +67,7 @@ async def _settle_blindly(store: SqliteTextStore, decisions: Sequence[Decision])
 
 async def _mark_first(entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder) -> None:
     matrix = await embedder.embed([entry.text for entry in entries])
-    await store.modify(entries, lambda entry: embed.embedded(entry, embedder.identity))
+    await modify(store, entries, lambda entry: embed.embedded(entry, embedder.identity))
     await vectors.upsert([VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)])
 
 
@@ -107,10 +109,10 @@ MUTATIONS: dict[str, Mutation] = {
     "embed leaves what went out of use": lambda: patch.object(embed, "_take_back", _nothing),
     "vectors of older versions come back": lambda: patch.object(ExactVectors, "upsert", _upsert_any_version),
     "forget leaves the vector": lambda: patch.object(ExactVectors, "remove", _nothing),
-    "forgotten may come back": lambda: patch.object(digests, "barred", lambda connection, entries: set()),
+    "forgotten may come back": lambda: patch.object(suppression, "suppressed", lambda connection, entries: set()),
     "forget drops a turn of another space": lambda: patch.object(MisbehavingBus, "drop", _drop_in_every_space),
     "erase leaves the vectors": lambda: patch.object(ExactVectors, "erase", _nothing),
-    "a change is no new version": lambda: patch.object(records, "successor", lambda old, new: new),
+    "a change is no new version": lambda: patch.object(values, "successor", lambda old, new: new),
     "a persona is overheard": lambda: patch.object(SqliteTextStore, "search", _search_as_guide),
     "trims what is pinned": _protecting_nothing,
 }

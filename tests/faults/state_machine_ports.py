@@ -14,10 +14,10 @@ import numpy as np
 from contracts.ports import (
     TURN,
     Annotation,
+    Change,
     EmbeddingIdentity,
     Filters,
     Key,
-    Ref,
     Scope,
     SemanticHit,
     StoredPoint,
@@ -88,15 +88,15 @@ class Watched:
     def _stepping(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def step(*args: Any, **named: Any) -> Any:
             await self._steps.before(name)
-            if name in ("modify", "upsert"):
+            if name in ("replace", "upsert"):
                 self._steps.changed.update(_entry_id(one) for one in args[0])
             return await method(*args, **named)
 
         return step
 
 
-def _entry_id(one: Ref | Point) -> str:
-    return one.entry.id if isinstance(one, Point) else one.id
+def _entry_id(one: Change | Point) -> str:
+    return one.entry.id if isinstance(one, Point) else one.new.id
 
 
 class ExactVectors:
@@ -131,7 +131,7 @@ class ExactVectors:
     async def count(self, user_id: str | None = None) -> int:
         return sum(user_id in (None, point.entry.user_id) for point in self.points.values())
 
-    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+    async def scan(self, *, after: str, limit: int) -> list[Key]:
         ids = sorted(id_ for id_ in self.points if id_ > after)[:limit]
         return [Key(self.points[id_].entry.user_id, id_) for id_ in ids]
 
@@ -144,7 +144,7 @@ class ExactVectors:
         await self.upsert([Point(entry, self.points[entry.id].vectors) for entry in held])
         return {entry.id for entry in entries} - self.points.keys()
 
-    async def sweep(self) -> bool:
+    async def compact(self) -> bool:
         return True
 
     async def ping(self) -> None:

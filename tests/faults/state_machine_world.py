@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
-from contracts.ports import Crowd, InFlight, Ref, TextStore, Unavailable, VectorStore
+from contracts.ports import InFlight, Ref, SpaceSize, TextStore, Unavailable, VectorStore
 from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from contracts.v1.turns import DatedTurn
@@ -229,7 +229,7 @@ class World:
 
         await self.start("erase", work, trouble, ended)
 
-    async def make_room(self, crowd: Crowd, cap: int, trouble: Trouble) -> None:
+    async def make_room(self, crowd: SpaceSize, cap: int, trouble: Trouble) -> None:
         """Archive what is too much."""
 
         async def work(steps: Steps) -> None:

@@ -15,7 +15,7 @@ from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import claims
 from services.shared.stores.opensearch.claims import stake
-from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.faults.test_concurrent_duplicates import proposals
 from tests.servers import opensearch
@@ -31,9 +31,9 @@ class Died(Exception):
     """A replica ended here."""
 
 
-async def stake_and_die(writer: Writer, entries: Sequence[Entry]) -> dict[str, claims.Claim]:
+async def stake_and_die(engine: Engine, entries: Sequence[Entry]) -> dict[str, claims.Claim]:
     """Claim the fingerprints of entries, and store none of them."""
-    await stake(writer, entries)
+    await stake(engine, entries)
     raise Died
 
 

@@ -29,8 +29,8 @@ from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.embedders import http as embedder_http
 from services.shared.settings import Settings
-from services.shared.stores.opensearch import client as opensearch_client
-from services.shared.stores.opensearch.client import Address, Client, Get, Write
+from services.shared.stores.opensearch import transport
+from services.shared.stores.opensearch.transport import Address, Client, Get, Write
 from services.shared.stores.qdrant import QdrantVectorStore
 from services.shared.stores.qdrant import store as qdrant_store
 from services.shared.telemetry import JsonFormatter
@@ -64,7 +64,7 @@ BUS_MODES: tuple[Mode, ...] = ("away", "hanging", "echo-raw", "echo-nats")
 
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """What hangs is given up within a second."""
-    monkeypatch.setattr(opensearch_client, "TIMEOUT", 1.0)
+    monkeypatch.setattr(transport, "TIMEOUT", 1.0)
     monkeypatch.setattr(embedder_http, "ANSWER_WITHIN", 0.5)
     monkeypatch.setattr(embedder_http, "LONGEST_WAIT", 0.05)
     for name in ("READ_SECONDS", "WRITE_SECONDS", "OPEN_SECONDS", "PING_SECONDS"):

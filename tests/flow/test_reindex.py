@@ -181,7 +181,7 @@ async def test_afterwards_every_entry_says_which_model_it_is_of_and_nothing_else
         await digested(client, turns=30)
         await rebuild(chosen(settings.data.parent, server, "large"))
         text = await up.host.text_store()
-        entries = await text.in_order(after="", limit=100)
+        entries = await text.scan(after="", limit=100)
         labels = {(entry.embedding_state, entry.embedding_model, entry.embedding_dimensions) for entry in entries}
         assert labels == {("ready", "large", 96)}
         assert len(await asyncio.to_thread(lambda: list(settings.vectors_path.iterdir()))) == 1
@@ -193,14 +193,14 @@ async def test_what_is_forgotten_meanwhile_is_not_brought_back(settings: Setting
         await digested(client, turns=30)
         text, vectors = await up.host.text_store(), await up.host.vector_store()
         assert vectors is not None
-        gone = (await text.in_order(after="", limit=5))[4]
+        gone = (await text.scan(after="", limit=5))[4]
         server.pause = 0.2
         making = asyncio.create_task(rebuild(chosen(settings.data.parent, server, "large")))
         await eventually(lambda: asyncio.sleep(0, server.embedded["large"]), lambda texts: gone.text in texts)
         await text.forget([gone], until=None)
         await vectors.remove([gone.id])
         await making
-        assert gone.id not in {key.id for key in await vectors.in_order(after="", limit=100)}
+        assert gone.id not in {key.id for key in await vectors.scan(after="", limit=100)}
         assert await vectors.count() == 29
 
 
@@ -245,8 +245,8 @@ async def test_a_process_without_the_key_goes_on_with_the_former_model(
             assert await in_use(up) == "large"
             text, vectors = await up.host.text_store(), await up.host.vector_store()
             assert vectors is not None
-            keys = [Key(entry.user_id, entry.id) for entry in await text.in_order(after="", limit=100)]
-            await eventually(lambda: vectors.in_order(after="", limit=100), lambda held: held == keys)
+            keys = [Key(entry.user_id, entry.id) for entry in await text.scan(after="", limit=100)]
+            await eventually(lambda: vectors.scan(after="", limit=100), lambda held: held == keys)
     written = b"".join(file.read_bytes() for file in settings.data.rglob("*") if file.is_file())
     assert b"s3cret" not in written
 
@@ -262,9 +262,9 @@ async def test_what_a_process_left_undone_after_the_change_is_done_by_the_next(
     async with remembering(chosen(settings.data.parent, server, "large")) as (up, _):
         text, vectors = await up.host.text_store(), await up.host.vector_store()
         assert vectors is not None
-        recorded = await text.recall_identity()
+        recorded = await text.get_embedding_identity()
         assert recorded is not None
-        entries = await text.in_order(after="", limit=3)
+        entries = await text.scan(after="", limit=3)
         await vectors.remove([entry.id for entry in entries])  # as embedded by the former model at the last moment
     former = settings.vectors_path / "x.48.0123456789.g0"
     await asyncio.to_thread(former.mkdir)

@@ -12,6 +12,7 @@ from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, T
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Proposal
 from tests.stores.builders import NOON, a_proposal, a_turn, entry_of, minutes
+from tests.stores.changing import modify
 
 WORDS = ("tea", "lemon", "zebra", "coffee", "rain", "green", "10:30", "don't", "äpfel", "the")
 PERSONAS = (None, "guide", "tutor")
@@ -127,5 +128,5 @@ async def carry_out(store: TextStore, user: str, history: Sequence[Said]) -> lis
     changes = {p.id: said.change for p, said in zip(proposals, history, strict=True) if said.change is not None}
     keys = [Key(user, proposal.id) for proposal in proposals]
     changed = [key for key in keys if key.id in changes]
-    await store.modify(changed, lambda entry: entry.model_copy(update=changes[entry.id]))
+    await modify(store, changed, lambda entry: entry.model_copy(update=changes[entry.id]))
     return keys

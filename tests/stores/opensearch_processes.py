@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from services.shared.stores.opensearch import OpenSearchTextStore
-from services.shared.stores.opensearch.client import Client, Version, Write
-from services.shared.stores.opensearch.recent import Recent
+from services.shared.stores.opensearch.transport import Client, Version, Write
 
 When = Literal["before", "amid", "after"]
 
@@ -61,10 +60,10 @@ class OvertakenClient(Client):
 @asynccontextmanager
 async def dying(store: OpenSearchTextStore, write: int, when: When) -> AsyncIterator[OpenSearchTextStore]:
     """Another process on the same indices, which dies at this write."""
-    client = CrashingClient(store._client._address, prefix=store._client.prefix)
+    client = CrashingClient(store.client.address, prefix=store.client.prefix)
     client.left, client.when = write, when
     try:
-        yield OpenSearchTextStore(client, Recent(0.0))
+        yield OpenSearchTextStore(client)
     finally:
         await client.close()
 
@@ -74,9 +73,9 @@ async def overtaken(
     store: OpenSearchTextStore, write: int, meanwhile: Callable[[], Awaitable[object]]
 ) -> AsyncIterator[OpenSearchTextStore]:
     """Another process on the same indices, before whose write so many something else happens; it must come to it."""
-    client = OvertakenClient(store._client._address, prefix=store._client.prefix)
+    client = OvertakenClient(store.client.address, prefix=store.client.prefix)
     client.left, client.meanwhile = write, meanwhile
     try:
-        yield OpenSearchTextStore(client, Recent(0.0))
+        yield OpenSearchTextStore(client)
     finally:
         await client.close()

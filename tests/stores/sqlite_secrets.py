@@ -18,6 +18,7 @@ from tests.stores.builders import (
     repeated,
     store_entries,
 )
+from tests.stores.changing import modify
 
 QUOTED = 'wört"lich\\\u0007\U0001f9e0end'
 """Not ASCII, and with characters that JSON escapes."""
@@ -69,13 +70,13 @@ async def store_a_told(store: SqliteTextStore, user: str, marker: str) -> Entry:
     await store.append([first.turn, second.turn], [first, second, fact])
     entry = full_entry(first, marker)
     await store.apply([Accepted(entry), Merged(second, first.id, repeated), Merged(fact, first.id, repeated)])
-    await store.modify([entry], lambda e: e.model_copy(update={"tags": (*e.tags, f"more {marker}")}))
+    await modify(store, [entry], lambda e: e.model_copy(update={"tags": (*e.tags, f"more {marker}")}))
     return entry
 
 
 async def spread_and_forget(store: SqliteTextStore, entries: list[Entry]) -> None:
     """Change entries, so that rows move and leave copies behind, and forget all but every third."""
-    await store.modify(entries, lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.text.split()[0]}")}))
+    await modify(store, entries, lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.text.split()[0]}")}))
     await store.forget([entry for i, entry in enumerate(entries) if i % 3], until=None)
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.ports import EmbeddingIdentity, Key, Refused, Stuck, TextStore
+from contracts.ports import Change, EmbeddingIdentity, Key, Refused, Stuck, TextStore
 from contracts.v1.entries import Entity, Entry, Scores
 from tests.stores.builders import (
     NOON,
@@ -21,6 +21,7 @@ from tests.stores.builders import (
     minutes,
     store_entries,
 )
+from tests.stores.changing import modify
 
 
 def counted(entry: Entry) -> Entry:
@@ -72,48 +73,58 @@ async def test_an_entry_comes_back_with_every_field(text_store: TextStore, user:
         }
     )
     await store_entries(text_store, [full])
-    assert await text_store.entries([full]) == {full.id: full}
+    assert await text_store.get([full]) == {full.id: full}
 
 
 async def test_entries_come_in_the_order_asked_without_the_unknown(text_store: TextStore, user: str) -> None:
     one, two = await store_entries(text_store, [an_entry(user), an_entry(user)])
-    assert list(await text_store.entries([two, Key(user, "unknown"), one, two])) == [two.id, one.id]
+    assert list(await text_store.get([two, Key(user, "unknown"), one, two])) == [two.id, one.id]
 
 
 async def test_many_entries_are_read_and_changed_in_one_call(text_store: TextStore, user: str) -> None:
     stored = await store_entries(text_store, [an_entry(user, f"number {i}") for i in range(1500)])
-    assert list((await text_store.entries(stored)).values()) == stored
-    assert [entry.version for entry in await text_store.modify(stored, counted)] == [2] * 1500
+    assert list((await text_store.get(stored)).values()) == stored
+    assert [entry.version for entry in await modify(text_store, stored, counted)] == [2] * 1500
 
 
 async def test_a_change_makes_the_next_version(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, version=4)])
-    changed = await text_store.modify([entry], counted)
+    changed = await modify(text_store, [entry], counted)
     assert changed == [entry.model_copy(update={"repeat_count": 1, "version": 5})]
-    assert await text_store.entries([entry]) == {entry.id: changed[0]}
+    assert await text_store.get([entry]) == {entry.id: changed[0]}
 
 
 async def test_only_what_is_changed_is_replaced(text_store: TextStore, user: str) -> None:
     one, two = await store_entries(text_store, [an_entry(user, "one"), an_entry(user, "two")])
-    changed = await text_store.modify(
-        [one, Key(user, "unknown"), two], lambda e: counted(e) if e.text == "two" else None
+    changed = await modify(
+        text_store, [one, Key(user, "unknown"), two], lambda e: counted(e) if e.text == "two" else None
     )
     assert [entry.id for entry in changed] == [two.id]
-    assert (await text_store.entries([one]))[one.id] == one
+    assert (await text_store.get([one]))[one.id] == one
 
 
 @pytest.mark.parametrize("field", ["id", "user_id", "space", "persona_id"])
 async def test_an_entry_cannot_become_somebody_elses(text_store: TextStore, user: str, field: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
     with pytest.raises(ValueError, match="cannot change"):
-        await text_store.modify([entry], lambda e: e.model_copy(update={field: "other"}))
-    assert await text_store.entries([entry]) == {entry.id: entry}
+        await modify(text_store, [entry], lambda e: e.model_copy(update={field: "other"}))
+    assert await text_store.get([entry]) == {entry.id: entry}
+
+
+async def test_what_is_not_as_it_was_read_is_a_conflict_and_stays(text_store: TextStore, user: str) -> None:
+    one, two, gone = [an_entry(user, text) for text in ("one", "two", "gone")]
+    await store_entries(text_store, [one, two])
+    (newer,) = await modify(text_store, [one], counted)
+    changes = [Change(old, old.model_copy(update={"tags": ("late",)})) for old in (one, two, gone)]
+    assert await text_store.replace(changes) == {one.id, gone.id}
+    assert await text_store.get([one, two, gone]) == {one.id: newer, two.id: changes[1].new}
+    assert await text_store.replace([]) == set()
 
 
 async def test_changes_at_the_same_time_do_not_overwrite_each_other(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    await asyncio.gather(*(text_store.modify([entry], counted) for _ in range(50)))
-    stored = (await text_store.entries([entry]))[entry.id]
+    await asyncio.gather(*(modify(text_store, [entry], counted) for _ in range(50)))
+    stored = (await text_store.get([entry]))[entry.id]
     assert (stored.repeat_count, stored.version) == (50, 51)
 
 
@@ -124,9 +135,9 @@ async def test_a_change_that_fails_takes_no_other_with_it(text_store: TextStore,
         raise ArithmeticError
 
     changes = [counted, failing] * 20
-    results = await asyncio.gather(*(text_store.modify([entry], c) for c in changes), return_exceptions=True)
+    results = await asyncio.gather(*(modify(text_store, [entry], c) for c in changes), return_exceptions=True)
     assert [isinstance(result, ArithmeticError) for result in results] == [False, True] * 20
-    assert (await text_store.entries([entry]))[entry.id].repeat_count == 20
+    assert (await text_store.get([entry]))[entry.id].repeat_count == 20
 
 
 async def test_a_proposal_that_is_not_decided_in_time_is_stuck(empty_text_store: TextStore, user: str) -> None:
@@ -154,26 +165,9 @@ async def test_entries_that_lack_something_for_long_are_stuck_the_oldest_first(
     await store_entries(empty_text_store, [*entries, *others])
     found = await empty_text_store.unfinished(lacking, before=NOON + minutes(3), limit=10)
     assert found == [(user, entries[i].id) for i in (1, 2, 0)]
-    await empty_text_store.modify([entries[1]], lambda entry: entry.model_copy(update=done))
+    await modify(empty_text_store, [entries[1]], lambda entry: entry.model_copy(update=done))
     found = await empty_text_store.unfinished(lacking, before=NOON + minutes(3), limit=1)
     assert found == [(user, entries[2].id)]
-
-
-async def test_entries_are_found_by_the_state_of_their_embedding(empty_text_store: TextStore, user: str) -> None:
-    pending, ready, failed, archived = await store_entries(
-        empty_text_store,
-        [
-            an_entry(user),
-            an_entry(user, embedding_state="ready"),
-            an_entry(user, embedding_state="error"),
-            an_entry(user, embedding_state="ready", status="archived"),
-        ],
-    )
-    assert await empty_text_store.with_embedding("ready", limit=10) == [ready]
-    assert await empty_text_store.with_embedding("pending", limit=10) == [pending]
-    assert await empty_text_store.with_embedding("error", limit=10) == [failed]
-    assert await empty_text_store.with_embedding("ready", limit=0) == []
-    assert archived.embedding_state == "ready"
 
 
 async def test_entries_are_counted_by_stage(empty_text_store: TextStore, user: str) -> None:
@@ -200,16 +194,12 @@ async def test_nobody_has_nothing(text_store: TextStore) -> None:
 
 
 async def test_the_identity_of_the_embedding_is_remembered(empty_text_store: TextStore) -> None:
-    assert await empty_text_store.recall_identity() is None
+    assert await empty_text_store.get_embedding_identity() is None
     for identity in (EmbeddingIdentity("minilm", "all-MiniLM-L6-v2", 384), EmbeddingIdentity("http", "other", 768)):
-        await empty_text_store.remember_identity(identity)
-        assert await empty_text_store.recall_identity() == identity
-    await empty_text_store.remember_identity(None)
-    assert await empty_text_store.recall_identity() is None
-
-
-async def test_a_store_answers(text_store: TextStore) -> None:
-    await text_store.ping()
+        await empty_text_store.set_embedding_identity(identity)
+        assert await empty_text_store.get_embedding_identity() == identity
+    await empty_text_store.set_embedding_identity(None)
+    assert await empty_text_store.get_embedding_identity() is None
 
 
 async def test_another_users_name_opens_nothing(text_store: TextStore, user: str) -> None:
@@ -217,8 +207,8 @@ async def test_another_users_name_opens_nothing(text_store: TextStore, user: str
     first, second = await store_entries(text_store, a_session(user, ["one", "two"]))
     other = a_user()
     taken = [Key(other, entry.id) for entry in (first, second)]
-    assert await text_store.entries(taken) == {}
-    assert await text_store.modify(taken, counted) == []
+    assert await text_store.get(taken) == {}
+    assert await modify(text_store, taken, counted) == []
     assert await text_store.neighbours(taken, reach=4) == {}
     assert await text_store.outcomes(taken) == {}
     assert await text_store.undecided([Key(other, proposal.id)]) == []

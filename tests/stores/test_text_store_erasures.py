@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from contracts.ports import EmbeddingIdentity, Erasure, TextStore
 from services.shared.stores import erasures
 from services.shared.stores.erasures import dumped, loaded
-from services.shared.stores.opensearch import meta
-from services.shared.stores.sqlite import SqliteTextStore, erasing
-from services.shared.stores.sqlite import store as store_module
+from services.shared.stores.opensearch import erase
+from services.shared.stores.sqlite import SqliteTextStore, privacy
 from tests.stores.builders import NOON, a_user, log_proposals
 from tests.stores.opensearch_openers import a_store
 
@@ -81,7 +80,7 @@ async def test_what_an_erasure_removed_can_be_asked_for_when_it_is_complete(text
         assert await text_store.erased(user, requested_at) == {"turns": 3}
     assert await text_store.erased(user, NOON + timedelta(microseconds=1)) is None
     assert await text_store.erased(a_user(), NOON) is None
-    await text_store.sweep()
+    await text_store.compact()
     assert await text_store.erased(user, NOON) == {"turns": 3}
 
 
@@ -98,7 +97,7 @@ async def test_old_receipts_are_swept_from_sqlite(
 ) -> None:
     async def kept() -> int:
         query = "SELECT count(*) FROM meta WHERE key LIKE 'erased:%'"
-        return int(await sqlite_store._readers.run(lambda db: db.execute(query).fetchone()[0]))
+        return int(await sqlite_store.readers.run(lambda db: db.execute(query).fetchone()[0]))
 
     for seconds in (-1, 60):
         monkeypatch.setattr(erasures, "RECEIPT_KEPT", timedelta(seconds=seconds))
@@ -106,7 +105,7 @@ async def test_old_receipts_are_swept_from_sqlite(
         assert await sqlite_store.record_erasure(user, None, mark)
         assert await sqlite_store.record_erasure(user, mark, None)
     assert await kept() == 2
-    await sqlite_store.sweep()
+    await sqlite_store.compact()
     assert await kept() == 1
 
 
@@ -116,17 +115,17 @@ async def test_old_receipts_are_swept_from_opensearch_and_nothing_else(
     async with a_store(opensearch_url) as store:
         other = Erasure(a_user(), 1, NOON)
         await store.record_erasure(other.user_id, None, other)
-        await store.remember_identity(identity := EmbeddingIdentity("p", "m", 4))
+        await store.set_embedding_identity(identity := EmbeddingIdentity("p", "m", 4))
         for mark, days in ((Erasure(user, 7, NOON, {"turns": 3}), "old"), (Erasure(user, 8, LATER), "new")):
-            monkeypatch.setattr(meta, "_days", lambda days=days: (f"{days} day", "the day before"))
+            monkeypatch.setattr(erase, "_days", lambda days=days: (f"{days} day", "the day before"))
             assert await store.record_erasure(user, None, mark)
             assert await store.record_erasure(user, mark, None)
-        await store.sweep()
+        await store.compact()
         assert await store.erased(user, LATER) == {}
-        monkeypatch.setattr(meta, "_days", lambda: ("old day", "the day before"))
+        monkeypatch.setattr(erase, "_days", lambda: ("old day", "the day before"))
         assert await store.erased(user, NOON) is None
         assert await store.erasures() == [other]
-        assert await store.recall_identity() == identity
+        assert await store.get_embedding_identity() == identity
 
 
 async def test_who_erases_under_a_mark_that_is_gone_removes_nothing(text_store: TextStore, user: str) -> None:
@@ -136,14 +135,14 @@ async def test_who_erases_under_a_mark_that_is_gone_removes_nothing(text_store: 
     assert (await text_store.counts(user)).turns == 3
     await text_store.record_erasure(user, None, mark)
     await text_store.erase(user, mark=mark)
-    assert set((await text_store.traces(user)).values()) == {0}
+    assert set((await text_store.count_remaining(user)).values()) == {0}
 
 
 async def test_others_write_between_the_steps_of_an_erasure(
     sqlite_store: SqliteTextStore, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await log_proposals(sqlite_store, user, 40)
-    steps, original = 0, erasing.erase_rows
+    steps, original = 0, privacy._erase_rows
     begun = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -153,8 +152,8 @@ async def test_others_write_between_the_steps_of_an_erasure(
         loop.call_soon_threadsafe(begun.set)
         return original(*args, **named)
 
-    monkeypatch.setattr(store_module, "_ERASED_TOGETHER", 1)
-    monkeypatch.setattr(erasing, "erase_rows", counted)
+    monkeypatch.setattr(privacy, "_ERASED_TOGETHER", 1)
+    monkeypatch.setattr(privacy, "_erase_rows", counted)
     erase = asyncio.create_task(sqlite_store.erase(user))
     await begun.wait()
     await log_proposals(sqlite_store, a_user(), 1)

@@ -13,6 +13,7 @@ from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, S
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import LoggedTurn
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, similarity_query
+from tests.stores.changing import modify
 
 LAWS = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -83,14 +84,14 @@ async def carry_out(store: TextStore, user: str, steps: Sequence[Step], times: i
     for step in (step for step in steps if step.kind in ("retire", "revive", "tag")):
         named = a_proposal(turn_number(user, step.turn))
         for _ in range(times):
-            await store.modify([named], lambda entry, step=step: changed_to(step, entry))  # type: ignore[misc]
+            await modify(store, [named], lambda entry, step=step: changed_to(step, entry))  # type: ignore[misc]
 
 
 async def everything(store: TextStore, user: str) -> dict[str, object]:
     """All that can be seen of a user, with turn numbers in place of ids."""
     names = {a_proposal(turn_number(user, i)).id: str(i) for i in range(6)}
     keys = [Key(user, id_) for id_ in names]
-    entries = await store.entries(keys)
+    entries = await store.get(keys)
     outcomes = await store.outcomes(keys)
     hits = await store.search(Scope(user), "green tea ghent tagged", limit=50, filters=Filters())
     near = await store.neighbours(keys, reach=2)
@@ -146,7 +147,7 @@ async def test_when_all_are_decided_and_none_retired_they_add_up(
         await carry_out(text_store, user, [Step("log", s.turn, 0) for s in steps] + steps, times=1)
     asked = [a_proposal(turn_number(user, i)) for i in range(6)]
     await text_store.apply([Accepted(entry_of(p)) for p in await text_store.undecided(asked)])
-    await text_store.modify(asked, lambda e: changed_to(Step("revive", 0, 0), e))
+    await modify(text_store, asked, lambda e: changed_to(Step("revive", 0, 0), e))
     counted = await text_store.counts(user)
     assert counted.undecided == 0
     assert counted.entries + counted.merged + counted.refused == counted.turns

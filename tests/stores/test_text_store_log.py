@@ -108,7 +108,7 @@ async def test_nothing_is_left_of_what_is_withdrawn(text_store: TextStore, user:
     facts = [a_proposal(turns[0], ordinal=1, text="a fact")]
     await text_store.append(turns, [*map(a_proposal, turns), *facts])
     await text_store.withdraw(turns)
-    assert set((await text_store.traces(user)).values()) == {0}
+    assert set((await text_store.count_remaining(user)).values()) == {0}
     assert await text_store.undecided([*map(a_proposal, turns), *facts]) == []
     await text_store.withdraw(turns)
     assert await text_store.append(turns[:1], [a_proposal(turns[0])]) == turns[:1]

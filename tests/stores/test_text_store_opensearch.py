@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from contracts.ports import Filters, Scope, Unavailable
-from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, bulk
-from services.shared.stores.opensearch.client import Client
-from services.shared.stores.opensearch.mappings import SCHEMA
+from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, transport
+from services.shared.stores.opensearch.schema import SCHEMA
+from services.shared.stores.opensearch.transport import Client
 from tests.stores.builders import an_entry, log_proposals, store_entries
+from tests.stores.changing import modify
 from tests.stores.opensearch_openers import RARELY, a_prefix, a_store, open_at
 
 DONE = {"status": 201, "_seq_no": 7, "_primary_term": 1}
@@ -45,13 +46,13 @@ class Cluster:
 
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bulk, "PAUSES", (0.001,) * 3)
+    monkeypatch.setattr(transport, "_PAUSES", (0.001,) * 3)
 
 
 @pytest.mark.usefixtures("short_pauses")
 async def test_items_without_room_are_tried_again_and_only_those() -> None:
     cluster = Cluster(a=[DONE], b=[FULL, FULL, DONE], c=[CONFLICT], d=[FULL, CONFLICT])
-    made = await bulk.carry_out([b"a\n", b"b\n", b"c\n", b"d\n"], cluster)
+    made = await transport.carry_out([b"a\n", b"b\n", b"c\n", b"d\n"], cluster)
     assert made == [(7, 1), (7, 1), None, None]
     assert cluster.asked == [["a", "b", "c", "d"], ["b", "d"], ["b"]]
 
@@ -60,32 +61,32 @@ async def test_items_without_room_are_tried_again_and_only_those() -> None:
 async def test_what_was_removed_meanwhile_counts_as_changed() -> None:
     removed = {"status": 404, "error": {"type": "document_missing_exception", "reason": "[b]: document missing"}}
     gone = {"status": 404, "error": {"type": "index_not_found_exception", "reason": "no such index [e]"}}
-    assert await bulk.carry_out([b"a\n", b"b\n"], Cluster(a=[DONE], b=[removed])) == [(7, 1), None]
+    assert await transport.carry_out([b"a\n", b"b\n"], Cluster(a=[DONE], b=[removed])) == [(7, 1), None]
     with pytest.raises(Unavailable, match="index is missing"):
-        await bulk.carry_out([b"a\n"], Cluster(a=[gone]))
+        await transport.carry_out([b"a\n"], Cluster(a=[gone]))
 
 
 @pytest.mark.usefixtures("short_pauses")
 async def test_items_for_which_there_is_no_room_for_long_are_unavailable() -> None:
     with pytest.raises(Unavailable, match="overloaded"):
-        await bulk.carry_out([b"a\n"], Cluster(a=[FULL] * 4))
+        await transport.carry_out([b"a\n"], Cluster(a=[FULL] * 4))
 
 
 async def test_a_document_that_is_refused_is_an_error_of_its_own() -> None:
     with pytest.raises(ValueError, match=r"\(400 mapper_parsing_exception\)$"):
-        await bulk.carry_out([b"a\n", b"b\n"], Cluster(a=[DONE], b=[BROKEN]))
+        await transport.carry_out([b"a\n", b"b\n"], Cluster(a=[DONE], b=[BROKEN]))
 
 
 async def test_a_disk_that_is_nearly_full_is_said_at_once() -> None:
     cluster = Cluster(a=[DISK])
     with pytest.raises(Unavailable, match="free some space"):
-        await bulk.carry_out([b"a\n"], cluster)
+        await transport.carry_out([b"a\n"], cluster)
 
 
 @pytest.mark.parametrize(("count", "size", "requests"), [(1200, 10, 3), (12, 1_000_000, 3), (2, 6_000_000, 2)])
 async def test_bulk_requests_are_cut_to_size(count: int, size: int, requests: int) -> None:
     cluster = Cluster(**{"x" * (size - 1): [DONE] * count})
-    assert len(await bulk.carry_out([b"x" * (size - 1) + b"\n"] * count, cluster)) == count
+    assert len(await transport.carry_out([b"x" * (size - 1) + b"\n"] * count, cluster)) == count
     assert len(cluster.asked) == requests
 
 
@@ -109,7 +110,7 @@ async def test_indices_that_a_full_disk_closed_are_unavailable_until_there_is_ro
     opensearch_url: str, user: str
 ) -> None:
     async with a_store(opensearch_url) as store:
-        async with a_block(store._client, "read_only_allow_delete"):
+        async with a_block(store.client, "read_only_allow_delete"):
             with pytest.raises(Unavailable, match="free some space"):
                 await store_entries(store, [an_entry(user, "green tea")])
             assert await store.search(Scope(user), "tea", limit=3, filters=Filters()) == []
@@ -119,7 +120,7 @@ async def test_indices_that_a_full_disk_closed_are_unavailable_until_there_is_ro
 
 async def test_a_write_waits_out_a_block_that_is_lifted_soon(opensearch_url: str, user: str) -> None:
     async with a_store(opensearch_url) as store:
-        async with a_block(store._client, "write"):
+        async with a_block(store.client, "write"):
             writing = asyncio.create_task(log_proposals(store, user, 1))
             await asyncio.sleep(0.1)
             assert not writing.done()
@@ -130,11 +131,11 @@ async def test_a_write_waits_out_a_block_that_is_lifted_soon(opensearch_url: str
 async def test_what_may_not_be_removed_now_is_unavailable(opensearch_url: str, user: str) -> None:
     async with a_store(opensearch_url) as store:
         await store_entries(store, [an_entry(user)])
-        async with a_block(store._client, "write"):
+        async with a_block(store.client, "write"):
             with pytest.raises(Unavailable, match="a migration is under way"):
                 await store.erase(user)
         await store.erase(user)
-        assert set((await store.traces(user)).values()) == {0}
+        assert set((await store.count_remaining(user)).values()) == {0}
 
 
 async def test_stores_that_open_at_once_make_the_indices_once(opensearch_url: str, user: str) -> None:
@@ -143,17 +144,17 @@ async def test_stores_that_open_at_once_make_the_indices_once(opensearch_url: st
         entries = [an_entry(user, f"tea {i}") for i in range(4)]
         await asyncio.gather(*(store_entries(*pair) for pair in zip(stores, [[e] for e in entries], strict=True)))
         for store in stores:
-            assert list(await store.entries(entries)) == [entry.id for entry in entries]
+            assert list(await store.get(entries)) == [entry.id for entry in entries]
             await store.close()
 
 
 async def test_indices_that_are_missing_are_not_made_by_a_write(opensearch_url: str, user: str) -> None:
     async with a_store(opensearch_url) as store:
-        indices = f"/{store._client.prefix}-*"
-        await store._client.request("DELETE", indices)
+        indices = f"/{store.client.prefix}-*"
+        await store.client.request("DELETE", indices)
         with pytest.raises(Unavailable, match="index is missing"):
             await store_entries(store, [an_entry(user)])
-        assert await store._client.request("GET", indices) == {}
+        assert await store.client.request("GET", indices) == {}
 
 
 async def test_indices_of_a_newer_version_are_refused(opensearch_url: str) -> None:
@@ -167,9 +168,9 @@ async def test_indices_of_a_newer_version_are_refused(opensearch_url: str) -> No
 async def test_ids_that_no_document_can_have_are_unknown(store: OpenSearchTextStore, user: str) -> None:
     entry = an_entry(user)
     impossible = [entry.model_copy(update={"id": id_}) for id_ in ("", "x" * 513)]
-    assert await store.entries(impossible) == {}
+    assert await store.get(impossible) == {}
     assert await store.outcomes(impossible) == {}
-    assert await store.modify(impossible, lambda e: e) == []
+    assert await modify(store, impossible, lambda e: e) == []
 
 
 async def test_an_id_of_another_user_cannot_be_taken(opensearch_url: str, user: str) -> None:
@@ -177,7 +178,7 @@ async def test_an_id_of_another_user_cannot_be_taken(opensearch_url: str, user: 
         (entry,) = await store_entries(store, [an_entry(user)])
         with pytest.raises(ValueError, match="another user"):
             await store_entries(store, [entry.model_copy(update={"user_id": "somebody else"})])
-        assert await store.entries([entry]) == {entry.id: entry}
+        assert await store.get([entry]) == {entry.id: entry}
 
 
 async def test_users_whose_ids_look_like_routing_keep_their_entries(store: OpenSearchTextStore, user: str) -> None:

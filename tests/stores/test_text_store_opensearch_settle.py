@@ -13,6 +13,7 @@ from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, repeated, store_entries
+from tests.stores.changing import modify
 from tests.stores.opensearch_openers import Another
 from tests.stores.opensearch_processes import Crash, When, dying, overtaken
 
@@ -98,7 +99,7 @@ async def test_a_merge_that_was_broken_off_holds_when_it_is_judged_otherwise_lat
     assert await store.undecided([merged]) == [merged]
     (settled,) = await store.apply([Accepted(entry_of(merged))])
     assert settled.kind == "merged"
-    assert await store.entries([merged]) == {}
+    assert await store.get([merged]) == {}
     assert await store.undecided([merged]) == []
 
 
@@ -202,7 +203,7 @@ async def test_nothing_is_left_of_a_fence_when_its_user_is_erased_meanwhile(
     await dies(store, late, write=1)
     async with overtaken(store, write, lambda: store.erase(user)) as process:
         await judge_proposals([proposed([prompt])], store=process)
-    assert set((await store.traces(user)).values()) == {0}
+    assert set((await store.count_remaining(user)).values()) == {0}
 
 
 @pytest.mark.usefixtures("impatient")
@@ -221,8 +222,8 @@ async def test_changes_by_several_processes_do_not_overwrite_each_other(
 ) -> None:
     stores = [await another() for _ in range(3)]
     (entry,) = await store_entries(stores[0], [an_entry(user)])
-    await asyncio.gather(*(store.modify([entry], repeated) for store in stores for _ in range(8)))
-    changed = (await stores[0].entries([entry]))[entry.id]
+    await asyncio.gather(*(modify(store, [entry], repeated) for store in stores for _ in range(8)))
+    changed = (await stores[0].get([entry]))[entry.id]
     assert (changed.repeat_count, changed.version) == (24, 25)
 
 
@@ -231,13 +232,13 @@ async def test_a_change_whose_answer_was_lost_is_made_once(
 ) -> None:
     """The second attempt of a write that had been done is refused, and that is seen."""
     (entry,) = await store_entries(store, [an_entry(user)])
-    send = store._client._send
+    send = store.client._send
 
     async def twice(body: bytes) -> object:
         await send(body)
         return await send(body)
 
-    monkeypatch.setattr(store._client, "_send", twice)
-    (changed,) = await store.modify([entry], repeated)
+    monkeypatch.setattr(store.client, "_send", twice)
+    (changed,) = await modify(store, [entry], repeated)
     assert (changed.repeat_count, changed.version) == (1, 2)
-    assert await store.entries([entry]) == {entry.id: changed}
+    assert await store.get([entry]) == {entry.id: changed}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from contracts.ports import Accepted, Forgotten, Merged, Refused, Unavailable
-from services.shared.stores.opensearch import Layout, OpenSearchTextStore, copying, migration, sweeping
-from services.shared.stores.opensearch.client import Client
-from services.shared.stores.opensearch.indexes import KINDS, replaced
-from services.shared.stores.opensearch.mappings import SCHEMA
-from services.shared.stores.opensearch.wire import routed
+from contracts.ports import Accepted, Merged, Refused, Unavailable
+from services.shared.stores.opensearch import Layout, OpenSearchTextStore, erase, migrate
+from services.shared.stores.opensearch.schema import KINDS, SCHEMA, Index, replaced
+from services.shared.stores.opensearch.transport import Client
 from tests.polling import eventually
 from tests.stores.builders import (
     a_user,
@@ -72,15 +70,15 @@ async def test_after_sweeping_no_file_has_what_was_forgotten_refused_or_erased(s
     (erased,) = await log_texts(store, ben, gone[3])
     await store.apply([Accepted(entry_of(p, tags=(p.text,))) for p in (forgotten, *stay, erased)])
     await store.apply([Merged(merged, forgotten.id, repeated)])
-    within = await folders(store._client)
+    within = await folders(store.client)
     assert all(files_with(word, within) for word in (*gone, kept))
     await store.apply([Refused(refused, "no")])
     await store.forget([forgotten], until=tomorrow())
     await store.erase(ben)
-    await eventually(store.sweep, bool, within=LET_GO)
+    await eventually(store.compact, bool, within=LET_GO)
     assert [files_with(word, within) for word in gone] == [0] * 4
     assert files_with(kept, within)
-    assert await store.sweep()
+    assert await store.compact()
 
 
 async def test_a_merge_that_takes_long_is_not_waited_for(
@@ -88,24 +86,24 @@ async def test_a_merge_that_takes_long_is_not_waited_for(
 ) -> None:
     (entry,) = await store_entries(store, [an_entry(user)])
     await store.forget([entry], until=None)
-    request = store._client.request
+    request = store.client.request
 
     async def slow(method: str, path: str, **options: object) -> object:
         if "_forcemerge" in path:
             raise Unavailable("OpenSearch did not answer in time")
         return await request(method, path, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(store._client, "request", slow)
-    assert not await store.sweep()
+    monkeypatch.setattr(store.client, "request", slow)
+    assert not await store.compact()
 
 
 async def test_hashes_whose_time_is_over_are_dropped(store: OpenSearchTextStore, user: str) -> None:
     entries = await store_entries(store, [an_entry(user, exact_hash=f"e{i}") for i in range(3)])
     await store.forget(entries[:2], until=yesterday())
     await store.forget(entries[2:], until=tomorrow())
-    assert (await store.traces(user))["fingerprints"] == 3
-    await store.sweep()
-    assert (await store.traces(user))["fingerprints"] == 1
+    assert (await store.count_remaining(user))["fingerprints"] == 3
+    await store.compact()
+    assert (await store.count_remaining(user))["fingerprints"] == 1
     assert await store.forgotten([an_entry(user, exact_hash="e2")])
 
 
@@ -114,80 +112,54 @@ async def test_indices_that_a_migration_left_are_erased_from_and_not_called_clea
 ) -> None:
     stored, merged = await log_proposals(store, user, 2)
     await store.apply([Accepted(entry_of(stored, statement_hash="h")), Merged(merged, stored.id, repeated)])
-    before = await store.traces(user)
-    await migration.migrate(store._client, NEXT)
-    assert await store.traces(user) == {place: 2 * count for place, count in before.items()}
-    assert len(await replaced(store._client)) == len(KINDS)
+    before = await store.count_remaining(user)
+    await migrate.migrate(store.client, NEXT)
+    assert await store.count_remaining(user) == {place: 2 * count for place, count in before.items()}
+    assert len(await replaced(store.client)) == len(KINDS)
     await store.erase(user)
-    assert set((await store.traces(user)).values()) == {0}
-    monkeypatch.setattr(sweeping, "_removed", nothing)
-    assert not await store.sweep()
-    await migration.migrate(store._client, NEXT, drop_old=True)
-    assert await store.sweep()
+    assert set((await store.count_remaining(user)).values()) == {0}
+    monkeypatch.setattr(erase, "removed", nothing)
+    assert not await store.compact()
+    await migrate.migrate(store.client, NEXT, drop_old=True)
+    assert await store.compact()
 
 
 async def nothing(*_: object) -> int:
     return 0
 
 
-async def test_what_is_removed_during_a_migration_is_not_in_the_new_index(
+async def test_what_is_removed_waits_for_a_migration_and_is_not_in_the_new_index(
     store: OpenSearchTextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copying, "_PAGE", 3)
     ann, ben = a_user(), a_user()
     for user in (ann, ben):
         proposals = await log_proposals(store, user, 4)
         await store.apply([Accepted(entry_of(p, statement_hash=p.id)) for p in proposals[:3]])
         await store.apply([Refused(proposals[3], "no")])
-    before, copy = await store.traces(ben), copying.Copier.copy
+    before, copy, tried = await store.count_remaining(ben), migrate._copy, []
 
-    async def copied(copier: copying.Copier) -> int:
-        """Something is forgotten after the first copy, and a user erased while nothing may be written for a moment."""
-        count = await copy(copier)
-        if copier._index.kind == "claims" and not forgotten:
-            forgotten.extend(await store.forget(await store.kept(ben, after=None, limit=1), until=None))
-        erasing.append(asyncio.create_task(store.erase(ann)))
-        await asyncio.wait(erasing[-1:], timeout=0.2)
-        return count
+    async def copied(*args: Any) -> None:
+        """A user is erased, and something of another one forgotten, after everything was copied."""
+        await copy(*args)
+        (kind,) = [its.kind for its in args if isinstance(its, Index)]
+        if kind == "turns":
+            tried.append(await refused(store.erase(ann)))
+        if kind == "entries":
+            tried.append(await refused(store.forget(await store.export_entries(ben, after=None, limit=1), until=None)))
 
-    erasing: list[asyncio.Task[None]] = []
-    forgotten: list[Forgotten] = []
-    monkeypatch.setattr(copying.Copier, "copy", copied)
-    await migration.migrate(store._client, NEXT, drop_old=True)
-    await asyncio.gather(*erasing)
-    assert set((await store.traces(ann)).values()) == {0}
-    assert await store.traces(ben) == {**before, "fingerprints": before["fingerprints"] - 1}
+    monkeypatch.setattr(migrate, "_copy", copied)
+    await migrate.migrate(store.client, NEXT, drop_old=True)
+    assert tried == [True, True]
+    await store.erase(ann)
+    assert set((await store.count_remaining(ann)).values()) == {0}
+    await store.forget(await store.export_entries(ben, after=None, limit=1), until=None)
+    assert await store.count_remaining(ben) == {**before, "fingerprints": before["fingerprints"] - 1}
 
 
-async def test_what_is_made_again_during_a_migration_is_copied_as_it_is_now(
-    store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also when the engine does not remember any more which version was removed."""
-    await store._client.request("PUT", f"/{store._client.prefix}-*/_settings", body={"index.gc_deletes": "0ms"})
-    stored, other = await log_proposals(store, user, 2)
-    await store.apply([Accepted(entry_of(stored)), Refused(other, "no")])
-    copy, copied_entries = copying.Copier.copy, False
-
-    async def made_again() -> int:
-        """The version of the decision on a proposal that was reopened a moment ago."""
-        await store.reopen([other])
-        await asyncio.sleep(0.3)  # the engine looks at its clock five times a second
-        await store._client.refresh_now("entries")
-        await store.apply([Merged(other, stored.id, repeated)])
-        path = f"/{store._client.alias('entries')}/_doc/{other.id}"
-        return int((await store._client.request("GET", path, params={"routing": routed(user)}))["_version"])
-
-    async def copied(copier: copying.Copier) -> int:
-        nonlocal copied_entries
-        count = await copy(copier)
-        if copier._index.kind == "entries" and not copied_entries:
-            copied_entries = True
-            await eventually(made_again, lambda version: version == 1)
-        return count
-
-    monkeypatch.setattr(copying.Copier, "copy", copied)
-    await migration.migrate(store._client, NEXT)
-    (standing,) = await store._client.mget("entries", [(other.id, user)])
-    assert standing is not None
-    assert standing.source["status"] == "merged"
-    assert (await store.entries([stored]))[stored.id].repeat_count == 1
+async def refused(removal: Awaitable[object]) -> bool:
+    """Whether something cannot be removed now because a migration is under way."""
+    try:
+        await removal
+    except Unavailable as error:
+        return "a migration is under way" in str(error)
+    return False

@@ -13,7 +13,7 @@ from contracts.ports import Accepted, Decision, Filters, Merged, Outcome, Refuse
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import WORDLESS, Proposal
 from services.dedupe.handler import judge_proposals
-from services.shared.stores.opensearch import OpenSearchTextStore, archive, counts, forgetting
+from services.shared.stores.opensearch import OpenSearchTextStore, forget, queries, upkeep
 from tests.stores.builders import (
     NOON,
     a_proposal,
@@ -60,16 +60,16 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
 async def seen(store: TextStore, user: str) -> object:
     """All of a user that can be seen, without ids and times."""
     proposals = proposals_of(user)
-    entries = await store.entries(proposals)
+    entries = await store.get(proposals)
     said = entry_of(proposals[0], statement_hash=KEYS[0], minhash_bands=KEYS[1:])
     records = await store.export_log(user, after=None, limit=9)
     return (
         [(entry.text, entry.status, entry.version, entry.repeat_count) for entry in entries.values()],
-        [(r.turn.text, [(d.proposal.text, bool(d.outcome)) for d in r.decisions]) for r in records],
+        [(r.turn.text, [(d.proposal.text, bool(d.outcome)) for d in r.proposals]) for r in records],
         [len(found) for found in await store.find_similar([similarity_query(said)])],
         len(await store.search(Scope(user), "green tea", limit=9, filters=Filters())),
         len(await store.forgotten([said])),
-        await store.traces(user),
+        await store.count_remaining(user),
         await store.counts(user),
     )
 
@@ -110,7 +110,7 @@ async def test_erasing_that_was_broken_off_is_done_again(store: OpenSearchTextSt
             except Crash:
                 died += 1
         await store.erase(user)
-        assert set((await store.traces(user)).values()) == {0}
+        assert set((await store.count_remaining(user)).values()) == {0}
     assert died >= 4  # turns, entries, decisions, fingerprints
 
 
@@ -235,21 +235,21 @@ async def test_what_is_erased_while_it_is_settled_does_not_come_back(store: Open
         async with overtaken(store, write, erase) as process:
             new = Accepted(entry_of(other, statement_hash="red wine"), known_similar=frozenset())
             settled = await process.apply([new, Merged(repeat, stored.id, repeated), Refused(refused, "no")])
-        left = await store.traces(user)
+        left = await store.count_remaining(user)
         if erased:
             assert set(left.values()) == {0}
             assert other.id not in {one.proposal_id for one in settled}
         await store.erase(user)
-        assert set((await store.traces(user)).values()) == {0}
+        assert set((await store.count_remaining(user)).values()) == {0}
         write += 1
     assert write == 7  # before: claims, the entry, decisions, the canonical entry, words, outcomes; and after all
 
 
 async def test_neighbours_that_this_process_forgot_are_not_remembered(opensearch_url: str, user: str) -> None:
     async with a_store(opensearch_url) as opened:
-        store = await OpenSearchTextStore.open(opened._client._address, prefix=opened._client.prefix)
+        store = await OpenSearchTextStore.open(opened.client.address, prefix=opened.client.prefix)
         one, two, three = await store_entries(store, a_session(user, ["green tea", "black tea", "red tea"]))
-        await store._client.refresh("entries")
+        await store.client.refresh("entries")
         assert len(await store.search(Scope(user), "tea", limit=9, filters=Filters())) == 3
         await store.forget([two], until=None)
         assert (await store.neighbours([one], reach=2))[one.id] == {1: three.id}
@@ -260,7 +260,7 @@ async def test_neighbours_that_this_process_forgot_are_not_remembered(opensearch
 
 
 async def test_much_is_read_page_by_page(opensearch_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, size in ((forgetting, "_PAGE"), (counts, "_SPACES"), (archive, "_TOGETHER")):
+    for module, size in ((forget, "_PAGE"), (upkeep, "_SPACES"), (queries, "_TOGETHER")):
         monkeypatch.setattr(module, size, 2)
     async with a_store(opensearch_url) as store:
         first, *others = await log_proposals(store, "ann", 6)
@@ -269,9 +269,9 @@ async def test_much_is_read_page_by_page(opensearch_url: str, monkeypatch: pytes
         assert sorted(forgotten.turn_ids) == sorted(p.turn.turn_id for p in (first, *others))
         entries = [e for i in range(5) for e in a_session(f"user {i}", ["tea"] * (i + 1), space=f"space {i}")]
         await store_entries(store, entries)
-        crowds = await store.crowded(cap=2, limit=2)
+        crowds = await store.over_capacity(cap=2, limit=2)
         assert [(crowd.user_id, crowd.entries) for crowd in crowds] == [("user 4", 5), ("user 3", 4)]
-        assert await store.in_order(after="", limit=99) == sorted(entries, key=lambda entry: entry.id)
+        assert await store.scan(after="", limit=99) == sorted(entries, key=lambda entry: entry.id)
 
 
 async def test_an_outcome_that_is_recorded_of_a_forgotten_entry_stays(store: OpenSearchTextStore, user: str) -> None:

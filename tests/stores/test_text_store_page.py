@@ -11,6 +11,7 @@ import pytest
 from contracts.ports import Selection, TextStore
 from contracts.v1.entries import Entry, Saying
 from tests.stores.builders import NOON, a_user, an_entry, minutes, store_entries
+from tests.stores.changing import modify
 
 
 async def walk(store: TextStore, selection: Selection, limit: int) -> list[Entry]:
@@ -33,7 +34,7 @@ async def test_pages_lead_through_all_entries_those_said_last_first(
     stored += await store_entries(text_store, [an_entry(user, space=f"s{i}") for i in range(3)])
     again = NOON + minutes(9)
     stored += await store_entries(text_store, [an_entry(user, last_said_at=again) for _ in range(2)])
-    (renewed,) = await text_store.modify(stored[1:2], lambda e: e.model_copy(update={"last_said_at": again}))
+    (renewed,) = await modify(text_store, stored[1:2], lambda e: e.model_copy(update={"last_said_at": again}))
     stored[1] = renewed
     expected = sorted(stored, key=lambda entry: (entry.last_said_at, entry.id), reverse=True)
     assert await walk(text_store, Selection(user), limit) == expected
@@ -106,7 +107,8 @@ async def test_a_selection_follows_changes(text_store: TextStore, user: str) -> 
     (entry,) = await store_entries(
         text_store, [an_entry(user, tags=("red",), themes=("travel",), conversation_id="c1")]
     )
-    await text_store.modify(
+    await modify(
+        text_store,
         [entry],
         lambda e: e.model_copy(
             update={"tags": ("blue",), "themes": (), "pinned": True, "type": "fact", "conversation_id": "c2"}

@@ -12,6 +12,7 @@ from contracts.ports import Filters, Key, LexicalHit, Scope, TextStore
 from contracts.v1.entries import Entry, Saying
 from contracts.v1.turns import EVERY_PERSONA
 from tests.stores.builders import NOON, a_session, a_user, an_entry, minutes, store_entries
+from tests.stores.changing import modify
 
 ANY = Filters()
 
@@ -23,7 +24,7 @@ async def hits(store: TextStore, user: str, query: str, filters: Filters = ANY, 
 async def found(store: TextStore, user: str, query: str, filters: Filters = ANY, limit: int = 50) -> list[str]:
     """The texts that are found, best first."""
     ids = [hit.id for hit in await hits(store, user, query, filters, limit)]
-    return [entry.text for entry in (await store.entries([Key(user, i) for i in ids])).values()]
+    return [entry.text for entry in (await store.get([Key(user, i) for i in ids])).values()]
 
 
 @pytest.mark.parametrize("query", ["package", "Packages!", "PACKAGING?", "the package's", "which package is it?"])
@@ -79,7 +80,7 @@ async def test_what_was_said_around_an_entry_helps_to_find_it(text_store: TextSt
     await store_entries(text_store, a_session(user, texts))
     await store_entries(text_store, a_session(user, ["Another day", "Another topic"], "s2"))
     ranked = await hits(text_store, user, "Thai Ghent")
-    texts_by_id = {id_: e.text for id_, e in (await text_store.entries([Key(user, hit.id) for hit in ranked])).items()}
+    texts_by_id = {id_: e.text for id_, e in (await text_store.get([Key(user, hit.id) for hit in ranked])).items()}
     by_text = {texts_by_id[hit.id]: hit for hit in ranked}
     assert texts_by_id[ranked[0].id] == "The Thai place in Ghent"
     assert by_text.keys() == set(texts)
@@ -99,7 +100,7 @@ async def test_coverage_is_the_share_of_the_query_around_an_entry(text_store: Te
     await store_entries(text_store, [an_entry(user, text) for text in texts])
     await store_entries(text_store, a_session(user, ["tea please", "lemon please"]))
     both = {hit.id: hit.coverage for hit in await hits(text_store, user, "tea lemon")}
-    entries = await text_store.entries([Key(user, id_) for id_ in both])
+    entries = await text_store.get([Key(user, id_) for id_ in both])
     covered = sorted((entry.text, both[id_]) for id_, entry in entries.items())
     assert [text for text, share in covered if share == pytest.approx(1)] == [
         "lemon please",
@@ -114,21 +115,21 @@ async def test_coverage_is_the_share_of_the_query_around_an_entry(text_store: Te
 async def test_only_active_entries_are_found(text_store: TextStore, user: str) -> None:
     entry, archived = await store_entries(text_store, [an_entry(user, "tea"), an_entry(user, "tea", status="archived")])
     assert [hit.id for hit in await hits(text_store, user, "tea")] == [entry.id]
-    await text_store.modify([entry], lambda e: e.model_copy(update={"status": "superseded"}))
+    await modify(text_store, [entry], lambda e: e.model_copy(update={"status": "superseded"}))
     assert await hits(text_store, user, "tea") == []
-    await text_store.modify([archived], lambda e: e.model_copy(update={"status": "active"}))
+    await modify(text_store, [archived], lambda e: e.model_copy(update={"status": "active"}))
     assert [hit.id for hit in await hits(text_store, user, "tea")] == [archived.id]
 
 
 async def test_an_entry_out_of_use_is_no_context(text_store: TextStore, user: str) -> None:
     _, middle, _ = await store_entries(text_store, a_session(user, ["before", "zebra", "after"]))
-    await text_store.modify([middle], lambda e: e.model_copy(update={"status": "archived"}))
+    await modify(text_store, [middle], lambda e: e.model_copy(update={"status": "archived"}))
     assert await found(text_store, user, "zebra") == []
 
 
 async def test_search_follows_a_change_of_the_text(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, "green tea", tags=("drink",))])
-    await text_store.modify([entry], lambda e: e.model_copy(update={"text": "black tea", "tags": ("hot", "leaf")}))
+    await modify(text_store, [entry], lambda e: e.model_copy(update={"text": "black tea", "tags": ("hot", "leaf")}))
     for query, expected in (("green", 0), ("drink", 0), ("black", 1), ("tea", 1), ("leaf", 1)):
         assert len(await hits(text_store, user, query)) == expected, query
 
@@ -213,7 +214,7 @@ async def test_a_persona_finds_its_own_and_the_common(text_store: TextStore, use
     async def seen_by(persona_id: str | None) -> set[str]:
         scope = Scope(user, persona_id=persona_id)
         seen = [Key(user, hit.id) for hit in await text_store.search(scope, "tea", limit=9, filters=ANY)]
-        return {str(entry.persona_id) for entry in (await text_store.entries(seen)).values()}
+        return {str(entry.persona_id) for entry in (await text_store.get(seen)).values()}
 
     assert await seen_by("guide") == {"None", "guide"}
     assert await seen_by("tutor") == {"None", "tutor"}

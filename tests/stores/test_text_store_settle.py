@@ -10,6 +10,7 @@ import pytest
 from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Ref, Refused, TextStore
 from contracts.v1.entries import Entry
 from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries
+from tests.stores.changing import modify
 
 
 def repeated(entry: Entry) -> Entry:
@@ -17,14 +18,14 @@ def repeated(entry: Entry) -> Entry:
 
 
 async def repeats(store: TextStore, entry: Ref) -> int:
-    return (await store.entries([entry]))[entry.id].repeat_count
+    return (await store.get([entry]))[entry.id].repeat_count
 
 
 async def test_an_accepted_entry_is_stored(text_store: TextStore, user: str) -> None:
     (proposal,) = await log_proposals(text_store, user, 1)
     entry, stored = entry_of(proposal), Outcome(proposal.id, "stored", proposal.id)
     assert await text_store.apply([Accepted(entry)]) == [stored]
-    assert await text_store.entries([entry]) == {entry.id: entry}
+    assert await text_store.get([entry]) == {entry.id: entry}
     assert await text_store.outcomes([entry]) == {entry.id: stored}
     assert await text_store.undecided([entry]) == []
 
@@ -35,7 +36,7 @@ async def test_an_entry_is_accepted_once(text_store: TextStore, user: str) -> No
     first = await text_store.apply([Accepted(entry)])
     again = await text_store.apply([Accepted(entry.model_copy(update={"text": "something else"}))])
     assert again == first
-    assert await text_store.entries([entry]) == {entry.id: entry}
+    assert await text_store.get([entry]) == {entry.id: entry}
 
 
 async def test_an_entry_that_nobody_proposed_is_stored_too(text_store: TextStore, user: str) -> None:
@@ -52,10 +53,10 @@ async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, u
     merged = Outcome(second.id, "merged", first.id)
     for _ in range(2):
         assert await text_store.apply([Merged(second, first.id, repeated)]) == [merged]
-    canonical = (await text_store.entries([first]))[first.id]
+    canonical = (await text_store.get([first]))[first.id]
     assert (canonical.repeat_count, canonical.version) == (1, 2)
     assert await text_store.outcomes([second]) == {second.id: merged}
-    assert await text_store.entries([second]) == {}
+    assert await text_store.get([second]) == {}
 
 
 async def test_a_proposal_may_be_merged_into_one_accepted_just_before(text_store: TextStore, user: str) -> None:
@@ -82,7 +83,7 @@ async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> Non
     entry = entry_of(proposal)
     assert await text_store.apply([Refused(proposal, "forgotten before"), Accepted(entry)]) == [refused, refused]
     assert await text_store.apply([Accepted(entry), Refused(proposal, "other")]) == [refused, refused]
-    assert await text_store.entries([entry]) == {}
+    assert await text_store.get([entry]) == {}
     assert await text_store.outcomes([proposal]) == {proposal.id: refused}
 
 
@@ -96,7 +97,7 @@ async def test_an_accepted_proposal_is_not_refused_later(text_store: TextStore, 
 async def test_nothing_is_merged_into_an_entry_out_of_use(text_store: TextStore, user: str, status: str) -> None:
     first, second = await log_proposals(text_store, user, 2)
     await text_store.apply([Accepted(entry_of(first))])
-    await text_store.modify([first], lambda entry: entry.model_copy(update={"status": status}))
+    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": status}))
     assert await text_store.apply([Merged(second, first.id, repeated)]) == []
     assert await text_store.undecided([second]) == [second]
     assert await repeats(text_store, first) == 0
@@ -107,7 +108,7 @@ async def test_nothing_is_merged_across_scopes(text_store: TextStore, user: str,
     (mine,) = await log_proposals(text_store, user, 1)
     (other,) = await store_entries(text_store, [an_entry(user).model_copy(update=elsewhere)])
     assert await text_store.apply([Merged(mine, other.id, repeated)]) == []
-    assert await text_store.entries([other]) == {other.id: other}
+    assert await text_store.get([other]) == {other.id: other}
 
 
 async def test_decisions_on_what_is_unknown_do_nothing(text_store: TextStore, user: str) -> None:
@@ -121,7 +122,7 @@ async def test_decisions_on_what_is_unknown_do_nothing(text_store: TextStore, us
     ]
     assert await text_store.apply(decisions) == []
     assert await text_store.outcomes([nobody, proposal]) == {}
-    assert await text_store.entries([entry]) == {entry.id: entry}
+    assert await text_store.get([entry]) == {entry.id: entry}
 
 
 async def test_a_change_that_fails_leaves_nothing_of_its_call(text_store: TextStore, user: str) -> None:
@@ -177,14 +178,14 @@ async def test_of_the_same_statement_accepted_at_the_same_time_one_is_stored(tex
     assert sum(map(len, settled)) <= 1
     again = [await text_store.apply([decision]) for decision in decisions]
     assert sum(map(len, again)) == 1
-    assert len(await text_store.entries(proposals)) == 1
+    assert len(await text_store.get(proposals)) == 1
     assert len(await text_store.undecided(proposals)) == 7
 
 
 async def test_an_entry_out_of_use_hinders_nobody(text_store: TextStore, user: str) -> None:
     first, second = await log_proposals(text_store, user, 2)
     await text_store.apply([Accepted(entry_of(first, statement_hash="the same"))])
-    await text_store.modify([first], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": "archived"}))
     decision = Accepted(entry_of(second, statement_hash="the same"), known_similar=frozenset())
     assert await text_store.apply([decision]) == [Outcome(second.id, "stored", second.id)]
 

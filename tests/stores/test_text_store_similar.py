@@ -20,6 +20,7 @@ from tests.stores.builders import (
     similarity_query,
     store_entries,
 )
+from tests.stores.changing import modify
 
 
 async def similar(store: TextStore, *queries: SimilarityQuery) -> list[list[str]]:
@@ -81,16 +82,16 @@ async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user
 
 async def test_an_entry_out_of_use_is_not_similar(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h", minhash_bands=("a",))])
-    await text_store.modify([entry], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
+    await modify(text_store, [entry], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
     assert await text_store.find_similar([similarity_query(entry)]) == [[]]
-    await text_store.modify([entry], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
+    await modify(text_store, [entry], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
     assert await similar(text_store, similarity_query(entry)) == [["back"]]
 
 
 async def test_looking_up_follows_changes(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h1", minhash_bands=("a1",))])
     update = {"statement_hash": "h2", "minhash_bands": ("a2",), "speaker": "Anna"}
-    (changed,) = await text_store.modify([entry], lambda e: e.model_copy(update=update))
+    (changed,) = await modify(text_store, [entry], lambda e: e.model_copy(update=update))
     assert await text_store.find_similar([similarity_query(entry), similarity_query(changed)]) == [[], [changed]]
 
 
@@ -127,7 +128,7 @@ async def test_what_is_said_at_one_moment_is_in_the_order_stored(text_store: Tex
 
 async def test_entries_out_of_use_are_nobodys_neighbours(text_store: TextStore, user: str) -> None:
     entries = await store_entries(text_store, a_session(user, list("abc")))
-    await text_store.modify([entries[1]], lambda e: e.model_copy(update={"status": "archived"}))
+    await modify(text_store, [entries[1]], lambda e: e.model_copy(update={"status": "archived"}))
     around = await names_around(text_store, entries, 4)
     assert (around["a"], around["c"]) == ({1: "c"}, {-1: "a"})
 

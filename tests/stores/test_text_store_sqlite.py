@@ -17,6 +17,7 @@ import pytest
 from contracts.ports import Accepted, Filters, Key, Scope, Selection, Unavailable
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous, UnusableFile, connection
 from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, similarity_query, store_entries
+from tests.stores.changing import modify
 
 
 @pytest.fixture
@@ -36,7 +37,7 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
     again = await SqliteTextStore.open(path)
     try:
         assert await again.counts() == before
-        assert await again.entries([entry]) == {entry.id: entry}
+        assert await again.get([entry]) == {entry.id: entry}
         assert await again.undecided([decided, open_]) == [open_]
         assert await again.find_similar([similarity_query(entry)]) == [[entry]]
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
@@ -57,7 +58,7 @@ async def test_only_the_owner_may_read_the_file(store: SqliteTextStore, path: Pa
 @pytest.mark.parametrize(("synchronous", "level"), [("full", 2), ("normal", 1)])
 async def test_a_commit_waits_for_the_disk_when_asked_to(path: Path, synchronous: Synchronous, level: int) -> None:
     store = await SqliteTextStore.open(path, synchronous=synchronous)
-    assert await store._writer.run(lambda db: db.execute("PRAGMA synchronous").fetchone()) == (level,)
+    assert await store.writer.run(lambda db: db.execute("PRAGMA synchronous").fetchone()) == (level,)
     await store.close()
 
 
@@ -95,7 +96,7 @@ async def test_nothing_that_was_durable_is_lost_when_the_process_is_killed(path:
     store = await SqliteTextStore.open(path)
     try:
         logged = [Key("ann", id_) for id_ in promised["logged"]]
-        stored = await store.entries(logged)  # the last ones perhaps a moment before it could say so
+        stored = await store.get(logged)  # the last ones perhaps a moment before it could say so
         known = {*stored, *(p.id for p in await store.undecided(logged))}
         assert [id_ for id_ in stored if id_ in promised["stored"]] == promised["stored"]
         assert known >= set(promised["logged"])
@@ -141,7 +142,7 @@ async def test_a_closed_store_is_unavailable(store: SqliteTextStore) -> None:
     with pytest.raises(Unavailable, match="closed"):
         await store.counts()
     with pytest.raises(Unavailable, match="closed"):
-        await store.modify([], lambda entry: entry)
+        await modify(store, [], lambda entry: entry)
 
 
 async def test_a_file_that_another_process_holds_is_unavailable_until_it_is_let_go(
@@ -165,11 +166,11 @@ async def test_a_file_that_another_process_holds_is_unavailable_until_it_is_let_
 
 async def test_a_full_disk_is_unavailable_and_loses_nothing(store: SqliteTextStore, user: str) -> None:
     (kept,) = await store_entries(store, [an_entry(user, "kept")])
-    await store._writer.run(lambda db: db.execute("PRAGMA max_page_count = 60").fetchall())
+    await store.writer.run(lambda db: db.execute("PRAGMA max_page_count = 60").fetchall())
     with pytest.raises(Unavailable, match="disk is full"):
         await store_entries(store, [an_entry(user, f"{i} " * 500) for i in range(300)])
     assert (await store.counts(user)).entries == 1
-    assert await store.entries([kept]) == {kept.id: kept}
+    assert await store.get([kept]) == {kept.id: kept}
 
 
 async def test_processes_share_a_file(store: SqliteTextStore, path: Path, user: str) -> None:
@@ -206,10 +207,12 @@ async def test_forgotten_words_are_gone_from_the_file(store: SqliteTextStore, pa
     secrets = [f"secretword{i}x" for i in range(400)]
     entries = [an_entry(user, f"remember {s} please", tags=(f"tag{s}",), session_id="s") for s in secrets]
     await store_entries(store, entries)
-    await store.modify(entries, lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
+    await modify(store, entries, lambda e: e.model_copy(update={"tags": (*e.tags, f"more{e.tags[0]}")}))
     forgotten = [entry for i, entry in enumerate(entries) if i % 3]
-    await store.modify(
-        forgotten, lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "statement_hash": ""})
+    await modify(
+        store,
+        forgotten,
+        lambda e: e.model_copy(update={"status": "forgotten", "text": "", "tags": (), "statement_hash": ""}),
     )
     await store.close()
     content = await asyncio.to_thread(lambda: b"".join(file.read_bytes() for file in path.parent.iterdir()))

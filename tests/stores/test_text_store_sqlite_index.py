@@ -21,6 +21,7 @@ from services.shared.stores import moments
 from services.shared.stores.sqlite import SqliteTextStore, fingerprints, postings, terms
 from services.shared.stores.words import words_of
 from tests.stores.builders import NOON, a_user, an_entry, minutes, similarity_query, store_entries
+from tests.stores.changing import modify
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ async def indexed(store: SqliteTextStore) -> dict[tuple[int, str], int]:
             for doc, count in zip(layout.docs(where.places).tolist(), where.counts.tolist(), strict=True)
         }
 
-    return await store._readers.run(read)
+    return await store.readers.run(read)
 
 
 async def described(store: SqliteTextStore) -> dict[tuple[int, str], int]:
@@ -133,7 +134,7 @@ async def described(store: SqliteTextStore) -> dict[tuple[int, str], int]:
                 found[doc, term] = min(count, postings.MOST)
         return found
 
-    return await store._readers.run(read)
+    return await store.readers.run(read)
 
 
 CHANGES = st.fixed_dictionaries(
@@ -158,7 +159,7 @@ async def test_the_index_holds_what_the_entries_say(
     user = a_user()
     entries = await store_entries(store, [an_entry(user, f"green tea {i}", id=f"{user}-{i}") for i in range(4)])
     for number, update in changes:
-        await store.modify([entries[number]], lambda e, update=update: e.model_copy(update=update))  # type: ignore[misc]
+        await modify(store, [entries[number]], lambda e, update=update: e.model_copy(update=update))  # type: ignore[misc]
     assert await indexed(store) == await described(store)
 
 

@@ -20,6 +20,7 @@ from tests.stores.builders import (
     store_entries,
     tomorrow,
 )
+from tests.stores.changing import modify
 
 Schema = set[tuple[str, str]]
 
@@ -73,10 +74,10 @@ async def test_a_file_of_the_first_version_can_do_everything(
     old[0] = old[0].model_copy(update={"pinned": True})
     old[1] = old[1].model_copy(update={"manually_saved": True})
     await store_entries(store, old)
-    await store.modify(old[2:3], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    await modify(store, old[2:3], lambda entry: entry.model_copy(update={"status": "superseded"}))
     await store_entries(store, [an_entry(a_user())])
     before, of_user = await store.counts(), await store.counts(user)
-    aged = await store.aged(before=NOON + minutes(9), limit=9)
+    aged = await store.expired(before=NOON + minutes(9), limit=9)
     selections = [Selection(user), Selection(user, conversation_id="c1"), Selection(user, conversation_id="c2")]
     listed = [await store.page(selection, limit=9, cursor=None) for selection in selections]
     assert [page.total for page in listed] == [4, 1, 0]
@@ -91,7 +92,7 @@ async def test_a_file_of_the_first_version_can_do_everything(
     try:
         assert (await again.counts(), await again.counts(user)) == (before, of_user)
         assert of_user.inactive == 1
-        assert await again.aged(before=NOON + minutes(9), limit=9) == aged
+        assert await again.expired(before=NOON + minutes(9), limit=9) == aged
         assert len(aged) == 3
         pages = [await again.page(selection, limit=9, cursor=None) for selection in selections]
         assert pages == listed
@@ -100,7 +101,7 @@ async def test_a_file_of_the_first_version_can_do_everything(
         (forgotten,) = await again.forget([first], until=tomorrow())
         assert set(forgotten.turn_ids) == {first.turn.turn_id, second.turn.turn_id}
         assert await again.search(Scope(user), "green tea", limit=9, filters=Filters()) == []
-        assert await again.sweep()
+        assert await again.compact()
         assert (await again.counts(user)).inactive == 2
     finally:
         await again.close()
@@ -111,8 +112,8 @@ async def test_a_note_of_an_older_version_is_swept(path: Path, user: str) -> Non
     store = await SqliteTextStore.open(path)
     (entry,) = await store_entries(store, [an_entry(user, "zanzibarium")])
     await store.forget([entry], until=None)
-    await store._writer.run(lambda db: db.execute("UPDATE meta SET value = 'true' WHERE key = 'old_words'"))
-    assert await store.sweep()
+    await store.writer.run(lambda db: db.execute("UPDATE meta SET value = 'true' WHERE key = 'old_words'"))
+    assert await store.compact()
     assert b"zanzibarium" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
     await store.close()
 

@@ -19,6 +19,7 @@ from tests.stores.builders import (
     tomorrow,
     yesterday,
 )
+from tests.stores.changing import modify
 from tests.stores.sqlite_secrets import QUOTED, fill, found, full_entry, left_of, spread_and_forget, store_a_told, told
 
 
@@ -32,15 +33,15 @@ async def test_what_was_forgotten_is_in_no_byte(store: SqliteTextStore, path: Pa
     kept = await fill(store, "keptword")
     entry = await store_a_told(store, user, marker)
     (archived,) = await store_entries(store, [full_entry(told(user, marker), marker)])
-    await store.modify([archived], lambda e: e.model_copy(update={"status": "archived"}))
+    await modify(store, [archived], lambda e: e.model_copy(update={"status": "archived"}))
     assert found(path, marker)
     await store.forget([entry, archived], until=tomorrow())
     assert found(path, marker)  # what nobody sees any more is still in the bytes
-    assert await store.sweep()
+    assert await store.compact()
     assert found(path, marker) == 0
     assert found(path, "keptword7x")
-    assert list(await store.entries(kept)) == [entry.id for entry in kept]
-    assert (await store.entries([entry]))[entry.id].status == "forgotten"
+    assert list(await store.get(kept)) == [entry.id for entry in kept]
+    assert (await store.get([entry]))[entry.id].status == "forgotten"
     assert await store.forgotten([entry]) == {entry.id}
 
 
@@ -51,7 +52,7 @@ async def test_what_was_refused_is_in_no_byte(store: SqliteTextStore, path: Path
     await store.append([proposal.turn, fact.turn], [proposal, a_proposal(fact.turn), fact])
     assert found(path, QUOTED)
     await store.apply([Refused(proposal, "forgotten"), Refused(fact, "forgotten")])
-    assert await store.sweep()
+    assert await store.compact()
     assert found(path, QUOTED) == 0
     assert found(path, "a turn that is kept")
 
@@ -64,7 +65,7 @@ async def test_a_statement_that_was_not_accepted_leaves_no_name(store: SqliteTex
     judged = entry_of(proposal, statement_hash="h", minhash_bands=("b",))
     assert await store.apply([Accepted(judged, known_similar=frozenset())]) == []
     await store.apply([Refused(proposal, "forgotten")])
-    assert await store.sweep()
+    assert await store.compact()
     assert found(path, "zanzibarium") == 0
 
 
@@ -76,7 +77,7 @@ async def test_who_was_erased_is_in_no_byte(store: SqliteTextStore, path: Path) 
     assert found(path, user)
     assert found(path, QUOTED)
     await store.erase(user)
-    assert await store.sweep()
+    assert await store.compact()
     assert (found(path, user), found(path, QUOTED), found(path, "undecided secret")) == (0, 0, 0)
     assert found(path, "keptword7x")
 
@@ -85,7 +86,7 @@ async def test_many_small_secrets_among_what_stays_are_gone(store: SqliteTextSto
     entries = await fill(store, "secretword", 400)
     await spread_and_forget(store, entries)
     assert left_of(path, entries) == list(range(400))
-    assert await store.sweep()
+    assert await store.compact()
     assert left_of(path, entries) == list(range(0, 400, 3))
 
 
@@ -93,11 +94,11 @@ async def test_a_speaker_of_what_is_still_remembered_stays(store: SqliteTextStor
     entries = [an_entry(user, f"text {i}", speaker="Zenobia", statement_hash=f"h{i}") for i in range(2)]
     await store_entries(store, entries)
     await store.forget(entries[:1], until=None)
-    assert await store.sweep()
+    assert await store.compact()
     assert found(path, "Zenobia")
-    assert (await store.entries(entries[1:]))[entries[1].id] == entries[1]
+    assert (await store.get(entries[1:]))[entries[1].id] == entries[1]
     await store.forget(entries[1:], until=None)
-    assert await store.sweep()
+    assert await store.compact()
     assert found(path, "Zenobia") == 0
 
 
@@ -107,7 +108,7 @@ async def test_a_store_goes_on_after_sweeping(store: SqliteTextStore, path: Path
         hits = await store.search(Scope(user), f"secret{round_}secret", limit=5, filters=Filters())
         assert [hit.id for hit in hits] == [entry.id]
         await store.forget([entry], until=tomorrow())
-        assert await store.sweep()
+        assert await store.compact()
         assert found(path, f"secret{round_}secret") == 0
     counted = await store.counts(user)
     assert (counted.turns, counted.entries, counted.inactive, counted.merged) == (6, 0, 3, 3)
@@ -118,7 +119,7 @@ async def test_nothing_is_written_anew_when_nothing_was_forgotten(store: SqliteT
     await fill(store, "keptword")
     log = path.with_name(f"{path.name}-wal")
     before = log.stat().st_size
-    assert await store.sweep()
+    assert await store.compact()
     assert log.stat().st_size == before > 0
 
 
@@ -135,7 +136,7 @@ async def test_what_could_not_be_swept_before_a_restart_is_swept_after_it(path: 
     assert found(left / path.name, "zanzibarium")
     again = await SqliteTextStore.open(left / path.name)
     try:
-        assert await again.sweep()
+        assert await again.compact()
         assert found(left / path.name, "zanzibarium") == 0
     finally:
         await again.close()
@@ -147,7 +148,7 @@ async def test_a_closed_store_has_swept(store: SqliteTextStore, path: Path, user
     await store.close()
     assert found(path, "zanzibarium") == 0
     with pytest.raises(Unavailable, match="closed"):
-        await store.sweep()
+        await store.compact()
 
 
 async def test_hashes_whose_time_is_over_are_dropped(store: SqliteTextStore, path: Path, user: str) -> None:
@@ -155,8 +156,8 @@ async def test_hashes_whose_time_is_over_are_dropped(store: SqliteTextStore, pat
     await store_entries(store, entries)
     await store.forget(entries[:1], until=yesterday())
     await store.forget(entries[1:], until=tomorrow())
-    assert (await store.traces(user))["digests"] == 2
-    assert await store.sweep()
-    assert (await store.traces(user))["digests"] == 1
+    assert (await store.count_remaining(user))["digests"] == 2
+    assert await store.compact()
+    assert (await store.count_remaining(user))["digests"] == 1
     assert found(path, "zanzibariumhash") == 0
     assert found(path, "quillonatehash")

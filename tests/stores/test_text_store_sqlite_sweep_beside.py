@@ -10,7 +10,7 @@ import pytest
 
 from contracts.ports import Filters, Scope, Unavailable
 from contracts.v1.entries import Entry
-from services.shared.stores.sqlite import SqliteTextStore, sweeping
+from services.shared.stores.sqlite import SqliteTextStore, compaction
 from tests.polling import eventually
 from tests.stores.builders import (
     an_entry,
@@ -28,20 +28,20 @@ def store(sqlite_store: SqliteTextStore) -> SqliteTextStore:
 async def test_a_reader_of_an_old_state_is_waited_for_and_then_left_alone(
     store: SqliteTextStore, path: Path, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeping, "_PATIENCE_MILLISECONDS", 20)
+    monkeypatch.setattr(compaction, "_PATIENCE_MILLISECONDS", 20)
     entry = await store_a_told(store, user, "zanzibarium")
     reader = sqlite3.connect(path, isolation_level=None)
     try:
         reader.execute("BEGIN")
         before = reader.execute("SELECT count(*) FROM entries").fetchone()
         await store.forget([entry], until=None)
-        assert not await store.sweep()
-        assert not await store.sweep()
+        assert not await store.compact()
+        assert not await store.compact()
         assert reader.execute("SELECT count(*) FROM entries").fetchone() == before
         await store_entries(store, [an_entry(user)])
         assert found(path, "zanzibarium")
         reader.execute("ROLLBACK")
-        assert await store.sweep()
+        assert await store.compact()
         assert found(path, "zanzibarium") == 0
     finally:
         reader.close()
@@ -51,18 +51,18 @@ async def test_what_is_forgotten_while_a_reader_is_in_the_way_is_swept_too(
     store: SqliteTextStore, path: Path, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file was written anew for the first; it is written anew once more for the others."""
-    monkeypatch.setattr(sweeping, "_PATIENCE_MILLISECONDS", 20)
+    monkeypatch.setattr(compaction, "_PATIENCE_MILLISECONDS", 20)
     first, others = await store_a_told(store, user, "zanzibarium"), await fill(store, "secretword", 400)
     reader = sqlite3.connect(path, isolation_level=None)
     try:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM entries").fetchone()
         await store.forget([first], until=None)
-        assert not await store.sweep()
+        assert not await store.compact()
         await spread_and_forget(store, others)
     finally:
         reader.close()
-    assert await store.sweep()
+    assert await store.compact()
     assert found(path, "zanzibarium") == 0
     assert left_of(path, others) == list(range(0, 400, 3))
 
@@ -71,19 +71,19 @@ async def test_what_another_process_forgets_while_the_file_is_written_is_swept_t
     store: SqliteTextStore, path: Path, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entry = await store_a_told(store, user, "zanzibarium")
-    write_anew = sweeping._write_anew
+    write_anew = compaction._write_anew
 
     def write_anew_and_be_overtaken(db: sqlite3.Connection) -> None:
         write_anew(db)
         with sqlite3.connect(path) as other:
-            sweeping.note_old_words(other)
+            compaction.note_old_words(other)
         other.close()
 
     await store.forget([entry], until=None)
     with monkeypatch.context() as patch:
-        patch.setattr(sweeping, "_write_anew", write_anew_and_be_overtaken)
-        assert not await store.sweep()
-    assert await store.sweep()
+        patch.setattr(compaction, "_write_anew", write_anew_and_be_overtaken)
+        assert not await store.compact()
+    assert await store.compact()
 
 
 async def test_a_writer_in_another_process_makes_sweeping_unavailable_for_now(
@@ -97,9 +97,9 @@ async def test_a_writer_in_another_process_makes_sweeping_unavailable_for_now(
         await store.forget([entry], until=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(Unavailable, match="another process"):
-            await store.sweep()
+            await store.compact()
         other.execute("ROLLBACK")
-        assert await store.sweep()
+        assert await store.compact()
         assert found(path, "zanzibarium") == 0
     finally:
         other.close()
@@ -114,7 +114,7 @@ async def test_reading_and_writing_go_on_while_sweeping(store: SqliteTextStore, 
     async def read() -> int:
         rounds = 0
         while not done.is_set() or not rounds:
-            assert list(await store.entries(kept)) == [entry.id for entry in kept]
+            assert list(await store.get(kept)) == [entry.id for entry in kept]
             scope = Scope(kept[0].user_id)
             assert len(await store.search(scope, "keptword7x stays", limit=300, filters=Filters())) == len(kept)
             rounds += 1
@@ -129,11 +129,11 @@ async def test_reading_and_writing_go_on_while_sweeping(store: SqliteTextStore, 
     async def sweep_all() -> None:
         for secret in secrets:
             await store.forget([secret], until=tomorrow())
-            await store.sweep()
-        await eventually(store.sweep, bool)
+            await store.compact()
+        await eventually(store.compact, bool)
         done.set()
 
     *rounds, written, _ = await asyncio.gather(read(), read(), write(), sweep_all())
     assert all(rounds)
     assert [found(path, f"secret{i}secret") for i in range(6)] == [0] * 6
-    assert list(await store.entries(written)) == [entry.id for entry in written]
+    assert list(await store.get(written)) == [entry.id for entry in written]

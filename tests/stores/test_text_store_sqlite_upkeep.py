@@ -33,7 +33,7 @@ async def rows(store: SqliteTextStore) -> dict[str, int]:
         tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return {t: db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in tables}
 
-    return await store._readers.run(count)
+    return await store.readers.run(count)
 
 
 async def test_an_erased_user_leaves_no_row_in_any_table(store: SqliteTextStore, user: str) -> None:
@@ -50,7 +50,7 @@ async def test_an_erased_user_leaves_no_row_in_any_table(store: SqliteTextStore,
 async def test_a_proposal_whose_entry_was_lost_is_judged_again(store: SqliteTextStore, user: str) -> None:
     lost, kept = await log_texts(store, user, "green tea", "red wine")
     await store.apply([Accepted(entry_of(lost)), Accepted(entry_of(kept))])
-    await store._writer.run(lambda db: db.execute("DELETE FROM entries WHERE id = ?", (lost.id,)))
+    await store.writer.run(lambda db: db.execute("DELETE FROM entries WHERE id = ?", (lost.id,)))
     await store.reopen([lost, kept])
     assert await store.undecided([lost, kept]) == [lost]
 

@@ -34,6 +34,7 @@ from tests.stores.builders import (
     texts_logged,
     tomorrow,
 )
+from tests.stores.changing import modify
 
 
 async def test_of_an_entry_a_tombstone_without_words_is_left(text_store: TextStore, user: str) -> None:
@@ -63,7 +64,7 @@ async def test_of_an_entry_a_tombstone_without_words_is_left(text_store: TextSto
     await store_entries(text_store, [entry])
     before = datetime.now(UTC)
     left = (await forget(text_store, entry)).tombstone
-    assert await text_store.entries([entry]) == {entry.id: left}
+    assert await text_store.get([entry]) == {entry.id: left}
     assert before - timedelta(seconds=1) <= left.updated_at <= datetime.now(UTC)
     kept = {"id", "user_id", "conversation_id", "session_id", "turn_id", "persona_id", "repeat_count", "created_at"}
     assert left.model_dump(include=kept) == entry.model_dump(include=kept)
@@ -126,7 +127,7 @@ async def test_a_fact_is_forgotten_with_the_turn_that_it_was_drawn_from(text_sto
     (record,) = await text_store.export_log(user, after=None, limit=9)
     assert record.turn == without_words(turn)
     assert {decision.proposal.text for decision in record.proposals} == {WORDLESS}
-    assert (await text_store.entries([itself]))[itself.id].text == "Anna drinks green tea"
+    assert (await text_store.get([itself]))[itself.id].text == "Anna drinks green tea"
 
 
 async def test_another_turn_of_the_same_session_keeps_its_words(text_store: TextStore, user: str) -> None:
@@ -143,7 +144,7 @@ async def test_another_turn_of_the_same_session_keeps_its_words(text_store: Text
 async def test_an_entry_is_forgotten_in_any_status(text_store: TextStore, user: str, status: Status) -> None:
     (proposal,) = await log_texts(text_store, user, "green tea")
     await text_store.apply([Accepted(entry_of(proposal))])
-    await text_store.modify([proposal], lambda entry: entry.model_copy(update={"status": status, "tags": ("tea",)}))
+    await modify(text_store, [proposal], lambda entry: entry.model_copy(update={"status": status, "tags": ("tea",)}))
     forgotten = await forget(text_store, proposal)
     assert (forgotten.tombstone.status, forgotten.tombstone.version) == ("forgotten", 3)
     assert forgotten.turn_ids == (proposal.turn.turn_id,)
@@ -158,7 +159,7 @@ async def test_forgetting_again_changes_nothing(text_store: TextStore, user: str
     once = await forget(text_store, first, tomorrow())
     assert await forget(text_store, first, tomorrow()) == once
     assert await forget(text_store, first, None) == once
-    assert await text_store.entries([first]) == {first.id: once.tombstone}
+    assert await text_store.get([first]) == {first.id: once.tombstone}
     assert await text_store.forgotten([entry_of(first, statement_hash="h")]) == {first.id}
 
 
@@ -171,7 +172,7 @@ async def test_several_are_forgotten_at_once_and_unknown_ones_are_missing(text_s
     assert [f.tombstone.id for f in forgotten] == [three.id, two.id]
     assert [f.turn_ids for f in forgotten] == [(three.turn.turn_id,), (two.turn.turn_id,)]
     assert await text_store.forget([foreign], until=None) == []
-    assert (await text_store.entries([one]))[one.id].status == "active"
+    assert (await text_store.get([one]))[one.id].status == "active"
     assert await text_store.forget([], until=None) == []
 
 
@@ -196,4 +197,4 @@ async def test_a_known_turn_that_is_logged_again_stays_without_words(text_store:
     await text_store.append([proposal.turn], [proposal])
     await text_store.apply([Accepted(entry_of(proposal))])
     assert await texts_logged(text_store, user) == [WORDLESS]
-    assert await text_store.entries([proposal]) == {proposal.id: left}
+    assert await text_store.get([proposal]) == {proposal.id: left}

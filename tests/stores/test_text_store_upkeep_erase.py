@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Crowd, Decision, Filters, Key, Merged, Refused, Scope, Selection, TextStore
+from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, Scope, Selection, SpaceSize, TextStore
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import Proposal
 from tests.polling import eventually
@@ -24,6 +24,7 @@ from tests.stores.builders import (
     store_entries,
     tomorrow,
 )
+from tests.stores.changing import modify
 
 
 async def a_memory(store: TextStore, user: str) -> list[Proposal]:
@@ -36,7 +37,7 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
     await store.apply([Accepted(entry) for entry in entries])
     await store.apply([Merged(repeat, stored.id, repeated), Refused(refused, "no")])
     await store.forget([forgotten], until=tomorrow())
-    await store.modify([archived], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(store, [archived], lambda entry: entry.model_copy(update={"status": "archived"}))
     return proposals
 
 
@@ -48,7 +49,7 @@ async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> di
     hits = [await store.search(scope, "statement number 1", limit=50, filters=Filters()) for scope in spaces]
     statuses: tuple[Status, ...] = ("active", "archived", "superseded", "forgotten")
     return {
-        "entries": list((await store.entries(proposals)).values()),
+        "entries": list((await store.get(proposals)).values()),
         "outcomes": list((await store.outcomes(proposals)).values()),
         "undecided": await store.undecided(proposals),
         "hits": [sorted((hit.id, round(hit.score, 9)) for hit in found) for found in hits],
@@ -58,7 +59,7 @@ async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> di
         "forgotten": await store.forgotten(entries),
         "counts": await store.counts(user),
         "logged": await store.export_log(user, after=None, limit=50),
-        "kept": await store.kept(user, after=None, limit=50),
+        "kept": await store.export_entries(user, after=None, limit=50),
     }
 
 
@@ -66,13 +67,13 @@ async def test_everything_of_a_user_is_erased_and_nothing_of_others(text_store: 
     gone, stays, newcomer = a_user(), a_user(), a_user()
     erased, others = await a_memory(text_store, gone), await a_memory(text_store, stays)
     before = await seen(text_store, stays, others)
-    assert any((await text_store.traces(gone)).values())
+    assert any((await text_store.count_remaining(gone)).values())
     await text_store.erase(gone)
     assert await seen(text_store, stays, others) == before
     nothing = await seen(text_store, newcomer, [])
     left = await seen(text_store, gone, erased)
     assert {what: _flat(found) for what, found in left.items()} == {what: _flat(f) for what, f in nothing.items()}
-    assert set((await text_store.traces(gone)).values()) == {0}
+    assert set((await text_store.count_remaining(gone)).values()) == {0}
 
 
 def _flat(found: object) -> object:
@@ -81,19 +82,19 @@ def _flat(found: object) -> object:
 
 
 async def test_traces_count_what_there_is_by_kind(text_store: TextStore, user: str) -> None:
-    unknown = await text_store.traces(user)
+    unknown = await text_store.count_remaining(user)
     assert unknown
     assert set(unknown.values()) == {0}
     await a_memory(text_store, user)
-    found = await text_store.traces(user)
+    found = await text_store.count_remaining(user)
     assert found.keys() == unknown.keys()
     assert min(found.values()) > 0
     other = a_user()
     await a_memory(text_store, other)
-    assert await text_store.traces(user) == found
+    assert await text_store.count_remaining(user) == found
     await text_store.erase(user)
-    assert await text_store.traces(user) == unknown
-    assert await text_store.traces(other) == found
+    assert await text_store.count_remaining(user) == unknown
+    assert await text_store.count_remaining(other) == found
 
 
 async def test_an_erased_user_is_unknown(empty_text_store: TextStore) -> None:
@@ -132,27 +133,27 @@ async def test_what_was_judged_before_its_user_was_erased_does_not_come_back(tex
         Refused(third, "no"),
     ]
     assert await text_store.apply(judged) == []
-    assert set((await text_store.traces(user)).values()) == {0}
+    assert set((await text_store.count_remaining(user)).values()) == {0}
 
 
 @pytest.mark.timeout(120)
 async def test_after_sweeping_nothing_is_left_to_sweep(empty_text_store: TextStore, user: str) -> None:
     proposals = await a_memory(empty_text_store, user)
-    await eventually(empty_text_store.sweep, bool, within=50)  # a cluster keeps what it removed for half a minute
-    assert await empty_text_store.sweep()
+    await eventually(empty_text_store.compact, bool, within=50)  # a cluster keeps what it removed for half a minute
+    assert await empty_text_store.compact()
     before = await seen(empty_text_store, user, proposals)
     await empty_text_store.erase(a_user())
-    await eventually(empty_text_store.sweep, bool, within=50)  # a cluster keeps what it removed for half a minute
+    await eventually(empty_text_store.compact, bool, within=50)  # a cluster keeps what it removed for half a minute
     assert await seen(empty_text_store, user, proposals) == before
 
 
 @pytest.mark.parametrize("status", ["archived", "superseded", "forgotten"])
 async def test_entries_out_of_use_are_counted(text_store: TextStore, user: str, status: Status) -> None:
     entries = await store_entries(text_store, [an_entry(user, persona_id=p) for p in (None, None, "guide")])
-    await text_store.modify(entries[1:], lambda entry: entry.model_copy(update={"status": status}))
+    await modify(text_store, entries[1:], lambda entry: entry.model_copy(update={"status": status}))
     counted = await text_store.counts(user)
     assert (counted.entries, counted.inactive) == (1, 2)
-    await text_store.modify(entries[1:2], lambda entry: entry.model_copy(update={"status": "active"}))
+    await modify(text_store, entries[1:2], lambda entry: entry.model_copy(update={"status": "active"}))
     counted = await text_store.counts(user)
     assert (counted.entries, counted.inactive) == (2, 1)
     await store_entries(text_store, [an_entry(user, status=status)])
@@ -164,12 +165,12 @@ async def test_spaces_with_too_many_entries_are_crowded(empty_text_store: TextSt
     await store_entries(empty_text_store, [an_entry("ann", space="work") for _ in range(2)])
     await store_entries(empty_text_store, [an_entry("ben", space="work") for _ in range(3)])
     archived = await store_entries(empty_text_store, [an_entry("ben") for _ in range(5)])
-    await empty_text_store.modify(archived[1:], lambda entry: entry.model_copy(update={"status": "archived"}))
-    fullest = [Crowd("ann", "default", 4), Crowd("ben", "work", 3), Crowd("ann", "work", 2)]
-    assert await empty_text_store.crowded(cap=1, limit=9) == fullest
-    assert await empty_text_store.crowded(cap=1, limit=2) == fullest[:2]
-    assert await empty_text_store.crowded(cap=2, limit=9) == fullest[:2]
-    assert await empty_text_store.crowded(cap=4, limit=9) == []
+    await modify(empty_text_store, archived[1:], lambda entry: entry.model_copy(update={"status": "archived"}))
+    fullest = [SpaceSize("ann", "default", 4), SpaceSize("ben", "work", 3), SpaceSize("ann", "work", 2)]
+    assert await empty_text_store.over_capacity(cap=1, limit=9) == fullest
+    assert await empty_text_store.over_capacity(cap=1, limit=2) == fullest[:2]
+    assert await empty_text_store.over_capacity(cap=2, limit=9) == fullest[:2]
+    assert await empty_text_store.over_capacity(cap=4, limit=9) == []
 
 
 async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store: TextStore) -> None:
@@ -177,28 +178,28 @@ async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store:
     ann[1] = ann[1].model_copy(update={"pinned": True})
     ann[2] = ann[2].model_copy(update={"manually_saved": True})
     await store_entries(empty_text_store, [*ann, ben[1]])
-    await empty_text_store.modify([ann[3]], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(empty_text_store, [ann[3]], lambda entry: entry.model_copy(update={"status": "archived"}))
     before = NOON + minutes(5)
     oldest = [Key("ann", ann[0].id), Key("ben", ben[1].id), Key("ann", ann[4].id)]
-    assert await empty_text_store.aged(before=before, limit=9) == oldest
-    assert await empty_text_store.aged(before=before, limit=2) == oldest[:2]
-    assert await empty_text_store.aged(before=NOON, limit=9) == []
-    await empty_text_store.modify([ann[4]], lambda entry: entry.model_copy(update={"last_said_at": before}))
-    assert await empty_text_store.aged(before=before, limit=9) == oldest[:2]
-    await empty_text_store.modify([ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))
-    await empty_text_store.modify([ann[1]], lambda entry: entry.model_copy(update={"pinned": False}))
+    assert await empty_text_store.expired(before=before, limit=9) == oldest
+    assert await empty_text_store.expired(before=before, limit=2) == oldest[:2]
+    assert await empty_text_store.expired(before=NOON, limit=9) == []
+    await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"last_said_at": before}))
+    assert await empty_text_store.expired(before=before, limit=9) == oldest[:2]
+    await modify(empty_text_store, [ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))
+    await modify(empty_text_store, [ann[1]], lambda entry: entry.model_copy(update={"pinned": False}))
     oldest = [Key("ben", ben[1].id), Key("ann", ann[1].id)]
-    assert sorted(await empty_text_store.aged(before=NOON + minutes(2), limit=9)) == sorted(oldest)
+    assert sorted(await empty_text_store.expired(before=NOON + minutes(2), limit=9)) == sorted(oldest)
 
 
 async def test_everybodys_active_entries_are_gone_through_in_order(empty_text_store: TextStore) -> None:
     users = [f"user-{i % 3}" for i in range(9)]
     entries = await store_entries(empty_text_store, [an_entry(user, space=f"s-{user}") for user in users])
     retired, forgotten, *active = sorted(entries, key=lambda entry: entry.id)
-    await empty_text_store.modify([retired], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(empty_text_store, [retired], lambda entry: entry.model_copy(update={"status": "archived"}))
     await empty_text_store.forget([forgotten], until=None)
     found: list[Entry] = []
-    while page := await empty_text_store.in_order(after=found[-1].id if found else "", limit=3):
+    while page := await empty_text_store.scan(after=found[-1].id if found else "", limit=3):
         found += page
     assert found == active
-    assert await empty_text_store.in_order(after=active[2].id, limit=2) == active[3:5]
+    assert await empty_text_store.scan(after=active[2].id, limit=2) == active[3:5]

@@ -13,6 +13,7 @@ from contracts.ports import Accepted, Filters, Merged, Refused, Scope, StageCoun
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, Proposal
 from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, repeated, tomorrow
+from tests.stores.changing import modify
 
 LAWS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -135,7 +136,7 @@ async def carry_out(store: TextStore, user: str, step: Step) -> None:
         case "reopen":
             await store.reopen([proposal])
         case "archive":
-            await store.modify([proposal], archived)
+            await modify(store, [proposal], archived)
         case "erase":
             await store.erase(user)
 
@@ -172,7 +173,7 @@ async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextSt
     assert outcomes == {number: outcome for number, outcome in model.outcomes.items() if outcome is not None}
     undecided = {proposals[proposal.id] for proposal in await text_store.undecided(asked)}
     assert undecided == {number for number, outcome in model.outcomes.items() if outcome is None}
-    statuses = {proposals[id_]: entry.status for id_, entry in (await text_store.entries(asked)).items()}
+    statuses = {proposals[id_]: entry.status for id_, entry in (await text_store.get(asked)).items()}
     assert statuses == model.statuses
     log = await text_store.export_log(user, after=None, limit=50)
     assert {int(record.turn.turn_id) for record in log if record.turn.text == WORDLESS} == model.wordless
@@ -186,12 +187,12 @@ async def looked_at(store: TextStore, user: str) -> dict[str, object]:
     hits = await store.search(Scope(user), "green tea lemon ghent", limit=50, filters=Filters())
     return {
         "counts": await store.counts(user),
-        "entries": await store.entries(asked),
+        "entries": await store.get(asked),
         "outcomes": await store.outcomes(asked),
         "hits": [(hit.id, hit.score, hit.turn_score, hit.coverage) for hit in hits],
         "near": await store.neighbours(asked, reach=2),
         "log": await store.export_log(user, after=None, limit=50),
-        "traces": await store.traces(user),
+        "traces": await store.count_remaining(user),
         "forgotten": await store.forgotten([candidate(proposal, n) for n, proposal in enumerate(asked)]),
     }
 
@@ -208,5 +209,5 @@ async def test_erasing_somebody_touches_nobody_else(
     before = await looked_at(text_store, me)
     await text_store.erase(other)
     assert await looked_at(text_store, me) == before
-    assert set((await text_store.traces(other)).values()) == {0}
+    assert set((await text_store.count_remaining(other)).values()) == {0}
     assert figures(await text_store.counts(other)) == (0,) * 6

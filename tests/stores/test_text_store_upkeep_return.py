@@ -72,7 +72,7 @@ async def test_a_statement_that_was_forgotten_meanwhile_is_not_accepted(text_sto
     other = Accepted(entry_of(third, statement_hash="h2"), known_similar=frozenset())
     assert await text_store.apply([judged, other]) == [Outcome(third.id, "stored", third.id)]
     assert await text_store.undecided([second]) == [second]
-    assert await text_store.entries([second]) == {}
+    assert await text_store.get([second]) == {}
 
 
 async def test_the_same_statement_elsewhere_is_accepted(text_store: TextStore, user: str) -> None:

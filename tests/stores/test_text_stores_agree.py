@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from contracts.ports import Filters, Key, LexicalHit, Scope, Selection, TextStore
 from contracts.v1.entries import Entry
-from services.shared.stores.opensearch import queries, sessions
+from services.shared.stores.opensearch import queries, search
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import NOON, a_session, a_user, minutes, store_entries
 from tests.stores.histories import HISTORIES, PERSONAS, QUESTIONS, SELECTIONS, SPACES, WORDS, Said, carry_out
@@ -108,7 +108,7 @@ async def test_the_same_pages_and_counts_come_of_the_same_history(
 
 
 async def test_what_the_engine_gives_in_parts_is_the_same(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "_MOST_BUCKETS", 7)
+    monkeypatch.setattr(search, "_MOST_BUCKETS", 7)
     monkeypatch.setattr(queries, "MOST_HITS", 6)
     user = a_user()
     said = a_session(user, [f"green tea {WORDS[i % 5]}" for i in range(30)])

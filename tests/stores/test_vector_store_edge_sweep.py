@@ -67,7 +67,7 @@ async def test_after_forgetting_and_sweeping_no_byte_of_a_copy_is_left(tmp_path:
     await store.upsert([gone])
     await store.remove(ids([gone]))
     assert occurrences(tmp_path, f"gone {marker}")
-    assert await store.sweep()
+    assert await store.compact()
     assert occurrences(tmp_path, f"gone {marker}") == 0
     assert occurrences(tmp_path, UUID(gone.entry.id).bytes) + occurrences(tmp_path, gone.entry.id) == 0
     assert occurrences(tmp_path, f"kept {marker}")
@@ -81,7 +81,7 @@ async def test_after_erasing_and_sweeping_no_byte_of_a_user_is_left(tmp_path: Pa
     await store.upsert([a_point(Scope(marker), towards(1)) for _ in range(5)] + [a_point(Scope("bob"), towards(1))])
     await store.erase(marker)
     assert occurrences(tmp_path, marker)
-    assert await store.sweep()
+    assert await store.compact()
     assert occurrences(tmp_path, marker) == 0
     assert await store.count() == 1
     await store.close()
@@ -94,7 +94,7 @@ async def test_what_was_removed_before_the_end_of_the_process_is_swept_by_the_ne
     await first.close()
     second = await open_store(tmp_path)
     assert occurrences(tmp_path, marker)
-    assert await second.sweep()
+    assert await second.compact()
     assert occurrences(tmp_path, marker) == 0
     await second.close()
 
@@ -103,7 +103,7 @@ async def test_nothing_is_written_anew_when_nothing_was_removed(tmp_path: Path) 
     store = await open_store(tmp_path)
     await store.upsert([a_point(Scope("ann"), towards(1))])
     shard = store._shard
-    assert await store.sweep()
+    assert await store.compact()
     assert store._shard is shard
     await store.close()
 
@@ -127,7 +127,7 @@ async def main():
     await store.upsert(points)
     await store.remove(ids(points)[:100])
     setattr(EdgeVectorStore if where.startswith("_") else Generations, where, dies)
-    await store.sweep()
+    await store.compact()
 
 asyncio.run(main())
 """
@@ -140,7 +140,7 @@ async def test_a_death_during_the_sweep_loses_nothing(tmp_path: Path, where: str
     assert await store.count("ann") == 200
     assert len([name for name in names_in(tmp_path) if name.isdecimal()]) == 1
     assert Generations(tmp_path).holds_removed
-    assert await store.sweep()
+    assert await store.compact()
     await store.upsert([a_point(Scope("ann"), towards(1))])
     await store.close()
     again = await open_store(tmp_path)
@@ -158,9 +158,9 @@ async def test_a_sweep_that_fails_leaves_everything_as_it_was(
     with monkeypatch.context() as patched:
         patched.setattr(qdrant_edge, "Point", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(Unavailable, match="disk full"):
-            await store.sweep()
+            await store.compact()
     assert await store.count() == 10
-    assert await store.sweep()
+    assert await store.compact()
     assert occurrences(tmp_path, marker) == 0
     assert await store.count() == 10
     await store.close()
@@ -172,7 +172,7 @@ async def test_closing_does_not_wait_for_a_sweep(tmp_path: Path, monkeypatch: py
     points = [a_point(Scope("ann"), towards(1, i)) for i in range(2000)]
     await store.upsert(points)
     await store.remove(ids(points)[:1])
-    sweeping = asyncio.create_task(store.sweep())
+    sweeping = asyncio.create_task(store.compact())
     await eventually(lambda: asyncio.to_thread(names_in, tmp_path), lambda names: "2" in names)
     began = time.monotonic()
     await store.close()

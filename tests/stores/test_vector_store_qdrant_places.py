@@ -65,6 +65,6 @@ async def test_pages_go_on_beyond_what_the_server_gives_at_once(
     store = await QdrantVectorStore.open(**at_standin, collection=alias, dimensions=DIMENSIONS)
     points = [a_point(SCOPE, towards(1, i)) for i in range(10)]
     await store.upsert(points)
-    assert [key.id for key in await store.in_order(after="", limit=50)] == sorted(ids(points))
-    assert [key.id for key in await store.in_order(after="", limit=7)] == sorted(ids(points))[:7]
+    assert [key.id for key in await store.scan(after="", limit=50)] == sorted(ids(points))
+    assert [key.id for key in await store.scan(after="", limit=7)] == sorted(ids(points))[:7]
     await store.close()

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def all_keys(store: VectorStore, page: int, after: str = "") -> list[Key]:
     keys: list[Key] = []
-    while chunk := await store.in_order(after=keys[-1].id if keys else after, limit=page):
+    while chunk := await store.scan(after=keys[-1].id if keys else after, limit=page):
         assert len(chunk) <= page
         keys += chunk
     return keys
@@ -45,7 +45,7 @@ async def test_points_of_all_users_come_in_the_order_of_ids_page_by_page(opener:
     assert [key.id for key in await all_keys(store, 5, ids(points)[4])] == [
         id_ for id_ in sorted(ids(points)) if id_ > ids(points)[4]
     ]
-    assert await store.in_order(after=str(UUID(int=2**128 - 1)), limit=5) == []
+    assert await store.scan(after=str(UUID(int=2**128 - 1)), limit=5) == []
     await store.close()
 
 
@@ -62,13 +62,13 @@ async def test_no_point_is_left_out_or_repeated_whatever_the_pages(store: Vector
 
 async def test_a_page_of_nothing_is_empty(store: VectorStore, scope: Scope) -> None:
     await store.upsert([a_point(scope, towards(1))])
-    assert await store.in_order(after="", limit=0) == []
+    assert await store.scan(after="", limit=0) == []
 
 
 @pytest.mark.parametrize("after", ["nowhere", "26C9DF59-ECD9-4591-9C06-EE5D744B0928", "\x00"])
 async def test_a_place_that_is_none_is_refused(store: VectorStore, after: str) -> None:
     with pytest.raises(ValueError, match="order of UUIDs"):
-        await store.in_order(after=after, limit=1)
+        await store.scan(after=after, limit=1)
 
 
 async def test_an_entry_lacks_its_point_until_it_is_stored_and_after_it_is_removed(
@@ -141,8 +141,8 @@ async def test_after_sweeping_everything_that_was_kept_is_as_before(store: Vecto
     await store.upsert(points)
     await store.remove(ids(points)[100:])
     before = await vectors_of(store, scope, ids(points)), await found(store, scope, limit=300)
-    assert await store.sweep()
-    assert await store.sweep()
+    assert await store.compact()
+    assert await store.compact()
     vectors = await vectors_of(store, scope, ids(points))
     assert set(vectors) == set(before[0])
     assert all((vectors[id_] == before[0][id_]).all() for id_ in vectors)
@@ -163,7 +163,7 @@ async def test_whoever_searches_and_writes_during_a_sweep_is_answered(store: Vec
         for _ in range(30):
             assert set(ids(points)[1:299]) <= set(await found(store, scope, limit=500))
 
-    await asyncio.gather(search(), store.sweep(), store.upsert(points[300:]), store.remove(ids(points)[299:300]))
+    await asyncio.gather(search(), store.compact(), store.upsert(points[300:]), store.remove(ids(points)[299:300]))
     assert set(await found(store, scope, limit=500)) == set(ids(points)) - {points[0].entry.id, points[299].entry.id}
 
 
@@ -175,7 +175,7 @@ async def test_what_was_swept_and_written_since_is_there_after_a_reopening(
     points = [a_point(scope, towards(1, i)) for i in range(6)]
     await first.upsert(points[:5])
     await first.remove(ids(points)[:1])
-    await first.sweep()
+    await first.compact()
     await first.upsert(points[5:])
     await first.remove(ids(points)[1:2])
     await first.close()

@@ -10,8 +10,8 @@ import pytest
 
 from contracts.ports import Unavailable
 from services.shared.embedders.http import HttpEmbedder
-from services.shared.stores.opensearch import client as opensearch_client
-from services.shared.stores.opensearch.client import Address, Client
+from services.shared.stores.opensearch import transport
+from services.shared.stores.opensearch.transport import Address, Client
 from services.shared.stores.qdrant import connection as qdrant_connection
 from services.shared.stores.qdrant.failures import explained
 from tests.servers.fickle import MEASURELESS, Mode, fickle
@@ -55,7 +55,7 @@ CLIENTS = {"opensearch": opensearch, "qdrant": qdrant, "embedder": embedder}
 async def test_an_answer_without_measure_is_refused_in_time(
     name: str, mode: Mode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opensearch_client, "MOST_BYTES", MOST)
+    monkeypatch.setattr(transport, "MOST_BYTES", MOST)
     monkeypatch.setattr(qdrant_connection, "MOST_BYTES", MOST)
     async with fickle(mode) as server, CLIENTS[name](f"http://{server.netloc}") as ask:
         with pytest.raises(Unavailable) as raised:

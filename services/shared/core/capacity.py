@@ -46,7 +46,7 @@ class Trim:
     lower than some that go, and who else stays."""
 
     victims: tuple[Valued, ...] = ()
-    spared: tuple[Valued, ...] = ()
+    protected: tuple[Valued, ...] = ()
     kept: tuple[Valued, ...] = ()
 
 
@@ -75,10 +75,10 @@ def trim(entries: Sequence[Valued], *, cap: int) -> Trim:
     if overage <= 0:
         return Trim()
     ranked = _ranked(entries)
-    spared = tuple(one for one in ranked[:overage] if one.protected)
+    protected = tuple(one for one in ranked[:overage] if one.protected)
     victims = tuple([one for one in ranked if not one.protected][:overage])
     gone = {one.id for one in victims}
-    return Trim(victims, spared, tuple(one for one in ranked if one.id not in gone))
+    return Trim(victims, protected, tuple(one for one in ranked if one.id not in gone))
 
 
 def _ranked(entries: Sequence[Valued]) -> list[Valued]:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from contracts.v1.entries import Entry
 from services.shared.core.analysis import analyze
 
 
+class Rewording(NamedTuple):
+    """What a change does to the words of an entry: these come in place of the old ones, or in addition to them."""
+
+    words: tuple[str, ...]
+    instead: bool
+
+    def after(self, old: tuple[str, ...]) -> tuple[str, ...]:
+        """The words that the entry has then."""
+        return self.words if self.instead else _with(old, self.words)
+
+
 def words_of(entry: Entry) -> tuple[str, ...]:
     """The words an active entry is found by: those of its text, and those that only its tags have, once each."""
-    return _with_tags(analyze(entry.text), entry.tags) if entry.status == "active" else ()
+    return _with(tuple(analyze(entry.text)), _of_tags(entry.tags)) if entry.status == "active" else ()
 
 
-def words_after(words: tuple[str, ...], old: Entry, new: Entry) -> tuple[str, ...]:
-    """The words of `new`, when those of `old` are known: most changes leave the text alone and only add tags."""
+def reworded(old: Entry, new: Entry) -> Rewording:
+    """What a change does to the words: most leave the text alone and only add tags."""
     if (old.text, old.status) != (new.text, new.status) or not set(old.tags).issubset(new.tags):
-        return words_of(new)
-    return _with_tags(words, [tag for tag in new.tags if tag not in old.tags]) if new.status == "active" else ()
+        return Rewording(words_of(new), instead=True)
+    added = [tag for tag in new.tags if tag not in old.tags] if new.status == "active" else []
+    return Rewording(tuple(_of_tags(added)), instead=False)
 
 
-def _with_tags(words: Sequence[str], tags: Sequence[str]) -> tuple[str, ...]:
-    more = set(analyze(" ".join(tags))).difference(words) if tags else None
-    return (*words, *sorted(more)) if more else tuple(words)
+def _of_tags(tags: Sequence[str]) -> Sequence[str]:
+    return analyze(" ".join(tags)) if tags else ()
+
+
+def _with(words: tuple[str, ...], more: Iterable[str]) -> tuple[str, ...]:
+    return (*words, *sorted(set(more).difference(words)))

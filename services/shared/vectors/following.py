@@ -51,7 +51,7 @@ class Follower:
 
     async def _recorded(self) -> EmbeddingIdentity | None:
         try:
-            return await self._text.recall_identity()
+            return await self._text.get_embedding_identity()
         except Unavailable:  # said by whoever needs it more
             return None
 

@@ -57,9 +57,9 @@ async def check_identity(store: TextStore, identity: EmbeddingIdentity) -> Embed
     Raises:
         IdentityMismatch: the stored vectors are of another provider, model or dimension.
     """
-    recorded = await store.recall_identity()
+    recorded = await store.get_embedding_identity()
     if recorded is None:
-        await store.remember_identity(identity)
+        await store.set_embedding_identity(identity)
         return identity
     check_same(recorded, identity)
     return recorded

@@ -9,6 +9,7 @@ import numpy as np
 
 from contracts.ports import TURN, Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry
+from services.shared.changes import change_entries
 from services.shared.core.embedding import is_made_by, made_by, out_of_use
 
 _PAGE = 256
@@ -38,11 +39,11 @@ class Refill:
                 lacking = await self._lacking(lacking)
             await self._mark(entries, {entry.id for entry in lacking})
         if await self._remove_needless():
-            await self.vectors.sweep()
+            await self.vectors.compact()
 
     async def _pages(self) -> AsyncIterator[list[Entry]]:
         after = ""
-        while entries := await self.text.in_order(after=after, limit=_PAGE):
+        while entries := await self.text.scan(after=after, limit=_PAGE):
             after = entries[-1].id
             yield entries
 
@@ -61,7 +62,7 @@ class Refill:
             return await self._embed(entries[:middle]) + await self._embed(entries[middle:]) if middle else 0
         rows = np.asarray(matrix)
         await self.vectors.upsert([VectorPoint(e, {TURN: row}) for e, row in zip(entries, rows, strict=True)])
-        current = await self.text.entries(entries)
+        current = await self.text.get(entries)
         if gone := out_of_use((entry.id for entry in entries), current):
             await self.vectors.remove(gone)
         return len(entries) - len(gone)
@@ -71,16 +72,16 @@ class Refill:
         ready = [e for e in entries if e.id not in lacking and not is_made_by(e, identity)]
         refused = [e for e in entries if e.id in lacking and e.embedding_state == "ready"]
         if ready:
-            await self.text.modify(ready, lambda entry: _made_by(entry, identity))
+            await change_entries(self.text, ready, lambda entry: _made_by(entry, identity))
         if refused:
-            await self.text.modify(refused, _refused)
+            await change_entries(self.text, refused, _refused)
 
     async def _remove_needless(self) -> int:
         """Remove the vectors whose entries are not active any more; how many there were."""
         after, removed = "", 0
-        while keys := await self.vectors.in_order(after=after, limit=_PAGE):
+        while keys := await self.vectors.scan(after=after, limit=_PAGE):
             after = keys[-1].id
-            found = await self.text.entries(keys)
+            found = await self.text.get(keys)
             if needless := out_of_use((key.id for key in keys), found):
                 await self.vectors.remove(needless)
             removed += len(needless)

@@ -157,9 +157,9 @@ class _SwitchedVectors:
         with self._switch.current.in_use() as pair:
             return await pair.vectors.count(user_id)
 
-    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+    async def scan(self, *, after: str, limit: int) -> list[Key]:
         with self._switch.current.in_use() as pair:
-            return await pair.vectors.in_order(after=after, limit=limit)
+            return await pair.vectors.scan(after=after, limit=limit)
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
         with self._switch.current.in_use() as pair:
@@ -173,9 +173,9 @@ class _SwitchedVectors:
         with self._switch.current.in_use() as pair:
             await pair.vectors.erase(user_id)
 
-    async def sweep(self) -> bool:
+    async def compact(self) -> bool:
         with self._switch.current.in_use() as pair:
-            return await pair.vectors.sweep()
+            return await pair.vectors.compact()
 
     async def ping(self) -> None:
         with self._switch.current.in_use() as pair:

@@ -60,14 +60,14 @@ def test_without_scores_the_newer_and_the_more_important_stay() -> None:
 def test_what_somebody_asked_to_be_kept_never_goes_and_it_is_told_when_it_would_have(protection: str) -> None:
     kept = an_entry(0, age=300 * DAY, **{protection: True})
     done = chosen([kept, an_entry(1), an_entry(2)], 2)
-    assert [entry.id for entry in done.spared] == ["e000"]
+    assert [entry.id for entry in done.protected] == ["e000"]
     assert [entry.id for entry in done.victims] == ["e001"]
 
 
 def test_when_all_are_protected_nothing_goes() -> None:
     done = chosen([an_entry(number, pinned=True) for number in range(5)], 1)
     assert done.victims == ()
-    assert len(done.spared) == 4
+    assert len(done.protected) == 4
 
 
 def test_importance_fades_by_the_day_when_it_is_told_to() -> None:

@@ -41,7 +41,7 @@ class EdgeVectorStore:
     The engine keeps the interpreter lock in every call, so one thread does all of them: a second would only wait,
     and a single one puts reads and writes into the order they were asked for. A write is in the engine's log when
     the call returns; it survives the death of the process, and after `close` or a flush that of the machine too.
-    What is removed stays in the engine's files and log until `sweep` writes all that remains into new ones.
+    What is removed stays in the engine's files and log until `compact` writes all that remains into new ones.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class EdgeVectorStore:
         counting = qdrant.CountRequest(exact=True, filter=None if user_id is None else user_filter(user_id))
         return await self._run(partial(self._read, lambda shard: shard.count(counting)))
 
-    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+    async def scan(self, *, after: str, limit: int) -> list[Key]:
         """The points of all users whose ids come after this one, in the order of ids.
 
         Raises:
@@ -153,7 +153,7 @@ class EdgeVectorStore:
         async with self._writing:
             return await self._run(partial(self._refresh, newest_entries(entries)))
 
-    async def sweep(self) -> bool:
+    async def compact(self) -> bool:
         """Write all points into new files when some were removed since the last time, and drop the old ones.
 
         Searches go on meanwhile; whatever writes waits. It takes about a second for 10,000 points.

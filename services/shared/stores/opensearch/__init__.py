@@ -1,8 +1,49 @@
 """The text store of a cluster: OpenSearch."""
 
-from services.shared.stores.opensearch.client import Address, Reads
-from services.shared.stores.opensearch.indexes import UnusableIndexes
-from services.shared.stores.opensearch.mappings import Layout
-from services.shared.stores.opensearch.store import OpenSearchTextStore
+from __future__ import annotations
+
+from services.shared.stores.opensearch import schema
+from services.shared.stores.opensearch.conversation import OpenSearchDedupe, OpenSearchLog
+from services.shared.stores.opensearch.entries import OpenSearchEntries
+from services.shared.stores.opensearch.erase import OpenSearchErasing
+from services.shared.stores.opensearch.forget import OpenSearchForgetting
+from services.shared.stores.opensearch.schema import Layout, UnusableIndexes
+from services.shared.stores.opensearch.search import OpenSearchIndex
+from services.shared.stores.opensearch.transport import Address, Client, Reads
+from services.shared.stores.opensearch.upkeep import OpenSearchUpkeep
 
 __all__ = ["Address", "Layout", "OpenSearchTextStore", "Reads", "UnusableIndexes"]
+
+
+class OpenSearchTextStore(
+    OpenSearchLog,
+    OpenSearchDedupe,
+    OpenSearchEntries,
+    OpenSearchIndex,
+    OpenSearchForgetting,
+    OpenSearchErasing,
+    OpenSearchUpkeep,
+):
+    """`contracts.ports.TextStore` on OpenSearch. Any number of processes may use the same indices."""
+
+    @classmethod
+    async def open(
+        cls, address: Address, *, prefix: str, layout: Layout | None = None, reads: Reads = "refreshed"
+    ) -> OpenSearchTextStore:
+        """Open the indices whose names begin with `prefix`; those that are missing are made, laid out as said.
+
+        Raises:
+            UnusableIndexes: they were made by another version of this program, or are not its own.
+            Unavailable: OpenSearch cannot be reached, or cannot make them, now.
+        """
+        client = Client(address, prefix=prefix, reads=reads)
+        try:
+            await schema.ensure(client, layout or Layout())
+        except BaseException:
+            await client.close()
+            raise
+        return cls(client)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.client.close()

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
 from services.shared.core.fingerprint import MOST_SIMILAR
-from services.shared.stores.opensearch.client import Client, Document, Version, Write
 from services.shared.stores.opensearch.documents import USER, claim_ids, now
-from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
-from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Version, Write, backoff
 
 MOST_LISTED = 2 * MOST_SIMILAR
 """The newest so many entries of a key are known, among them some that are not stored yet. All of them are looked at:
@@ -80,7 +79,7 @@ def _claim(id_: str, user_id: str, document: Document | None) -> Claim:
     return Claim(id_, user_id, dict(listed), document.version)
 
 
-async def stake(writer: Writer, entries: Sequence[Entry]) -> dict[str, Claim]:
+async def stake(engine: Engine, entries: Sequence[Entry]) -> dict[str, Claim]:
     """List entries under all of their keys, in order; the claims as they were when the last of them was written.
 
     Raises:
@@ -92,13 +91,13 @@ async def stake(writer: Writer, entries: Sequence[Entry]) -> dict[str, Claim]:
             claimants.setdefault(id_, []).append(entry)
     staked: dict[str, Claim] = {}
     left = {id_: its[0].user_id for id_, its in claimants.items()}
-    async with writer.locks.hold(left):
-        for _ in range(ATTEMPTS):
-            staked |= await read(writer.client, left)
-            left = await _write(writer.client, [staked[id_] for id_ in left], claimants)
+    async with engine.locks.hold(left):
+        for _ in range(CAS_ATTEMPTS):
+            staked |= await read(engine.client, left)
+            left = await _write(engine.client, [staked[id_] for id_ in left], claimants)
             if not left:
                 return staked
-            await step_aside()
+            await backoff()
     raise Unavailable(_CROWDED)
 
 
@@ -110,7 +109,7 @@ async def _write(client: Client, found: Iterable[Claim], claimants: Mapping[str,
     return {claim.id: claim.user_id for claim, version in zip(changed, made, strict=True) if version is None}
 
 
-async def release(writer: Writer, entries: Sequence[Entry]) -> None:
+async def release(engine: Engine, entries: Sequence[Entry]) -> None:
     """Take entries off the lists of all of their keys.
 
     Raises:
@@ -118,13 +117,13 @@ async def release(writer: Writer, entries: Sequence[Entry]) -> None:
     """
     released = {entry.id for entry in entries}
     left = {id_: entry.user_id for entry in entries for id_ in claim_ids(entry)}
-    async with writer.locks.hold(left):
-        for _ in range(ATTEMPTS):
-            found = await read(writer.client, left)
-            left = await _take_off(writer.client, found.values(), released)
+    async with engine.locks.hold(left):
+        for _ in range(CAS_ATTEMPTS):
+            found = await read(engine.client, left)
+            left = await _take_off(engine.client, found.values(), released)
             if not left:
                 return
-            await step_aside()
+            await backoff()
     raise Unavailable(_CROWDED)
 
 

@@ -10,7 +10,6 @@ from contracts.ports import Accepted
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import claims
 from services.shared.stores.opensearch.claims import ABANDONED, Claim
-from services.shared.stores.opensearch.client import Client, Document, Write
 from services.shared.stores.opensearch.documents import (
     BODY,
     OWNER,
@@ -22,8 +21,8 @@ from services.shared.stores.opensearch.documents import (
     now,
     owner,
 )
-from services.shared.stores.opensearch.pauses import wait
-from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.transport import Client, Document, Write, backoff
 
 _PATIENCE = 1.0  # seconds
 _PAUSE = 0.03  # seconds
@@ -42,13 +41,13 @@ class Lost:
     fenced: Mapping[str, str] = field(default_factory=dict)
 
 
-async def lost(writer: Writer, accepted: Sequence[Accepted]) -> Lost:
+async def lost(engine: Engine, accepted: Sequence[Accepted]) -> Lost:
     """List the entries as claiming their keys, and find those that have to stand back behind another one.
 
     That is one with a common key, not among those that the decision knew of, which is stored and active, or listed
     before and about to be stored.
     """
-    staked = await claims.stake(writer, [decision.entry for decision in accepted])
+    staked = await claims.stake(engine, [decision.entry for decision in accepted])
     together = {decision.entry.id for decision in accepted}
     unknown = {
         decision.entry.id: _unknown(decision, staked, together)
@@ -58,11 +57,11 @@ async def lost(writer: Writer, accepted: Sequence[Accepted]) -> Lost:
     asked = {id_: decision.entry.user_id for decision in accepted for id_ in unknown.get(decision.entry.id, ())}
     if not asked:
         return Lost()
-    standing = await _standing(writer.client, asked)
+    standing = await _standing(engine.client, asked)
     held = {id_: _active(document) for id_, document in standing.items() if not is_fence(document.source)}
     behind = _behind(accepted, unknown, staked, held)
     silent = _silent(unknown, {*behind, *held})
-    alive = await _fence(writer.client, {id_: asked[id_] for id_ in silent}, standing)
+    alive = await _fence(engine.client, {id_: asked[id_] for id_ in silent}, standing)
     behind |= {id_: alive & others.keys() for id_, others in unknown.items() if not alive.isdisjoint(others)}
     awaited = [ahead for ahead in behind.values() if ahead.isdisjoint(held)]
     groups = tuple({id_: asked[id_] for id_ in ahead} for ahead in awaited)
@@ -145,7 +144,7 @@ async def wait_for(client: Client, groups: Sequence[Mapping[str, str]]) -> None:
     deadline = time.monotonic() + _PATIENCE
     left = list(groups)
     while left and time.monotonic() < deadline:
-        await wait(_PAUSE)
+        await backoff(_PAUSE)
         users = {id_: user_id for group in left for id_, user_id in group.items()}
         documents = await client.mget("entries", users.items(), fields=(STATUS,))
         there = {document.id for document in documents if document is not None}

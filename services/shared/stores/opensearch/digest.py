@@ -24,7 +24,7 @@ _LONGEST = 30_000
 _SESSION = 16
 """Digits of the session's hash: enough to tell the sessions of one user apart."""
 
-_SPOT = _SESSION + 1 + 15 + 1 + 14
+_SORT_KEY = _SESSION + 1 + 15 + 1 + 14
 """Characters of a head that say where an entry stands."""
 
 _BEFORE_ALL_TIME = 10**17
@@ -33,12 +33,12 @@ _BEFORE_ALL_TIME = 10**17
 
 def digests(id_: str, session: str, created_at: int, seq: int, words: Sequence[str]) -> list[str]:
     """The digests of an entry: its id, the hash of its session, microseconds, order stored, analysed words."""
-    head = f"{spot(session, created_at, seq)} {min(len(words), MOST):02d}"
+    head = f"{sort_key(session, created_at, seq)} {min(len(words), MOST):02d}"
     room = _LONGEST - len(f"{head}|  |{id_}".encode())
     return [f"{head}|{terms}|{id_}" for terms in _packed(words, room)]
 
 
-def spot(session: str, created_at: int, seq: int) -> str:
+def sort_key(session: str, created_at: int, seq: int) -> str:
     """What entries are sorted by: session, time, order stored."""
     return f"{session[:_SESSION]} {created_at + _BEFORE_ALL_TIME:015x} {seq:014x}"
 
@@ -85,14 +85,14 @@ class Digests:
         """When it was said, in microseconds since 1970."""
         return int(self.heads[index].split(" ")[1], 16) - _BEFORE_ALL_TIME
 
-    def spot(self, place: int) -> str:
+    def sort_key(self, place: int) -> str:
         """Where the entry at a place stands."""
-        return self.heads[place][:_SPOT]
+        return self.heads[place][:_SORT_KEY]
 
-    def around(self, spot: str, reach: int) -> dict[int, str]:
-        """Distance to id of the entries of its session before and after a spot; what stands there itself has none."""
-        session, middle = spot[:_SESSION], bisect_left(self.heads, spot)
-        after = middle + (middle < len(self.heads) and self.heads[middle].startswith(spot))
+    def around(self, sort_key: str, reach: int) -> dict[int, str]:
+        """Distance to id of the entries of its session before and after a place; what stands there itself has none."""
+        session, middle = sort_key[:_SESSION], bisect_left(self.heads, sort_key)
+        after = middle + (middle < len(self.heads) and self.heads[middle].startswith(sort_key))
         before = _same_session(self.heads[max(0, middle - reach) : middle][::-1], session)
         later = _same_session(self.heads[after : after + reach], session)
         found = {-distance: self.ids[middle - distance] for distance in range(1, before + 1)}

@@ -15,7 +15,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.digest import digests
-from services.shared.stores.opensearch.wire import Json
+from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.scopes import hashed, scope_key, scope_keys
 from services.shared.stores.tombstones import digests_of
 from services.shared.stores.words import words_of
@@ -67,6 +67,9 @@ TEXT: Final = "text"
 MERGED: Final = "merged"
 STAMP: Final = "stamp"
 OWNER: Final = "owner"
+
+CHANGING: Final = (WORDS, LENGTH, DIGEST, SESSION)
+"""What an entry may have and have no more after a change."""
 
 # What may not come back before a time.
 UNTIL: Final = "until"
@@ -228,7 +231,7 @@ def claim_ids(entry: Entry) -> list[str]:
     return [claim_id(scope, entry.role, entry.speaker, key) for key in dict.fromkeys(entry.fingerprint_keys)]
 
 
-def embargo_ids(entry: Entry) -> list[str]:
+def suppression_ids(entry: Entry) -> list[str]:
     """The documents that say, each by one digest, whether the statement of an entry may come back to its space."""
     return [hashed("forgotten", entry.user_id, entry.space, digest) for digest in digests_of(entry)]
 

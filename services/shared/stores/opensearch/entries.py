@@ -1,24 +1,169 @@
-"""Entries: reading them, and replacing them one version at a time."""
+"""Entries: read by id or in order, and replaced one version at a time."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contracts.ports import Unavailable
+from contracts.ports import Change, Key, Page, Place, Ref, Selection
 from contracts.v1.entries import Entry
+from services.shared.stores import cursors
+from services.shared.stores.decisions import owners
 from services.shared.stores.opensearch import claims, queries
-from services.shared.stores.opensearch.client import Client, Document, Version, Write
-from services.shared.stores.opensearch.documents import BODY, ID, MERGED, OWNER, SEQ, STAMP, USER, entry_document
-from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
-from services.shared.stores.opensearch.writing import Writer
-from services.shared.stores.versions import successor
+from services.shared.stores.opensearch.documents import (
+    BODY,
+    CHANGING,
+    CREATED_AT,
+    ID,
+    LAST_SAID_AT,
+    MERGED,
+    OWNER,
+    SEQ,
+    SPACE,
+    STAMP,
+    STATUS,
+    USER,
+    entry_document,
+)
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.transport import Client, Document, Version, Write
 
 STORED = (USER, OWNER, BODY, SEQ, MERGED, STAMP)
 """The fields of a document that make a `Stored`."""
 
 CROWDED = "other processes keep changing the same entries: try again"
+
+_MOST_SEEN = 10_000
+
+
+class Seen:
+    """Which write of a document each of the entries read last was: what a replacement of it has to name.
+
+    What is not remembered any more is read again, so nothing is wrong without it.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, int], tuple[int, Version]] = OrderedDict()
+
+    def note(self, entry: Entry, document: Document) -> None:
+        """Remember the document that an entry was read from."""
+        self._held[entry.id, entry.version] = document.source[SEQ], document.version
+        while len(self._held) > _MOST_SEEN:
+            self._held.popitem(last=False)
+
+    def of(self, entry: Entry) -> tuple[int, Version] | None:
+        """The number of the entry in the order of storing, and the write."""
+        return self._held.get((entry.id, entry.version))
+
+
+class OpenSearchEntries(Engine):
+    """`contracts.ports.EntryStore`. What is asked for by id is as it was written last; pages and scans refresh."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self._seen = Seen()
+
+    async def get(self, refs: Sequence[Ref]) -> dict[str, Entry]:
+        return await get(self.client, owners(refs), self._seen)
+
+    async def replace(self, changes: Sequence[Change]) -> set[str]:
+        seen = self._seen
+        if unseen := [change.old for change in changes if seen.of(change.old) is None]:
+            await self.get(unseen)
+        moved = [its.new for its in changes if claims.who_says_what(its.new) != claims.who_says_what(its.old)]
+        await claims.stake(self, [entry for entry in moved if entry.status == "active"])
+        writes = [_update(change.new, *held) for change in changes if (held := seen.of(change.old))]
+        made = await self.client.bulk(writes)
+        refused = [write for write, version in zip(writes, made, strict=True) if version is None]
+        # What is there may be our own write after all: its answer was lost, and the second attempt was refused.
+        found = await self.client.mget("entries", [(write.id, write.routing) for write in refused], fields=[STAMP])
+        stamps = {its.id: its.source[STAMP] for its in found if its and STAMP in its.source}
+        overtaken = {write.id for write in refused if stamps.get(write.id) != write.body[STAMP]}
+        return overtaken | ({change.new.id for change in changes} - {write.id for write in writes})
+
+    async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
+        await self.client.refresh("entries")
+        body = {
+            "query": queries.all_of([{"term": {USER: user_id}}, {"prefix": {ID: beginning}}]),
+            "sort": [{ID: "asc"}],
+            "size": limit,
+            "_source": False,
+        }
+        hits = (await self.client.search("entries", body, routing=user_id))["hits"]["hits"]
+        return [hit["_id"] for hit in hits]
+
+    async def page(self, selection: Selection, *, limit: int, cursor: str | None) -> Page:
+        if limit < 1:
+            raise ValueError(f"a page holds at least 1 entry, not {limit}")
+        after = cursors.position(cursor) if cursor is not None else None
+        await self.client.refresh("entries")
+        found, total = await self._positions(selection, limit + 1, after)
+        entries = await self.get([Key(selection.user_id, id_) for _, id_ in found[:limit]])
+        listed = tuple(entry for entry in entries.values() if entry.status == selection.status)
+        return Page(listed, cursors.cursor(found[limit - 1]) if len(found) > limit else None, total)
+
+    async def _positions(
+        self, selection: Selection, count: int, after: cursors.Position | None
+    ) -> tuple[list[cursors.Position], int]:
+        """The positions of the next `count` entries, and how many there are in all."""
+        found: list[cursors.Position] = []
+        while True:
+            size = min(count - len(found), queries.MOST_HITS)
+            answer = await self.client.search("entries", _listed(selection, size, after), routing=selection.user_id)
+            hits = answer["hits"]["hits"]
+            found += [(said_at, id_) for said_at, id_ in (hit["sort"] for hit in hits)]
+            if len(hits) < queries.MOST_HITS or len(found) == count:
+                return found, answer["hits"]["total"]["value"]
+            after = found[-1]
+
+    async def scan(self, *, after: str, limit: int) -> list[Entry]:
+        conditions: list[Json] = [{"term": {STATUS: "active"}}, {"range": {ID: {"gt": after}}}]
+        bodies = await queries.bodies(self.client, "entries", conditions, (ID, USER), limit)
+        return [Entry.model_validate_json(body) for body in bodies]
+
+    async def export_entries(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
+        order = (CREATED_AT, SPACE, ID)
+        mine: list[Json] = [{"term": {USER: user_id}}]
+        bodies = await queries.bodies(self.client, "entries", mine, order, limit, after=after, routing=user_id)
+        return [Entry.model_validate_json(body) for body in bodies]
+
+
+async def get(client: Client, users: Mapping[str, str], seen: Seen | None = None) -> dict[str, Entry]:
+    """The entries asked for as user by id, in the order asked; unknown ones are missing."""
+    found: dict[str, Entry] = {}
+    documents = await client.mget("entries", users.items(), fields=(USER, BODY, SEQ))
+    for document, user_id in zip(documents, users.values(), strict=True):
+        if document is not None and is_entry(document, user_id):
+            found[document.id] = Entry.model_validate_json(document.source[BODY])
+            if seen is not None:
+                seen.note(found[document.id], document)
+    return found
+
+
+def is_entry(document: Document | None, user_id: str) -> bool:
+    """Whether this is an entry of the user, and not another's, nor what stands in place of one."""
+    return document is not None and document.source[USER] == user_id
+
+
+def _update(entry: Entry, seq: int, seen: Version) -> Write:
+    """The write that replaces an entry, unless its document was written since; what is kept beside it stays."""
+    body = entry_document(entry, seq=seq, stamp=secrets.token_hex(8))
+    del body[MERGED]
+    return Write("update", "entries", entry.user_id, entry.id, dict.fromkeys(CHANGING) | body, seen)
+
+
+def _listed(selection: Selection, size: int, after: cursors.Position | None) -> Json:
+    return {
+        "query": queries.all_of(queries.selected(selection)),
+        "sort": [{LAST_SAID_AT: "desc"}, {ID: "desc"}],
+        "size": size,
+        **queries.only(),
+        "track_total_hits": True,
+        **({"search_after": list(after)} if after else {}),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,26 +177,11 @@ class Stored:
     seen: Version
 
 
-def is_entry(document: Document | None, user_id: str) -> bool:
-    """Whether this is an entry of the user, and not another's, nor what stands in place of one."""
-    return document is not None and document.source[USER] == user_id
-
-
 def stored(document: Document) -> Stored:
     """What a document with the fields `STORED` holds."""
     source = document.source
     entry = Entry.model_validate_json(source[BODY])
     return Stored(entry, source[SEQ], tuple(source[MERGED]), source[STAMP], document.version)
-
-
-async def entries(client: Client, users: Mapping[str, str]) -> dict[str, Entry]:
-    """The entries asked for as user by id, in the order asked; unknown ones are missing."""
-    documents = await client.mget("entries", users.items(), fields=(USER, BODY))
-    return {
-        document.id: Entry.model_validate_json(document.source[BODY])
-        for document, user_id in zip(documents, users.values(), strict=True)
-        if document is not None and is_entry(document, user_id)
-    }
 
 
 async def read(client: Client, users: Mapping[str, str]) -> dict[str, Stored]:
@@ -62,38 +192,6 @@ async def read(client: Client, users: Mapping[str, str]) -> dict[str, Stored]:
         for document, user_id in zip(documents, users.values(), strict=True)
         if document is not None and is_entry(document, user_id)
     }
-
-
-async def modify(writer: Writer, users: Mapping[str, str], change: Callable[[Entry], Entry | None]) -> list[Entry]:
-    """Replace each known entry by `change(entry)` unless that is None; returns the ones replaced."""
-    async with writer.locks.hold(users):
-        replaced = await _modify(writer, users, change)
-    return [replaced[id_] for id_ in users if id_ in replaced]
-
-
-async def _modify(
-    writer: Writer, users: Mapping[str, str], change: Callable[[Entry], Entry | None]
-) -> dict[str, Entry]:
-    replaced: dict[str, Entry] = {}
-    tried: dict[str, Replacement] = {}
-    left = dict(users)
-    for _ in range(ATTEMPTS):
-        found = await read(writer.client, left)
-        # What is there may be our own write after all: its answer was lost, and the second attempt was refused.
-        replaced |= {id_: tried[id_].new for id_ in found if id_ in tried and tried[id_].stamp == found[id_].stamp}
-        changed = {id_: change(old.entry) for id_, old in found.items() if id_ not in replaced}
-        tried = {
-            id_: Replacement(found[id_], successor(found[id_].entry, new), found[id_].merged)
-            for id_, new in changed.items()
-            if new is not None
-        }
-        refused = await replace(writer, list(tried.values()))
-        replaced |= {id_: attempt.new for id_, attempt in tried.items() if id_ not in refused}
-        if not refused:
-            return replaced
-        left = {id_: users[id_] for id_ in refused}
-        await step_aside()
-    raise Unavailable(CROWDED)
 
 
 class Replacement:
@@ -114,24 +212,11 @@ class Replacement:
         return Write("index", "entries", self.new.user_id, self.new.id, body, self.old.seen)
 
 
-async def replace(writer: Writer, replacements: Sequence[Replacement]) -> set[str]:
+async def replace(engine: Engine, replacements: Sequence[Replacement]) -> set[str]:
     """Put entries in the place of stored ones; the ids of those that were changed meanwhile and stay as they are."""
     if not replacements:
         return set()
     moved = [r.new for r in replacements if claims.who_says_what(r.new) != claims.who_says_what(r.old.entry)]
-    await claims.stake(writer, [entry for entry in moved if entry.status == "active"])
-    made = await writer.client.bulk([replacement.write for replacement in replacements])
+    await claims.stake(engine, [entry for entry in moved if entry.status == "active"])
+    made = await engine.client.bulk([replacement.write for replacement in replacements])
     return {r.new.id for r, version in zip(replacements, made, strict=True) if version is None}
-
-
-async def ids_beginning(client: Client, user_id: str, beginning: str, limit: int) -> list[str]:
-    """The ids of the user's entries that begin so, in order."""
-    await client.refresh("entries")
-    body = {
-        "query": queries.all_of([{"term": {USER: user_id}}, {"prefix": {ID: beginning}}]),
-        "sort": [{ID: "asc"}],
-        "size": limit,
-        "_source": False,
-    }
-    hits = (await client.search("entries", body, routing=user_id))["hits"]["hits"]
-    return [hit["_id"] for hit in hits]

@@ -9,7 +9,6 @@ from datetime import datetime
 from contracts.ports import Conversation, LastTurn, Unavailable
 from contracts.v1.turns import LoggedTurn
 from services.shared.stores.moments import microseconds, moment
-from services.shared.stores.opensearch.client import Client, Document, Json, Version, Write
 from services.shared.stores.opensearch.documents import (
     BODY,
     CONVERSATION,
@@ -19,7 +18,8 @@ from services.shared.stores.opensearch.documents import (
     conversation_key,
     head_id,
 )
-from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Version, Write, backoff
 
 _SESSION = "session_id"
 
@@ -65,7 +65,7 @@ async def move(client: Client, latest: Mapping[str, Head], turns: Sequence[Place
         Unavailable: others keep moving them, or they cannot be written now.
     """
     said = _latest(turns)
-    for _ in range(ATTEMPTS):
+    for _ in range(CAS_ATTEMPTS):
         writes = [
             _write(id_, head, latest.get(id_))
             for id_, head in said.items()
@@ -75,7 +75,7 @@ async def move(client: Client, latest: Mapping[str, Head], turns: Sequence[Place
         refused = {write.id: write.routing for write, version in zip(writes, made, strict=True) if version is None}
         if not refused:
             return
-        await step_aside()
+        await backoff()
         said = {id_: said[id_] for id_ in refused}
         latest = await _read(client, refused)
     raise Unavailable("other processes keep logging turns of the same conversations: try again")

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from contracts.ports import Outcome
-from contracts.v1.turns import LoggedTurn, Proposal
-from services.shared.stores.opensearch import heads
-from services.shared.stores.opensearch.client import Client, Document, Write
+from contracts.ports import LogRecord, Outcome, Place, ProposalRecord
+from contracts.v1.turns import LoggedTurn, Proposal, entry_id
+from services.shared.stores.opensearch import heads, queries
 from services.shared.stores.opensearch.documents import (
     BODY,
     ENTRY,
+    KIND,
     ORDINAL,
     OUTCOME,
     OWNER,
     PROPOSED,
     PROPOSED_TEXT,
     REASON,
+    SAID_AT,
     SCOPE,
     SEQ,
+    SPACE,
     STATUS,
     TURN,
+    TURN_ID,
     USER,
     decision,
     fact_document,
@@ -31,8 +35,10 @@ from services.shared.stores.opensearch.documents import (
     turn_document,
     turn_document_id,
 )
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.heads import Placed
-from services.shared.stores.opensearch.writing import Writer
+from services.shared.stores.opensearch.transport import Client, Document, Write
 
 DECISION = (USER, SCOPE, PROPOSED, OUTCOME, ENTRY, REASON)
 """The fields of a proposal's document that say what became of it."""
@@ -44,7 +50,7 @@ PROPOSAL = (*DECISION, ORDINAL, TURN, PROPOSED_TEXT, BODY)
 """The fields that a proposal is made of, with what became of it."""
 
 
-async def append(writer: Writer, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+async def append(engine: Engine, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
     """Append the turns that are not known yet, and the proposals that are not known yet; those turns.
 
     Raises:
@@ -54,17 +60,17 @@ async def append(writer: Writer, turns: Sequence[LoggedTurn], proposals: Sequenc
     for turn in turns:
         by_id.setdefault(turn_document_id(turn), turn)
     wanted = {turn_document_id(proposal.turn): proposal for proposal in proposals}
-    await _check_logged(writer.client, [proposal for id_, proposal in wanted.items() if id_ not in by_id])
+    await _check_logged(engine.client, [proposal for id_, proposal in wanted.items() if id_ not in by_id])
     themselves: dict[str, Proposal] = {}
     for proposal in proposals:
         if proposal.ordinal == 0:
             themselves.setdefault(proposal.id, proposal)
     (new, known), latest = await asyncio.gather(
-        _append_turns(writer, by_id, themselves), heads.read(writer.client, turns)
+        _append_turns(engine, by_id, themselves), heads.read(engine.client, turns)
     )
-    await _propose(writer.client, [proposal for id_, proposal in themselves.items() if id_ not in new])
-    await _append_facts(writer, proposals)
-    await heads.move(writer.client, latest, [*new.values(), *known])
+    await _propose(engine.client, [proposal for id_, proposal in themselves.items() if id_ not in new])
+    await _append_facts(engine, proposals)
+    await heads.move(engine.client, latest, [*new.values(), *known])
     return [turn for turn, _ in new.values()]
 
 
@@ -76,17 +82,17 @@ async def _check_logged(client: Client, proposals: Sequence[Proposal]) -> None:
 
 
 async def _append_turns(
-    writer: Writer, turns: Mapping[str, LoggedTurn], proposals: Mapping[str, Proposal]
+    engine: Engine, turns: Mapping[str, LoggedTurn], proposals: Mapping[str, Proposal]
 ) -> tuple[dict[str, Placed], list[Placed]]:
     """Write the turns that are new, with what they propose; the new ones, and the known ones as they were first."""
-    placed = {id_: (turn, writer.ticks.next()) for id_, turn in turns.items()}
+    placed = {id_: (turn, engine.numbers.next()) for id_, turn in turns.items()}
     writes = []
     for id_, (turn, seq) in placed.items():
         body = turn_document(turn, seq=seq) | (proposed(proposals[id_]) if id_ in proposals else {})
         writes.append(Write("create", "turns", turn.user_id, id_, body))
-    made = await writer.client.bulk(writes)
+    made = await engine.client.bulk(writes)
     known = {write.id: write.routing for write, version in zip(writes, made, strict=True) if version is None}
-    found = await writer.client.mget("turns", known.items(), fields=(BODY, SEQ))
+    found = await engine.client.mget("turns", known.items(), fields=(BODY, SEQ))
     held = [(LoggedTurn.model_validate_json(doc.source[BODY]), int(doc.source[SEQ])) for doc in found if doc]
     return {id_: turn for id_, turn in placed.items() if id_ not in known}, held
 
@@ -104,11 +110,11 @@ async def _propose(client: Client, proposals: Sequence[Proposal]) -> None:
     )
 
 
-async def _append_facts(writer: Writer, proposals: Sequence[Proposal]) -> None:
+async def _append_facts(engine: Engine, proposals: Sequence[Proposal]) -> None:
     facts = {proposal.id: proposal for proposal in proposals if proposal.ordinal > 0}
-    await writer.client.bulk(
+    await engine.client.bulk(
         [
-            Write("create", "turns", fact.user_id, id_, fact_document(fact, seq=writer.ticks.next()))
+            Write("create", "turns", fact.user_id, id_, fact_document(fact, seq=engine.numbers.next()))
             for id_, fact in facts.items()
         ]
     )
@@ -188,3 +194,32 @@ async def _standing(client: Client, users: Mapping[str, str]) -> dict[str, Outco
         for document, user_id in zip(documents, users.values(), strict=True)
         if document is not None and owner(document.source) == user_id and not is_fence(document.source)
     }
+
+
+async def export(client: Client, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
+    """The logged turns of a user with what they proposed, oldest first."""
+    conditions: list[Json] = [{"term": {USER: user_id}}, {"term": {KIND: "turn"}}]
+    order = (SAID_AT, SPACE, TURN_ID)
+    bodies = await queries.bodies(client, "turns", conditions, order, limit, after=after, routing=user_id)
+    turns = [LoggedTurn.model_validate_json(body) for body in bodies]
+    decisions = await _decisions(client, turns)
+    return [LogRecord(turn, tuple(decisions[turn.space, turn.turn_id])) for turn in turns]
+
+
+async def _decisions(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[tuple[str, str], list[ProposalRecord]]:
+    """What each turn proposed, in the order of ordinals. A turn's facts are numbered from 1 without gaps."""
+    found: dict[tuple[str, str], list[ProposalRecord]] = defaultdict(list)
+    ordinal, asked = 0, list(turns)
+    while asked:
+        by_id = {entry_id(turn.user_id, turn.space, turn.turn_id, ordinal): turn for turn in asked}
+        keys = [(id_, turn.user_id) for id_, turn in by_id.items()]
+        documents = await client.mget("turns", keys, fields=PROPOSAL)
+        known = [doc for doc, (_, user_id) in zip(documents, keys, strict=True) if doc and doc.source[USER] == user_id]
+        for document in known:
+            turn = by_id[document.id]
+            if proposal := proposal_of(document, turn):
+                decision = ProposalRecord(proposal, recorded(document, turn.user_id))
+                found[turn.space, turn.turn_id].append(decision)
+        asked = [by_id[document.id] for document in known]
+        ordinal += 1
+    return found

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from contracts.ports import Accepted, Decision, Merged, Outcome, Ref, Refused
 from contracts.v1.entries import Entry
+from contracts.values import successor
 from services.shared.stores.decisions import proposal_of
-from services.shared.stores.opensearch.client import Version
 from services.shared.stores.opensearch.entries import Stored
+from services.shared.stores.opensearch.transport import Version
 from services.shared.stores.scopes import scope_key
-from services.shared.stores.versions import successor
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,27 @@
-"""Conditions in the words of the engine: what a scope sees, what filters let through, what a selection means."""
+"""Searches in the words of the engine: what a scope sees, what filters let through, bodies in some order."""
 
 from __future__ import annotations
 
-from contracts.ports import Filters, Scope, Selection
+from collections.abc import Sequence
+
+from contracts.ports import Filters, Place, Scope, Selection
 from contracts.v1.turns import EVERY_PERSONA
 from services.shared.stores.moments import microseconds
-from services.shared.stores.opensearch.documents import label
-from services.shared.stores.opensearch.wire import Json
+from services.shared.stores.opensearch.documents import BODY, label
+from services.shared.stores.opensearch.errors import AnswerTooLong, Json
+from services.shared.stores.opensearch.transport import Client, Kind
 from services.shared.stores.scopes import visible_keys
 
 MOST_HITS = 10_000
 """The engine gives no more in one answer (index.max_result_window)."""
 
 
-def active(scopes: tuple[str, ...]) -> list[Json]:
-    """What is in use and in one of these scopes, given by their keys."""
-    return [{"terms": {"scope": list(scopes)}}, {"term": {"status": "active"}}]
+_TOGETHER = 1000
 
 
 def seen_by(scope: Scope) -> list[Json]:
     """The active entries of a scope, and those that a persona shares with everybody."""
-    return active(visible_keys(scope))
+    return [{"terms": {"scope": list(visible_keys(scope))}}, {"term": {"status": "active"}}]
 
 
 def passing(filters: Filters) -> list[Json]:
@@ -68,3 +69,35 @@ def all_of(conditions: list[Json]) -> Json:
 def only(*fields: str) -> Json:
     """The parts of a search that make its hits small: these fields and nothing else."""
     return {"_source": False, "stored_fields": "_none_", "docvalue_fields": list(fields), "track_total_hits": False}
+
+
+async def bodies(
+    client: Client,
+    kind: Kind,
+    conditions: list[Json],
+    order: Sequence[str],
+    limit: int,
+    *,
+    after: Place | None = None,
+    routing: str | None = None,
+) -> list[str]:
+    """The first bodies after a place in some order, as everybody wrote them up to now."""
+    await client.refresh(kind)
+    place = None if after is None else [microseconds(after.at), after.space, after.id]
+    found: list[str] = []
+    together = _TOGETHER
+    while (size := min(limit - len(found), together)) > 0:
+        body = {"query": all_of(conditions), "size": size, "_source": [BODY]}
+        body |= {"sort": [{field: "asc"} for field in order], **({"search_after": place} if place else {})}
+        try:
+            hits = (await client.search(kind, body, routing=routing))["hits"]["hits"]
+        except AnswerTooLong:
+            if size == 1:
+                raise
+            together = size // 2
+            continue
+        found += [hit["_source"][BODY] for hit in hits]
+        if len(hits) < size:
+            break
+        place = hits[-1]["sort"]
+    return found

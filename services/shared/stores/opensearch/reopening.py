@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from contracts.ports import Unavailable
-from services.shared.stores.opensearch.client import Client, Document, Kind, Write
 from services.shared.stores.opensearch.documents import DECIDED_AT, ENTRY, OUTCOME, OWNER, REASON, USER
 from services.shared.stores.opensearch.entries import is_entry
-from services.shared.stores.opensearch.pauses import ATTEMPTS, step_aside
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Kind, Write, backoff
 
 _NOTED = (OUTCOME, ENTRY, REASON, DECIDED_AT)
 
@@ -22,7 +21,7 @@ async def reopen(client: Client, users: Mapping[str, str]) -> None:
         Unavailable: others keep deciding the same proposals.
     """
     left = dict(users)
-    for _ in range(ATTEMPTS):
+    for _ in range(CAS_ATTEMPTS):
         standing = await _read(client, "entries", left)
         lost = {id_: user_id for id_, user_id in left.items() if not is_entry(standing.get(id_), user_id)}
         decisions = [doc for id_, doc in standing.items() if id_ in lost and doc.source.get(OWNER) == users[id_]]
@@ -32,7 +31,7 @@ async def reopen(client: Client, users: Mapping[str, str]) -> None:
         left = overtaken | await _write(client, users, [_without_outcome(document) for document in outcomes])
         if not left:
             return
-        await step_aside()
+        await backoff()
     raise Unavailable("other processes keep deciding the same proposals: try again")
 
 

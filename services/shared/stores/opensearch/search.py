@@ -6,22 +6,38 @@ exact score, by the same arithmetic as in every other store, from the statistics
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contracts.ports import Filters, LexicalHit, Scope
+from contracts.ports import Filters, LexicalHit, Ref, Scope
 from services.shared.core import bm25
 from services.shared.stores import lexical
-from services.shared.stores.opensearch import queries, sessions
-from services.shared.stores.opensearch.client import Client, Json
-from services.shared.stores.opensearch.digest import Digests
-from services.shared.stores.opensearch.documents import ID, LENGTH, SESSION
-from services.shared.stores.opensearch.recent import Recent
-from services.shared.stores.opensearch.sessions import Session
+from services.shared.stores.opensearch import queries
+from services.shared.stores.opensearch.digest import Digests, sort_key, unpacked
+from services.shared.stores.opensearch.documents import CREATED_AT, ID, LENGTH, PERSONA, SEQ, SESSION, SPACE, USER
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.entries import is_entry
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.transport import Client, Document
+
+_MOST_BUCKETS = 30_000
+"""Of those that pass the filters, and of others; the engine makes no more than 65,535 in one answer."""
+
+_FIELDS = (USER, SPACE, PERSONA, SESSION, CREATED_AT, SEQ)
+
+
+class Session(NamedTuple):
+    """The field that finds the entries of a session, and its value: an entry without a session is found by its id."""
+
+    field: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,23 +48,35 @@ class _Statistics:
     mean_length: float
 
 
-async def search(
-    client: Client, recent: Recent, scope: Scope, query: str, *, limit: int, filters: Filters
-) -> list[LexicalHit]:
-    """The active entries of the scope that share words with the query, and neighbours of those; best first.
+class OpenSearchIndex(Engine):
+    """`contracts.ports.LexicalIndex`. It finds what the index showed at its last refresh."""
 
-    Equal scores are ordered by time, the newest first, then by id.
-    """
-    terms = lexical.terms_of(query)
-    if not terms or limit < 1:
-        return []
-    await client.fresh("entries")
-    count = lexical.candidates(limit)
-    bodies = [_counting(scope, terms), *_choosing(scope, terms, filters, count)]
-    counted, *chosen = await client.msearch("entries", bodies, routing=scope.user_id)
-    found = await sessions.turns(client, scope, _sessions(chosen, count), filters)
-    recent.keep(scope, found)
-    return _hits(found, terms, _statistics(counted), limit) if found.ids else []
+    async def search(
+        self, scope: Scope, query: str, *, limit: int, filters: Filters, reach: int = 0
+    ) -> list[LexicalHit]:
+        terms = lexical.terms_of(query)
+        if not terms or limit < 1:
+            return []
+        await self.client.fresh("entries")
+        count = lexical.candidates(limit)
+        bodies = [_counting(scope, terms), *_choosing(scope, terms, filters, count)]
+        counted, *chosen = await self.client.msearch("entries", bodies, routing=scope.user_id)
+        found = await _turns(self.client, scope, _sessions(chosen, count), filters)
+        return _hits(found, terms, _statistics(counted), limit, reach) if found.ids else []
+
+    async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
+        """An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none."""
+        await self.client.fresh("entries")
+        documents = await self.client.mget("entries", [(ref.id, ref.user_id) for ref in refs], fields=_FIELDS)
+        by_scope: dict[Scope, list[Document]] = defaultdict(list)
+        for ref, document in zip(refs, documents, strict=True):
+            if document is not None and is_entry(document, ref.user_id):
+                by_scope[_scope(document)].append(document)
+        parts = await asyncio.gather(
+            *(_around(self.client, scope, its, max(0, reach)) for scope, its in by_scope.items())
+        )
+        around = {id_: near for part in parts for id_, near in part.items()}
+        return {ref.id: around[ref.id] for ref in refs if ref.id in around}
 
 
 def _counting(scope: Scope, terms: list[str]) -> Json:
@@ -114,7 +142,7 @@ def _promising(hits: list[Json], most: int) -> set[Session]:
     return set(heapq.nlargest(most, promises, key=promises.__getitem__))
 
 
-def _hits(found: Digests, terms: list[str], of: _Statistics, limit: int) -> list[LexicalHit]:
+def _hits(found: Digests, terms: list[str], of: _Statistics, limit: int, reach: int) -> list[LexicalHit]:
     places = _places(found)
     counts = _counts(found, terms, places)
     scores, coverage = (
@@ -126,8 +154,12 @@ def _hits(found: Digests, terms: list[str], of: _Statistics, limit: int) -> list
         bm25.turn_scores(weight)[row[places[best]].astype(np.int64)]
         for weight, row in zip(of.weights, counts[:-1], strict=True)
     )
-    chosen = zip(best.tolist(), scores[best].tolist(), turn_scores.tolist(), coverage[best].tolist(), strict=True)
-    return lexical.ranked((LexicalHit(found.ids[i], *its), found.created_at(i)) for i, *its in chosen)[:limit]
+    scored = zip(scores[best].tolist(), turn_scores.tolist(), coverage[best].tolist(), strict=True)
+    hits = (
+        (LexicalHit(found.ids[i], *of, found.around(found.sort_key(i), reach)), found.created_at(i))
+        for i, of in zip(best.tolist(), scored, strict=True)
+    )
+    return lexical.ranked(hits)[:limit]
 
 
 def _places(found: Digests) -> NDArray[np.int64]:
@@ -145,3 +177,56 @@ def _counts(found: Digests, terms: list[str], places: NDArray[np.int64]) -> bm25
         row[places[entries]] = times
     counts[-1, places] = found.lengths
     return counts
+
+
+async def _turns(client: Client, scope: Scope, sessions: Iterable[Session], filters: Filters) -> Digests:
+    """The visible turns of these sessions, and which of them pass the filters."""
+    values: dict[str, list[str]] = defaultdict(list)
+    for session in sorted(sessions):
+        values[session.field].append(session.value)
+    if not values:
+        return unpacked([], [])
+    said_there = {"bool": {"should": [{"terms": {field: its}} for field, its in values.items()]}}
+    query = queries.all_of([*queries.seen_by(scope), said_there])
+    parts = 1
+    while True:
+        bodies = [_aggregated(query, filters, part, parts) for part in range(parts)]
+        answers = await client.msearch("entries", bodies, routing=scope.user_id)
+        groups = [answer["aggregations"]["turns"]["buckets"] for answer in answers]
+        if not any(group["digests"]["sum_other_doc_count"] for group in _flat(groups)):
+            return unpacked(_digests(groups, "passing"), _digests(groups, "others"))
+        parts *= 4
+
+
+def _aggregated(query: Json, filters: Filters, part: int, parts: int) -> Json:
+    digests: Json = {"field": "digest", "size": _MOST_BUCKETS, "execution_hint": "map", "order": {"_key": "asc"}}
+    if parts > 1:
+        digests["include"] = {"partition": part, "num_partitions": parts}
+    passing: Json = {"passing": queries.all_of(queries.passing(filters))}
+    split = {"filters": passing} if filters.empty else {"filters": passing, "other_bucket_key": "others"}
+    turns = {"filters": split, "aggs": {"digests": {"terms": digests}}}
+    return {"size": 0, "track_total_hits": False, "query": query, "aggs": {"turns": turns}}
+
+
+def _flat(groups: list[Json]) -> list[Json]:
+    return [group for names in groups for group in names.values()]
+
+
+def _digests(groups: list[Json], name: str) -> list[str]:
+    return [bucket["key"] for names in groups if name in names for bucket in names[name]["digests"]["buckets"]]
+
+
+def _scope(document: Document) -> Scope:
+    source = document.source
+    return Scope(source[USER], source[SPACE], source.get(PERSONA))
+
+
+async def _around(client: Client, scope: Scope, entries: Sequence[Document], reach: int) -> dict[str, dict[int, str]]:
+    sessions = {Session(SESSION, entry.source[SESSION]) for entry in entries if entry.source.get(SESSION)}
+    found = await _turns(client, scope, sessions if reach else (), Filters())
+    return {entry.id: found.around(_sort_key(entry), reach) if entry.source.get(SESSION) else {} for entry in entries}
+
+
+def _sort_key(entry: Document) -> str:
+    source = entry.source
+    return sort_key(source[SESSION], source[CREATED_AT], source[SEQ])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from contracts.v1.turns import WORDLESS, LoggedTurn
-from services.shared.stores.opensearch.client import Client, Document, Json, Write
 from services.shared.stores.opensearch.documents import BODY, KIND, PROPOSED_TEXT, TURN, TURN_ID, USER
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.transport import Client, Document, Write
 from services.shared.stores.tombstones import without_words
 
 _FIELDS = (USER, KIND, TURN, TURN_ID, BODY, PROPOSED_TEXT)

@@ -8,10 +8,10 @@ from operator import attrgetter
 from contracts.ports import SimilarityQuery
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import claims
-from services.shared.stores.opensearch.client import Client
 from services.shared.stores.opensearch.documents import claim_id, claim_ids
 from services.shared.stores.opensearch.entries import Stored
 from services.shared.stores.opensearch.entries import read as read_entries
+from services.shared.stores.opensearch.transport import Client
 from services.shared.stores.scopes import scope_key
 
 

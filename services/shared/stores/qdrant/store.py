@@ -176,7 +176,7 @@ class QdrantVectorStore:
             found.update(stored_points(records, scope, TURN))
         return found
 
-    async def in_order(self, *, after: str, limit: int) -> list[Key]:
+    async def scan(self, *, after: str, limit: int) -> list[Key]:
         """The points of all users whose ids come after this one, in the order of ids.
 
         Raises:
@@ -205,7 +205,7 @@ class QdrantVectorStore:
             found.update(str(record.id) for record in await self._ask("reading", ask))
         return set(latest) - found
 
-    async def sweep(self) -> bool:
+    async def compact(self) -> bool:
         """Nothing to be done from here: the server itself writes its files anew, now and then."""
         return True
 

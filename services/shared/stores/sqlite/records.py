@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 
-from contracts.v1.entries import EmbeddingState, Entry
+from contracts.v1.entries import Entry
 from services.shared.core.capacity import is_protected
 from services.shared.stores.moments import microseconds
-from services.shared.stores.sqlite import fingerprints, postings, sweeping, terms
+from services.shared.stores.sqlite import compaction, fingerprints, postings, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks
-from services.shared.stores.versions import successor
-from services.shared.stores.words import words_after, words_of
+from services.shared.stores.words import Rewording, reworded, words_of
 
 _INSERT = """
 INSERT INTO entries (doc, spot, id, scope, session, created_at, status,
@@ -59,15 +58,6 @@ def by_id(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str,
     return {id_: stored for id_, stored in found.items() if stored.entry.user_id == users[id_]}
 
 
-def entries(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, Entry]:
-    """The entries asked for as user by id, in the order asked; unknown ones are missing."""
-    found: dict[str, Entry] = {}
-    for chunk in chunks(users):
-        rows = dict(connection.execute(f"SELECT id, body FROM entries WHERE id IN ({marks(chunk)})", chunk))
-        found |= {id_: Entry.model_validate_json(rows[id_]) for id_ in chunk if id_ in rows}
-    return {id_: entry for id_, entry in found.items() if entry.user_id == users[id_]}
-
-
 def by_doc(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, Entry]:
     """The entries of these documents; unknown ones are missing."""
     found: dict[int, Entry] = {}
@@ -85,41 +75,17 @@ def ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
     return found
 
 
-def with_embedding(connection: sqlite3.Connection, state: EmbeddingState, *, limit: int) -> list[Entry]:
-    """Some active entries whose embedding is in this state."""
-    rows = connection.execute(
-        """SELECT body FROM entries INDEXED BY entries_embedding
-        WHERE status = 'active' AND embedding_state = ? LIMIT ?""",
-        (state, limit),
-    )
-    return [Entry.model_validate_json(body) for (body,) in rows]
-
-
 def _stored(doc: int, words: str, body: str) -> Stored:
-    return Stored(doc, Entry.model_validate_json(body), _split(words))
+    return Stored(doc, Entry.model_validate_json(body), split(words))
 
 
-def _split(words: str) -> tuple[str, ...]:
+def split(words: str) -> tuple[str, ...]:
+    """Words as the column holds them."""
     return tuple(words.split(" ")) if words else ()
 
 
 def _body(entry: Entry) -> str:
     return entry.model_dump_json(exclude_none=True)  # None is what every such field is when it is missing
-
-
-def modify(
-    connection: sqlite3.Connection, users: Mapping[str, str], change: Callable[[Entry], Entry | None]
-) -> list[Entry]:
-    """Replace each known entry by `change(entry)` unless that is None; returns the ones replaced."""
-    writer = EntryWriter(connection)
-    replaced = []
-    for stored in by_id(connection, users).values():
-        changed = change(stored.entry)
-        if changed is not None:
-            replaced.append(successor(stored.entry, changed))
-            writer.replace(stored, replaced[-1])
-    writer.flush()
-    return replaced
 
 
 @dataclass(slots=True)
@@ -161,10 +127,10 @@ class EntryWriter:
         self._linked += [(scope, conversation, doc) for conversation in entry.conversations]
         self._count(scope, entry, words, 1)
 
-    def replace(self, stored: Stored, entry: Entry) -> None:
+    def replace(self, stored: Stored, entry: Entry, rewording: Rewording | None = None) -> None:
         """Put `entry`, a `successor` of the stored one, in its place."""
         old, doc = stored.entry, stored.doc
-        words = words_after(stored.words, old, entry)
+        words = (rewording or reworded(old, entry)).after(stored.words)
         self._updates.append((*_changing_columns(entry, words), doc))
         if (old.session_id, old.created_at, old.status) != (entry.session_id, entry.created_at, entry.status):
             self._moves.append((self._session(entry), microseconds(entry.created_at), entry.status, doc))
@@ -208,7 +174,7 @@ class EntryWriter:
         self._connection.executemany(_UNLINK, self._unlinked)
         self._connection.executemany(_LINK, self._linked)
         if self._forgets:
-            sweeping.note_old_words(self._connection)
+            compaction.note_old_words(self._connection)
         self._postings.apply(self._connection)
         self._fingerprints.apply(self._connection)
         self._connection.executemany(_TALLY, [(*astuple(tally), scope) for scope, tally in self._tallies.items()])
@@ -251,13 +217,3 @@ def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:
         " ".join(words),
         _body(entry),
     )
-
-
-def ids_beginning(connection: sqlite3.Connection, user_id: str, beginning: str, limit: int) -> list[str]:
-    """The ids of the user's entries that begin so, in order."""
-    rows = connection.execute(
-        """SELECT id FROM entries JOIN scopes USING (scope)
-        WHERE user_id = ? AND id >= ? AND substr(id, 1, ?) = ? ORDER BY id LIMIT ?""",
-        (user_id, beginning, len(beginning), beginning, limit),
-    )
-    return [id_ for (id_,) in rows]

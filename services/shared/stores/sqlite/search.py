@@ -6,18 +6,23 @@ get their exact score, from the exact term counts of all that was said around ea
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contracts.ports import Filters, LexicalHit, Scope
+from contracts.ports import Filters, LexicalHit, Ref, Scope
 from services.shared.core import bm25
 from services.shared.stores import lexical
+from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
-from services.shared.stores.sqlite import postings, sessions
-from services.shared.stores.sqlite.keys import chunks, marks, visible_scopes
+from services.shared.stores.sqlite import postings, records
+from services.shared.stores.sqlite.engine import Engine, reading
+from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks, visible_scopes
 from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
 from services.shared.stores.sqlite.terms import LENGTH, required
 
@@ -25,6 +30,22 @@ _WINDOW = 2 * bm25.REACH
 """Turns to look at on each side of a candidate: those within REACH of a turn within REACH of it."""
 
 Places = NDArray[np.int64]
+
+# The + keeps SQLite from comparing as NUMERIC, for which it would not use the last column of the index.
+_WINDOWS = """
+SELECT here.doc,
+    (SELECT group_concat(spot) FROM (
+        SELECT near.spot FROM entries AS near
+        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN ({visible})
+            AND (near.created_at, near.spot) < (here.created_at, +here.spot)
+        ORDER BY near.created_at DESC, near.spot DESC LIMIT :reach)),
+    (SELECT group_concat(spot) FROM (
+        SELECT near.spot FROM entries AS near
+        WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN ({visible})
+            AND (near.created_at, near.spot) > (here.created_at, +here.spot)
+        ORDER BY near.created_at, near.spot LIMIT :reach))
+FROM json_each(:docs) AS asked CROSS JOIN entries AS here ON here.doc = asked.value"""
+assert NUMBER_BITS == 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +68,38 @@ class _Scored:
     places: Places
     scores: bm25.Floats
     coverage: bm25.Floats
+    around: Places
+    """Shape (places, 2 · reach + 1): the places around each in its session, −1 where nothing is."""
 
 
-def search(
-    connection: sqlite3.Connection, scope: Scope, query: str, *, limit: int, filters: Filters
-) -> list[LexicalHit]:
-    """The active entries of the scope that share words with the query, and neighbours of those; best first.
+class SqliteIndex(Engine):
+    """`contracts.ports.LexicalIndex`."""
 
-    Equal scores are ordered by time, the newest first, then by id.
-    """
-    terms = lexical.terms_of(query)
-    scopes = visible_scopes(connection, scope)
-    if not terms or not scopes or limit < 1:
-        return []
-    matches = _match(connection, Layout(scopes), terms, filters)
-    candidates = _candidates(matches, lexical.candidates(limit))
-    if not candidates.size:
-        return []
-    scored = _score(matches, _windows(connection, matches.layout, candidates), limit)
-    return _hits(connection, matches, scored)[:limit]
+    @reading
+    def search(
+        self, db: sqlite3.Connection, scope: Scope, query: str, *, limit: int, filters: Filters, reach: int = 0
+    ) -> list[LexicalHit]:
+        terms = lexical.terms_of(query)
+        scopes = visible_scopes(db, scope)
+        if not terms or not scopes or limit < 1:
+            return []
+        matches = _match(db, Layout(scopes), terms, filters)
+        candidates = _candidates(matches, lexical.candidates(limit))
+        if not candidates.size:
+            return []
+        scored = _score(matches, _windows(db, matches.layout, candidates), limit, min(reach, bm25.REACH))
+        return _hits(db, matches, scored)[:limit]
+
+    @reading
+    def neighbours(self, db: sqlite3.Connection, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
+        """An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none."""
+        ids_by_doc = _docs(db, owners(refs))
+        around: dict[int, dict[int, int]] = {}
+        for visible, docs in _by_visible_scopes(db, ids_by_doc).items():
+            for doc, before, after in windows_of(db, docs, visible=visible, reach=max(0, reach)):
+                around[doc] = _distances(before, -1) | _distances(after, 1)
+        names = ids_by_doc | records.ids(db, {near for window in around.values() for near in window.values()})
+        return {names[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}
 
 
 def _match(connection: sqlite3.Connection, layout: Layout, terms: list[str], filters: Filters) -> _Matches:
@@ -163,7 +197,7 @@ def _spaced(places: Places) -> Places:
 def _windows_at(connection: sqlite3.Connection, layout: Layout, middles: Places) -> Places:
     """Shape (middles, 2·_WINDOW + 1): the places around each middle in its session, −1 where nothing is."""
     docs = layout.docs(middles).tolist()
-    rows = list(sessions.windows(connection, docs, visible=list(layout.starts), reach=_WINDOW))
+    rows = list(windows_of(connection, docs, visible=list(layout.starts), reach=_WINDOW))
     windows = np.full((len(rows), 2 * _WINDOW + 1), -1, np.int64)
     windows[:, _WINDOW] = layout.places(np.array([doc for doc, _, _ in rows]))
     _fill(windows, layout, [before for _, before, _ in rows], -1)
@@ -182,16 +216,18 @@ def _fill(windows: Places, layout: Layout, lists: list[str], direction: int) -> 
     windows[np.repeat(np.arange(sizes.size), sizes), _WINDOW + direction * distances] = layout.places(docs)
 
 
-def _score(matches: _Matches, windows: Places, limit: int) -> _Scored:
+def _score(matches: _Matches, windows: Places, limit: int, reach: int) -> _Scored:
     """The exact score of the best places that may be returned and are at most REACH from the middle of a window."""
     mean_length = float(matches.lengths.counts.mean())
     scores, coverage = bm25.context_scores(_counts(matches, windows), matches.weights, mean_length)
     places = windows[:, bm25.REACH : -bm25.REACH]
-    wanted = (places >= 0) & (scores > 0) & matches.allowed[places]
-    places, first = np.unique(places[wanted], return_index=True)
-    scores, coverage = scores[wanted][first], coverage[wanted][first]
-    best = bm25.best(scores, limit)
-    return _Scored(places[best], scores[best], coverage[best])
+    rows, columns = np.nonzero((places >= 0) & (scores > 0) & matches.allowed[places])
+    places, first = np.unique(places[rows, columns], return_index=True)
+    rows, columns = rows[first], columns[first]
+    best = bm25.best(scores[rows, columns], limit)
+    rows, columns = rows[best], columns[best]
+    around = windows[rows[:, None], columns[:, None] + bm25.REACH + np.arange(-reach, reach + 1)]
+    return _Scored(places[best], scores[rows, columns], coverage[rows, columns], around)
 
 
 def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
@@ -208,10 +244,62 @@ def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
 
 def _hits(connection: sqlite3.Connection, matches: _Matches, scored: _Scored) -> list[LexicalHit]:
     docs = matches.layout.docs(scored.places).tolist()
-    turn_scores = matches.turn_scores[scored.places].tolist()
+    around = matches.layout.docs(np.maximum(scored.around, 0))
+    around[scored.around < 0] = -1
     known: dict[int, tuple[str, int]] = {}
-    for chunk in chunks(docs):
+    for chunk in chunks([*docs, *around[around >= 0].tolist()]):
         rows = connection.execute(f"SELECT doc, id, created_at FROM entries WHERE doc IN ({marks(chunk)})", chunk)
         known |= {doc: (id_, created_at) for doc, id_, created_at in rows}
-    found = zip(docs, scored.scores.tolist(), turn_scores, scored.coverage.tolist(), strict=True)
+    reach = around.shape[1] // 2
+    near = (
+        {distance - reach: known[doc][0] for distance, doc in enumerate(row) if doc >= 0 and distance != reach}
+        for row in around.tolist()
+    )
+    turn_scores = matches.turn_scores[scored.places].tolist()
+    found = zip(docs, scored.scores.tolist(), turn_scores, scored.coverage.tolist(), near, strict=True)
     return lexical.ranked((LexicalHit(known[doc][0], *of), known[doc][1]) for doc, *of in found)
+
+
+def windows_of(
+    connection: sqlite3.Connection, docs: Sequence[int], *, visible: Sequence[int], reach: int
+) -> Iterable[tuple[int, str, str]]:
+    """(document, those before it, those after it), both comma-separated, the nearest first, at most `reach` each.
+
+    Only entries of the `visible` scopes are seen. Entries of one moment are in the order stored.
+    """
+    named = {f"scope{number}": scope for number, scope in enumerate(visible)}
+    query = _WINDOWS.format(visible=", ".join(f":{name}" for name in named))
+    rows = connection.execute(query, {"docs": json.dumps(list(docs)), "reach": reach, **named})
+    return ((doc, before or "", after or "") for doc, before, after in rows)
+
+
+def _docs(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for chunk in chunks(users):
+        rows = connection.execute(
+            f"SELECT doc, id, user_id FROM entries JOIN scopes USING (scope) WHERE id IN ({marks(chunk)})", chunk
+        )
+        found |= {doc: id_ for doc, id_, user_id in rows if users[id_] == user_id}
+    return found
+
+
+def _by_visible_scopes(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[tuple[int, int], list[int]]:
+    groups: dict[int, list[int]] = defaultdict(list)
+    for doc in docs:
+        groups[doc >> NUMBER_BITS].append(doc)
+    return {(scope, _common(connection, scope)): members for scope, members in groups.items()}
+
+
+def _common(connection: sqlite3.Connection, scope: int) -> int:
+    """The scope of the same user and space and no persona; the scope itself when there is none."""
+    row = connection.execute(
+        """SELECT common.scope FROM scopes AS own JOIN scopes AS common USING (user_id, space)
+        WHERE own.scope = ? AND common.persona_id = ''""",
+        (scope,),
+    ).fetchone()
+    return row[0] if row else scope
+
+
+def _distances(docs: str, sign: int) -> dict[int, int]:
+    near = [int(doc) for doc in docs.split(",")] if docs else []
+    return {sign * distance: doc for distance, doc in enumerate(near, start=1)}

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from contracts.ports import Accepted, Decision, Merged, Outcome, Refused
 from contracts.v1.entries import Entry
+from contracts.values import successor
 from services.shared.stores.decisions import canonical_entries, owners, proposal_of
-from services.shared.stores.sqlite import digests, log, records, wiping
+from services.shared.stores.sqlite import log, records, suppression, wiping
 from services.shared.stores.sqlite.keys import Keys, chunks, marks
 from services.shared.stores.sqlite.similar import overtaken
-from services.shared.stores.versions import successor
 
 
 def apply(connection: sqlite3.Connection, decisions: Sequence[Decision]) -> list[Outcome]:
@@ -51,7 +51,7 @@ class _Court:
         judged = [
             v for v in decisions if isinstance(v, Accepted) and v.known_similar is not None and v.entry.id in self._open
         ]
-        self._outdated = overtaken(connection, judged) | digests.barred(connection, [v.entry for v in judged])
+        self._outdated = overtaken(connection, judged) | suppression.suppressed(connection, [v.entry for v in judged])
         self._new: list[Outcome] = []
         self._touched: dict[str, None] = {}
 

@@ -1,38 +1,93 @@
-"""What everybody's memories are gone through for: space, age, and whether other stores agree."""
+"""The memory as a whole: counts, users, spaces, ages, unfinished work, and the model of its vectors."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from dataclasses import asdict
 from datetime import datetime
 
-from contracts.ports import Crowd, Key
-from contracts.v1.entries import Entry
+from contracts.ports import EmbeddingIdentity, Key, SpaceSize, StageCounts, Stuck
 from services.shared.stores.moments import microseconds
+from services.shared.stores.sqlite.engine import Engine, reading, writing
+
+_IDENTITY = "embedding_identity"
+
+_SETTLED = """
+SELECT coalesce(sum(turns), 0), coalesce(sum(entries), 0), coalesce(sum(inactive), 0), coalesce(sum(merged), 0),
+    coalesce(sum(refused), 0)
+FROM scopes WHERE """
+
+_UNDECIDED = "SELECT count(*) FROM proposals INDEXED BY proposals_undecided WHERE outcome IS NULL AND "
+
+_UNFINISHED = """
+SELECT coalesce(sum(enriched = 0), 0), coalesce(sum(embedding_state = 'pending'), 0)
+FROM entries INDEXED BY entries_unfinished
+WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending') AND """
+
+_STUCK = {
+    "undecided": """
+        SELECT user_id, id FROM proposals JOIN scopes USING (scope)
+        WHERE outcome IS NULL AND logged_at < ? ORDER BY logged_at, id LIMIT ?""",
+    "unenriched": """
+        SELECT user_id, id FROM entries JOIN scopes USING (scope)
+        WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending')
+            AND enriched = 0 AND updated_at < ? ORDER BY updated_at, id LIMIT ?""",
+    "unembedded": """
+        SELECT user_id, id FROM entries JOIN scopes USING (scope)
+        WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending')
+            AND embedding_state = 'pending' AND updated_at < ? ORDER BY updated_at, id LIMIT ?""",
+}
 
 
-def crowded(connection: sqlite3.Connection, cap: int, limit: int) -> list[Crowd]:
-    """Some spaces with more than `cap` active entries over all personas, the fullest first."""
-    rows = connection.execute(
-        """SELECT user_id, space, sum(entries) AS active FROM scopes GROUP BY user_id, space
-        HAVING active > ? ORDER BY active DESC, user_id, space LIMIT ?""",
-        (cap, limit),
-    )
-    return [Crowd(*row) for row in rows]
+class SqliteUpkeep(Engine):
+    """`contracts.ports.Upkeep`. Only what is unfinished is counted one by one."""
 
+    @reading
+    def counts(self, db: sqlite3.Connection, user_id: str | None = None) -> StageCounts:
+        mine = "TRUE" if user_id is None else "scope IN (SELECT scope FROM scopes WHERE user_id = :user)"
+        (turns, entries, inactive, merged, refused), (undecided,), (unenriched, unembedded) = (
+            db.execute(query + mine, {"user": user_id}).fetchone() for query in (_SETTLED, _UNDECIDED, _UNFINISHED)
+        )
+        return StageCounts(turns, entries, inactive, merged, refused, undecided, unenriched, unembedded)
 
-def aged(connection: sqlite3.Connection, before: datetime, limit: int) -> list[Key]:
-    """Active entries last said before a moment that the user does not hold on to, the oldest first."""
-    rows = connection.execute(
-        """SELECT user_id, id FROM entries INDEXED BY entries_ageing JOIN scopes USING (scope)
-        WHERE status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?""",
-        (microseconds(before), limit),
-    )
-    return [Key(*row) for row in rows]
+    @reading
+    def users(self, db: sqlite3.Connection, *, after: str, limit: int) -> list[str]:
+        rows = db.execute(
+            "SELECT DISTINCT user_id FROM scopes WHERE user_id > ? ORDER BY user_id LIMIT ?", (after, limit)
+        )
+        return [user_id for (user_id,) in rows]
 
+    @reading
+    def unfinished(self, db: sqlite3.Connection, lacking: Stuck, *, before: datetime, limit: int) -> list[Key]:
+        return [Key(*row) for row in db.execute(_STUCK[lacking], (microseconds(before), limit))]
 
-def in_order(connection: sqlite3.Connection, after: str, limit: int) -> list[Entry]:
-    """The active entries of all users after an id, in the order of ids."""
-    rows = connection.execute(
-        "SELECT body FROM entries WHERE id > ? AND +status = 'active' ORDER BY id LIMIT ?", (after, limit)
-    )
-    return [Entry.model_validate_json(body) for (body,) in rows]
+    @reading
+    def over_capacity(self, db: sqlite3.Connection, *, cap: int, limit: int) -> list[SpaceSize]:
+        rows = db.execute(
+            """SELECT user_id, space, sum(entries) AS active FROM scopes GROUP BY user_id, space
+            HAVING active > ? ORDER BY active DESC, user_id, space LIMIT ?""",
+            (cap, limit),
+        )
+        return [SpaceSize(*row) for row in rows]
+
+    @reading
+    def expired(self, db: sqlite3.Connection, *, before: datetime, limit: int) -> list[Key]:
+        rows = db.execute(
+            """SELECT user_id, id FROM entries INDEXED BY entries_ageing JOIN scopes USING (scope)
+            WHERE status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?""",
+            (microseconds(before), limit),
+        )
+        return [Key(*row) for row in rows]
+
+    @reading
+    def get_embedding_identity(self, db: sqlite3.Connection) -> EmbeddingIdentity | None:
+        row = db.execute("SELECT value FROM meta WHERE key = ?", (_IDENTITY,)).fetchone()
+        return EmbeddingIdentity(**json.loads(row[0])) if row else None
+
+    @writing
+    def set_embedding_identity(self, db: sqlite3.Connection, identity: EmbeddingIdentity | None) -> None:
+        db.execute("DELETE FROM meta WHERE key = ?", (_IDENTITY,))
+        if identity is not None:
+            value = json.dumps(asdict(identity))
+            db.execute("INSERT INTO meta (key, value) VALUES (?, ?)", (_IDENTITY, value))

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 
 from contracts.v1.turns import WORDLESS, LoggedTurn
+from services.shared.stores.sqlite.compaction import note_old_words
 from services.shared.stores.sqlite.keys import chunks, marks
-from services.shared.stores.sqlite.sweeping import note_old_words
 from services.shared.stores.tombstones import without_words
 
 _TELLINGS = """

@@ -1,4 +1,4 @@
-"""What OpenSearch answers when it cannot: what may pass, and what a person can do about it."""
+"""Errors of OpenSearch: which may pass, and what a person can do about the others."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from opensearchpy.exceptions import (
 from contracts.ports import Unavailable
 from services.shared.redaction import redact_address
 
+_BLOCK = "cluster_block_exception"
+_WRITE_BLOCK = "/8/"
 _BUSY = frozenset({429, 502, 503, 504})
 _DISK = "OpenSearch takes no writes because its disk is nearly full: free some space, then it goes on by itself"
 _BLOCKED = (
@@ -41,7 +43,7 @@ _TYPES = frozenset(
     process_cluster_event_timeout_exception cluster_manager_not_discovered_exception timeout_exception""".split()
 )
 _A_TYPE = re.compile("[a-z_]{3,80}")
-_MARKS = ("/8/", "/12/", "read-only")
+_MARKS = (_WRITE_BLOCK, "/12/", "read-only")
 """What tells one kind of block from another in the reason of it."""
 
 Json = dict[str, Any]
@@ -57,13 +59,13 @@ def may_pass_soon(error: OpenSearchException) -> bool:
         return False
     if isinstance(error, ConnectionError):
         return True
-    return isinstance(error, TransportError) and passes_soon(_status(error), _cause(error))
+    return isinstance(error, TransportError) and passes_soon(*_kept(error))
 
 
 def passes_soon(status: int, cause: Json) -> bool:
     """The same of a status and its cause, which an item of a bulk answer has of its own."""
-    if _is_block(cause):
-        return _write_block(cause)
+    if cause.get("type") == _BLOCK:
+        return _WRITE_BLOCK in str(cause.get("reason"))
     return status in _BUSY
 
 
@@ -83,10 +85,10 @@ def translated(error: OpenSearchException, urls: Sequence[str]) -> Exception:
             f"OpenSearch cannot be reached at {where}: check that it runs and MEMORYBUS_OPENSEARCH_URL ({error.error})"
         )
     if isinstance(error, TransportError):
-        cause = _cause(error)
-        if _status(error) == 400 and "type" not in cause:
+        status, cause = _kept(error)
+        if status == 400 and "type" not in cause:
             return Unavailable(_NOT_OPENSEARCH.format(where))
-        return _of_status(_status(error), cause, error)
+        return _of_status(status, cause, error)
     return error
 
 
@@ -105,7 +107,7 @@ def check(answer: Json) -> None:
 
 def _of_status(status: int, cause: Json, otherwise: Exception) -> Exception:
     named = _named(status, cause)
-    if _is_block(cause):
+    if cause.get("type") == _BLOCK:
         return Unavailable(f"{_block_words(cause)} ({named})")
     if status == 401:
         return Unavailable(_STRANGER)
@@ -142,14 +144,10 @@ def innermost(info: object) -> Json:
     return known(roots[0] if isinstance(roots, list) and roots else cause)
 
 
-def _status(error: TransportError) -> int:
-    return error.status_code if isinstance(error.status_code, int) else 0
-
-
-def _cause(error: TransportError) -> Json:
-    """What the connection has kept of the reason."""
-    info = error.info
-    return info["error"] if isinstance(info, dict) else {}
+def _kept(error: TransportError) -> tuple[int, Json]:
+    """The status of an error, and what the connection has kept of the reason."""
+    status, info = error.status_code, error.info
+    return status if isinstance(status, int) else 0, info["error"] if isinstance(info, dict) else {}
 
 
 def _first_failure(info: Json) -> object:
@@ -158,18 +156,10 @@ def _first_failure(info: Json) -> object:
     return failed[0].get("cause") if isinstance(failed, list) and failed and isinstance(failed[0], dict) else None
 
 
-def _is_block(cause: Json) -> bool:
-    return cause.get("type") == "cluster_block_exception"
-
-
-def _write_block(cause: Json) -> bool:
-    return "/8/" in str(cause.get("reason"))
-
-
 def _block_words(cause: Json) -> str:
     reason = str(cause.get("reason"))
     if "/12/" in reason:
         return _DISK
-    if _write_block(cause):
+    if _WRITE_BLOCK in reason:
         return _BLOCKED
     return _READ_ONLY if "read-only" in reason else _BUSY_WORDS

@@ -1,4 +1,4 @@
-"""Statements that may not come back yet: hashes of what was forgotten, and until when."""
+"""Statements that may not come back yet: hashes of what was forgotten, each with the time when its suppression ends."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _Digest = tuple[str, str, str]
 """User, space, hash."""
 
 
-def keep(connection: sqlite3.Connection, entries: Iterable[Entry], until: datetime) -> None:
+def suppress(connection: sqlite3.Connection, entries: Iterable[Entry], until: datetime) -> None:
     """Until then, what these entries say may not come back in the same space."""
     rows = [(*digest, microseconds(until)) for entry in entries for digest in _digests(entry)]
     connection.executemany(_KEEP, rows)
 
 
-def barred(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
+def suppressed(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
     """Of these candidates, the ids of those that say what may not come back now."""
     if connection.execute("SELECT 1 FROM digests LIMIT 1").fetchone() is None:
         return set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from services.shared.stores.sqlite import digests, log
+from services.shared.stores.sqlite import log, suppression
 
 _KEY = "old_words"
 
@@ -25,7 +25,7 @@ _PATIENCE_MILLISECONDS = 1_000
 
 
 def note_old_words(connection: sqlite3.Connection) -> None:
-    """Remember that something was forgotten since the last `sweep`."""
+    """Remember that something was forgotten since the last `compact`."""
     connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, hex(randomblob(8)))", (_KEY,))
 
 
@@ -34,12 +34,12 @@ def note_old_log(connection: sqlite3.Connection) -> None:
     connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)", (_KEY, _IN_LOG))
 
 
-def sweep(connection: sqlite3.Connection) -> bool:
+def compact(connection: sqlite3.Connection) -> bool:
     """Write the files anew when something was forgotten; whether nothing of it is left. Outside of any transaction.
 
     It is not done when somebody still reads an old state, or forgets something meanwhile: the next time does it.
     """
-    digests.drop_expired(connection)
+    suppression.drop_expired(connection)
     connection.execute(_OLD_RECEIPTS, (log.now(),))
     noted = _noted(connection)
     if noted is None:

@@ -1,18 +1,17 @@
-"""What every write needs: the connection, numbers in the order of storing, and turns within this process."""
+"""What the parts of the text store share: connection, numbers in the order of storing, turns within this process."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from services.shared.stores.opensearch.client import Client
 from services.shared.stores.opensearch.documents import now
+from services.shared.stores.opensearch.transport import Client
 
 
-class Ticks:
+class SequenceNumbers:
     """Microseconds since 1970, none given twice: the order in which this process stores things."""
 
     def __init__(self) -> None:
@@ -43,10 +42,10 @@ class Locks:
             yield
 
 
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """Hands out what writes share."""
+class Engine:
+    """The base of the classes that fulfil the ports; a text store is all of them around one connection."""
 
-    client: Client
-    ticks: Ticks = field(default_factory=Ticks)
-    locks: Locks = field(default_factory=Locks)
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.numbers = SequenceNumbers()
+        self.locks = Locks()

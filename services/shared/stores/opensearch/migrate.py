@@ -1,8 +1,7 @@
-"""Bringing the indices to the layout of this version while they are in use.
+"""Bringing the indices to the layout of this version.
 
-A new generation of an index is filled beside the old one, again and again with what was written meanwhile. For the last
-bit writes to the old one are refused for a moment, which who writes waits out, and the alias is moved. Searches are
-answered throughout. Broken off at any point, it is begun again and goes on.
+Writes to an index are refused while the next generation of it is filled, which whoever writes waits out: turns wait on
+the bus. Then the alias is moved. Reads are answered throughout. Broken off at any point, it is simply begun again.
 """
 
 from __future__ import annotations
@@ -11,13 +10,27 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from opensearchpy.exceptions import NotFoundError
+from pydantic_core import to_json
 
 from contracts.ports import Unavailable
-from services.shared.stores.opensearch import copying
-from services.shared.stores.opensearch.client import Client, Kind
-from services.shared.stores.opensearch.indexes import (
+from contracts.v1.entries import Entry
+from contracts.v1.turns import LoggedTurn
+from services.shared.stores.opensearch.documents import (
+    BODY,
+    LOGGED_AT,
+    MERGED,
+    OWNER,
+    PROPOSED,
+    SEQ,
+    STAMP,
+    entry_document,
+    turn_document,
+)
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.schema import (
     KINDS,
     Index,
+    Layout,
     UnusableIndexes,
     create,
     current,
@@ -27,11 +40,9 @@ from services.shared.stores.opensearch.indexes import (
     name_of,
     put_template,
 )
-from services.shared.stores.opensearch.mappings import Layout
+from services.shared.stores.opensearch.transport import Client, Kind, carry_out, lines
 
-_ROUNDS = 20
-_FEW = 500
-"""So few documents are copied in the moment in which nothing can be written."""
+_PAGE = 500
 
 Progress = Callable[[Kind, int], None]
 """Told of a kind how many more documents were copied."""
@@ -77,7 +88,7 @@ async def _step(client: Client, layout: Layout, kind: Kind, index: Index | None)
     old = tuple(name for name in await generations(client, kind) if generation_of(name) < index.generation)
     if (index.schema, index.shards) == (layout.schema, layout.shards_of(kind)):
         return Step(kind, index, None, 0, old)
-    documents = await copying.count(client, index.name)
+    documents = await _count(client, index.name)
     return Step(kind, index, name_of(client, kind, index.generation + 1), documents, old)
 
 
@@ -98,47 +109,81 @@ async def migrate(
             await _replace(client, layout, step.index, step.target, progress)
     await ensure(client, layout)
     if drop_old:
-        await _drop(client, steps)
+        moved = [step.index.name for step in steps if step.index is not None and step.target is not None]
+        for name in [*moved, *(name for step in steps for name in step.old)]:
+            await client.request("DELETE", f"/{name}", params={"ignore_unavailable": "true"})
     return steps
-
-
-async def _drop(client: Client, steps: list[Step]) -> None:
-    replaced = [step.index.name for step in steps if step.index is not None and step.target is not None]
-    for name in [*replaced, *(name for step in steps for name in step.old)]:
-        await client.request("DELETE", f"/{name}", params={"ignore_unavailable": "true"})
 
 
 async def _replace(client: Client, layout: Layout, index: Index, target: str, progress: Progress) -> None:
     await put_template(client, layout, index.kind)
-    await _make(client, layout, index.kind, target)
-    copier = copying.Copier(client, layout, index, target, lambda count: progress(index.kind, count))
-    for _ in range(_ROUNDS):
-        if await copier.copy() <= _FEW:
-            break
-    await copier.prune()
+    await _make(client, layout.body(index.kind), target)
     await client.request("PUT", f"/{index.name}/_block/write")
     try:
-        await copier.copy()
-        await copier.prune()
-        await copier.check()
+        await client.request("POST", f"/{index.name}/_refresh")
+        for shard in range(index.shards):
+            await _copy(client, layout, index, shard, target, progress)
+        await client.request("POST", f"/{target}/_refresh")
+        old, new = await _count(client, index.name), await _count(client, target)
+        if new != old:
+            raise Unavailable(f"{new} documents are in {target}, not {old}: run `memorybus migrate` again")
         await _move_alias(client, index, target)
     except BaseException:
         await client.request("PUT", f"/{index.name}/_settings", body={"index.blocks.write": None})
         raise
 
 
-async def _make(client: Client, layout: Layout, kind: Kind, target: str) -> None:
-    """Make the next generation; what was left of an attempt to make another one is removed first."""
-    body = layout.body(kind)
+async def _make(client: Client, body: Json, target: str) -> None:
+    """Make the next generation; what was left of an attempt that was broken off is removed first."""
     if await create(client, target, body):
         return
-    described = (await client.request("GET", f"/{target}"))[target]
-    shards = int(described["settings"]["index"]["number_of_shards"])
-    if described["aliases"]:
+    if (await client.request("GET", f"/{target}"))[target]["aliases"]:
         raise Unavailable(f"{target} is in use already: another migration was faster; try again")
-    if (described["mappings"].get("_meta"), shards) != (body["mappings"]["_meta"], layout.shards_of(kind)):
-        await client.request("DELETE", f"/{target}")
-        await create(client, target, body)
+    await client.request("DELETE", f"/{target}")
+    await create(client, target, body)
+
+
+async def _count(client: Client, name: str) -> int:
+    return int((await client.request("GET", f"/{name}/_count"))["count"])
+
+
+async def _copy(client: Client, layout: Layout, index: Index, shard: int, target: str, progress: Progress) -> None:
+    """Copy a shard, which numbers its writes, in the order of these numbers."""
+    params = {"preference": f"_shards:{shard}", "allow_partial_search_results": "false"}
+    body: Json = {"sort": [{"_seq_no": "asc"}], "size": _PAGE, "track_total_hits": False}
+
+    async def send(lines: bytes) -> Json:
+        answer: Json = await client.request("POST", "/_bulk", body=lines)
+        return answer
+
+    while True:
+        answer = await client.request("POST", f"/{index.name}/_search", body=body, params=params)
+        hits: list[Json] = answer["hits"]["hits"]
+        if not hits:
+            return
+        await carry_out([_item(hit, index.kind, layout, target) for hit in hits], send)
+        progress(index.kind, len(hits))
+        body["search_after"] = hits[-1]["sort"]
+
+
+def _item(hit: Json, kind: Kind, layout: Layout, target: str) -> bytes:
+    document = made_anew(kind, hit["_source"])
+    kept = {name: value for name, value in document.items() if name in layout.properties[kind]}
+    return lines(
+        (to_json({"create": {"_index": target, "_id": hit["_id"], "routing": hit["_routing"]}}), to_json(kept))
+    )
+
+
+def made_anew(kind: Kind, source: Json) -> Json:
+    """A document as this version writes it: what follows from the body is made from it again."""
+    if kind == "entries" and OWNER not in source:
+        entry = Entry.model_validate_json(source[BODY])
+        return entry_document(entry, seq=source[SEQ], merged=source[MERGED], stamp=source[STAMP])
+    if kind == "turns" and BODY in source:
+        turn = LoggedTurn.model_validate_json(source[BODY])
+        made = turn_document(turn, seq=source[SEQ]) | source
+        return made | {LOGGED_AT: source[LOGGED_AT], PROPOSED: source[PROPOSED]}
+    return source
 
 
 async def _move_alias(client: Client, index: Index, target: str) -> None:

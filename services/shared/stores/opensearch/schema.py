@@ -1,28 +1,116 @@
-"""The indices: made when they are missing, checked when they are there, told apart by generation.
+"""The indices: how each is laid out, made when it is missing, and checked when it is there.
 
-What is read and written is an alias, `{prefix}-{kind}`; behind it is one index, `{prefix}-{kind}-000001` and so on.
+What is read and written is an alias, `{prefix}-{kind}`; behind it is one index, `{prefix}-{kind}-000001` and so on. A
+change of the layout needs a higher `SCHEMA`, and `memorybus migrate` where data is.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 from opensearchpy.exceptions import NotFoundError, RequestError, TransportError
 
 from contracts.ports import Unavailable, UnusableStore
-from services.shared.stores.opensearch.client import Client, Json, Kind
-from services.shared.stores.opensearch.mappings import Layout
+from services.shared.settings import Settings
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.transport import Client, Kind
+
+SCHEMA = 3
+"""Which layout of this program's indices this is; every index says which it has."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _READY = 15  # seconds; after a restart the shards answer later than the port
 
+_TYPES: Mapping[str, Json] = {
+    "keyword": {"type": "keyword"},
+    "long": {"type": "long"},
+    "integer": {"type": "integer"},
+    "flag": {"type": "boolean"},
+    "float": {"type": "float"},
+    "kept": {"type": "keyword", "index": False, "doc_values": False},  # only the source has it
+    "kept_number": {"type": "long", "index": False, "doc_values": False},
+    "words": {"type": "text", "analyzer": "whitespace", "similarity": "turn", "norms": False},
+    "english": {"type": "text", "analyzer": "english", "norms": False},
+    "digest": {"type": "keyword", "index": False},
+}
+
+
+def _fields(**names: str) -> Json:
+    """The mapping of fields, given as their names by type."""
+    return {name: _TYPES[kind] for kind, its in names.items() for name in its.split()}
+
+
+PROPERTIES: Mapping[Kind, Json] = {
+    "turns": _fields(
+        keyword="kind user_id space scope conversation turn turn_id outcome",
+        long="said_at logged_at seq decided_at",
+        integer="ordinal",
+        flag="proposed",
+        kept="entry_id reason text body",
+    ),
+    "entries": _fields(
+        keyword="id user_id owner space persona_id scope session conversations status type tags themes embedding_state "
+        "entry_id",
+        long="seq created_at last_said_at updated_at version",
+        flag="pinned manually_saved enriched",
+        float="importance",
+        words="words",
+        integer="length",
+        digest="digest",
+        english="text",
+        kept="merged stamp reason body",
+    ),
+    "claims": _fields(keyword="user_id", long="until", kept="entries session_id", kept_number="at said_at seq"),
+    "meta": _fields(kept="body"),
+}
+
+_SIMILARITY: Json = {"turn": {"type": "BM25", "k1": 1.0, "b": 0.0}}
+
 
 class UnusableIndexes(UnusableStore):
     """The indices were made by another version of this program, or are not its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What an operator chooses about new indices, on top of what this version lays down."""
+
+    shards: int = 1
+    replicas: int = 0
+    refresh_seconds: float = 1.0
+    schema: int = SCHEMA
+    properties: Mapping[Kind, Json] = field(default_factory=lambda: PROPERTIES)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Layout:
+        """What the settings choose."""
+        return cls(settings.opensearch_shards, settings.opensearch_replicas, settings.opensearch_refresh_seconds)
+
+    def shards_of(self, kind: Kind) -> int:
+        """How many shards an index of this kind has."""
+        return self.shards if kind != "meta" else 1
+
+    def body(self, kind: Kind) -> Json:
+        """The settings and mappings of an index of this kind."""
+        return {
+            "settings": {
+                "number_of_shards": self.shards_of(kind),
+                "number_of_replicas": self.replicas,
+                "refresh_interval": f"{round(self.refresh_seconds * 1000)}ms",
+                "merge.policy.expunge_deletes_allowed": 0,  # compacting leaves nothing, be it ever so little
+                **({"similarity": _SIMILARITY} if kind == "entries" else {}),
+            },
+            "mappings": {
+                "_meta": {"schema": self.schema},
+                "_routing": {"required": True},
+                "dynamic": "strict",
+                "properties": self.properties[kind],
+            },
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +143,12 @@ async def ensure(client: Client, layout: Layout) -> None:
         await asyncio.gather(*(put_template(client, layout, kind) for kind in missing))
         await asyncio.gather(*(_create_first(client, layout, kind) for kind in missing))
         held = await current(client)
-    await _answering(client)
+    await _wait_until_ready(client)
     for index in held.values():
-        _check_version(index, layout.schema)
-
-
-def _check_version(index: Index, schema: int) -> None:
-    if index.schema > schema:
-        raise UnusableIndexes(f"index {index.name} was made by a newer version: start that version, or a newer one")
-    if index.schema < schema:
-        raise UnusableIndexes(f"index {index.name} is of an older version: run `memorybus migrate` first")
+        if index.schema > layout.schema:
+            raise UnusableIndexes(f"index {index.name} was made by a newer version: start that version, or a newer one")
+        if index.schema < layout.schema:
+            raise UnusableIndexes(f"index {index.name} is of an older version: run `memorybus migrate` first")
 
 
 async def current(client: Client) -> Mapping[Kind, Index]:
@@ -149,7 +233,7 @@ async def create(client: Client, name: str, body: Json) -> bool:
     return True
 
 
-async def _answering(client: Client) -> None:
+async def _wait_until_ready(client: Client) -> None:
     """Wait until the first copy of every shard answers."""
     names = ",".join(client.alias(kind) for kind in KINDS)
     params = {"wait_for_status": "yellow", "timeout": f"{_READY}s"}

@@ -1,0 +1,36 @@
+"""Changing entries of the text store, beginning with the versions at hand."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterable
+
+from contracts.ports import Change, EntryStore, Unavailable
+from contracts.v1.entries import Entry
+
+_ATTEMPTS = 100
+_BACKOFF = 0.02  # seconds
+
+
+async def change_entries(
+    store: EntryStore, entries: Iterable[Entry], change: Callable[[Entry], Entry | None]
+) -> list[Entry]:
+    """Replace each entry by `change(entry)` unless that is None; the ones replaced, in the order given.
+
+    What was changed by others meanwhile is read again, and so is changed as it is then; what is gone is left out.
+
+    Raises:
+        Unavailable: others keep changing the same entries, or the store cannot be written now.
+    """
+    left = {entry.id: entry for entry in entries}
+    order, replaced = list(left), dict[str, Entry]()
+    for _ in range(_ATTEMPTS):
+        changes = [Change(entry, new) for entry in left.values() if (new := change(entry)) is not None]
+        conflicts = await store.replace(changes) if changes else set()
+        replaced |= {change.new.id: change.new for change in changes if change.new.id not in conflicts}
+        if not conflicts:
+            return [replaced[id_] for id_ in order if id_ in replaced]
+        await asyncio.sleep(random.uniform(0, _BACKOFF))
+        left = await store.get([left[id_] for id_ in conflicts])
+    raise Unavailable("others keep changing the same entries: try again")

@@ -1,0 +1,193 @@
+"""Erasing a user: all goes, from indices that a migration replaced or is filling too, and is looked for again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from contracts.ports import Erasure, Unavailable
+from contracts.v1.turns import LoggedTurn
+from services.shared.stores.erasures import RECEIPT_KEPT, dumped, loaded, receipt_key, receipts, removed_by
+from services.shared.stores.opensearch import errors, heads, schema
+from services.shared.stores.opensearch.documents import (
+    BODY,
+    OWNER,
+    SEQ,
+    TURN,
+    UNTIL,
+    USER,
+    now,
+    turn_document_id,
+)
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.transport import Client, Kind, Write, routed
+from services.shared.stores.opensearch.upkeep import IDENTITY, NOBODY
+from services.shared.stores.scopes import hashed
+
+log = logging.getLogger(__name__)
+
+_ROUNDS = 5
+_MARK = "erasure-"
+_RECEIPT = "erased-"
+_MOST_MARKS = 1000
+
+_PLACES: Mapping[str, tuple[Kind, str]] = {
+    "turns": ("turns", USER),
+    "entries": ("entries", USER),
+    "decisions": ("entries", OWNER),
+    "fingerprints": ("claims", USER),
+}
+"""Where something of a user may be: in which indices, and under which field."""
+
+_TOGETHER = 5000
+"""So many documents are removed by one request, so that none takes long."""
+
+_MOST_REMOVALS = 10_000
+
+_EXPUNGE = {"only_expunge_deletes": "true", "flush": "true"}
+_PATIENCE = 30.0
+"""Seconds; a merge that takes longer goes on by itself, and the next look sees how far it came."""
+
+
+class OpenSearchErasing(Engine):
+    """Erasing, of `contracts.ports.Privacy`. A mark is read as it was written last."""
+
+    async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
+        if user_ids is not None:
+            documents = await self.client.mget("meta", [(_mark_of(user_id), NOBODY) for user_id in user_ids])
+            return [loaded(document.source[BODY]) for document in documents if document]
+        await self.client.refresh_now("meta")
+        marks = {"bool": {"filter": [_of([NOBODY])], "must_not": {"ids": {"values": [IDENTITY]}}}}
+        hits = (await self.client.search("meta", {"size": _MOST_MARKS, "query": marks}))["hits"]["hits"]
+        return [loaded(hit["_source"][BODY]) for hit in hits if hit["_id"].startswith(_MARK)]
+
+    async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
+        id_ = _mark_of(user_id)
+        (document,) = await self.client.mget("meta", [(id_, NOBODY)])
+        if (loaded(document.source[BODY]) if document else None) != held:
+            return False
+        if new is None and held is not None:
+            day = _days()[0]
+            kept = [Write("index", "meta", day, _RECEIPT + key, {BODY: text}) for key, text in receipts(held).items()]
+            await self.client.bulk(kept)
+        if document is None and new is None:
+            return True
+        body = {BODY: dumped(new)} if new is not None else {}
+        if document is None:
+            write = Write("create", "meta", NOBODY, id_, body)
+        else:
+            write = Write("index" if new is not None else "delete", "meta", NOBODY, id_, body, document.version)
+        (version,) = await self.client.bulk([write])
+        return version is not None
+
+    async def erased(self, user_id: str, requested_at: datetime) -> Mapping[str, int] | None:
+        id_ = _RECEIPT + receipt_key(user_id, requested_at)
+        found = await self.client.mget("meta", [(id_, day) for day in _days()])
+        return next((removed_by(document.source[BODY]) for document in found if document), None)
+
+    async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:
+        """Remove everything of a user, again and again while others add to it.
+
+        Turns go first: what is not in the log is not judged any more, and what was being settled then is taken back.
+        With a mark only what is older than the last look at it: who was paused meanwhile removes nothing that came
+        after, by the clocks of those who wrote.
+        """
+        if old := await schema.replaced(self.client):  # nobody else writes to them any more
+            await self.client.request("PUT", f"/{','.join(old)}/_settings", body={"index.blocks.write": None})
+        for _ in range(_ROUNDS):
+            for kind, field in _PLACES.values():
+                looked_at = now()
+                if mark is not None and await self.erasures([user_id]) != [mark]:
+                    return
+                theirs: Json = {"bool": {"filter": [{"term": {field: user_id}}]}}
+                if mark is not None and kind != "claims":  # these find entries, and say nothing
+                    theirs["bool"]["must_not"] = [{"range": {SEQ: {"gt": looked_at}}}]
+                # The oldest first: while a migration fills a new index, the old one takes no writes.
+                for name in await schema.generations(self.client, kind):
+                    await remove(self.client, name, theirs, routing=user_id)
+            if not any((await self.count_remaining(user_id)).values()):
+                return
+
+    async def count_remaining(self, user_id: str) -> dict[str, int]:
+        return {place: await self._count(user_id, kind, field) for place, (kind, field) in _PLACES.items()}
+
+    async def _count(self, user_id: str, kind: Kind, field: str) -> int:
+        names = ",".join(await schema.generations(self.client, kind))
+        await self.client.request("POST", f"/{names}/_refresh")
+        body = {"size": 0, "track_total_hits": True, "query": {"term": {field: user_id}}}
+        params = {"routing": routed(user_id), "allow_partial_search_results": "false"}
+        answer = await self.client.request("POST", f"/{names}/_search", body=body, params=params)
+        return int(answer["hits"]["total"]["value"])
+
+    async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
+        """Delete turns and what they propose, and the heads of conversations that stand at one of them."""
+        users = {turn_document_id(turn): turn.user_id for turn in turns}
+        for id_, user_id in users.items():
+            itself_or_fact = {"bool": {"should": [{"ids": {"values": [id_]}}, {"term": {TURN: id_}}]}}
+            query = {"bool": {"filter": [{"term": {USER: user_id}}, itself_or_fact]}}
+            await remove(self.client, self.client.alias("turns"), query, routing=user_id)
+        await heads.leave(self.client, turns)
+
+    async def compact(self) -> bool:
+        """Merge away every document that was removed or replaced; whether none is left in any file.
+
+        The cost: every segment with such a document is written once more, by one thread of each node, so on a memory
+        that changes all over it is as much as writing all of it; searches and writes go on. OpenSearch lets a document
+        go only half a minute after its last change, and each change of any entry replaces a document, so this answers
+        False until the memory has been quiet for so long, and as long as there are indices that a migration replaced
+        and left.
+        """
+        client = self.client
+        await remove(client, client.alias("claims"), {"range": {UNTIL: {"lte": now()}}})
+        await remove(client, client.alias("meta"), {"bool": {"must_not": [_of([NOBODY, *_days()])]}})
+        names = ",".join(client.alias(kind) for kind in schema.KINDS)
+        await client.request("POST", f"/{names}/_flush")
+        if await removed(client, names):
+            with suppress(Unavailable):  # it may only take longer; whether OpenSearch answers shows in what follows
+                await client.request("POST", f"/{names}/_forcemerge", params=_EXPUNGE, seconds=_PATIENCE)
+        if old := await schema.replaced(client):
+            log.warning("old_indices_left", extra={"indices": old, "remedy": "memorybus migrate --drop-old"})
+        return not await removed(client, names) and not old
+
+
+async def removed(client: Client, names: str) -> int:
+    """How many documents that were removed or replaced are in the segments, those of all copies."""
+    await client.request("POST", f"/{names}/_refresh")
+    stats = await client.request("GET", f"/{names}/_stats/docs")
+    return int(stats["_all"]["total"]["docs"]["deleted"])
+
+
+async def remove(client: Client, index: str, query: Json, *, routing: str | None = None) -> None:
+    """Remove what a query finds now, until nothing of it is left. Broken off, it has removed a part.
+
+    Raises:
+        Unavailable: some cannot be removed now.
+    """
+    params: Json = {"conflicts": "proceed", "max_docs": _TOGETHER}
+    if routing is not None:
+        params["routing"] = routed(routing)
+    for _ in range(_MOST_REMOVALS):
+        await client.request("POST", f"/{index}/_refresh")
+        answer = await client.request("POST", f"/{index}/_delete_by_query", body={"query": query}, params=params)
+        for failure in answer["failures"]:
+            raise errors.of_item(int(failure["status"]), failure["cause"])
+        if answer["total"] < _TOGETHER and not answer["version_conflicts"]:
+            return
+    raise Unavailable("others write faster than can be removed: stop them, and try again")
+
+
+def _mark_of(user_id: str) -> str:
+    return f"{_MARK}{hashed(user_id)}"
+
+
+def _days() -> tuple[str, str]:
+    """What receipts are routed by, so that old ones are found without a field: today, and the day before."""
+    today = datetime.now(UTC)
+    return (f"erased on {today.date()}", f"erased on {(today - RECEIPT_KEPT).date()}")
+
+
+def _of(routings: Collection[str]) -> Json:
+    return {"terms": {"_routing": [*map(routed, routings)]}}

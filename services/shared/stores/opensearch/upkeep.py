@@ -1,0 +1,135 @@
+"""The memory as a whole: counts, users, spaces, ages, unfinished work, and the model of its vectors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from datetime import datetime
+from heapq import nsmallest
+
+from contracts.ports import EmbeddingIdentity, Key, SpaceSize, StageCounts, Stuck
+from services.shared.stores.moments import microseconds
+from services.shared.stores.opensearch import queries
+from services.shared.stores.opensearch.documents import BODY, ID, LAST_SAID_AT, PINNED, SAVED, SPACE, USER
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.errors import Json
+from services.shared.stores.opensearch.transport import Kind, Write
+
+IDENTITY = "embedding_identity"
+NOBODY = ""
+"""Whose the documents are that are nobody's."""
+
+_SPACES = 1000
+
+_TURN: Json = {"term": {"kind": "turn"}}
+_UNDECIDED: list[Json] = [
+    {"term": {"proposed": True}},
+    {"bool": {"must_not": {"exists": {"field": "outcome"}}}},
+]
+_ACTIVE: Json = {"term": {"status": "active"}}
+_UNENRICHED: Json = {"term": {"enriched": False}}
+_PENDING: Json = {"term": {"embedding_state": "pending"}}
+
+_OF_TURNS = {
+    "turns": _TURN,
+    "merged": queries.all_of([_TURN, {"term": {"outcome": "merged"}}]),
+    "refused": queries.all_of([_TURN, {"term": {"outcome": "refused"}}]),
+    "undecided": queries.all_of(_UNDECIDED),
+}
+"""Facts drawn from a turn are not counted with the turns that were merged or refused."""
+
+_OF_ENTRIES = {
+    "entries": _ACTIVE,
+    "inactive": {"terms": {"status": ["archived", "superseded", "forgotten"]}},
+    "unenriched": queries.all_of([_ACTIVE, _UNENRICHED]),
+    "unembedded": queries.all_of([_ACTIVE, _PENDING]),
+}
+
+_STUCK: dict[Stuck, tuple[Kind, list[Json], str]] = {
+    "undecided": ("turns", _UNDECIDED, "logged_at"),
+    "unenriched": ("entries", [_ACTIVE, _UNENRICHED], "updated_at"),
+    "unembedded": ("entries", [_ACTIVE, _PENDING], "updated_at"),
+}
+"""Of each kind of being stuck: where, what, and since when."""
+
+
+class OpenSearchUpkeep(Engine):
+    """`contracts.ports.Upkeep`. Everything is counted as it is now: indices are refreshed first."""
+
+    async def counts(self, user_id: str | None = None) -> StageCounts:
+        of_turns, of_entries = await asyncio.gather(
+            self._counted("turns", _OF_TURNS, user_id), self._counted("entries", _OF_ENTRIES, user_id)
+        )
+        return StageCounts(**of_turns, **of_entries)
+
+    async def _counted(self, kind: Kind, wanted: dict[str, Json], user_id: str | None) -> dict[str, int]:
+        await self.client.refresh(kind)
+        mine: list[Json] = [] if user_id is None else [{"term": {USER: user_id}}]
+        aggregations = {"of": {"filters": {"filters": wanted}}}
+        body = {"size": 0, "track_total_hits": False, "query": queries.all_of(mine), "aggs": aggregations}
+        answer = await self.client.search(kind, body, routing=user_id)
+        return {name: bucket["doc_count"] for name, bucket in answer["aggregations"]["of"]["buckets"].items()}
+
+    async def users(self, *, after: str, limit: int) -> list[str]:
+        found: set[str] = set()
+        kinds: tuple[Kind, ...] = ("turns", "entries")
+        for kind in kinds:
+            await self.client.refresh(kind)
+            source = {"user": {"terms": {"field": USER}}}
+            named: Json = {"composite": {"size": limit, "sources": [source], "after": {"user": after}}}
+            answer = await self.client.search(kind, {"size": 0, "track_total_hits": False, "aggs": {"users": named}})
+            found |= {bucket["key"]["user"] for bucket in answer["aggregations"]["users"]["buckets"]}
+        return sorted(found)[:limit]
+
+    async def unfinished(self, lacking: Stuck, *, before: datetime, limit: int) -> list[Key]:
+        kind, conditions, since = _STUCK[lacking]
+        return await self._earlier(kind, conditions, since, before, limit)
+
+    async def expired(self, *, before: datetime, limit: int) -> list[Key]:
+        unprotected: list[Json] = [_ACTIVE, {"term": {PINNED: False}}, {"term": {SAVED: False}}]
+        return await self._earlier("entries", unprotected, LAST_SAID_AT, before, limit)
+
+    async def _earlier(self, kind: Kind, conditions: list[Json], since: str, before: datetime, limit: int) -> list[Key]:
+        """What fulfils the conditions since before a moment, the oldest first."""
+        body = {
+            "query": queries.all_of([*conditions, {"range": {since: {"lt": microseconds(before)}}}]),
+            "sort": [{since: "asc"}, *([{ID: "asc"}] if kind == "entries" else [])],
+            "size": max(0, min(limit, queries.MOST_HITS)),
+            "track_total_hits": False,
+            "_source": [USER],
+        }
+        await self.client.refresh(kind)
+        hits = (await self.client.search(kind, body))["hits"]["hits"]
+        return [Key(hit["_source"][USER], hit["_id"]) for hit in hits]
+
+    async def over_capacity(self, *, cap: int, limit: int) -> list[SpaceSize]:
+        await self.client.refresh("entries")
+        fullest: list[SpaceSize] = []
+        async for spaces in self._spaces():
+            found = [*fullest, *(space for space in spaces if space.entries > cap)]
+            fullest = nsmallest(limit, found, key=lambda space: (-space.entries, space.user_id, space.space))
+        return fullest
+
+    async def _spaces(self) -> AsyncIterator[list[SpaceSize]]:
+        """Every space of every user, with its active entries, so many at a time."""
+        sources = [{name: {"terms": {"field": name}}} for name in (USER, SPACE)]
+        composite: Json = {"size": _SPACES, "sources": sources}
+        while True:
+            aggregations = {"spaces": {"composite": composite}}
+            body = {"size": 0, "track_total_hits": False, "query": queries.all_of([_ACTIVE]), "aggs": aggregations}
+            found = (await self.client.search("entries", body))["aggregations"]["spaces"]
+            yield [SpaceSize(**bucket["key"], entries=bucket["doc_count"]) for bucket in found["buckets"]]
+            if "after_key" not in found:
+                return
+            composite["after"] = found["after_key"]
+
+    async def get_embedding_identity(self) -> EmbeddingIdentity | None:
+        (document,) = await self.client.mget("meta", [(IDENTITY, NOBODY)])
+        held = json.loads(document.source[BODY]) if document else None
+        return EmbeddingIdentity(**held) if held else None
+
+    async def set_embedding_identity(self, identity: EmbeddingIdentity | None) -> None:
+        body = json.dumps(asdict(identity) if identity else None)
+        await self.client.bulk([Write("index", "meta", NOBODY, IDENTITY, {BODY: body})])

@@ -1,0 +1,47 @@
+"""What the parts of the text store share: one thread that writes and a few that read, and methods that run on them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from services.shared.stores.sqlite.connection import Readers, Writer
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Engine:
+    """The base of the classes that fulfil the ports; a text store is all of them around one file."""
+
+    def __init__(self, writer: Writer, readers: Readers) -> None:
+        self.writer = writer
+        self.readers = readers
+
+
+def reading(
+    work: Callable[Concatenate[Any, sqlite3.Connection, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Make a method of what reads: it runs on a thread of its own, and sees one state of the file."""
+
+    @wraps(work)
+    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        readers: Readers = self.readers
+        return await readers.run(lambda db: work(self, db, *args, **kwargs))
+
+    return method
+
+
+def writing(
+    work: Callable[Concatenate[Any, sqlite3.Connection, P], T],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Make a method of what writes: it runs in a transaction on the thread that writes, and is durable then."""
+
+    @wraps(work)
+    async def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        writer: Writer = self.writer
+        return await writer.run(lambda db: work(self, db, *args, **kwargs))
+
+    return method

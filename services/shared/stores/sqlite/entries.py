@@ -1,0 +1,147 @@
+"""Entries: read by id or in order, and replaced one version at a time."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contracts.ports import Change, Page, Place, Ref, Selection
+from contracts.v1.entries import Entry
+from services.shared.stores import cursors
+from services.shared.stores.decisions import owners
+from services.shared.stores.moments import microseconds
+from services.shared.stores.sqlite import postings
+from services.shared.stores.sqlite.engine import Engine, reading
+from services.shared.stores.sqlite.keys import chunks, marks, scopes_of
+from services.shared.stores.sqlite.postings import NOWHERE, Layout
+from services.shared.stores.sqlite.records import EntryWriter, Stored, split
+from services.shared.stores.sqlite.terms import forbidden, required
+from services.shared.stores.words import Rewording, reworded
+
+_HELD = """
+SELECT id, doc, entries.words, user_id, version, updated_at FROM entries JOIN scopes USING (scope) WHERE id IN ({})"""
+
+_Clause = tuple[str, tuple[object, ...]]
+
+_START = (-(2**63), "", "")
+
+
+class SqliteEntries(Engine):
+    """`contracts.ports.EntryStore`."""
+
+    @reading
+    def get(self, db: sqlite3.Connection, refs: Sequence[Ref]) -> dict[str, Entry]:
+        users, found = owners(refs), dict[str, Entry]()
+        for chunk in chunks(users):
+            rows = dict(db.execute(f"SELECT id, body FROM entries WHERE id IN ({marks(chunk)})", chunk))
+            found |= {id_: Entry.model_validate_json(rows[id_]) for id_ in chunk if id_ in rows}
+        return {id_: entry for id_, entry in found.items() if entry.user_id == users[id_]}
+
+    async def replace(self, changes: Sequence[Change]) -> set[str]:
+        rewordings = [reworded(change.old, change.new) for change in changes]  # takes long, and needs no transaction
+        return await self.writer.run(lambda db: _replace(db, changes, rewordings))
+
+    @reading
+    def ids_beginning(self, db: sqlite3.Connection, user_id: str, beginning: str, *, limit: int) -> list[str]:
+        rows = db.execute(
+            """SELECT id FROM entries JOIN scopes USING (scope)
+            WHERE user_id = ? AND id >= ? AND substr(id, 1, ?) = ? ORDER BY id LIMIT ?""",
+            (user_id, beginning, len(beginning), beginning, limit),
+        )
+        return [id_ for (id_,) in rows]
+
+    @reading
+    def page(self, db: sqlite3.Connection, selection: Selection, *, limit: int, cursor: str | None) -> Page:
+        if limit < 1:
+            raise ValueError(f"a page holds at least 1 entry, not {limit}")
+        after = cursors.position(cursor) if cursor is not None else None
+        scopes = scopes_of(db, selection.user_id, selection.space, selection.persona_id)
+        if not scopes:
+            return Page((), None, 0)
+        where, values = _selected(db, Layout(scopes), selection)
+        (total,) = db.execute(f"SELECT count(*) FROM entries WHERE {where}", values).fetchone()
+        if after is not None:
+            where, values = f"{where} AND (last_said_at, id) < (?, ?)", (*values, *after)
+        rows = db.execute(
+            f"SELECT last_said_at, id, body FROM entries WHERE {where} ORDER BY last_said_at DESC, id DESC LIMIT ?",
+            (*values, limit + 1),
+        ).fetchall()
+        entries = tuple(Entry.model_validate_json(body) for _, _, body in rows[:limit])
+        return Page(entries, cursors.cursor(rows[limit - 1][:2]) if len(rows) > limit else None, total)
+
+    @reading
+    def scan(self, db: sqlite3.Connection, *, after: str, limit: int) -> list[Entry]:
+        rows = db.execute(
+            "SELECT body FROM entries WHERE id > ? AND +status = 'active' ORDER BY id LIMIT ?", (after, limit)
+        )
+        return [Entry.model_validate_json(body) for (body,) in rows]
+
+    @reading
+    def export_entries(self, db: sqlite3.Connection, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
+        rows = db.execute(
+            """SELECT body FROM entries JOIN scopes USING (scope)
+            WHERE user_id = ? AND (created_at, space, id) > (?, ?, ?) ORDER BY created_at, space, id LIMIT ?""",
+            (user_id, *position(after), limit),
+        )
+        return [Entry.model_validate_json(body) for (body,) in rows]
+
+
+def position(after: Place | None) -> tuple[int, str, str]:
+    """A place as columns that rows are ordered by."""
+    return _START if after is None else (microseconds(after.at), after.space, after.id)
+
+
+def _replace(db: sqlite3.Connection, changes: Sequence[Change], rewordings: Sequence[Rewording]) -> set[str]:
+    seen = {change.old.id: _seen(change.old) for change in changes}
+    held: dict[str, tuple[int, tuple[str, ...]]] = {}
+    for chunk in chunks(seen):
+        rows = db.execute(_HELD.format(marks(chunk)), chunk)
+        held |= {id_: (doc, split(words)) for id_, doc, words, *as_seen in rows if tuple(as_seen) == seen[id_]}
+    writer = EntryWriter(db)
+    for change, rewording in zip(changes, rewordings, strict=True):
+        if change.old.id in held:
+            doc, words = held[change.old.id]
+            writer.replace(Stored(doc, change.old, words), change.new, rewording)
+    writer.flush()
+    return seen.keys() - held.keys()
+
+
+def _seen(entry: Entry) -> tuple[object, ...]:
+    return entry.user_id, entry.version, microseconds(entry.updated_at)
+
+
+def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> _Clause:
+    scopes = list(layout.starts)
+    where, values = _within(scopes)
+    where, values = f"{where} AND status = ?", (*values, selection.status)
+    if selection.conversation_id is not None:
+        of_scopes = "scope IN (SELECT value FROM json_each(?))"
+        linked = f"SELECT doc FROM entry_conversations WHERE {of_scopes} AND conversation_id = ?"
+        where, values = f"{where} AND doc IN ({linked})", (*values, json.dumps(scopes), selection.conversation_id)
+    docs = _labelled(connection, layout, selection)
+    if docs is None:
+        return where, values
+    return f"{where} AND doc IN (SELECT value FROM json_each(?))", (*values, json.dumps(docs.tolist()))
+
+
+def _within(scopes: list[int]) -> _Clause:
+    """One scope is read in the order of an index; the entries of several are sorted."""
+    if len(scopes) == 1:
+        return "scope = ?", (scopes[0],)
+    return "scope IN (SELECT value FROM json_each(?))", (json.dumps(scopes),)
+
+
+def _labelled(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> NDArray[np.int64] | None:
+    """The documents that have the labels asked for, in any status; None when none are asked for."""
+    groups, without = required(selection), forbidden(selection)
+    if not groups and not without:
+        return None
+    found = postings.read(connection, layout, [*without, *(label for group in groups for label in group)])
+    passing = postings.having(layout, found, groups)
+    for label in without:
+        passing[found.get(label, NOWHERE).places] = False
+    return layout.docs(np.flatnonzero(passing))
