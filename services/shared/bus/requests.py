@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from faststream import BaseMiddleware
 from faststream.nats import NatsBroker, NatsRouter
@@ -24,8 +24,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
-from nats.errors import MaxPayloadError
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
@@ -39,6 +38,8 @@ from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 DEFAULT_DEADLINE = 2.0
 _LONGEST_DEADLINE = 60.0
 _LONGEST_DETAIL = 500
@@ -48,9 +49,6 @@ _HEADERS = 1024
 _REPLY_SUBJECTS = re.compile(
     r"(?:_GR_\.[^.]+\.[^.]+\.)?"  # what servers put before it on the way from another cluster
     rf"(?:{re.escape(subjects.INBOX)}|_R_)\.[^\s*>]+"  # `_R_`: the server's stand-in for an inbox of another account
-)
-_TOO_LARGE = ErrorInfo(
-    code="invalid_request", message="the reply is larger than the bus takes; ask for fewer at a time"
 )
 
 _answer_by: ContextVar[float] = ContextVar("answer_by")
@@ -70,68 +68,70 @@ class RequestHandler(Generic[Q, R]):
 
 
 class RequestBroker(NatsBroker):
-    """FastStream on the connection of this process, which it neither opens nor closes."""
+    """FastStream on the connection of this process, which it neither opens nor closes.
 
-    def __init__(self, client: Client) -> None:
-        super().__init__(apply_types=False, logger=log, log_level=logging.DEBUG)
-        self._client = client
-        self._messages = _TaskPerMessage(client)
-        self._middlewares: list[RequestMiddleware[Any, Any]] = []
-
-    def answer(self, service: str, handler: RequestHandler[Any, Any]) -> None:
-        """Subscribe a handler once this broker starts; replicas of a service share its requests as a queue group."""
-        middleware = RequestMiddleware(handler, self._client)
-        router = NatsRouter(middlewares=(middleware,))
-        router.subscriber(handler.answer.pattern, queue=service, decoder=middleware.decode)(handler.handle)
-        self._middlewares.append(middleware)
-        self.include_router(router)
-
-    async def stop(self, *_: Any, patience: float = 10.0) -> None:
-        """Hear no more, and answer what has been heard: a caller whose request was routed here still waits for it."""
-        if self._client.is_connected:
-            await asyncio.gather(*map(_drain, self._messages.subscriptions))
-        if tasks := self._messages.tasks:
-            await asyncio.wait(tasks, timeout=patience)
-        await end([*tasks, *(late for middleware in self._middlewares for late in middleware.late)])
-        self.running = False
-
-    async def _connect(self) -> Client:
-        self.config.connect(self._messages)
-        return self._client
-
-
-class _TaskPerMessage:
-    """The connection as FastStream sees it: each message is handled in a task of its own.
-
-    FastStream's own workers leave in a queue what they have no room for, where nobody answers that there are too many,
-    and drop it when they stop.
+    Each message is handled in a task of its own. FastStream's workers leave in a queue what they have no room for,
+    where nobody answers that there are too many, and drop it when they stop.
     """
 
     def __init__(self, client: Client) -> None:
-        self._client = client
+        super().__init__(apply_types=False, logger=log, log_level=logging.DEBUG)
+        self.client = client
         self.subscriptions: list[Subscription] = []
-        self.tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def answer(self, service: str, handler: RequestHandler[Any, Any]) -> None:
+        """Subscribe a handler once this broker starts; replicas of a service share its requests as a queue group."""
+        middleware = RequestMiddleware(handler, self)
+        router = NatsRouter(middlewares=(middleware,))
+        router.subscriber(handler.answer.pattern, queue=service, decoder=middleware.decode)(handler.handle)
+        self.include_router(router)
+
+    def start_task(self, work: Awaitable[T]) -> asyncio.Task[T]:
+        """Start something that is waited for when this broker stops."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def stop(self, *_: Any, patience: float = 10.0) -> None:
+        """Hear no more, and answer what has been heard: a caller whose request was routed here still waits for it."""
+        for subscription in self.subscriptions if self.client.is_connected else ():
+            with suppress(NatsError, TimeoutError):
+                await subscription.drain()  # type: ignore[no-untyped-call]
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=patience)
+        await end(self._tasks)
+
+    async def _connect(self) -> Client:
+        self.config.connect(_TaskPerMessage(self))
+        return self.client
+
+
+class _TaskPerMessage:
+    """The connection as FastStream sees it."""
+
+    def __init__(self, broker: RequestBroker) -> None:
+        self._broker = broker
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._client, name)
+        return getattr(self._broker.client, name)
 
     async def subscribe(self, subject: str, queue: str, cb: Callable[[Msg], Awaitable[None]], **_: Any) -> Subscription:
         async def start_task(msg: Msg) -> None:
-            task = asyncio.ensure_future(cb(msg))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+            self._broker.start_task(cb(msg))
 
-        self.subscriptions.append(await self._client.subscribe(subject, queue=queue, cb=start_task))
-        return self.subscriptions[-1]
+        subscription = await self._broker.client.subscribe(subject, queue=queue, cb=start_task)
+        self._broker.subscriptions.append(subscription)
+        return subscription
 
 
 class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
     """What surrounds the handler of one kind of request: inbox, deadline, turn, a reply that fits, error envelope."""
 
-    def __init__(self, handler: RequestHandler[Q, R], client: Client) -> None:
+    def __init__(self, handler: RequestHandler[Q, R], broker: RequestBroker) -> None:
         self.handler = handler
-        self.late: set[asyncio.Task[None]] = set()
-        self._client = client
+        self._broker = broker
         self._turns = asyncio.Semaphore(handler.max_concurrency)
         self._waiting = 0
 
@@ -143,15 +143,18 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
         """The request in a message.
 
         Raises:
-            ValidationError, Rejected: it is none that may be asked.
+            ValidationError: it is none.
+            Rejected: the user in its body is not the user in its subject.
         """
-        body = self.handler.answer.request.model_validate_json(msg.body or b"{}")
-        if self.handler.answer.is_of_one_user:
-            check_user(msg.raw_message.subject, body)
+        answer = self.handler.answer
+        body = answer.request.model_validate_json(msg.body or b"{}")
+        user = msg.raw_message.subject.rpartition(".")[2]
+        if answer.is_of_one_user and user != subjects.user_token(getattr(body, "user_id", "")):
+            raise Rejected("user_mismatch", "the user_id in the body is not the user in the subject")
         return body
 
     async def consume_scope(self, call_next: Callable[[Any], Awaitable[Any]], msg: NatsMessage) -> bytes | None:  # type: ignore[override]
-        """The reply to a request, whatever happens; None for one that nobody may be answered for."""
+        """The reply to a request, whatever happens; None where a reply may not go where it is wanted."""
         name = self.handler.answer.name
         if not may_answer_to(msg.reply_to):
             telemetry.REPLIES_REFUSED.labels(name).inc()
@@ -182,27 +185,25 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             TimeoutError: it took longer.
         """
         _answer_by.set(time.monotonic() + seconds)
-        handling = asyncio.create_task(self._in_turn(call_next, msg))
-        try:
-            await asyncio.wait([handling], timeout=max(0.0, seconds))
-        finally:
-            if not handling.done():
-                ending = asyncio.create_task(end([handling]))
-                self.late.add(ending)
-                ending.add_done_callback(self.late.discard)
+        handling = self._broker.start_task(self._in_turn(call_next, msg))
+        await asyncio.wait([handling], timeout=seconds)
         if not handling.done():
+            self._broker.start_task(end([handling]))
             raise TimeoutError
         return handling.result()
 
     async def _in_turn(self, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage) -> bytes:
+        room = self._broker.client.max_payload - _HEADERS
         async with self._turns:
             with named_when_exhausted():
                 reply = await call_next(msg)
-                raw, room = reply.model_dump_json().encode(), self._client.max_payload - _HEADERS
+                raw = reply.model_dump_json().encode()
                 if len(raw) > room and self.handler.shorten is not None:
                     reply = await self.handler.shorten(await msg.decode(), reply, room)  # type: ignore[arg-type]
                     raw = reply.model_dump_json().encode()
-                return raw
+        if len(raw) > room:
+            raise Rejected("invalid_request", "the reply is larger than the bus takes; ask for fewer at a time")
+        return raw
 
     async def publish_scope(
         self, call_next: Callable[[NatsPublishCommand], Awaitable[Any]], cmd: NatsPublishCommand
@@ -210,36 +211,14 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
         """Send the reply, without the headers of the request, which may have any length."""
         cmd.correlation_id, cmd.headers = None, {"content-type": "application/json"}
         try:
-            try:
-                await call_next(cmd)
-            except MaxPayloadError:
-                info = ErrorInfo(
-                    code="invalid_request", message="the reply is larger than the bus takes; ask for fewer"
-                )
-                cmd.body = ErrorReply(error=info).model_dump_json().encode()
-                await call_next(cmd)
+            await call_next(cmd)
         except NatsError as error:
             log.warning("reply_not_sent", extra={"request": self.handler.answer.name, "cause": repr(error)})
-
-
-async def _drain(subscription: Subscription) -> None:
-    with suppress(NatsError, TimeoutError):
-        await subscription.drain()  # type: ignore[no-untyped-call]
 
 
 def may_answer_to(reply: str) -> bool:
     """Whether an answer may go there: to an inbox, or nowhere as nobody waits."""
     return not reply or _REPLY_SUBJECTS.fullmatch(reply) is not None
-
-
-def check_user(subject: str, body: BaseModel) -> None:
-    """The user in the body of a request must be the user in its subject.
-
-    Raises:
-        Rejected: it is not.
-    """
-    if subject.rpartition(".")[2] != subjects.user_token(getattr(body, "user_id", "")):
-        raise Rejected("user_mismatch", "the user_id in the body is not the user in the subject")
 
 
 def error_info(error: Exception) -> ErrorInfo:
