@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from contracts.v1.turns import EntryType, Role
-from services.shared.core import cues
+from services.shared.core import wordlists
 from services.shared.core.text import normalize
 
 BASE = 0.2
@@ -18,6 +18,15 @@ SURE = 0.6
 """Confidence from which on metadata counts."""
 
 MOST_FOR_REPEATS = 0.2
+
+
+def _cue(section: str) -> re.Pattern[str]:
+    return re.compile(wordlists.pattern("cues", section))
+
+
+_PREFERENCE, _DECISION, _INSTRUCTION = _cue("preference"), _cue("decision"), _cue("instruction")
+_NOTE, _SAVING, _COMMITMENT = _cue("note"), _cue("saving"), _cue("commitment")
+_FACT, _NAMED_FACT, _SMALL_TALK = _cue("fact"), _cue("named fact"), _cue("small talk")
 
 _HEAD, _TAIL = 3000, 1000  # the rules read the beginning and the end of a long text
 _SHORT = 60
@@ -35,27 +44,27 @@ def detect_type(text: str, role: Role) -> EntryType:
     if role == "tool" or is_small_talk(text):
         return "other"
     clauses = _clauses(text)
-    if cues.NOTE.search(clauses):
+    if _NOTE.search(clauses):
         return "note"
-    if role != "assistant" and cues.INSTRUCTION.search(clauses):
+    if role != "assistant" and _INSTRUCTION.search(clauses):
         return "instruction"
-    if cues.DECISION.search(clauses):
+    if _DECISION.search(clauses):
         return "decision"
-    if cues.PREFERENCE.search(clauses):
+    if _PREFERENCE.search(clauses):
         return "preference"
-    if cues.SAVING.search(clauses):
+    if _SAVING.search(clauses):
         return "note"
-    return "fact" if cues.FACT.search(clauses) or _states_of_a_name(text) else "other"
+    return "fact" if _FACT.search(clauses) or _states_of_a_name(text) else "other"
 
 
 def wants_saving(text: str) -> bool:
     """Whether the text asks for itself to be remembered: "remember that …", "save this", "don't forget …"."""
-    return cues.SAVING.search(_clauses(text)) is not None
+    return _SAVING.search(_clauses(text)) is not None
 
 
 def is_commitment(text: str) -> bool:
     """Whether the speaker states a commitment, a plan or a goal."""
-    return cues.COMMITMENT.search(_clauses(text)) is not None
+    return _COMMITMENT.search(_clauses(text)) is not None
 
 
 def is_small_talk(text: str) -> bool:
@@ -63,7 +72,7 @@ def is_small_talk(text: str) -> bool:
     if len(text) > _SHORT:
         return False
     normal = normalize(text)
-    return not any(char.isalnum() for char in normal) or cues.SMALL_TALK.fullmatch(normal) is not None
+    return not any(char.isalnum() for char in normal) or _SMALL_TALK.fullmatch(normal) is not None
 
 
 def importance(
@@ -83,9 +92,9 @@ def importance(
     """
     clauses = _clauses(text)
     value = BASE + repeat_boost(repeat_count)
-    if manually_saved or (role == "user" and cues.SAVING.search(clauses)):
+    if manually_saved or (role == "user" and _SAVING.search(clauses)):
         value += SAVED
-    if type in _LASTING_TYPES or cues.COMMITMENT.search(clauses):
+    if type in _LASTING_TYPES or _COMMITMENT.search(clauses):
         value += LASTING
     if has_metadata and confidence >= SURE:
         value += DESCRIBED
@@ -111,4 +120,4 @@ def _clauses(text: str) -> str:
 
 
 def _states_of_a_name(text: str) -> bool:
-    return not text.rstrip().endswith("?") and cues.NAMED_FACT.search(text, 0, _HEAD) is not None
+    return not text.rstrip().endswith("?") and _NAMED_FACT.search(text, 0, _HEAD) is not None

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 
+from services.shared.core import wordlists
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+_words = partial(wordlists.words, "spelling")
+_listed = partial(wordlists.listed, "spelling")
 
-
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen"
-).split()
-_TENS = {
-    word: 10 * tens
-    for tens, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
-}
-_ORDINALS = (
-    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth"
-    " sixteenth seventeenth eighteenth nineteenth"
-).split()
+_UNITS, _ORDINALS = _listed("units"), _listed("ordinals")
+_TENS = {word: 10 * tens for tens, word in enumerate(_listed("tens"), start=2)}
 _TENTHS = {f"{word[:-1]}ieth": value for word, value in _TENS.items()}
 _SUFFIXES = {1: "st", 2: "nd", 3: "rd"}
 
@@ -39,96 +29,17 @@ NUMBER_WORDS = {
     **{word: _ordinal(value) for word, value in _TENTHS.items()},
 }
 
-_CONTRACTIONS = {
-    "won't": ("will", "not"),
-    "can't": ("can", "not"),
-    "cannot": ("can", "not"),
-    "shan't": ("shall", "not"),
-    "ain't": ("ain't",),
-    "let's": ("let", "us"),
-    "i'm": ("i", "am"),
-    "gonna": ("going", "to"),
-    "wanna": ("want", "to"),
-    "gotta": ("got", "to"),
-    "gimme": ("give", "me"),
-    "lemme": ("let", "me"),
-    "dunno": ("do", "not", "know"),
-}
-_WITHOUT_APOSTROPHE = {
-    word.replace("'", ""): word
-    for word in _words(
-        "i'm i've don't doesn't didn't isn't aren't wasn't weren't haven't hasn't hadn't won't can't wouldn't couldn't"
-        " shouldn't mustn't needn't you're they're you've they've we've you'll they'll it'll that'll that's what's"
-        " there's here's where's how's who's he's she's"
-    )
-}  # not of those that are words without it: its, were, well, ill, id, shed, lets
+TITLES = _words("titles")
+"""Words before a name: it is never respelt, and a full stop between them ends no sentence."""
+
+_CONTRACTIONS = {word: tuple(full.split()) for word, full in wordlists.pairs("spelling", "contractions").items()}
+_WITHOUT_APOSTROPHE = {word.replace("'", ""): word for word in _words("contractions written without apostrophe")}
 _ENDINGS = {"n't": "not", "'re": "are", "'ll": "will", "'ve": "have"}
-_TAKES_IS = _words("it that there here what who where how when why he she name")
-_BETWEEN = _words("always already also ever just never only still")
-_AFTER_WOULD = _words(
-    "like love prefer rather be have hate appreciate need want go do see make say tell take give eat write forget know"
-    " grow show break choose drive fly hide speak steal throw wear begin lose meet pay sell send spend sleep think"
-    " teach buy bring catch hear keep"
-)
-_AFTER_HAD = _words(
-    "better been gone done seen had made said told taken given eaten written forgotten known grown shown broken chosen"
-    " driven fallen flown hidden spoken stolen thrown worn begun lost met paid sold sent spent slept thought taught"
-    " bought brought caught heard kept"
-)
-_AFTER_IS = _words(
-    "a an the not too so very really my your his her our their in on at from with for about always never already still"
-    " asleep awake here there gone ill away broken"
-)
-"""Words that do not follow a possessive: "the soup's too salty", unlike "the dog's bed"."""
-
-
-_BRITISH = {
-    "centre": "center", "centres": "centers", "theatre": "theater", "theatres": "theaters", "litre": "liter",
-    "litres": "liters", "fibre": "fiber", "fibres": "fibers", "programme": "program", "programmes": "programs",
-    "jewellery": "jewelry", "aluminium": "aluminum", "tyre": "tire", "tyres": "tires", "cheque": "check",
-    "cheques": "checks", "licence": "license", "licences": "licenses", "defence": "defense", "offence": "offense",
-    "catalogue": "catalog", "catalogues": "catalogs", "dialogue": "dialog", "dialogues": "dialogs",
-    "analogue": "analog", "mum": "mom", "mums": "moms", "cosy": "cozy", "moustache": "mustache", "yoghurt": "yogurt",
-    "kerb": "curb", "kerbs": "curbs", "grey": "gray",
-    "doughnut": "donut", "doughnuts": "donuts", "aeroplane": "airplane", "aeroplanes": "airplanes",
-    "artefact": "artifact", "artefacts": "artifacts", "ageing": "aging", "judgement": "judgment", "enrol": "enroll",
-    "enrolment": "enrollment", "fulfil": "fulfill", "fulfilment": "fulfillment", "skilful": "skillful",
-    "instalment": "installment",
-    "woollen": "woolen", "learnt": "learned", "dreamt": "dreamed", "burnt": "burned", "spoilt": "spoiled",
-    "leant": "leaned", "leapt": "leaped", "practise": "practice", "practised": "practiced",
-    "practising": "practicing", "manoeuvre": "maneuver", "sulphur": "sulfur",
-}  # fmt: skip
+_BEFORE_IS, _AFTER_IS = _words("before is"), _words("after is")
+_BETWEEN, _AFTER_WOULD, _AFTER_HAD = _words("between"), _words("after would"), _words("after had")
+_BRITISH = wordlists.pairs("spelling", "british")
+_PATTERNS = [(re.compile(form), plain) for form, plain in wordlists.pairs("spelling", "british patterns").items()]
 _LONGEST_CACHED = 64  # hostile lengths stay out of the cache
-_PATTERNS = tuple(
-    (re.compile(british), american)
-    for british, american in (
-        (
-            r"^(colo|flavo|favo|hono|labo|neighbo|humo|behavio|harbo|rumo|vapo|armo|savo|endeavo|odo|glamo|splendo"
-            r"|vigo)u(?=r)",
-            r"\1",
-        ),
-        (
-            r"^(organ|real|recogn|apolog|memor|priorit|custom|optim|minim|maxim|summar|categor|final|emphas|critic"
-            r"|special|standard|synchron|visual|util|normal|initial|social|author|character|modern|popular|local"
-            r"|global|mobil|stabil|steril|hospital|harmon|general|digit|energ|equal|formal|human|item|legal|victim"
-            r"|sympath|fantas|hypnot|immun|random|privat|public|personal|computer|reorgan|revital|subsid|vandal)is"
-            r"(?=(?:e|ed|es|er|ers|ing|ation|ations)$)",
-            r"\1iz",
-        ),
-        (r"^(anal|paral|catal)ys(?=(?:e|ed|ing|er|ers)$)", r"\1yz"),
-        (
-            r"^(travel|cancel|label|model|signal|fuel|level|counsel|marvel|quarrel|dial|tunnel|panel|pedal|shovel"
-            r"|snorkel|channel|spiral|total|unravel|jewel|equal)l(?=(?:ed|ing|er|ers)$)",
-            r"\1",
-        ),
-        (r"^((?:kilo|centi|milli)?met)re(?=s?$)", r"\1er"),
-        (r"^(s?mo)u(?=l(?:d|t|der))", r"\1"),
-        (r"^plough(?=(?:s|ed|ing)?$)", "plow"),
-        (r"^sceptic", "skeptic"),
-        (r"^pyjama(?=s?$)", "pajama"),
-        (r"^(an|leuk)ae(?=mi)|^(p|orthop)ae(?=di)", r"\1\2e"),
-    )
-)
 
 
 def plain_words(tokens: Sequence[str]) -> list[str]:
@@ -145,16 +56,12 @@ def plain_words(tokens: Sequence[str]) -> list[str]:
     return list(chain.from_iterable((t,) if name else spelled(t) for t, name in zip(tokens, named, strict=True)))
 
 
-TITLES = _words("dr mr mrs ms prof professor sir lady st herr frau mme")
-"""Words before a name: it is never respelt, and a full stop between them ends no sentence."""
-
-
 _LAST_DIGITS = {word: value for value, word in enumerate(_UNITS[:10]) if value}
 _LAST_ORDINALS = {word: value for value, word in enumerate(_ORDINALS[:9], start=1) if word != "second"}
 """Without "second": a twenty second timer is not the 22nd."""
 
 _POWERS = {"hundred": 100, "thousand": 1000}
-_NOT_AFTER_POWER = _words("and hundred thousand million billion hundredth thousandth") | NUMBER_WORDS.keys()
+_NOT_AFTER_POWER = _words("not after power") | NUMBER_WORDS.keys()
 
 
 def _in_context(tokens: Sequence[str]) -> Sequence[str]:
@@ -210,7 +117,7 @@ def _plain_words(token: str) -> tuple[str, ...]:
     if stem and ending in _ENDINGS:
         return (stem, _ENDINGS[ending])
     if token.endswith("'s"):
-        return (token[:-2], "is") if token[:-2] in _TAKES_IS else (f"{_american(token[:-2])}'s",)
+        return (token[:-2], "is") if token[:-2] in _BEFORE_IS else (f"{_american(token[:-2])}'s",)
     if _THOUSANDS.fullmatch(token):
         return (token.replace(",", ""),)
     return (NUMBER_WORDS.get(token) or _american(token),)

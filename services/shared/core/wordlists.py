@@ -1,0 +1,48 @@
+"""The word lists and patterns in the files of `data`, each read once, when the module that needs it is imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+_REFERENCE = re.compile(r"\{([a-z][a-z ]*)\}")
+
+
+@cache
+def sections(name: str) -> Mapping[str, tuple[str, ...]]:
+    """The lines of each [section] of a file, without empty ones and comments, which begin with "# "."""
+    found: dict[str, list[str]] = {}
+    text = (files("services.shared.core") / "data" / f"{name}.txt").read_text("utf-8")
+    for line in text.splitlines():
+        if re.fullmatch(r"\[[a-z][a-z ]+\]", line):
+            found[line[1:-1]] = current = []
+        elif line and not line.startswith("# "):
+            current.append(line)
+    return {section: tuple(lines) for section, lines in found.items()}
+
+
+def listed(name: str, section: str) -> list[str]:
+    """The words of a section, in order."""
+    return " ".join(sections(name)[section]).split()
+
+
+def words(name: str, section: str) -> frozenset[str]:
+    """The words of a section."""
+    return frozenset(listed(name, section))
+
+
+def pairs(name: str, section: str) -> dict[str, str]:
+    """What each line of a section says of its first word."""
+    return dict(line.split(" ", 1) for line in sections(name)[section])
+
+
+def pattern(name: str, section: str) -> str:
+    """The lines of a section as alternatives of one regular expression; {name} stands for another section."""
+
+    def alternatives(section: str) -> str:
+        lines = sections(name)[section]
+        return "|".join(_REFERENCE.sub(lambda found: f"(?:{alternatives(found[1])})", line) for line in lines)
+
+    return f"(?:{alternatives(section)})"
