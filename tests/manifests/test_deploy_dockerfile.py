@@ -169,7 +169,9 @@ def test_what_is_copied_exists_and_is_not_ignored(words: list[str]) -> None:
         assert is_in_context(source)
 
 
-@pytest.mark.parametrize("file", ["services/cli/example.jsonl", "contracts/schemas/v1/turn.json"])
+@pytest.mark.parametrize(
+    "file", ["services/cli/example.jsonl", "services/shared/core/data/lexicon.txt", "contracts/schemas/v1/turn.json"]
+)
 def test_data_files_of_the_packages_are_in_the_context(file: str) -> None:
     assert (deploy.ROOT / file).exists()
     assert is_in_context(file)
