@@ -33,9 +33,17 @@ from services.shared.core.ranking import (
     reciprocal_rank_fusion,
     tag_counts,
 )
-from services.shared.core.relevance import Candidate, blend, context_cosine, cosine_only
 from services.shared.core.sayings import as_of, told_in
-from services.shared.core.scoring import Ranked, Weights, contenders, rank
+from services.shared.core.scoring import (
+    Candidate,
+    Ranked,
+    Weights,
+    blend,
+    contenders,
+    context_cosine,
+    cosine_only,
+    rank,
+)
 from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)

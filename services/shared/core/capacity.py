@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from contracts.v1.entries import Entry, Scores
-from services.shared.core.decay import recency
+from services.shared.core.scoring import recency
 
 STALE = timedelta(hours=24)
 """How old a cached total may be before it is computed anew."""

@@ -8,20 +8,14 @@ only wraps it goes (quotation marks, brackets, commas, full stops, emphasis), an
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from services.shared.core import lexicon
-from services.shared.core.addresses import canonical_address, set_apart
-from services.shared.core.citations import without_citations
-from services.shared.core.code import PLACE, without_code
+from services.shared.core.pieces import TAIL, Piece, count_closing, is_decoration, is_word, keyed, split_piece
+from services.shared.core.prose import PLACE, as_prose
 from services.shared.core.spelling import TITLES
-from services.shared.core.text import CURRENCY, CharTable, translated, unfolded
-
-_LONGEST_CACHED = 64  # hostile lengths stay out of the caches
 
 
 @dataclass(slots=True)
@@ -47,8 +41,7 @@ class Scan:
 
 def scan(text: str) -> Scan:
     """The tokens of a raw text, in time linear in its length."""
-    prose, codes = without_code(_CONTROL.sub(" ", text))
-    plain, citations = without_citations(_plain(prose))
+    plain, codes, citations = as_prose(text)
     scanned = _Scanner(plain, codes).scanned()
     scanned.citations = citations
     if not scanned.words:
@@ -56,198 +49,8 @@ def scan(text: str) -> Scan:
     return scanned
 
 
-# --- characters -------------------------------------------------------------------------------------------------
-
-_MARKS = {
-    **dict.fromkeys("“”„‟″«»＂〝〞", '"'),
-    **dict.fromkeys("「」『』《》〈〉", " "),
-    **{full: f"{half} " for full, half in zip("！？，；：。、", "!?,;:.,", strict=True)},
-    **{full: f" {half}" for full, half in zip("（［｛", "([{", strict=True)},
-    **{full: f"{half} " for full, half in zip("）］｝", ")]}", strict=True)},
-    **dict.fromkeys("—―⸺⸻", " \u2014 "),
-    "…": "... ",
-    "®": "",
-    "™": "",
-    "©": "",
-}
-_KEPT = frozenset("\u2014‰‱§¶†‡")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
-
-
-def _apart(char: str) -> str | None:
-    """Punctuation beyond ASCII becomes a space, a symbol such as an emoji a word of its own."""
-    category = unicodedata.category(char)
-    if char == "\u2212" or (category == "Pd" and char not in _KEPT):
-        return "-"
-    if char in _KEPT:
-        return f" {char} "
-    if category == "Sk" or (category[0] in "PZC" and category not in ("Co", "Cn", "Cs")):
-        return "\n" if category in ("Zl", "Zp") else " "
-    return f" {char} " if category[0] == "S" and not re.match(f"[{CURRENCY}]", char) else char
-
-
-_MARKED = CharTable(lambda char: _MARKS.get(char, char))
-_APART = CharTable(_apart)
-_WIDE_CLOCK = re.compile(r"(?<=\d)：(?=\d)")
-_SOURCE = re.compile(r"【(?:source|[0-9:]{1,9}†)[^【】]*】")
-
-
-def _plain(text: str) -> str:
-    """The text in few characters: straight quotation marks, half-width letters, symbols set apart, addresses too."""
-    text = set_apart(text)
-    if text.isascii():
-        return text
-    text = _WIDE_CLOCK.sub(":", _SOURCE.sub(" ", text) if "【" in text else text)
-    return translated(unfolded(translated(text, _MARKED)), _APART)
-
-
-# --- one piece --------------------------------------------------------------------------------------------------
-
-_LEAD = "\"'`([{)]},;*_"
-_TAIL = ".,:;!?\"'`)]}*_"
 _LEAD_OF_LITERAL = "\"'`([{)]},;*"
 _TAIL_OF_LITERAL = ".,:;\"'`)]}*"
-_PAIRS = {")": "(", "]": "[", "}": "{"}
-_NUMBERS = re.compile(r"[0-9]{1,4}(?:[,;-][0-9]{1,4})*")
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """What stood between two spaces: the marks before, the tokens, the marks after; or `marks` and nothing else."""
-
-    lead: str
-    tokens: tuple[str, ...]
-    tail: str
-    marks: bool = False
-
-
-def _piece(chunk: str) -> _Piece:
-    return _cached_piece(chunk) if len(chunk) <= _LONGEST_CACHED else _cached_piece.__wrapped__(chunk)
-
-
-@lru_cache(maxsize=1 << 14)
-def _cached_piece(chunk: str) -> _Piece:
-    if mood := _mood(chunk):
-        return _Piece("", (mood,), "")
-    rest = chunk.lstrip(_LEAD)
-    lead, core = chunk[: len(chunk) - len(rest)], rest.rstrip(_TAIL)
-    tail = rest[len(core) :]
-    if not _is_word(core) and (core.isascii() or core == "\u2014"):
-        return _Piece("", (), "", marks=True)
-    if core.startswith("..") and core.lstrip(".")[:1].isalnum():
-        core = core.lstrip(".")
-    if lead.endswith("[") and tail.startswith("]") and _NUMBERS.fullmatch(core):
-        return _Piece(lead[:-1], (f"[{core}]",), tail[1:])
-    if lead.endswith("__") and tail.startswith("__") and core.isidentifier():
-        return _Piece(lead[:-2], (f"__{core}__",), tail[2:])
-    closing = _closing(core, tail)
-    return _Piece(lead, _tokens(core + tail[:closing]), tail[closing:])
-
-
-def _closing(core: str, tail: str) -> int:
-    """How many brackets after a word belong to it: f(x) and a[0], unlike (x) and [a]."""
-    unclosed = {mark: core.count(opening) - core.count(mark) for mark, opening in _PAIRS.items()}
-    for i, mark in enumerate(tail):
-        if unclosed.get(mark, 0) <= 0:
-            return i
-        unclosed[mark] -= 1
-    return len(tail)
-
-
-_CODE_MARK = re.compile(r"[/\\_@=(\[]|^[-.~$]")
-_E_WORD = re.compile(r"^e-(?=[a-z]{2})", re.IGNORECASE)
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
-_LETTERS_APART = re.compile(r"[^\W\d_]-[^\W\d_]")
-_COMMA = re.compile(r"(?<=[^\W\d])[,;](?=\w)|(?<=\w)[,;](?=[^\W\d])|(?<=[^\W\d])\.{2,}(?=\w)|(?<=\w)\.{2,}(?=[^\W\d])")
-_OPERATOR = re.compile(r"([<>=!]=+|[-=]>|<-|[<>=])")
-_MONEY = re.compile(rf"((?:(?<!\w)-)?[{CURRENCY}])(?=[0-9.])|(?<=[0-9])([{CURRENCY}%])")
-_UNITS = (
-    "km/h|kmh|kwh|mph|ghz|mhz|khz|hz|km|cm|mm|nm|kg|mg|lbs?|oz|ml|cl|kb|mb|gb|tb|kw|mw|ms|mins?|hrs?|ft|px|[ap]\\.?m"
-)
-_MEASURE = re.compile(rf"(?<![\w.,:])([0-9][0-9.,:]*)({_UNITS}|[mglhsvw])(?!\w)", re.IGNORECASE)
-_CLOCK = re.compile(r"0([0-9]:[0-5][0-9](?::[0-5][0-9])?)")
-_HALF_OF_DAY = {"a.m": "am", "p.m": "pm"}
-
-
-def _tokens(core: str) -> tuple[str, ...]:
-    if core.isalpha():
-        return (core,)
-    if address := canonical_address(core):
-        return (address,)
-    core = _E_WORD.sub("e", core)
-    if not _CODE_MARK.search(core):
-        core = core if _LETTERS_APART.fullmatch(core) else _HYPHEN.sub(" ", core)
-        core = _COMMA.sub(" ", core)
-    core = _MONEY.sub(r" \1\2 ", _OPERATOR.sub(r" \1 ", core))
-    tokens = tuple(map(_token, _MEASURE.sub(r"\1 \2", core).split()))
-    return tuple(map(_amount, tokens)) if _SIGN_OF_MONEY.search(core) else tokens
-
-
-_SIGN_OF_MONEY = re.compile(f"[{CURRENCY}]")
-_GROUPED = re.compile(r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?")
-
-
-def _amount(token: str) -> str:
-    """An amount of money without separators of thousands and without ".00"."""
-    plain = token.replace(",", "") if _GROUPED.fullmatch(token) else token
-    return plain.removesuffix(".00") if plain[0].isdigit() else plain
-
-
-def _token(token: str) -> str:
-    if clock := _CLOCK.fullmatch(token):
-        return clock[1]
-    return _HALF_OF_DAY.get(token.lower(), token)
-
-
-# --- code -------------------------------------------------------------------------------------------------------
-
-_CODE = re.compile(
-    r"[a-z]+[A-Z].*"  # fooBar
-    r"|(?=[^0-9]*[0-9])(?=[^A-Z]*[A-Z])(?![vV][0-9])[A-Za-z0-9]{5,}"  # Hunter2
-    r"|(?:\.{0,2}|~|[A-Za-z]:)[/\\].*|[^/]*/[^.]*\..*"  # paths
-    r"|--?[A-Za-z].*|\$[{(]?[A-Za-z].*|.*(?:\(|::).*"
-    r"|[a-z]\w*\.(?:\w+\.)*[A-Z].*"  # os.Path
-)
-_BRAND = re.compile(r"[ie][A-Z][a-z]+")
-_DIGIT = re.compile("[0-9]")
-
-
-def _keyed(token: str, shouts: bool) -> str:
-    """A token without case, unless it is code; where a whole text is in capitals, only code with digits keeps them."""
-    lower = token.lower()
-    if lower == token or _BRAND.fullmatch(token) or (shouts and not _DIGIT.search(token)):
-        return lower
-    is_code = "_" in token or _ADDRESS_LIKE.search(token) or _CODE.fullmatch(token)
-    return token if is_code else lower
-
-
-_ADDRESS_LIKE = re.compile(r"^[a-z0-9.-]+\.[a-z]{2,}(?::[0-9]+)?[/?#]")
-
-
-# --- moods ------------------------------------------------------------------------------------------------------
-
-_HAPPY = re.compile(r"[:=][-^']?[)\]D]+|\(+[-^]?[:=]|\^_?\^")
-_SAD = re.compile(r">?[:=]['’]?-?[(\[]+|[)]+-?[:=]|D:")
-_OTHER_MOOD = re.compile(r"[>]?[:;=][-^o']?[)\]DPpOo/\\|*3$@sSxX]+|[xX]D+|</?3")
-_PLEASED = frozenset("🙂😊😀😃😄😁☺🤗✨🎉🎊🥳🎈💫❤♥💕💖🌸🌺🌼")
-"""Emoji that only decorate a sentence when they stand at its end or before it."""
-
-_SMILE = "\u263a"
-_FROWN = "\u2639"
-
-
-def _mood(chunk: str) -> str | None:
-    """What an emoticon expresses, as one token; None if a piece is no emoticon."""
-    face = chunk.rstrip(".,!?")
-    if _HAPPY.fullmatch(face) or face in ("🙂",):
-        return _SMILE
-    if _SAD.fullmatch(face) or face in ("🙁", "☹"):
-        return _FROWN
-    return face.lower() if _OTHER_MOOD.fullmatch(face) else None
-
-
-# --- the whole --------------------------------------------------------------------------------------------------
-
 _BULLET = re.compile(r"""[ \t]*(?:(?:[-*]|\#{1,6}|>)[ \t]+)+(?=[^\W\d_]|["'(*_])""")
 _RULE = re.compile(r"([-*=_#~.])\1{2,}")
 _RULE_IN_TEXT = re.compile(r"([-_~.])\1{2,}")
@@ -293,7 +96,7 @@ class _Scanner:
         if chunk.isascii() and chunk.isalpha():
             self._add(chunk)
             return
-        piece = _piece(chunk)
+        piece = split_piece(chunk)
         if piece.marks:
             self._take_marks(chunk, chunks[i + 1] if i + 1 < len(chunks) else "", alone=len(chunks) == 1)
             return
@@ -311,10 +114,10 @@ class _Scanner:
         """Take a password, a key or another thing that is named to the letter; whether there is one."""
         core = chunk.lstrip(_LEAD_OF_LITERAL).rstrip(_TAIL_OF_LITERAL)
         tail = chunk[chunk.rindex(core) + len(core) :] if core else ""
-        literal = core + tail[: _closing(core, tail)]
+        literal = core + tail[: count_closing(core, tail)]
         if noun not in lexicon.SECRETS:
             literal = literal.rstrip("?!")
-        if PLACE in literal or not _is_word(literal):
+        if PLACE in literal or not is_word(literal):
             return False
         self.found.code.add(len(self.raw))
         self.literal.add(literal)
@@ -334,7 +137,7 @@ class _Scanner:
         """Whether brackets or quotation marks stand right beside a negation: "no" more tea, no (more tea)."""
         return not _WRAPPING_PAUSES.isdisjoint(marks) and bool(self.raw) and _denies(self.found.words[-1])
 
-    def _with_marks(self, piece: _Piece, i: int, emphasis: frozenset[tuple[int, bool]]) -> tuple[str, ...]:
+    def _with_marks(self, piece: Piece, i: int, emphasis: frozenset[tuple[int, bool]]) -> tuple[str, ...]:
         """The tokens with the marks beside them that are neither quotation marks, brackets nor emphasis."""
         first, last = piece.tokens[0], piece.tokens[-1]
         before = "" if (i, False) in emphasis else _run_of_emphasis(piece.lead[::-1])
@@ -355,7 +158,7 @@ class _Scanner:
         marks = chunk.strip(_WRAPPING)
         before = self.raw[-1] if self.raw else ""
         if marks in ("-", "--", "\u2014"):
-            if marks == "-" and _OPERAND.fullmatch(before) and _OPERAND.fullmatch(following.rstrip(_TAIL)):
+            if marks == "-" and _OPERAND.fullmatch(before) and _OPERAND.fullmatch(following.rstrip(TAIL)):
                 self._add("-")
             self.pausing = True
         elif chunk in ("'", '"') and before[-1:].isdigit():
@@ -403,9 +206,9 @@ class _Scanner:
 
     def _drop_decoration(self) -> None:
         """Leave out the smiles that only decorate: at the end of the text or of a sentence, or before all words."""
-        if not any(word == _SMILE or word in _PLEASED for word in self.found.words):
+        if not any(map(is_decoration, self.found.words)):
             return
-        if not any(map(_is_word, self.raw)):
+        if not any(map(is_word, self.raw)):
             return
         kept = [i for i in range(len(self.raw)) if not self._decorates(i)]
         places = {old: new for new, old in enumerate(kept)}
@@ -416,11 +219,11 @@ class _Scanner:
         self.raw = [self.raw[i] for i in kept]
 
     def _decorates(self, i: int) -> bool:
-        if not _is_decoration(self.raw[i]) or i in self.found.code:
+        if not is_decoration(self.raw[i]) or i in self.found.code:
             return False
         pauses = self.found.pauses
-        first = all(map(_is_decoration, self.raw[max(0, i - 4) : i])) and i < 5
-        following = next((j for j in range(i + 1, min(i + 5, len(self.raw))) if not _is_decoration(self.raw[j])), None)
+        first = all(map(is_decoration, self.raw[max(0, i - 4) : i])) and i < 5
+        following = next((j for j in range(i + 1, min(i + 5, len(self.raw))) if not is_decoration(self.raw[j])), None)
         last = following is None or self.opening[following]
         return first or last or i - 1 in pauses or i in pauses
 
@@ -440,7 +243,7 @@ class _Scanner:
         found.cased = not (titled or loud) and any(map(_shows_case, lettered))
         uncased = self.literal if shouts or titled else frozenset()
         found.words = [
-            token if i in found.code and token not in uncased else _keyed(token, shouts)
+            token if i in found.code and token not in uncased else keyed(token, shouts)
             for i, token in enumerate(self.raw)
         ]
         for name, opens in _capitalized(prose, self.opening):
@@ -477,14 +280,6 @@ def _shows_case(token: str) -> bool:
     return token[0].isupper() and (len(token) == 1 or not token.isupper())
 
 
-def _is_word(token: str) -> bool:
-    return any(map(str.isalnum, token))
-
-
-def _is_decoration(token: str) -> bool:
-    return token == _SMILE or token in _PLEASED
-
-
 def _denies(word: str) -> bool:
     return word in lexicon.DENIALS or word.endswith("n't") or word in lexicon.DENIALS_WITHOUT_APOSTROPHE
 
@@ -500,12 +295,12 @@ def _emphasized(chunks: Sequence[str]) -> frozenset[tuple[int, bool]]:
     opened: dict[str, list[int]] = {}
     found: set[tuple[int, bool]] = set()
     for i, chunk in enumerate(chunks):
-        piece = _piece(chunk)
+        piece = split_piece(chunk)
         if piece.marks:
             continue
         if before := _run_of_emphasis(piece.lead[::-1]):
             opened.setdefault(before, []).append(i)
-        after = _run_of_emphasis(piece.tail.lstrip(_TAIL.replace("*", "").replace("_", "")))
+        after = _run_of_emphasis(piece.tail.lstrip(TAIL.replace("*", "").replace("_", "")))
         if after and opened.get(after):
             found |= {(opened[after].pop(), False), (i, True)}
     return frozenset(found)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.decay import recency
+from services.shared.core.scoring import recency
 
 ages = st.floats(min_value=0, max_value=1e9)
 

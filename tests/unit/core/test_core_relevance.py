@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.relevance import Candidate, blend, context_cosine, cosine_only, smoothed
+from services.shared.core.scoring import Candidate, blend, context_cosine, cosine_only, smoothed
 
 parts = st.one_of(st.none(), st.floats(-1, 1))
 candidates = st.builds(
