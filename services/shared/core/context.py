@@ -88,8 +88,11 @@ def assemble(entries: Sequence[Entry], *, token_budget: int, counter: TokenCount
     not fit is cut, ends in "…", and is the last that is taken. The whole block, frame included, has at most
     `token_budget` tokens; it is empty when not one entry fits.
     """
-    topics = _topics(entries)
-    lines = [_line(entry, topics) for entry in entries]
+    topics = Counter(topic for entry in entries for topic in _topics_of(entry))
+    lines = [
+        _Line(entry.id, _heading(entry, topics), entry.last_said_at, f"{_label(entry)} {_body(entry)}")
+        for entry in entries
+    ]
     if not any(entry.pinned for entry in entries):  # mostly all of them fit, and one count is enough
         context = _render(lines)
         tokens = counter.count(context)
@@ -120,10 +123,6 @@ def _selected(entries: Sequence[Entry], lines: Sequence[_Line], token_budget: in
     return Assembled(context, kept, tokens, truncated)
 
 
-def _line(entry: Entry, topics: Counter[str]) -> _Line:
-    return _Line(entry.id, _heading(entry, topics), entry.last_said_at, f"{_label(entry)} {_body(entry)}")
-
-
 def _fill(block: _Block, both: Sequence[tuple[Entry, _Line]], *, limit: int) -> None:
     for entry, line in both:
         if not block.place(line, limit=limit):
@@ -150,22 +149,16 @@ def _rendered(block: _Block, budget: int) -> tuple[str, int]:
 
 
 def _render(lines: Sequence[_Line]) -> str:
+    """The block; of several lines about one thing, which may contradict each other, the last said comes first."""
     by_heading: dict[str, list[_Line]] = {}
     for line in lines:
         by_heading.setdefault(line.heading, []).append(line)
-    body = "\n".join("\n".join((heading, *_texts(heading, group))) for heading, group in by_heading.items())
-    return f"{HEAD}{body}\n{TAIL}" if body else ""
-
-
-def _texts(heading: str, group: Sequence[_Line]) -> list[str]:
-    """The lines of a group; of several about one thing, which may contradict each other, the last said first."""
-    if heading in (_PINNED, _ALONE):
-        return [line.text for line in group]
-    return [line.text for line in sorted(group, key=lambda line: line.said_at, reverse=True)]
-
-
-def _topics(entries: Sequence[Entry]) -> Counter[str]:
-    return Counter(topic for entry in entries for topic in _topics_of(entry))
+    body = ""
+    for heading, group in by_heading.items():
+        if heading not in (_PINNED, _ALONE):
+            group.sort(key=lambda line: line.said_at, reverse=True)
+        body += "\n".join((heading, *(line.text for line in group), ""))
+    return f"{HEAD}{body}{TAIL}" if body else ""
 
 
 def _topics_of(entry: Entry) -> list[str]:
@@ -184,15 +177,11 @@ def _heading(entry: Entry, topics: Counter[str]) -> str:
 def _label(entry: Entry) -> str:
     """When, who, what kind, and where from."""
     sources = ", ".join(entry.source_ids[:_MOST_SOURCES]) or (entry.conversation_id or "")
-    parts = (_said(entry), f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources)
+    said = f"{entry.created_at:%Y-%m-%d}"
+    if entry.repeat_count:
+        said += f", said {entry.repeat_count + 1} times, last on {entry.last_said_at:%Y-%m-%d}"
+    parts = (said, f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources)
     return f"- [{' | '.join(filter(None, map(_plain_label, parts)))}]"
-
-
-def _said(entry: Entry) -> str:
-    first = f"{entry.created_at:%Y-%m-%d}"
-    if not entry.repeat_count:
-        return first
-    return f"{first}, said {entry.repeat_count + 1} times, last on {entry.last_said_at:%Y-%m-%d}"
 
 
 def _plain_label(text: str) -> str:

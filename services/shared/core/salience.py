@@ -54,7 +54,8 @@ def detect_type(text: str, role: Role) -> EntryType:
         return "preference"
     if _SAVING.search(clauses):
         return "note"
-    return "fact" if _FACT.search(clauses) or _states_of_a_name(text) else "other"
+    names_a_fact = not text.rstrip().endswith("?") and _NAMED_FACT.search(text, 0, _HEAD)
+    return "fact" if names_a_fact or _FACT.search(clauses) else "other"
 
 
 def wants_saving(text: str) -> bool:
@@ -117,7 +118,3 @@ def _clauses(text: str) -> str:
         sentences = _SENTENCE_END.split(plain)
         plain = " ".join(s for s in sentences if not s.rstrip("\"')").endswith("?") or _REQUEST.match(s))
     return f" ¶ {_CLAUSE_END.sub(' ¶ ', f'{plain} ')} ¶ " if plain else ""
-
-
-def _states_of_a_name(text: str) -> bool:
-    return not text.rstrip().endswith("?") and _NAMED_FACT.search(text, 0, _HEAD) is not None

@@ -53,7 +53,9 @@ def blend(candidates: Sequence[Candidate]) -> list[float]:
     As a threshold: with MiniLM the best candidate has 0.4 to 0.8 when the memory holds an answer, and 0.2 to 0.45 when
     the question is about something else; an ordinary candidate has about 0.25.
     """
-    words, meanings = _lexical_parts(candidates), [_meaning(c) for c in candidates]
+    words = _lexical_parts(candidates)
+    cosines = [c.cosine if c.cosine_context is None else c.cosine_context for c in candidates]
+    meanings = [None if cosine is None else _unit_interval(cosine) for cosine in cosines]
     if not any(word > 0 for word in words):
         return [0.0 if meaning is None else meaning for meaning in meanings]
     return [word if meaning is None else (word + meaning) / 2 for word, meaning in zip(words, meanings, strict=True)]
@@ -99,11 +101,6 @@ def _lexical_parts(candidates: Sequence[Candidate]) -> list[float]:
     if not highest > 0:
         return [0.0] * len(candidates)
     return [_unit_interval((c.bm25 or 0.0) / highest) * _unit_interval(covered) for c in candidates]
-
-
-def _meaning(candidate: Candidate) -> float | None:
-    cosine = candidate.cosine if candidate.cosine_context is None else candidate.cosine_context
-    return None if cosine is None else _unit_interval(cosine)
 
 
 def _unit_interval(value: float) -> float:
@@ -169,15 +166,11 @@ def rank(
     found: Sequence[tuple[Candidate, float]], entries: Mapping[str, Entry], *, weights: Weights, now: datetime
 ) -> list[Ranked]:
     """The candidates, each given with its relevance, by their totals; ties go to the last said, then the smaller id."""
-    ranked = [_ranked(candidate, relevance, entries[candidate.id], weights, now) for candidate, relevance in found]
-    return sorted(ranked, key=lambda r: (-r.total, -_time(entries, r), r.candidate.id))
-
-
-def _ranked(candidate: Candidate, relevance: float, entry: Entry, weights: Weights, now: datetime) -> Ranked:
-    recent = recency((now - entry.last_said_at).total_seconds(), weights.tau_seconds)
-    total = weights.alpha * relevance + weights.beta * recent + weights.gamma * entry.importance
-    return Ranked(candidate, relevance, recent, entry.importance, total, now)
-
-
-def _time(entries: Mapping[str, Entry], ranked: Ranked) -> float:
-    return entries[ranked.candidate.id].last_said_at.timestamp()
+    ranked: list[Ranked] = []
+    for candidate, relevance in found:
+        entry = entries[candidate.id]
+        recent = recency((now - entry.last_said_at).total_seconds(), weights.tau_seconds)
+        total = weights.alpha * relevance + weights.beta * recent + weights.gamma * entry.importance
+        ranked.append(Ranked(candidate, relevance, recent, entry.importance, total, now))
+    said_at = {id_: entry.last_said_at.timestamp() for id_, entry in entries.items()}
+    return sorted(ranked, key=lambda r: (-r.total, -said_at[r.candidate.id], r.candidate.id))

@@ -64,7 +64,7 @@ def _agreement(a: Reading, b: Reading) -> Agreement | None:
     equal = a.words == b.words
     if not equal and not _differ_by_typing(a, b):
         return None
-    if _cite_differently(a, b) or _name_differently(a, b):
+    if _cite_differently(a, b) or (a.cased and b.cased and (_has_more_names(a, b) or _has_more_names(b, a))):
         return None
     if a.normal == b.normal:
         return "equal"
@@ -75,14 +75,8 @@ def _cite_differently(a: Reading, b: Reading) -> bool:
     return bool(a.citations and b.citations) and a.citations != b.citations
 
 
-def _name_differently(a: Reading, b: Reading) -> bool:
-    """Whether one text writes a word inside a sentence with a capital that the other does not, though both use them."""
-    if not (a.cased and b.cased):
-        return False
-    return _has_more_names(a, b) or _has_more_names(b, a)
-
-
 def _has_more_names(a: Reading, b: Reading) -> bool:
+    """Whether one text writes a word inside a sentence with a capital that the other does not."""
     return any(count > b.names.get(name, 0) + b.openings.get(name, 0) for name, count in a.names.items())
 
 

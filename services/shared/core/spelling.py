@@ -48,12 +48,11 @@ def plain_words(tokens: Sequence[str]) -> list[str]:
     Numbers in words up to 99, whole hundreds and thousands and ordinals become digits. The inflection stays: "I worked
     there" and "I work there" say different things.
     """
-    spelled = _plain_words if max(map(len, tokens), default=0) <= _LONGEST_CACHED else _plain_words_of_any_length
     tokens = _in_context(tokens)
     if TITLES.isdisjoint(tokens):
-        return list(chain.from_iterable(map(spelled, tokens)))
+        return list(chain.from_iterable(map(_spelled, tokens)))
     named = [i > 0 and tokens[i - 1] in TITLES for i in range(len(tokens))]
-    return list(chain.from_iterable((t,) if name else spelled(t) for t, name in zip(tokens, named, strict=True)))
+    return list(chain.from_iterable((t,) if name else _spelled(t) for t, name in zip(tokens, named, strict=True)))
 
 
 _LAST_DIGITS = {word: value for value, word in enumerate(_UNITS[:10]) if value}
@@ -101,7 +100,7 @@ def _with_auxiliary(token: str, after: str, later: str) -> tuple[str, ...]:
     return (token,)
 
 
-def _plain_words_of_any_length(token: str) -> tuple[str, ...]:
+def _spelled(token: str) -> tuple[str, ...]:
     return _plain_words(token) if len(token) <= _LONGEST_CACHED else (token,)
 
 

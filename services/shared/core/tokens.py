@@ -266,13 +266,10 @@ def _capitalized(raw: Sequence[str], opening: Sequence[bool]) -> Iterator[tuple[
         elif lower in lexicon.WRITTEN_EITHER_WAY or (lower in _STARTING and not token.isupper()):
             pass  # "Oh, My …"
         elif lower != token:
-            name = lower if _is_plainly_capital(token) and lower not in lexicon.CASED_UNITS else token
+            is_capital = token.isupper() or token[1:].islower()
+            name = lower if is_capital and lower not in lexicon.CASED_UNITS else token
             yield (f"{before} {name}" if before in lexicon.ARTICLES else name), False
         before = lower
-
-
-def _is_plainly_capital(token: str) -> bool:
-    return token.isupper() or token[1:].islower()
 
 
 def _shows_case(token: str) -> bool:
