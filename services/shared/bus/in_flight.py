@@ -111,5 +111,4 @@ def _claimed_turn(body: bytes) -> TurnKey | None:
 
 
 def _kept_under(user_id: str) -> tuple[str, str]:
-    """The subjects that the turns of a user are kept under, however the bus splits them."""
     return subjects.turns(user_id), f"{subjects.PARTITION}.*.{subjects.user_token(user_id)}"

@@ -117,5 +117,4 @@ def known_complaint(said: str) -> str:
 
 
 def _readable(name: bytes) -> bytes:
-    """The same where it is UTF-8; else its odd bytes written out."""
     return name.decode("utf-8", "backslashreplace").encode()

@@ -240,7 +240,6 @@ def _reads(consumer: Consumer) -> list[str]:
 
 
 def _takes_out(stream: Stream) -> list[str]:
-    """The requests that read single messages of a stream and overwrite them."""
     return [f"{_API}.STREAM.MSG.{verb}.{stream.name}" for verb in ("GET", "DELETE")]
 
 
