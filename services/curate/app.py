@@ -1,4 +1,4 @@
-"""curate: answers for what is stored, keeps it in order, and sees to it that nothing stays stuck.
+"""curate: answers commands, keeps the stores in order, and sets stuck work going again.
 
 memory.v1.entries.<verb>.<user> ◄──► curate
 memory.v1.memory.<verb>.<user>  ◄──►
@@ -26,9 +26,9 @@ from contracts.v1.commands import (
     StatusRequest,
     UserStatusRequest,
 )
-from services.curate import forgetting, handler, reconcile
-from services.curate.forgetting import DataStores
-from services.curate.routines import Routines
+from services.curate import commands, privacy, reconcile
+from services.curate.privacy import DataStores
+from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
 from services.shared.bus.in_flight import NatsInFlight
@@ -36,50 +36,50 @@ from services.shared.bus.requests import RequestHandler, time_left
 
 
 async def build(host: Host) -> Service:
-    """Wire the commands, and what is done without being asked."""
+    """Wire the commands, and the work in the background."""
     settings = CurateSettings()
     store, vectors = await host.text_store(), await host.vector_store()
-    places = DataStores(store, vectors, NatsInFlight(host.bus))
-    stores = reconcile.Stores(store, vectors, host.bus.publish_events)
-    routines = Routines(host, settings, places, stores)
+    stores = DataStores(store, vectors, NatsInFlight(host.bus))
+    compared = reconcile.Stores(store, vectors, host.bus.publish_events)
+    scheduler = Scheduler(host, settings, stores, compared)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
 
     async def create(request: CreateRequest) -> EntryReply:
         longest = host.settings.max_text_bytes
-        return await handler.create(request, store=store, publisher=host.bus, longest=longest)
+        return await commands.create(request, store=store, publisher=host.bus, longest=longest)
 
     async def get(request: GetRequest) -> EntryReply:
-        return await handler.get(request, store=store)
+        return await commands.get(request, store=store)
 
     async def list_entries(request: ListRequest) -> ListReply:
-        return await handler.list_entries(request, store=store)
+        return await commands.list_entries(request, store=store)
 
     async def forget(request: ForgetRequest) -> ForgetReply:
-        id_ = await handler.whole_id(request.user_id, request.id, store)
+        id_ = await commands.whole_id(request.user_id, request.id, store)
         request = request.model_copy(update={"id": id_})
-        with routines.noting(request):
-            return await forgetting.forget(request, places=places, refuse_for=settings.refuse_for)
+        with scheduler.finishing(request):
+            return await privacy.forget(request, stores=stores, refuse_for=settings.refuse_for)
 
     async def erase(request: EraseRequest) -> EraseReply:
-        return await routines.eraser.erase(request, within=time_left())
+        return await scheduler.eraser.erase(request, within=time_left())
 
     async def user_status(request: UserStatusRequest) -> StatusReply:
-        return await handler.status(request.user_id, store=store, vectors=vectors, enriches=enriches)
+        return await commands.status(request.user_id, store=store, vectors=vectors, enriches=enriches)
 
     async def status(_: StatusRequest) -> StatusReply:
-        return await handler.status(None, store=store, vectors=vectors, enriches=enriches)
+        return await commands.status(None, store=store, vectors=vectors, enriches=enriches)
 
     async def compare(request: ReconcileRequest) -> ReconcileReply:
-        return await reconcile.reconcile(request, stores)
+        return await reconcile.reconcile(request, compared)
 
     answers = (
-        RequestHandler(flow.CREATE, create, at_once, handler.shorten_entry),
-        RequestHandler(flow.GET, get, at_once, handler.shorten_entry),
-        RequestHandler(flow.LIST, list_entries, at_once, partial(handler.shorten_list, store=store)),
+        RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),
+        RequestHandler(flow.GET, get, at_once, commands.shorten_entry),
+        RequestHandler(flow.LIST, list_entries, at_once, partial(commands.shorten_list, store=store)),
         RequestHandler(flow.FORGET, forget, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
         RequestHandler(flow.STATUS, status, at_once),
         RequestHandler(flow.RECONCILE, compare, 1),
     )
-    return Service("curate", answers=answers, background=routines.all)
+    return Service("curate", answers=answers, background=scheduler.all)

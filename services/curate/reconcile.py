@@ -1,4 +1,4 @@
-"""Comparing log, entries and vectors, a page at a time, and putting right what differs. Stores and bus are ports."""
+"""Compare log, entries and vectors, a page at a time, and put differences right. Stores and bus are ports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Say = Callable[[Sequence[EntryEvent]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """What is compared, and how work is set going again."""
+    """The stores that are compared, and the way to set work going again."""
 
     text: TextStore
     vectors: VectorStore | None
@@ -50,7 +50,7 @@ async def reconcile(request: ReconcileRequest, stores: Stores) -> ReconcileReply
     try:
         return await page(request, stores)
     except ValueError as error:
-        raise Rejected("invalid_request", "`after` is not what an earlier page of this side said") from error
+        raise Rejected("invalid_request", "`after` is not from an earlier page of this side") from error
 
 
 async def pages(side: Side, stores: Stores, *, fix: bool) -> AsyncIterator[ReconcileReply]:
@@ -63,7 +63,7 @@ async def pages(side: Side, stores: Stores, *, fix: bool) -> AsyncIterator[Recon
 
 
 async def _entries(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
-    """Every entry that is marked as embedded has a vector, filtered by what the entry says."""
+    """Every entry that is marked as embedded has a vector, filtered by the fields of the entry."""
     if stores.vectors is None:
         return _reply(request, 0, [], None)
     entries = await stores.text.scan(after=request.after, limit=request.limit)
@@ -113,7 +113,7 @@ async def _log(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
 
 
 def _decisions(record: LogRecord) -> Sequence[ProposalRecord]:
-    """What a turn proposed; one that was logged and not proposed any more counts as proposed and undecided."""
+    """The proposals of a turn; one that has none counts as one that is undecided."""
     if record.proposals:
         return record.proposals
     turn = record.turn
@@ -192,5 +192,5 @@ def _reply(request: ReconcileRequest, looked_at: int, wrong: Sequence[Difference
 
 
 def _now() -> str:
-    """A cause of its own for every event: what is said again must not be taken for what was said before."""
+    """A cause of its own for every event: the bus must not take it for a repetition of an earlier one."""
     return datetime.now(UTC).isoformat()

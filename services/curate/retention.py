@@ -1,4 +1,4 @@
-"""Keeping a memory within its capacity and age. The log keeps what capacity trims; what is too old loses its words."""
+"""Keep a memory within its capacity and age: the log keeps trimmed entries, entries that are too old are forgotten."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def pause_after(seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Trimmed:
-    """What became of one space: how many entries were archived, and how many stayed only because they are protected."""
+    """The result for one space: entries archived, and entries that stayed only because they are protected."""
 
     user_id: str
     space: str
@@ -75,7 +75,7 @@ def _steps(entries: Sequence[Valued]) -> Iterator[Sequence[Valued]]:
 
 
 async def _survey(store: TextStore, space: SpaceSize, now: datetime, ageing: Ageing, pause: Pause) -> list[Valued]:
-    """What every active entry of a space is worth; of the entries themselves a page at a time is in memory."""
+    """The value of every active entry of a space; of the entries themselves a page at a time is in memory."""
     selection, cursor = Selection(space.user_id, space.space), None
     found: list[Valued] = []
     while True:
@@ -115,9 +115,9 @@ def put_away(entry: Entry, now: datetime, scores: Scores | None = None) -> Entry
 
 
 async def expire(*, store: TextStore, vectors: VectorStore | None, max_age: timedelta, limit: int = 200) -> int:
-    """Forget what was said longer ago than `max_age`, unless it is protected; how many entries.
+    """Forget entries that were last said longer ago than `max_age`, unless they are protected; how many.
 
-    Nothing of their words is left. Unlike what a user forgets, they may be said again at once.
+    Nothing of their words is left. Unlike entries that a user forgets, they may be said again at once.
     """
     expired = 0
     while aged := await store.expired(before=datetime.now(UTC) - max_age, limit=limit):

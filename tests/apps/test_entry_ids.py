@@ -6,7 +6,7 @@ import pytest
 
 from contracts.ports import TextStore
 from contracts.v1.commands import GetRequest
-from services.curate.handler import get, whole_id
+from services.curate.commands import get, whole_id
 from services.shared.errors import Rejected
 from tests.stores.builders import an_entry, store_entries
 

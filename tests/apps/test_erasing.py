@@ -12,9 +12,8 @@ import pytest
 
 from contracts.ports import InFlightCounts, TextStore, TurnKey, Unavailable
 from contracts.v1.commands import EraseReceipt, EraseRequest, GetRequest, ListRequest
-from services.curate import erasing, handler
-from services.curate.erasing import Eraser, begin, complete
-from services.curate.forgetting import DataStores
+from services.curate import commands, privacy
+from services.curate.privacy import DataStores, Eraser, begin, complete
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeInFlight, FakeVectors
@@ -27,7 +26,7 @@ from tests.stores.changing import modify
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again at once."""
     for name in ("_SETTLING", "_LOOK_EVERY"):
-        monkeypatch.setattr(erasing, name, 0.01)
+        monkeypatch.setattr(privacy, name, 0.01)
 
 
 async def erase(user_id: str, everywhere: DataStores, *, within: float = 30.0, **given: Any) -> EraseReceipt:
@@ -63,14 +62,14 @@ async def test_from_the_mark_on_nothing_is_shown_and_only_of_this_user(store: Te
     everywhere, _, _ = places(store)
     entry = await the_entry(store, await say(store, "My PIN is 4711."))
     hers = await the_entry(store, await say(store, "My PIN is 4711.", user="eve"))
-    mark = await begin("ann", places=everywhere)
+    mark = await begin("ann", stores=everywhere)
 
-    listed = await handler.list_entries(ListRequest(user_id="ann"), store=store)
+    listed = await commands.list_entries(ListRequest(user_id="ann"), store=store)
     assert (listed.items, listed.total_count) == ((), 0)
     with pytest.raises(Rejected, match="no entry"):
-        await handler.get(GetRequest(user_id="ann", id=entry.id), store=store)
+        await commands.get(GetRequest(user_id="ann", id=entry.id), store=store)
     assert await is_hidden(store, "ann")
-    assert (await handler.get(GetRequest(user_id="eve", id=hers.id), store=store)).entry == hers
+    assert (await commands.get(GetRequest(user_id="eve", id=hers.id), store=store)).entry == hers
 
     await store.record_erasure("ann", mark, replace(mark, cleared=True))
     assert not await is_hidden(store, "ann")
@@ -88,7 +87,7 @@ async def test_what_reaches_the_store_while_a_user_is_erased_is_found_and_remove
                 self.has_come = True
                 await say(store, "it was in hand when the erasing began", user=user_id)
 
-    receipt = await erase("ann", DataStores(everywhere.store, Late(), everywhere.in_flight))
+    receipt = await erase("ann", DataStores(everywhere.text, Late(), everywhere.in_flight))
     assert (receipt.state, set(receipt.left.values())) == ("done", {0})
     assert await store.export_log("ann", after=None, limit=10) == []
 
@@ -116,12 +115,12 @@ async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
     everywhere, vectors, in_flight = places(store)
     await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
     in_flight.turns, in_flight.letters = {"ann": ["t9"]}, {"ann": 2}
-    mark = await begin("ann", places=everywhere)
+    mark = await begin("ann", stores=everywhere)
     broken = DataStores(
         Failing(store, method, nth), Failing(vectors, method, nth), Failing(in_flight, method, nth)  # type: ignore[arg-type]
     )  # fmt: skip
     try:
-        await complete(mark, places=broken)
+        await complete(mark, stores=broken)
     except Unavailable:
         assert len(await store.erasures(["ann"])) == 1
 
@@ -150,7 +149,7 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
 
     away = Away()
     away.turns = {"ann": ["t9"]}
-    eraser = Eraser(DataStores(everywhere.store, everywhere.vectors, away))
+    eraser = Eraser(DataStores(everywhere.text, everywhere.vectors, away))
     receipt = (await eraser.erase(EraseRequest(user_id="ann"), within=1.0)).receipt
     assert (receipt.state, receipt.removed["turns"], receipt.left["turns"]) == ("under_way", 1, 0)
     assert receipt.left["waiting messages"] == 1
@@ -183,7 +182,7 @@ async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) 
     assert (again.state, again.removed, again.swept) == ("done", receipt.removed, True)
     assert again.requested_at == receipt.requested_at
 
-    await begin("ann", places=everywhere)
+    await begin("ann", stores=everywhere)
     with pytest.raises(Rejected, match="no erasure"):
         await erase("ann", everywhere, requested_at=never)
     assert (await erase("ann", everywhere, requested_at=receipt.requested_at)).removed == receipt.removed
@@ -192,10 +191,10 @@ async def test_asked_for_an_erasure_that_never_was_it_says_so(store: TextStore) 
 async def test_a_request_that_a_later_one_took_over_is_told_its_end(store: TextStore) -> None:
     everywhere, _, _ = places(store)
     await say(store, "My PIN is 4711.")
-    first = await begin("ann", places=everywhere)
-    second = await begin("ann", places=everywhere)
+    first = await begin("ann", stores=everywhere)
+    second = await begin("ann", stores=everywhere)
     assert second.requests == (second.requested_at, first.requested_at)
-    done = await complete(second, places=everywhere)
+    done = await complete(second, stores=everywhere)
     for mark in (first, second):
         receipt = await erase("ann", everywhere, requested_at=mark.requested_at)
         assert (receipt.state, receipt.removed) == ("done", done.removed)
@@ -204,10 +203,10 @@ async def test_a_request_that_a_later_one_took_over_is_told_its_end(store: TextS
 async def test_a_vector_store_that_is_away_does_not_keep_newer_turns_out(store: TextStore) -> None:
     everywhere, vectors, _ = places(store)
     await embed(vectors, await the_entry(store, await say(store, "My PIN is 4711.")))
-    mark = await begin("ann", places=everywhere)
+    mark = await begin("ann", stores=everywhere)
     vectors.fails = True
     with pytest.raises(Unavailable):
-        await complete(mark, places=everywhere)
+        await complete(mark, stores=everywhere)
     (mark,) = await store.erasures(["ann"])
     assert mark.cleared
 
@@ -215,7 +214,7 @@ async def test_a_vector_store_that_is_away_does_not_keep_newer_turns_out(store: 
     vectors.fails = False
     await embed(vectors, entry)
     await modify(store, [entry], lambda one: one.model_copy(update={"embedding_state": "ready"}))
-    await complete(mark, places=everywhere)
+    await complete(mark, stores=everywhere)
     assert vectors.points == {}
     assert await store.erasures() == []
     (again,) = (await store.get([entry])).values()
@@ -225,11 +224,11 @@ async def test_a_vector_store_that_is_away_does_not_keep_newer_turns_out(store: 
 async def test_a_second_request_covers_what_was_published_between_the_two(store: TextStore) -> None:
     everywhere, _, in_flight = places(store)
     in_flight.turns = {"ann": ["t1"]}
-    first = await begin("ann", places=everywhere)
+    first = await begin("ann", stores=everywhere)
     in_flight.turns = {"ann": ["t1", "t2"]}
-    second = await begin("ann", places=everywhere)
+    second = await begin("ann", stores=everywhere)
     assert (first.before, second.before) == (1, 2)
-    assert await complete(first, places=everywhere) == first
+    assert await complete(first, stores=everywhere) == first
     assert await store.erasures(["ann"]) == [second]
 
 
@@ -237,7 +236,7 @@ async def test_a_mark_of_another_process_is_left_to_it_for_a_while(store: TextSt
     everywhere, _, _ = places(store)
     running = asyncio.create_task(Eraser(everywhere).run())
     await asyncio.sleep(0.05)
-    mark = await begin("ann", places=everywhere)
+    mark = await begin("ann", stores=everywhere)
     await asyncio.sleep(0.1)
     assert await store.erasures() == [mark]
     old = replace(mark, requested_at=datetime(2026, 1, 1, tzinfo=UTC))

@@ -12,7 +12,7 @@ from contracts.ports import Key, TextStore, Unavailable, VectorPoint
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry, EntryProposed, EntryRef
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.curate.forgetting import DataStores, forget
+from services.curate.privacy import DataStores, forget
 from services.dedupe.handler import FORGOTTEN, judge_proposals
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeInFlight, FakeVectors
@@ -57,7 +57,7 @@ async def test_an_entry_is_forgotten_with_its_repeats_vector_and_messages(store:
     await embed(vectors, entry)
     in_flight.turns = {"ann": [again.turn_id, other.turn_id]}
 
-    reply = await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=DAY)
+    reply = await forget(ForgetRequest(user_id="ann", id=entry.id), stores=everywhere, refuse_for=DAY)
 
     receipt = reply.receipt
     assert (receipt.turns, receipt.vectors, receipt.messages) == (2, 1, 1)
@@ -71,7 +71,7 @@ async def test_an_entry_is_forgotten_with_its_repeats_vector_and_messages(store:
 async def test_what_was_forgotten_is_refused_with_the_reason_and_leaves_no_words(store: TextStore) -> None:
     everywhere, _, _ = places(store)
     entry = await the_entry(store, await say(store, "My PIN is 4711."))
-    await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=DAY)
+    await forget(ForgetRequest(user_id="ann", id=entry.id), stores=everywhere, refuse_for=DAY)
 
     again = await say(store, "my pin is 4711!")
 
@@ -85,7 +85,7 @@ async def test_what_was_forgotten_is_refused_with_the_reason_and_leaves_no_words
 async def test_when_its_time_is_over_it_may_be_remembered_again(store: TextStore) -> None:
     everywhere, _, _ = places(store)
     entry = await the_entry(store, await say(store, "My PIN is 4711."))
-    await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=timedelta(0))
+    await forget(ForgetRequest(user_id="ann", id=entry.id), stores=everywhere, refuse_for=timedelta(0))
     assert (await the_entry(store, await say(store, "My PIN is 4711."))).status == "active"
 
 
@@ -93,7 +93,7 @@ async def test_a_late_redelivery_of_a_forgotten_turn_changes_nothing(store: Text
     everywhere, _, _ = places(store)
     turn = await say(store, "My PIN is 4711.")
     entry = await the_entry(store, turn)
-    await forget(ForgetRequest(user_id="ann", id=entry.id), places=everywhere, refuse_for=timedelta(0))
+    await forget(ForgetRequest(user_id="ann", id=entry.id), stores=everywhere, refuse_for=timedelta(0))
     before = await store.counts("ann")
 
     await store.append([turn], [a_proposal(turn)])
@@ -113,11 +113,11 @@ async def test_forgetting_that_was_broken_off_is_completed_by_the_same_request(s
     vectors.fails = True
     request = ForgetRequest(user_id="ann", id=entry.id)
     with pytest.raises(Unavailable):
-        await forget(request, places=everywhere, refuse_for=DAY)
+        await forget(request, stores=everywhere, refuse_for=DAY)
     assert (await the_entry(store, turn)).status == "forgotten"
 
     vectors.fails = False
-    receipt = (await forget(request, places=everywhere, refuse_for=DAY)).receipt
+    receipt = (await forget(request, stores=everywhere, refuse_for=DAY)).receipt
     assert vectors.points == {}
     assert in_flight.turns == {"ann": []}
     assert set(receipt.left.values()) == {0}
@@ -128,5 +128,5 @@ async def test_nobody_forgets_for_another(store: TextStore) -> None:
     turn = await say(store, "My PIN is 4711.")
     entry = await the_entry(store, turn)
     with pytest.raises(Rejected, match="no entry"):
-        await forget(ForgetRequest(user_id="eve", id=entry.id), places=everywhere, refuse_for=DAY)
+        await forget(ForgetRequest(user_id="eve", id=entry.id), stores=everywhere, refuse_for=DAY)
     assert (await the_entry(store, turn)).text == "My PIN is 4711."

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from contracts.ports import Key, Refused, TextStore
 from contracts.v1.entries import EntryEvent, EntryProposed
-from services.curate import handler, routines
-from services.curate.handler import Attempts, resume
+from services.curate import scheduler
+from services.curate.scheduler import Attempts, resume
 from services.curate.settings import CurateSettings
 from services.shared.settings import Settings
 from tests.polling import eventually
@@ -76,8 +76,8 @@ class BusyBus:
         self.is_busy = True
         self.said: list[str] = []
 
-    async def is_idle(self, _: object) -> bool:
-        return not self.is_busy
+    async def backlog(self, _: object) -> int:
+        return int(self.is_busy)
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
         self.said += [ref.id for event in events for ref in event.entries]
@@ -93,8 +93,8 @@ async def test_what_was_left_before_the_start_goes_at_once_however_busy_the_bus_
 async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
     store: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routines, "_SOON", 0.01)
-    monkeypatch.setattr(handler, "AT_ONCE", 2)
+    monkeypatch.setattr(scheduler, "_SOON", 0.01)
+    monkeypatch.setattr(scheduler, "AT_ONCE", 2)
     monkeypatch.setitem(resume.__kwdefaults__, "limit", 2)
     left = await log_proposals(store, "ann", 4)
     bus = BusyBus()
@@ -113,8 +113,8 @@ async def said(bus: BusyBus) -> list[str]:
 async def resuming(store: TextStore, bus: BusyBus) -> AsyncIterator[None]:
     """Curate's resuming, beside the block."""
     host: Any = SimpleNamespace(bus=bus, settings=Settings(ner="none"))
-    places: Any = SimpleNamespace(store=store, vectors=None)
-    work = routines.Routines(host, CurateSettings(), places, Any)
+    stores: Any = SimpleNamespace(text=store, vectors=None)
+    work = scheduler.Scheduler(host, CurateSettings(), stores, Any)
     task = asyncio.create_task(work.resume())
     try:
         yield

@@ -13,7 +13,7 @@ from contracts.ports import Filters, Scope, TextStore, Unavailable, VectorPoint
 from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
-from services.curate.handler import list_entries
+from services.curate.commands import list_entries
 from services.retrieve.handler import Retriever, is_visible
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.sayings import renewed

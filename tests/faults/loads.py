@@ -10,7 +10,7 @@ from uuid import UUID
 
 from contracts.v1.commands import CreateRequest
 from contracts.v1.turns import Turn, derived_turn_id
-from services.curate.handler import turn_of
+from services.curate.commands import turn_of
 from tests.faults.journal import KINDS, Kind
 
 USERS = (

@@ -15,8 +15,8 @@ from contracts.ports import InFlight, Ref, SpaceSize, TextStore, Unavailable, Ve
 from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed
 from contracts.v1.turns import DatedTurn
-from services.curate import erasing, forgetting, reconcile, retention
-from services.curate.forgetting import DataStores
+from services.curate import privacy, reconcile, retention
+from services.curate.privacy import DataStores
 from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
@@ -73,7 +73,7 @@ class Clock:
 
         self._stack = ExitStack()
         self._stack.enter_context(patch.object(log, "now", lambda: truly() + self.ahead // _MICROSECOND))
-        self._stack.enter_context(patch.object(forgetting, "datetime", Later))
+        self._stack.enter_context(patch.object(privacy, "datetime", Later))
 
     def close(self) -> None:
         self._stack.close()
@@ -100,7 +100,7 @@ class World:
         self.in_hand: list[Run] = []
         self.left_behind: set[str] = set()
         # What was in hand when an erasing began comes to its end while that one waits for it.
-        self._settling = patch.object(erasing, "asyncio", _Asyncio(self._settle))
+        self._settling = patch.object(privacy, "asyncio", _Asyncio(self._settle))
         self._settling.start()
 
     @classmethod
@@ -213,7 +213,7 @@ class World:
         request = ForgetRequest(user_id=entry.user_id, id=entry.id)
 
         async def work(steps: Steps) -> ForgetReply:
-            return await forgetting.forget(request, places=self._places(steps), refuse_for=refuse_for)
+            return await privacy.forget(request, stores=self._data_stores(steps), refuse_for=refuse_for)
 
         await self.start("forget", work, trouble, ended)
 
@@ -221,9 +221,9 @@ class World:
         """Erase a user as curate does on request; `ended` is told its reply."""
 
         async def work(steps: Steps) -> EraseReply:
-            places = self._places(steps)
-            done = await erasing.complete(await erasing.begin(user_id, places=places), places=places)
-            return await erasing.Eraser(places).erase(
+            stores = self._data_stores(steps)
+            done = await privacy.complete(await privacy.begin(user_id, stores=stores), stores=stores)
+            return await privacy.Eraser(stores).erase(
                 EraseRequest(user_id=user_id, requested_at=done.requested_at), within=1.0
             )
 
@@ -248,7 +248,7 @@ class World:
     def _stores(self, steps: Steps) -> tuple[TextStore, VectorStore]:
         return cast(TextStore, Watched(self.store, steps)), cast(VectorStore, Watched(self.vectors, steps))
 
-    def _places(self, steps: Steps) -> DataStores:
+    def _data_stores(self, steps: Steps) -> DataStores:
         store, vectors = self._stores(steps)
         return DataStores(store, vectors, cast(InFlight, Watched(self.bus, steps)))
 

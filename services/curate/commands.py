@@ -1,15 +1,14 @@
-"""Commands on entries, counts, and setting stuck work going again. Stores and bus are ports."""
+"""Commands: create, get and list entries, count what is stored. Stores and bus are ports."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE
-from contracts.ports import Key, Outcome, Selection, Stuck, TextStore, TurnPublisher, Unavailable, VectorStore
+from contracts.ports import Key, Outcome, Selection, TextStore, TurnPublisher, Unavailable, VectorStore
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -18,7 +17,7 @@ from contracts.v1.commands import (
     ListRequest,
     StatusReply,
 )
-from contracts.v1.entries import Entry, EntryEvent, EntryRef
+from contracts.v1.entries import Entry
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
 from services.shared.core.fitting import cut, how_many_fit, size_of
 from services.shared.erasures import is_hidden
@@ -51,7 +50,7 @@ async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPub
 
 
 def turn_of(request: CreateRequest, longest: int) -> Turn:
-    """The turn that says what a create request says."""
+    """The turn that a create request becomes."""
     size = len(request.text.encode())
     if size > longest:
         raise Rejected("invalid_request", f"the text has {size} bytes, {longest} are allowed")
@@ -85,22 +84,22 @@ def _turn_id(request: CreateRequest) -> str:
 
 
 async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:
-    """Look until the proposal is settled, within the caller's deadline and not for ever."""
+    """Look until the proposal is decided, within the caller's deadline and not for ever."""
     try:
         async with asyncio.timeout(_DECIDING):
-            settled = await _settled(proposal, store)
+            outcome = await _outcome_of(proposal, store)
     except TimeoutError as error:
         raise Unavailable("it waits behind others, and will be remembered when its turn has come") from error
-    if settled.entry_id is None:
-        raise Rejected("refused", settled.reason or "the entry was refused")
-    return (await store.get([Key(proposal.user_id, settled.entry_id)]))[settled.entry_id]
+    if outcome.entry_id is None:
+        raise Rejected("refused", outcome.reason or "the entry was refused")
+    return (await store.get([Key(proposal.user_id, outcome.entry_id)]))[outcome.entry_id]
 
 
-async def _settled(proposal: Key, store: TextStore) -> Outcome:
+async def _outcome_of(proposal: Key, store: TextStore) -> Outcome:
     while True:
-        settled = (await store.outcomes([proposal])).get(proposal.id)
-        if settled is not None:
-            return settled
+        outcome = (await store.outcomes([proposal])).get(proposal.id)
+        if outcome is not None:
+            return outcome
         await asyncio.sleep(_LOOK_EVERY)
 
 
@@ -189,7 +188,7 @@ async def shorten_entry(request: GetRequest | CreateRequest, reply: EntryReply, 
 
 
 async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore | None, enriches: bool) -> StatusReply:
-    """Count what is stored, for one user or for all. What this profile never does is not pending."""
+    """Count turns, entries and vectors, of one user or of all. Work that this profile never does is not pending."""
     counts = await store.counts(user_id)
     found, degraded = await _vectors(vectors, user_id)
     unenriched = counts.unenriched if enriches else 0
@@ -207,51 +206,9 @@ async def status(user_id: str | None, *, store: TextStore, vectors: VectorStore 
 
 
 async def _vectors(vectors: VectorStore | None, user_id: str | None) -> tuple[int, tuple[str, ...]]:
-    """How many there are. Who asks wants to know what is wrong: a store that is away is named, and no error."""
+    """How many vectors there are; a store that is away is named instead of raising."""
     try:
         async with asyncio.timeout(_COUNTING):
             return (await vectors.count(user_id) if vectors is not None else 0), ()
     except (Unavailable, TimeoutError):
         return 0, ("semantic",)
-
-
-AT_ONCE = 10_000
-_PER_EVENT = 128
-_LONGEST_PAUSE = timedelta(days=1)
-
-
-class Attempts:
-    """When stuck work was set going, by key: what stays stuck is left alone for twice as long each time.
-
-    Otherwise an entry that no stage can digest would be dead-lettered anew for ever.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[Key, tuple[datetime, timedelta]] = {}
-
-    def due(self, stuck: Sequence[Key], now: datetime, *, first: timedelta) -> list[Key]:
-        """Those of all that is stuck now whose turn it is; they count as set going. The first pause is `first`."""
-        self._last = {key: self._last[key] for key in stuck if key in self._last}
-        due = [key for key in stuck if key not in self._last or now - self._last[key][0] >= self._last[key][1]]
-        for key in due:
-            pause = min(2 * self._last[key][1], _LONGEST_PAUSE) if key in self._last else first
-            self._last[key] = (now, pause)
-        return due
-
-
-async def resume(
-    event: type[EntryEvent],
-    lacking: Stuck,
-    attempts: Attempts,
-    *,
-    store: TextStore,
-    before: datetime,
-    pause: timedelta,
-    limit: int = AT_ONCE,
-) -> list[EntryEvent]:
-    """The events that set going again what has been unfinished since before a moment, the oldest first."""
-    now = datetime.now(UTC)
-    found = await store.unfinished(lacking, before=before, limit=limit)
-    refs = [EntryRef(user_id=key.user_id, id=key.id) for key in attempts.due(found, now, first=pause)]
-    chunks = [refs[start : start + _PER_EVENT] for start in range(0, len(refs), _PER_EVENT)]
-    return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]

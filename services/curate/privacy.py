@@ -1,0 +1,376 @@
+"""Forgetting an entry and erasing a user: remove everywhere, then look again in every place. All places are ports.
+
+An erasure begins with a durable mark and completes by itself, whatever happens meanwhile:
+
+mark ──► text store and vectors ──► cleared ──► bus and dead letters ──► mark removed
+
+From the mark on nothing that was published before it is shown or logged, and newer turns wait on the bus until the text
+store is cleared. Every step may be repeated, and by any process that finds the mark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from contracts.ports import (
+    Erasure,
+    Forgotten,
+    InFlight,
+    InFlightCounts,
+    Key,
+    Scope,
+    Selection,
+    TextStore,
+    Unavailable,
+    VectorStore,
+)
+from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, ForgetReceipt, ForgetReply, ForgetRequest
+from contracts.v1.entries import Entry
+from services.curate.commands import no_entry
+from services.curate.reconcile import embed_again
+from services.shared.changes import change_entries
+from services.shared.errors import Rejected
+from services.shared.tasks import end
+
+log = logging.getLogger(__name__)
+
+_SETTLING = 0.3
+"""Seconds after which turns that a stage had in hand when the erasing began have reached the stores."""
+
+_ROUNDS = 10
+"""How often in a row a place is emptied and counted, before the stages are given time."""
+
+_LOOK_EVERY = 1.0
+_OTHERS = timedelta(seconds=10)
+"""Age of a mark of another process from which on this one completes it: that has died, or a store was away."""
+
+_MARGIN = 0.3
+"""Seconds before the caller's deadline at which a receipt is sent."""
+
+_PAGE = 500
+_MOST_COVERED = 64
+"""Earlier requests that one erasure takes over, so that each of them can be asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataStores:
+    """The places where anything of a user may be: both stores, and the bus."""
+
+    text: TextStore
+    vectors: VectorStore | None
+    in_flight: InFlight
+
+
+async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: timedelta) -> ForgetReply:
+    """Leave nothing of an entry but a tombstone, and refuse its statement for a while.
+
+    Broken off at any point, the same request completes it.
+
+    Raises:
+        Rejected: the user has no such entry.
+    """
+    now = datetime.now(UTC)
+    forgotten = await stores.text.forget([Key(request.user_id, request.id)], until=now + refuse_for)
+    if not forgotten:
+        raise no_entry(request.id)
+    (gone,) = forgotten
+    vectors = await _vectors_of(gone.tombstone, stores.vectors)
+    if stores.vectors is not None:
+        await stores.vectors.remove([gone.tombstone.id])
+    dropped = await stores.in_flight.drop(request.user_id, gone.turns)
+    receipt = ForgetReceipt(
+        id=request.id,
+        forgotten_at=gone.tombstone.updated_at,
+        refused_until=gone.tombstone.updated_at + refuse_for,  # an entry that was forgotten before keeps its time
+        turns=len(gone.turn_ids),
+        vectors=vectors,
+        messages=dropped.turns,
+        dead_letters=dropped.dead_letters,
+        left=await _left_of(gone, stores),
+    )
+    return ForgetReply(receipt=receipt, correlation_id=request.correlation_id)
+
+
+async def _left_of(gone: Forgotten, stores: DataStores) -> dict[str, int]:
+    entry = gone.tombstone
+    kept = (await stores.text.get([entry])).get(entry.id)
+    in_flight = await stores.in_flight.count(entry.user_id, gone.turns)
+    return {
+        "entries": int(kept is not None and kept.status != "forgotten"),
+        "vectors": await _vectors_of(entry, stores.vectors),
+        **by_place(in_flight),
+    }
+
+
+async def _vectors_of(entry: Entry, vectors: VectorStore | None) -> int:
+    if vectors is None:
+        return 0
+    return len(await vectors.fetch(Scope(entry.user_id, entry.space, entry.persona_id), [entry.id]))
+
+
+def by_place(found: InFlightCounts) -> dict[str, int]:
+    """Counts of messages as receipts name them."""
+    return {"waiting messages": found.turns, "dead letters": found.dead_letters}
+
+
+async def compact(stores: DataStores) -> bool:
+    """Have the files of both stores written without removed words; whether none are left."""
+    text_is_clean = await stores.text.compact()
+    return (stores.vectors is None or await stores.vectors.compact()) and text_is_clean
+
+
+async def begin(user_id: str, *, stores: DataStores) -> Erasure:
+    """Mark a user durably: turns that are published by now are refused from here on.
+
+    Raises:
+        Unavailable: bus or text store do not answer; the mark may or may not be there.
+    """
+    while True:
+        held = await _mark_of(user_id, stores.text)
+        before, now = await stores.in_flight.last(), datetime.now(UTC)
+        new = Erasure(user_id, before, now) if held is None else _renewed(held, before, now)
+        if await stores.text.record_erasure(user_id, held, new):
+            return new
+
+
+def _renewed(held: Erasure, before: int, now: datetime) -> Erasure:
+    covers = held.requests[:_MOST_COVERED]
+    return Erasure(held.user_id, max(before, held.before), now, held.removed, covers=covers)
+
+
+async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
+    """Remove everything of an erasure, and its mark when looking again finds nothing; returns the last mark.
+
+    It ends early when the mark was replaced by a newer one, or removed by another process.
+
+    Raises:
+        Unavailable: a place does not answer; steps that were done need not be done again.
+    """
+    for step in (_count, _clear, _make_vectors_anew, _empty_bus):
+        changed = await step(erasure, stores)
+        if changed is None:
+            return erasure
+        erasure = changed
+    await stores.text.record_erasure(erasure.user_id, erasure, None)
+    return erasure
+
+
+async def _count(erasure: Erasure, stores: DataStores) -> Erasure | None:
+    if erasure.removed:
+        return erasure
+    waiting = await stores.in_flight.count(erasure.user_id, None)
+    stored = await _stored(erasure.user_id, stores)
+    return await _changed(erasure, replace(erasure, removed={**stored, **by_place(waiting)}), stores)
+
+
+async def _clear(erasure: Erasure, stores: DataStores) -> Erasure | None:
+    """Empty text store and vectors, then admit newer turns. A vector store that is away does not keep them out."""
+    if erasure.cleared:
+        return erasure
+    for _ in range(_ROUNDS):
+        if await _mark_of(erasure.user_id, stores.text) != erasure:
+            return None
+        await stores.text.erase(erasure.user_id, mark=erasure)
+        vectors_left = not await _has_no_vectors(erasure.user_id, stores)
+        await asyncio.sleep(_SETTLING)
+        left = sum((await stores.text.count_remaining(erasure.user_id)).values())
+        if not left and (vectors_left or await _has_no_vectors(erasure.user_id, stores)):
+            return await _changed(erasure, replace(erasure, cleared=True, vectors_left=vectors_left), stores)
+    raise Unavailable("others add to the erased user in the stores")
+
+
+async def _has_no_vectors(user_id: str, stores: DataStores) -> bool:
+    """Remove the vectors of a user; whether none are left."""
+    if stores.vectors is None:
+        return True
+    try:
+        await stores.vectors.erase(user_id)
+        return await stores.vectors.count(user_id) == 0
+    except Unavailable as error:
+        log.warning("erasing_waits", extra={"for": str(error)})
+        return False
+
+
+async def _make_vectors_anew(erasure: Erasure, stores: DataStores) -> Erasure | None:
+    """Remove vectors that could not be removed before, and have those of newer entries made again.
+
+    Raises:
+        Unavailable: the vector store is still away.
+    """
+    if not erasure.vectors_left or stores.vectors is None:
+        return erasure
+    await stores.vectors.erase(erasure.user_id)
+    selection, cursor = Selection(erasure.user_id), None
+    while True:
+        page = await stores.text.page(selection, limit=_PAGE, cursor=cursor)
+        await change_entries(stores.text, page.entries, embed_again)
+        if page.cursor is None:
+            return await _changed(erasure, replace(erasure, vectors_left=False), stores)
+        cursor = page.cursor
+
+
+async def _empty_bus(erasure: Erasure, stores: DataStores) -> Erasure:
+    for _ in range(_ROUNDS):
+        await stores.in_flight.drop(erasure.user_id, None, before=erasure.before)
+        if not any(await stores.in_flight.count(erasure.user_id, None, before=erasure.before)):
+            return erasure
+        await asyncio.sleep(_SETTLING)
+    raise Unavailable("others add to the erased user on the bus")
+
+
+async def _changed(erasure: Erasure, new: Erasure, stores: DataStores) -> Erasure | None:
+    """The new mark; None where the mark is another one by now."""
+    return new if await stores.text.record_erasure(erasure.user_id, erasure, new) else None
+
+
+async def _mark_of(user_id: str, store: TextStore) -> Erasure | None:
+    marks = await store.erasures([user_id])
+    return marks[0] if marks else None
+
+
+async def _stored(user_id: str, stores: DataStores) -> dict[str, int]:
+    """How much of a user the stores hold now; a vector store that is away counts as empty."""
+    found = {**await stores.text.count_remaining(user_id), "vectors": 0}
+    if stores.vectors is not None:
+        with suppress(Unavailable):
+            found["vectors"] = await stores.vectors.count(user_id)
+    return found
+
+
+class Eraser:
+    """Erases on request, and completes erasures begun here or elsewhere; `ended` is called with each user erased."""
+
+    def __init__(self, stores: DataStores, ended: Callable[[str], None] = lambda user_id: None) -> None:
+        self._stores = stores
+        self._ended = ended
+        self._under_way: dict[str, asyncio.Task[Erasure | None]] = {}
+        self._compacting: asyncio.Task[bool] | None = None
+
+    async def erase(self, request: EraseRequest, *, within: float) -> EraseReply:
+        """The receipt after at most `within` seconds; an erasure that takes longer goes on by itself.
+
+        Raises:
+            Unavailable: bus or text store do not answer; the erasure may or may not have begun.
+            Rejected: it is asked how an erasure stands that is neither under way nor was done in the last 24 hours.
+        """
+        deadline = time.monotonic() + within - _MARGIN
+        if request.requested_at is None:
+            mark = await begin(request.user_id, stores=self._stores)
+        else:
+            held = await _mark_of(request.user_id, self._stores.text)
+            if held is None or request.requested_at not in held.requests:
+                return await self._done(request, await self._was(request.user_id, request.requested_at), deadline)
+            mark = held
+        while (left := deadline - time.monotonic()) > 0:
+            task = self._completing(mark)
+            await asyncio.wait({task}, timeout=left)
+            mark = (task.done() and task.result()) or mark
+            held = await _mark_of(request.user_id, self._stores.text)
+            if held is None:
+                return await self._done(request, mark, deadline)
+            mark = held
+            await asyncio.sleep(min(_SETTLING, max(0.0, deadline - time.monotonic())))
+        return await self._so_far(request, mark)
+
+    async def run(self) -> None:
+        """Complete every marked erasure, again and again, until cancelled."""
+        newest = datetime.now(UTC)  # at the start: also the marks that an earlier process left a moment ago
+        try:
+            while True:
+                with suppress(Unavailable):
+                    for mark in await self._stores.text.erasures():
+                        if mark.requested_at <= newest:
+                            self._completing(mark)
+                await asyncio.sleep(_LOOK_EVERY)
+                newest = datetime.now(UTC) - _OTHERS
+        finally:
+            await end([*self._under_way.values(), *([self._compacting] if self._compacting else [])])
+
+    def _completing(self, mark: Erasure) -> asyncio.Task[Erasure | None]:
+        """The one task of this process that completes the erasure of a user."""
+        task = self._under_way.get(mark.user_id)
+        if task is None or task.done():
+            task = self._under_way[mark.user_id] = asyncio.create_task(self._complete(mark))
+            task.add_done_callback(lambda _: self._forget_task(mark.user_id))
+        return task
+
+    def _forget_task(self, user_id: str) -> None:
+        if self._under_way[user_id].done():
+            del self._under_way[user_id]
+
+    async def _complete(self, mark: Erasure) -> Erasure | None:
+        """Complete an erasure; None where it was broken off, to be tried again."""
+        try:
+            done = await complete(mark, stores=self._stores)
+        except Unavailable as error:
+            log.warning("erasing_waits", extra={"for": str(error)})
+            return None
+        except Exception:
+            log.exception("erasing_failed")
+            return None
+        self._ended(mark.user_id)
+        return done
+
+    async def _was(self, user_id: str, requested_at: datetime) -> Erasure:
+        removed = await self._stores.text.erased(user_id, requested_at)
+        if removed is None:
+            raise Rejected("not_found", "no erasure was asked for then, or it was done more than 24 hours ago")
+        return Erasure(user_id, 0, requested_at, removed)
+
+    async def _done(self, request: EraseRequest, mark: Erasure, deadline: float) -> EraseReply:
+        """The receipt of a completed erasure; asked for again, or with nothing removed, it compacts first."""
+        removed = mark.removed or dict.fromkeys(await self._place_names(), 0)
+        asks_again = request.requested_at is not None
+        swept = (asks_again or not any(removed.values())) and await self._have_compacted(deadline - time.monotonic())
+        receipt = EraseReceipt(
+            removed=removed,
+            left=dict.fromkeys(removed, 0),
+            drained=await self._stores.in_flight.is_drained(),
+            swept=swept,
+            requested_at=mark.requested_at,
+        )
+        return EraseReply(receipt=receipt, correlation_id=request.correlation_id)
+
+    async def _have_compacted(self, within: float) -> bool:
+        """Compact; whether that was done in time. It goes on by itself."""
+        if self._compacting is None or self._compacting.done():
+            self._compacting = asyncio.create_task(self._compact())
+        await asyncio.wait({self._compacting}, timeout=max(0.0, within))
+        return self._compacting.done() and self._compacting.result()
+
+    async def _compact(self) -> bool:
+        try:
+            return await compact(self._stores)
+        except Unavailable:
+            return False
+
+    async def _so_far(self, request: EraseRequest, mark: Erasure) -> EraseReply:
+        receipt = EraseReceipt(
+            removed=mark.removed,
+            left=await self._left(mark),
+            drained=False,
+            swept=False,
+            state="under_way",
+            requested_at=mark.requested_at,
+        )
+        return EraseReply(receipt=receipt, correlation_id=request.correlation_id)
+
+    async def _left(self, mark: Erasure) -> Mapping[str, int]:
+        """Counts of what is left of the user; the counts from the beginning where counting takes too long."""
+        try:
+            async with asyncio.timeout(_MARGIN / 2):
+                stored = await _stored(mark.user_id, self._stores)
+                waiting = await self._stores.in_flight.count(mark.user_id, None, before=mark.before)
+        except (TimeoutError, Unavailable):
+            return mark.removed
+        return {**(dict.fromkeys(stored, 0) if mark.cleared else stored), **by_place(waiting)}
+
+    async def _place_names(self) -> list[str]:
+        """The names of the places in a receipt."""
+        return [*await _stored("", self._stores), *by_place(InFlightCounts(0, 0))]

@@ -1,0 +1,326 @@
+"""The background work of curate, until cancelled: resume stuck work, keep capacity and age, reconcile, compact."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from nats.aio.msg import Msg
+from nats.errors import Error as NatsError
+
+from contracts import subjects
+from contracts.ports import Key, Stuck, TextStore, Unavailable
+from contracts.v1.commands import ForgetRequest, ReconcileRequest, Side
+from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
+from services.curate import privacy, reconcile, retention
+from services.curate.privacy import DataStores, Eraser
+from services.curate.settings import CurateSettings
+from services.shared import telemetry
+from services.shared.app import Host
+from services.shared.core.capacity import Ageing
+from services.shared.errors import Rejected
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 10_000
+_PER_EVENT = 128
+_LONGEST_PAUSE = timedelta(days=1)
+_STAGES: tuple[tuple[subjects.Consumer, Stuck, type[EntryEvent]], ...] = (
+    (subjects.DEDUPE, "undecided", EntryProposed),
+    (subjects.ENRICH, "unenriched", EntryAccepted),
+    (subjects.EMBED, "unembedded", EntryEnriched),
+)
+_SOON = 2.0
+"""Seconds until the next look when there may be more than one look brings."""
+
+_SPACES_AT_ONCE = 100
+_TRY_AGAIN = 2.0
+_LOOKED_AT = 100
+_FIRST_LOOK = 600.0
+"""Seconds after an orderly start at which the stores are reconciled for the first time: nobody waits for it."""
+
+
+class Attempts:
+    """The times at which stuck work was set going, by key: each time it is left alone for twice as long.
+
+    Otherwise an entry that no stage can handle would be dead-lettered anew for ever.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Key, tuple[datetime, timedelta]] = {}
+
+    def due(self, stuck: Sequence[Key], now: datetime, *, first: timedelta) -> list[Key]:
+        """The keys, of all that are stuck now, to set going; they count as set going. The first pause is `first`."""
+        self._last = {key: self._last[key] for key in stuck if key in self._last}
+        due = [key for key in stuck if key not in self._last or now - self._last[key][0] >= self._last[key][1]]
+        for key in due:
+            pause = min(2 * self._last[key][1], _LONGEST_PAUSE) if key in self._last else first
+            self._last[key] = (now, pause)
+        return due
+
+
+async def resume(
+    event: type[EntryEvent],
+    lacking: Stuck,
+    attempts: Attempts,
+    *,
+    store: TextStore,
+    before: datetime,
+    pause: timedelta,
+    limit: int = AT_ONCE,
+) -> list[EntryEvent]:
+    """The events that set going again the work that is unfinished since before a moment, the oldest first."""
+    now = datetime.now(UTC)
+    found = await store.unfinished(lacking, before=before, limit=limit)
+    refs = [EntryRef(user_id=key.user_id, id=key.id) for key in attempts.due(found, now, first=pause)]
+    chunks = [refs[start : start + _PER_EVENT] for start in range(0, len(refs), _PER_EVENT)]
+    return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]
+
+
+class Scheduler:
+    """The background work of one process. Requests tell it of entries forgotten and users erased."""
+
+    def __init__(self, host: Host, settings: CurateSettings, stores: DataStores, compared: reconcile.Stores) -> None:
+        self._host = host
+        self._settings = settings
+        self._stores = stores
+        self._compared = compared
+        self._half_forgotten: dict[str, ForgetRequest] = {}
+        self._is_tidying = False
+        compact = partial(privacy.compact, stores)
+        self.compactor = Compactor(compact, self._is_idle, after=settings.compact_after_seconds)
+        self.eraser = Eraser(stores, self._have_erased)
+
+    @property
+    def all(self) -> tuple[Callable[[], Awaitable[None]], ...]:
+        """Every routine."""
+        return (
+            self.resume,
+            self.tidy,
+            self.reconcile,
+            self.finish_forgetting,
+            self.hear_refusals,
+            self.watch,
+            self.compactor.run,
+            self.eraser.run,
+        )
+
+    async def resume(self) -> None:
+        """Set going again the work that the store shows unfinished.
+
+        Work older than this start was left by an earlier process, by an import, or by a process without this stage: it
+        goes at once, whatever else is on the bus. Later work is stuck only when it is old and nothing is on the bus for
+        its stage.
+        """
+        started, pause = datetime.now(UTC), timedelta(seconds=self._settings.resume_after_seconds)
+        attempts = {lacking: Attempts() for _, lacking, _ in _STAGES}
+        store, bus = self._stores.text, self._host.bus
+        at_start, may_be_more = True, False
+        while True:
+            before, most, is_busy = max(started, datetime.now(UTC) - pause), 0, False
+            for consumer, lacking, event in _STAGES:
+                if lacking not in self._done_here:
+                    continue
+                if at_start or await bus.backlog(consumer) == 0:
+                    events = await resume(event, lacking, attempts[lacking], store=store, before=before, pause=pause)
+                    await bus.publish_events(events)
+                    most = max(most, sum(len(event.entries) for event in events))
+                else:
+                    is_busy = True
+            at_start, may_be_more = False, most >= AT_ONCE or (may_be_more and is_busy)
+            await asyncio.sleep(_SOON if may_be_more else self._settings.resume_every_seconds)
+
+    @property
+    def _done_here(self) -> set[Stuck]:
+        done: set[Stuck] = {"undecided"}
+        if self._host.settings.ner != "none":
+            done.add("unenriched")
+        if self._stores.vectors is not None:
+            done.add("unembedded")
+        return done
+
+    async def tidy(self) -> None:
+        """Keep every space within its capacity, and everything within its age."""
+        while True:
+            if self._is_tidying:  # it was broken off, perhaps between an entry and its vector
+                await self._reconcile("vectors")
+            self._is_tidying = True
+            await self._make_room()
+            await self._expire()
+            self._is_tidying = False
+            await asyncio.sleep(self._settings.tidy_every_seconds)
+
+    async def _make_room(self) -> None:
+        cap, store, vectors = self._settings.soft_cap, self._stores.text, self._stores.vectors
+        ageing = Ageing(self._settings.tau_days * 86400.0, self._settings.importance_kept)
+        for space in await store.over_capacity(cap=cap, limit=_SPACES_AT_ONCE) if cap else ():
+            done = await retention.make_room(space, store=store, vectors=vectors, cap=cap, ageing=ageing)
+            telemetry.TRIMMED.inc(done.archived)
+            telemetry.PROTECTED.inc(done.protected)
+            if done.archived or done.protected:
+                fields = {
+                    "user": done.user_id,
+                    "space": done.space,
+                    "archived": done.archived,
+                    "protected": done.protected,
+                }
+                log.log(logging.WARNING if done.protected else logging.INFO, "trimmed", extra=fields)
+
+    async def _expire(self) -> None:
+        if not self._settings.max_age_days:
+            return
+        max_age = timedelta(days=self._settings.max_age_days)
+        expired = await retention.expire(store=self._stores.text, vectors=self._stores.vectors, max_age=max_age)
+        if expired:
+            telemetry.EXPIRED.inc(expired)
+            self.compactor.request()
+            log.info("expired", extra={"entries": expired})
+
+    async def reconcile(self) -> None:
+        """Put right the differences that a crash left behind, and look again now and then."""
+        every = self._settings.reconcile_every_hours * 3600
+        if self._host.was_clean and not await self._is_of_former_version():
+            await _pause(min(every, _FIRST_LOOK))
+        while True:
+            await self._reconcile(*reconcile.SIDES)
+            await _pause(every)
+
+    async def _is_of_former_version(self) -> bool:
+        """Whether some vectors lack fields that this version filters by, as after an upgrade."""
+        with suppress(Unavailable):
+            looked = await reconcile.reconcile(ReconcileRequest(side="entries", limit=_LOOKED_AT), self._compared)
+            return bool(looked.differences)
+        return False
+
+    async def _reconcile(self, *sides: Side) -> None:
+        found: Counter[str] = Counter()
+        for side in sides:
+            async for page in reconcile.pages(side, self._compared, fix=True):
+                found.update(one.kind for one in page.differences)
+        telemetry.REPAIRED.inc(found.total())
+        log.info("reconciled", extra={"sides": sides, "repaired": dict(found)})
+
+    @contextmanager
+    def finishing(self, request: ForgetRequest) -> Iterator[None]:
+        """Around forgetting an entry: compact the files afterwards, and repeat it if a store was away."""
+        try:
+            yield
+        except Unavailable:
+            self._half_forgotten[request.id] = request
+            raise
+        finally:
+            self.compactor.request()
+
+    async def finish_forgetting(self) -> None:
+        """Repeat each forgetting that was broken off because a store or the bus was away."""
+        while True:
+            await asyncio.sleep(_TRY_AGAIN)
+            for request in list(self._half_forgotten.values()):
+                with suppress(Unavailable):
+                    await self._forget_again(request)
+
+    async def _forget_again(self, request: ForgetRequest) -> None:
+        with suppress(Rejected):  # its user was erased meanwhile
+            await privacy.forget(request, stores=self._stores, refuse_for=self._settings.refuse_for)
+        self._half_forgotten.pop(request.id, None)
+        self.compactor.request()
+
+    def _have_erased(self, user_id: str) -> None:
+        self._half_forgotten = {id_: one for id_, one in self._half_forgotten.items() if one.user_id != user_id}
+        self.compactor.request()
+
+    async def hear_refusals(self) -> None:
+        """Have the files compacted after a refusal, too: for a moment the refused words were in the log."""
+
+        async def request(_: Msg) -> None:
+            self.compactor.request()
+
+        heard = await self._host.client.subscribe(subjects.ENTRY_REFUSED, cb=request)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            with suppress(NatsError):
+                await heard.unsubscribe()
+
+    async def watch(self) -> None:
+        """Count the messages that wait for every stage: a stage that hears nothing any more cannot tell it itself."""
+        while True:
+            with suppress(Unavailable):
+                for stage, waiting in (await self._host.bus.backlogs()).items():
+                    telemetry.WAITING.labels(stage).set(waiting)
+                telemetry.LETTERS_USED.set(await self._host.bus.used(subjects.DEAD_STREAM))
+            await asyncio.sleep(self._settings.watch_every_seconds)
+
+    async def _is_idle(self) -> bool:
+        try:
+            return not any((await self._host.bus.backlogs()).values())
+        except Unavailable:
+            return False
+
+
+async def _pause(seconds: float) -> None:
+    await (asyncio.sleep(seconds) if seconds else asyncio.Event().wait())
+
+
+class Compactor:
+    """Compacts the files of the stores some seconds after a request, until nothing removed is left in them.
+
+    It waits until nothing is on the bus, but no longer than `_LONGEST_WAIT` seconds.
+    """
+
+    _LONGEST_WAIT = 60.0
+    _LOOK_EVERY = 0.5
+    _LONG = 3.0
+    _SHARE = 20
+    """Compacting that takes longer than `_LONG` seconds is done for at most one part in so many of the time."""
+
+    _LONGEST_PAUSE = 300.0
+    """Seconds between attempts in the end: a busy cluster is hardly ever without removed documents."""
+
+    def __init__(
+        self, compact: Callable[[], Awaitable[bool]], is_idle: Callable[[], Awaitable[bool]], *, after: float
+    ) -> None:
+        self._compact = compact
+        self._is_idle = is_idle
+        self._after = after
+        self._requested = asyncio.Event()
+        self._requested.set()  # an earlier process may not have finished
+
+    def request(self) -> None:
+        """Compact soon: something was removed."""
+        self._requested.set()
+
+    async def run(self) -> None:
+        """Compact until cancelled."""
+        pause = self._after
+        while True:
+            await self._requested.wait()
+            await asyncio.sleep(pause)
+            await self._wait_for_quiet()
+            self._requested.clear()
+            started = time.monotonic()
+            is_clean = await self._is_clean()
+            pause = self._after if is_clean else min(2 * pause, self._LONGEST_PAUSE)
+            if not is_clean:
+                self._requested.set()
+            took = time.monotonic() - started
+            await asyncio.sleep(took * (self._SHARE - 1) if took > self._LONG else 0)
+
+    async def _wait_for_quiet(self) -> None:
+        for _ in range(round(self._LONGEST_WAIT / self._LOOK_EVERY)):
+            if await self._is_idle():
+                return
+            await asyncio.sleep(self._LOOK_EVERY)
+
+    async def _is_clean(self) -> bool:
+        try:
+            return await self._compact()
+        except Unavailable as error:
+            log.warning("not_compacted", extra={"cause": str(error)})
+            return False
