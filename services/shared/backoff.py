@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tenacity import RetryCallState
 
 
-def backoff(attempt: int, *, longest: float, first: float = 0.2) -> float:
+def backoff_seconds(attempt: int, *, longest: float, first: float = 0.2) -> float:
     """Seconds to wait after attempt number `attempt`: doubled each time up to `longest`, and half of it random.
 
     What failed together must not come back together.
@@ -19,4 +19,4 @@ def backoff(attempt: int, *, longest: float, first: float = 0.2) -> float:
 
 def wait_backoff(*, longest: float, first: float = 0.2) -> Callable[[RetryCallState], float]:
     """The same policy as a `wait` of tenacity."""
-    return lambda state: backoff(state.attempt_number, longest=longest, first=first)
+    return lambda state: backoff_seconds(state.attempt_number, longest=longest, first=first)

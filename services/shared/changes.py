@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Iterable
 
 from contracts.ports import Change, EntryStore, Unavailable
 from contracts.v1.entries import Entry
+from services.shared.backoff import backoff_seconds
 
 _ATTEMPTS = 100
-_BACKOFF = 0.02  # seconds
+_LONGEST_PAUSE = 0.05  # seconds
 
 
 async def change_entries(
@@ -25,12 +25,12 @@ async def change_entries(
     """
     left = {entry.id: entry for entry in entries}
     order, replaced = list(left), dict[str, Entry]()
-    for _ in range(_ATTEMPTS):
+    for attempt in range(1, _ATTEMPTS + 1):
         changes = [Change(entry, new) for entry in left.values() if (new := change(entry)) is not None]
         conflicts = await store.replace(changes) if changes else set()
         replaced |= {change.new.id: change.new for change in changes if change.new.id not in conflicts}
         if not conflicts:
             return [replaced[id_] for id_ in order if id_ in replaced]
-        await asyncio.sleep(random.uniform(0, _BACKOFF))
+        await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
         left = await store.get([left[id_] for id_ in conflicts])
     raise Unavailable("others keep changing the same entries: try again")

@@ -16,7 +16,7 @@ def describe_error(error: ValidationError) -> str:
     return "; ".join(parts)
 
 
-def words_of(error: BaseException) -> str:
+def describe_os_error(error: BaseException) -> str:
     """The reason why a connection or file could not be used, without an address and without words of a server."""
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.EMFILE, errno.ENFILE):

@@ -46,7 +46,7 @@ class Cluster:
 
 @pytest.fixture
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "_PAUSES", (0.001,) * 3)
+    monkeypatch.setattr(transport, "_LONGEST_PAUSE", 0.001)
 
 
 @pytest.mark.usefixtures("short_pauses")
@@ -69,7 +69,7 @@ async def test_what_was_removed_meanwhile_counts_as_changed() -> None:
 @pytest.mark.usefixtures("short_pauses")
 async def test_items_for_which_there_is_no_room_for_long_are_unavailable() -> None:
     with pytest.raises(Unavailable, match="overloaded"):
-        await transport.carry_out([b"a\n"], Cluster(a=[FULL] * 4))
+        await transport.carry_out([b"a\n"], Cluster(a=[FULL] * transport._BULK_ATTEMPTS))
 
 
 async def test_a_document_that_is_refused_is_an_error_of_its_own() -> None:

@@ -22,7 +22,7 @@ from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
 
 from contracts.subjects import Consumer
-from services.shared.backoff import backoff
+from services.shared.backoff import backoff_seconds
 from services.shared.bus.declarations import PIN_SECONDS
 from services.shared.bus.fairness import Lanes, LoadOf, load_of_turn
 
@@ -126,7 +126,7 @@ class PullConsumer:
 
     async def _ask(self) -> None:
         if self._refusals:
-            await asyncio.sleep(backoff(self._refusals, longest=_HEARTBEAT))
+            await asyncio.sleep(backoff_seconds(self._refusals, longest=_HEARTBEAT))
         subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._consumer.stream}.{self._consumer.name}"
         try:
             await self._client.publish(subject, json.dumps(self._request()).encode(), reply=self._inbox)

@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 from nats.aio.client import Client
 from nats.errors import Error as NatsError
 
-from services.shared.backoff import backoff
+from services.shared.backoff import backoff_seconds
 from services.shared.bus.connection import connect
 from services.shared.files import close_to_others, make_folder, write_private
 from services.shared.settings import SyncMode
@@ -227,7 +227,7 @@ class NatsServer:
             failures = 0 if looks else failures + 1
             self.restarts += 1
             log.error("bus_ended", extra={"cause": cause, "restarts": self.restarts})
-            await asyncio.sleep(backoff(failures, longest=_LONGEST_PAUSE) if failures else 0)
+            await asyncio.sleep(backoff_seconds(failures, longest=_LONGEST_PAUSE) if failures else 0)
             try:
                 await self._spawn()
             except BusNotStarted as error:

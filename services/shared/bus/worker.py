@@ -28,7 +28,7 @@ from contracts.ports import MissingFromStream, Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
-from services.shared.backoff import backoff, wait_backoff
+from services.shared.backoff import backoff_seconds, wait_backoff
 from services.shared.bus.dead_letters import attempts_of, dead_letter, is_permanent, letter_id, number_of, share_of
 from services.shared.bus.declarations import ACK_WAIT
 from services.shared.bus.fairness import LoadOf, load_of_event
@@ -271,7 +271,7 @@ class Worker(Generic[M]):
         attempts = attempts_of(msg)
         log.warning("will_retry", extra={"stage": self.stage.name, "attempts": attempts, "cause": repr(error)})
         telemetry.MESSAGES.labels(self.stage.name, "retried").inc()
-        await msg.nak(delay=backoff(attempts, longest=_LONGEST_DELAY))
+        await msg.nak(delay=backoff_seconds(attempts, longest=_LONGEST_DELAY))
 
     async def _dead_letter(self, msg: Msg, bad: Sequence[tuple[BaseModel | None, Exception]]) -> None:
         """Keep the bad parts of a message, each in a letter of its own; None is the whole, to the byte."""

@@ -10,7 +10,7 @@ import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
 from contracts.ports import EmbeddingIdentity, TextRefused, Unavailable, Vector
-from services.shared.backoff import backoff
+from services.shared.backoff import backoff_seconds
 from services.shared.bounded import MOST, UNCOMPRESSED, AnswerRefused, bounded
 from services.shared.embedders.errors import EmbedderMisconfigured
 from services.shared.embedders.http_answer import BadAnswer, most_bytes, unit_vectors
@@ -149,7 +149,7 @@ class HttpEmbedder:
         """Seconds until the next attempt: random, more each time, and no less than the server asks for."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.after if isinstance(error, _Transient) else 0.0
-        return min(self._most_wait, max(asked, backoff(state.attempt_number, longest=self._most_wait)))
+        return min(self._most_wait, max(asked, backoff_seconds(state.attempt_number, longest=self._most_wait)))
 
     async def _ask_once(self, texts: list[str]) -> Vector:
         body = {"model": self._model, "input": texts}

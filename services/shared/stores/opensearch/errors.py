@@ -53,8 +53,8 @@ class AnswerTooLong(Unavailable):
     """An answer is longer than is read; asked for less at a time, it may not be."""
 
 
-def may_pass_soon(error: OpenSearchException) -> bool:
-    """Whether another attempt in a moment may succeed; what timed out has waited long enough."""
+def may_pass_soon(error: BaseException) -> bool:
+    """Whether another attempt in a moment may succeed; a request that timed out has waited long enough."""
     if isinstance(error, ConnectionTimeout | SSLError):
         return False
     if isinstance(error, ConnectionError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import ssl
 import time
 from collections import Counter
@@ -28,9 +27,11 @@ from opensearchpy.exceptions import (
 )
 from opensearchpy.serializer import JSONSerializer
 from pydantic_core import from_json, to_json
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
 from contracts.ports import Unavailable
-from services.shared.errors import words_of
+from services.shared.backoff import backoff_seconds, wait_backoff
+from services.shared.errors import describe_os_error
 from services.shared.settings import Settings
 from services.shared.stores.opensearch import errors
 from services.shared.stores.opensearch.errors import Json
@@ -47,8 +48,9 @@ MOST_BYTES = 64 * 1024**2
 """Of one answer. A request for many documents that brings more is repeated for half of them at a time."""
 
 TIMEOUT = 30.0  # seconds
-_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.6  # seconds between attempts
 _ATTEMPTS = 4
+_BULK_ATTEMPTS = 7
 _CONNECTIONS = 32
 _FRESH_ENOUGH = 0.2  # seconds
 _LONGEST_ID = 512  # bytes, a limit of the engine
@@ -60,9 +62,9 @@ CAS_ATTEMPTS = 50
 """So often a conditional write is tried that others keep overtaking, with a short pause before each further one."""
 
 
-async def backoff(seconds: float = 0.02) -> None:
+async def backoff(seconds: float = 0.03) -> None:
     """Let those finish who were faster; those who wait together do not come back together."""
-    await asyncio.sleep(seconds * random.uniform(0.5, 1.5))
+    await asyncio.sleep(backoff_seconds(1, longest=seconds, first=seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ class Connection(AIOHttpConnection):
         except (ssl.SSLError, aiohttp.ClientSSLError) as error:
             raise SSLError("N/A", type(error).__name__, None) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ConnectionError("N/A", words_of(error), None) from None
+            raise ConnectionError("N/A", describe_os_error(error), None) from None
         if not 200 <= response.status < 300 and response.status not in ignore:
             raise _error(response.status, content)
         return response.status, response.headers, content
@@ -296,14 +298,19 @@ class Client:
             raise errors.translated(late, self.address.urls) from None
 
     async def _tried(self, method: str, path: str, options: Json, raw: bytes | None) -> Any:
-        for pause in (*_PAUSES[: _ATTEMPTS - 1], None):
-            try:
-                return await self._engine.transport.perform_request(method, path, params=dict(options), body=raw)
-            except OpenSearchException as error:
-                if pause is None or not errors.may_pass_soon(error):
-                    raise errors.translated(error, self.address.urls) from None
-            await backoff(pause)
-        raise AssertionError("the last attempt returns or raises")
+        async def attempt() -> Any:
+            return await self._engine.transport.perform_request(method, path, params=dict(options), body=raw)
+
+        attempts = AsyncRetrying(
+            retry=retry_if_exception(errors.may_pass_soon),
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_backoff(longest=_LONGEST_PAUSE, first=_FIRST_PAUSE),
+            reraise=True,
+        )
+        try:
+            return await attempts(attempt)
+        except OpenSearchException as error:
+            raise errors.translated(error, self.address.urls) from None
 
     def part(self, answer: object, name: str, kind: type[T]) -> T:
         """A part of an answer that every OpenSearch gives.
@@ -442,20 +449,20 @@ async def carry_out(items: Sequence[bytes], send: Callable[[bytes], Awaitable[Js
     """
     made: list[Version | None] = [None] * len(items)
     left = list(range(len(items)))
-    for pause in (*_PAUSES, None):
+    for attempt in range(1, _BULK_ATTEMPTS + 1):
         again: list[int] = []
         for chunk in _chunks(items, left):
             answer = await send(b"".join(items[index] for index in chunk))
             for index, answered in zip(chunk, answer["items"], strict=True):
                 (result,) = answered.values()
-                if not _is_done(result, last=pause is None):
+                if not _is_done(result, last=attempt == _BULK_ATTEMPTS):
                     again.append(index)
                 elif "_seq_no" in result:
                     made[index] = Version(result["_seq_no"], result["_primary_term"])
         if not again:
             return made
         left = again
-        await backoff(pause or 0.0)
+        await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=_FIRST_PAUSE))
     raise AssertionError("the last attempt leaves nothing or raises")
 
 
