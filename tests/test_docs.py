@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from contracts.flow import FLOW
+from contracts.v1.retrieval import RetrieveRequest
 from scripts.generate import readme
 from services.cli.bench.process import up_process
+from services.shared.client import memory_client
 
 ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 120.0
 README = (ROOT / "README.md").read_text()
 
 
@@ -51,7 +54,9 @@ async def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
     (tmp_path / "example.py").write_text(code)
     memorybus = f"{sys.executable} -m services.cli"  # what scripts/run starts when all is set up
     line = line.replace(".venv/bin/python", sys.executable).replace("scripts/run", memorybus)
-    async with up_process(tmp_path / "data", ("--ner", "none")):
+    async with up_process(tmp_path / "data", ("--ner", "none")) as up:
+        async with memory_client(up.nats) as client:  # what the first request waits for is not the example's matter
+            await client.retrieve(RetrieveRequest(user_id="warm", query="up"), patience=PATIENCE)
         process = await asyncio.create_subprocess_exec(
             *("sh", "-c", line),
             cwd=tmp_path,
@@ -59,7 +64,7 @@ async def test_the_python_example_runs_as_it_stands(tmp_path: Path) -> None:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
-        said, _ = await asyncio.wait_for(process.communicate(), 30)
+        said, _ = await asyncio.wait_for(process.communicate(), PATIENCE)
     assert process.returncode == 0, said.decode()
     assert "kept as number 1" in said.decode()
     assert "I prefer uv over pip" in said.decode()

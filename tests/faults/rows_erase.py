@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from typing import Any
 
 from services.shared.client import MemoryClient
 from services.shared.tasks import end
@@ -103,10 +104,10 @@ async def killed_once(
     async with _publishing(launched, midst) as client:
         await asyncio.sleep(_BEFORE)
         before = set(midst.acknowledged)
-        erasing = asyncio.create_task(midst.erase(client))
-        with suppress(TimeoutError):
-            await asyncio.wait_for(launched.died(), _DIES_WITHIN)
-        await end([erasing])
+        erasing = _noting("zombie", _erased(midst, client), findings)
+        either = [asyncio.create_task(launched.died()), asyncio.create_task(erasing)]
+        await asyncio.wait(either, timeout=_DIES_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+        await end(either)
     has_died = not launched.is_running
     await launched.stop()
     await launched.start(*faults)
@@ -144,7 +145,7 @@ async def _check_what_came_after(launched: Launched, midst: Midst, findings: Fin
         await _noting("lost", midst.remembered(client, midst.acknowledged[after:]), findings)
 
 
-async def _noting(kind: Kind, work: Awaitable[None], findings: Findings) -> None:
+async def _noting(kind: Kind, work: Coroutine[Any, Any, None], findings: Findings) -> None:
     try:
         await work
     except AssertionError as error:

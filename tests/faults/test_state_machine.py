@@ -10,6 +10,7 @@ from itertools import combinations, product
 
 import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import run_state_machine_as_test
 
 from services.shared.core.fingerprint import fingerprint
@@ -56,13 +57,23 @@ def test_every_history_keeps_every_promise(part: int) -> None:
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_who_breaks_a_promise_is_found(name: str) -> None:
     first = FOUND_FROM.get(name, 0)
-    with MUTATIONS[name](), pytest.raises(AssertionError):
-        try_until_found(first)
+    with MUTATIONS[name]():
+        assert any(is_found(number) for number in range(first, first + PATIENCE))
 
 
-def try_until_found(first: int) -> None:
-    for number in range(first, first + PATIENCE):
+def is_found(number: int) -> bool:
+    """Whether a promise is broken in one of these histories.
+
+    Hypothesis plays one that broke a promise once more, to show it; with other things at the same moment it may go well
+    then. What was broken was broken all the same.
+    """
+    try:
         try_some(number, AS_FOUND)
+    except AssertionError:
+        return True
+    except FlakyFailure as once:
+        return any(isinstance(error, AssertionError) for error in once.exceptions)
+    return False
 
 
 @pytest.mark.parametrize(("one", "other"), [*combinations(STATEMENTS, 2)], ids=lambda statement: statement.name)
