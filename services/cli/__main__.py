@@ -2,4 +2,5 @@
 
 from services.cli import main
 
-main()
+if __name__ == "__main__":  # processes of the annotator import this too
+    main()

@@ -14,8 +14,7 @@ from typing import Any, TypeVar
 
 from contracts.flow import FLOW
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, Unavailable, VectorStore
-from services.shared.annotators import open_annotator
-from services.shared.annotators.warming import WarmingAnnotator
+from services.shared.annotators.spacy import SpacyAnnotator
 from services.shared.bus.connection import NOBODY, Access, connect
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.bus.provisioning import provision
@@ -240,7 +239,7 @@ class Host:
         return Follower(switch, await self.text_store(), partial(open_pair, self.settings), places)
 
     async def _open_annotator(self) -> Annotator:
-        return WarmingAnnotator(open_annotator(self.settings.ner, processes=self.settings.ner_processes))
+        return SpacyAnnotator(processes=self.settings.ner_processes)
 
 
 async def open_opensearch(settings: Settings) -> TextStore:

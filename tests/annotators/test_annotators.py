@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import sys
@@ -12,46 +13,28 @@ from pathlib import Path
 
 import pytest
 
+import services
 from contracts.ports import Annotation, Unavailable
-from services.shared.annotators import child as child_module
-from services.shared.annotators import frames, open_annotator
+from services.shared.annotators import spacy
 from services.shared.annotators.reading import MOST_CHARS, MOST_ENTITIES, MOST_PHRASES, Reader
 from services.shared.annotators.spacy import SpacyAnnotator
+from tests.annotators import fakes
 
 TALK = "Hey Priya! I moved to Lisbon in March 2024 and the apartment cost $1,200 a month."
 
-FAKE_WORKER = '''
-"""Stands in for a process with models: a text tells it what to do."""
-import os, sys, time
-from services.shared.annotators import frames
-
-def found(text):
-    if text == "die":
-        os._exit(3)
-    if text == "sleep":
-        time.sleep(60)
-    return [[[text, "PERSON", 0.5]], []]
-
-answers = open(1, "wb", buffering=0, closefd=False)
-answers.write(frames.encode(frames.READY))
-while (texts := frames.read(sys.stdin.buffer)) is not None:
-    answers.write(frames.encode([found(text) for text in texts]))
-'''
-
 
 @pytest.fixture
-def fake_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that start at once and have no models."""
-    script = tmp_path / "fake_worker.py"
-    script.write_text(FAKE_WORKER)
-    monkeypatch.setattr(child_module, "COMMAND", (sys.executable, str(script)))
-
-
-@pytest.fixture
-async def fake(fake_worker: None) -> AsyncIterator[SpacyAnnotator]:
-    annotator = await SpacyAnnotator.open(processes=2)
+async def fake() -> AsyncIterator[SpacyAnnotator]:
+    """An annotator whose processes start at once and have no models."""
+    annotator = SpacyAnnotator(processes=2, load=fakes.load)
+    await annotator.ready()
     yield annotator
     await annotator.close()
+
+
+def pids() -> set[int]:
+    """The processes that this one has started."""
+    return {child.pid for child in multiprocessing.active_children() if child.pid}
 
 
 def names(annotations: list[Annotation]) -> list[list[str]]:
@@ -159,11 +142,9 @@ def test_a_text_that_a_model_fails_on_does_not_cost_the_others(reader: Reader, m
 
 
 async def test_real_processes_annotate_in_order_and_leave_signals_to_their_parent() -> None:
-    annotator = await open_annotator("spacy", processes=1)
-    assert isinstance(annotator, SpacyAnnotator)
+    annotator = SpacyAnnotator(processes=1)
     assert len(await annotator.annotate([TALK])) == 1
-    (pid,) = [child.pid for child in annotator._children]
-    assert pid
+    (pid,) = pids()
     for ending in (signal.SIGINT, signal.SIGTERM):  # as Ctrl-C in a terminal reaches the whole group
         os.kill(pid, ending)
     cities = ["Lisbon", "Oslo", "Nairobi", "Toronto", "Hanoi"] * 8
@@ -173,10 +154,6 @@ async def test_real_processes_annotate_in_order_and_leave_signals_to_their_paren
     assert running(pid)
     await annotator.close()
     assert not running(pid)
-
-
-async def test_none_opens_nothing() -> None:
-    assert await open_annotator("none") is None
 
 
 async def test_batches_of_any_size_keep_their_order(fake: SpacyAnnotator) -> None:
@@ -203,13 +180,12 @@ async def test_a_cancelled_caller_does_not_disturb_the_next(fake: SpacyAnnotator
 
 @pytest.mark.parametrize("size", [1, 40])
 async def test_a_killed_process_is_replaced_and_asked_again(fake: SpacyAnnotator, size: int) -> None:
-    before = [child.pid for child in fake._children]
+    before = pids()
     for pid in before:
-        assert pid
         os.kill(pid, signal.SIGKILL)
     texts = [f"text {i}" for i in range(size)]
     assert names(await fake.annotate(texts)) == [[text] for text in texts]
-    assert {child.pid for child in fake._children} != set(before)
+    assert pids() - before
 
 
 async def test_a_text_that_kills_every_process_is_left_out_alone(fake: SpacyAnnotator) -> None:
@@ -218,52 +194,81 @@ async def test_a_text_that_kills_every_process_is_left_out_alone(fake: SpacyAnno
     assert names(await fake.annotate(["three"])) == [["three"]]
 
 
+async def test_a_text_that_kills_costs_no_other_caller_its_names(fake: SpacyAnnotator) -> None:
+    answers = await asyncio.gather(*(fake.annotate([text]) for text in ["die", *map(str, range(40)), "die"]))
+    assert [names(answer) for answer in answers] == [[[]], *([[str(i)]] for i in range(40)), [[]]]
+
+
 async def test_a_process_that_hangs_is_ended(fake: SpacyAnnotator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child_module, "ANSWER_WITHIN", 0.1)
+    monkeypatch.setattr(spacy, "ANSWER_WITHIN", 0.1)
     assert names(await fake.annotate(["sleep"])) == [[]]
     monkeypatch.undo()
 
 
-async def test_a_process_that_cannot_start_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
-    # 255 is what asyncio reports for a process whose end somebody else has noticed first.
-    monkeypatch.setattr(child_module, "COMMAND", (sys.executable, "-c", "raise SystemExit(7)"))
-    with pytest.raises(Unavailable, match=r"exit code (7|255).*MEMORYBUS_NER=none"):
-        await SpacyAnnotator.open(processes=2)
+async def test_a_process_that_does_not_end_is_killed(fake: SpacyAnnotator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spacy, "END_WITHIN", 0.1)
+    asking = asyncio.create_task(fake.annotate(["sleep"]))
+    await asyncio.sleep(0.1)
+    await fake.close()
+    assert not pids()
+    with pytest.raises(Unavailable, match="closed"):
+        await asking
 
 
-async def test_processes_that_cannot_be_replaced_make_it_unavailable(
-    fake: SpacyAnnotator, monkeypatch: pytest.MonkeyPatch
+async def test_a_process_that_still_starts_is_killed() -> None:
+    annotator = SpacyAnnotator(processes=2, load=fakes.load_slowly)
+    asking = asyncio.create_task(annotator.annotate(["early"]))
+    await eventually(lambda: len(pids()) == 2)
+    await annotator.close()
+    assert not pids()
+    with pytest.raises(Unavailable):
+        await asking
+
+
+@pytest.mark.parametrize(("load", "within"), [(fakes.load_nothing, 60.0), (fakes.load_slowly, 0.1)])
+async def test_a_process_that_cannot_start_is_unavailable(
+    load: Callable[[], Reader], within: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = child_module.COMMAND
-    monkeypatch.setattr(child_module, "COMMAND", (sys.executable, "-c", "raise SystemExit(7)"))
+    monkeypatch.setattr(spacy, "START_WITHIN", within)
+    annotator = SpacyAnnotator(processes=2, load=load)
+    for asking in (annotator.ready(), annotator.annotate(["one"])):
+        with pytest.raises(Unavailable, match=r"does not start.*MEMORYBUS_NER=none"):
+            await asking
+    await annotator.close()
+
+
+async def test_processes_that_cannot_be_replaced_make_it_unavailable(fake: SpacyAnnotator) -> None:
+    for process in fake._processes:
+        process._load = fakes.load_nothing
     with pytest.raises(Unavailable, match="does not start"):
         await fake.annotate(["die", "die", "die"])
-    monkeypatch.setattr(child_module, "COMMAND", command)
+    for process in fake._processes:
+        process._load = fakes.load
     assert names(await fake.annotate(["back"])) == [["back"]]
 
 
-async def test_closing_ends_the_processes_and_tells_who_waits(fake_worker: None) -> None:
-    annotator = await SpacyAnnotator.open(processes=2)
-    pids = [child.pid for child in annotator._children]
-    waiting = [asyncio.create_task(annotator.annotate([f"text {i}"])) for i in range(50)]
+async def test_closing_ends_the_processes_and_tells_who_waits(fake: SpacyAnnotator) -> None:
+    waiting = [asyncio.create_task(fake.annotate([f"text {i}"])) for i in range(50)]
     await asyncio.sleep(0)
-    await annotator.close()
-    await annotator.close()
-    assert not any(running(pid) for pid in pids if pid)
+    await fake.close()
+    await fake.close()
+    assert not pids()
     outcomes = await asyncio.gather(*waiting, return_exceptions=True)
     assert all(isinstance(outcome, list | Unavailable) for outcome in outcomes)
     assert any(isinstance(outcome, Unavailable) for outcome in outcomes)
     with pytest.raises(Unavailable, match="closed"):
-        await annotator.annotate(["late"])
+        await fake.annotate(["late"])
 
 
 OPEN_AND_WAIT = """
-import asyncio
-from services.shared.annotators import open_annotator
+import asyncio, multiprocessing
+from services.shared.annotators.spacy import SpacyAnnotator
+from tests.annotators import fakes
 
 async def main():
-    annotator = await open_annotator("spacy", processes=2)
-    print(*(child.pid for child in annotator._children), flush=True)
+    annotator = SpacyAnnotator(processes=2, load=fakes.load)
+    await annotator.ready()
+    print(*(child.pid for child in multiprocessing.active_children()), flush=True)
     await asyncio.sleep(60)
 
 asyncio.run(main())
@@ -271,22 +276,14 @@ asyncio.run(main())
 
 
 async def test_no_process_outlives_a_killed_parent() -> None:
-    root = Path(child_module.services.__path__[0]).parent
+    root = Path(services.__path__[0]).parent
     parent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", OPEN_AND_WAIT, cwd=root, stdout=asyncio.subprocess.PIPE
     )
     assert parent.stdout
-    pids = [int(pid) for pid in (await parent.stdout.readline()).split()]
-    assert len(pids) == 2
-    assert all(running(pid) for pid in pids)
+    children = [int(pid) for pid in (await parent.stdout.readline()).split()]
+    assert len(children) == 2
+    assert all(running(pid) for pid in children)
     parent.kill()
     await parent.wait()
-    await eventually(lambda: not any(running(pid) for pid in pids))
-
-
-@pytest.mark.parametrize("message", [[], ["a"], ["\ud800", "\n", "日本"], {"deep": [[1]]}])
-def test_messages_come_through_as_they_were(message: object, tmp_path: Path) -> None:
-    (tmp_path / "pipe").write_bytes(frames.encode(message) + frames.encode("next")[:-1])
-    with (tmp_path / "pipe").open("rb") as stream:
-        assert frames.read(stream) == message
-        assert frames.read(stream) is None  # cut off, as by a death
+    await eventually(lambda: not any(running(pid) for pid in children))

@@ -17,7 +17,7 @@ from compose_spec import PyCompose
 
 from services.cli.runtime import SERVICES
 from services.shared import http
-from services.shared.annotators import child
+from services.shared.annotators import spacy
 from services.shared.bus import server as nats_server
 from services.shared.bus.permissions import users
 from services.shared.bus.requests import RequestBroker
@@ -244,7 +244,7 @@ def test_a_container_is_given_more_time_to_stop_than_its_drain_takes(name: str) 
         return default
 
     http_stop = float(re.findall(r"timeout_graceful_shutdown=(\d+)", inspect.getsource(http))[0])
-    drain = patience(RequestBroker.stop) + patience(Worker.stop) + http_stop + child.END_WITHIN
+    drain = patience(RequestBroker.stop) + patience(Worker.stop) + http_stop + spacy.END_WITHIN
     bus = nats_server._STOP_PATIENCE if name == "all" else 0
     assert seconds(deploy.services()[name]["stop_grace_period"]) > drain + bus
 

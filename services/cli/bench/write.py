@@ -22,7 +22,7 @@ from services.cli.bench.measure import fsyncs_per_second, percentile, stage_perc
 from services.cli.bench.process import Up, up_process
 from services.cli.bench.texts import Talk
 from services.cli.common import out, run
-from services.shared.annotators import open_annotator
+from services.shared.annotators.spacy import SpacyAnnotator
 from services.shared.app import open_embedder_of
 from services.shared.bus.connection import connect
 from services.shared.bus.provisioning import provision
@@ -101,8 +101,9 @@ async def _measure_alone(settings: Settings, root: Path, turns: int, users: int,
     if embedder is not None:
         alone.embedder = await _rate(embedder.embed, texts)
         await embedder.close()
-    annotator = await open_annotator(settings.ner, processes=settings.ner_processes)
-    if annotator is not None:
+    if settings.ner != "none":
+        annotator = SpacyAnnotator(processes=settings.ner_processes)
+        await annotator.ready()
         alone.annotator = await _rate(annotator.annotate, texts)
         await annotator.close()
     return alone

@@ -1,4 +1,4 @@
-"""Names by spaCy's small English model and key phrases by YAKE, in one process.
+"""Names by spaCy's small English model and key phrases by YAKE: what runs in a process of the annotator.
 
 Neither gives probabilities, so confidences are derived:
 
@@ -11,17 +11,29 @@ Key phrases are looked for where metadata is sparse: in texts that name nobody a
 
 from __future__ import annotations
 
+import faulthandler
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from services.shared.annotators.cleaning import clean_name, clean_phrase
-from services.shared.annotators.frames import Found, FoundEntity, FoundPhrase
 
 if TYPE_CHECKING:
     from spacy.language import Language
 
 log = logging.getLogger(__name__)
+
+FoundEntity = tuple[str, str, float]
+"""Text, label, confidence."""
+FoundPhrase = tuple[str, float]
+"""Text, confidence."""
+Found = tuple[list[FoundEntity], list[FoundPhrase]]
+"""What one text contains."""
 
 MOST_CHARS = 10_000
 """Characters read of a text: the models take 0.5 s for so many, and a turn is rarely longer."""
@@ -100,3 +112,48 @@ def _has_names(entities: list[FoundEntity]) -> bool:
 def _readable(text: str) -> str:
     """The beginning of the text, without unpaired surrogates, which UTF-8 cannot carry."""
     return text[:MOST_CHARS].encode("utf-8", errors="replace").decode()
+
+
+_reader: Reader | None = None
+"""The models of this process."""
+
+
+def prepare(load: Callable[[], Reader], within: float) -> None:
+    """Load the models into a process that leaves signals to its parent, prints to standard error, and ends with it."""
+    global _reader
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    os.dup2(2, 1)
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
+    with _deadline(within):
+        _reader = load()
+
+
+def is_ready() -> bool:
+    """Whether the models of this process are loaded."""
+    return _reader is not None
+
+
+def answer(texts: Sequence[str], within: float) -> list[Found]:
+    """What each text contains; the process ends when it takes longer than so many seconds."""
+    assert _reader is not None
+    with _deadline(within):
+        return _reader.read(texts)
+
+
+@contextmanager
+def _deadline(seconds: float) -> Iterator[None]:
+    """End the process after so many seconds, even inside a library that keeps the interpreter lock."""
+    faulthandler.dump_traceback_later(seconds, exit=True, file=2)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)

