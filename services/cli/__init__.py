@@ -1,65 +1,80 @@
-"""The command line: `memorybus COMMAND`."""
+"""The command line: `memorybus COMMAND`. A command is imported when it is called, not when the program starts."""
 
 from __future__ import annotations
 
 import os
 import sys
 import traceback
+from importlib import import_module
+from typing import Any
 
 # Two threads of the linear algebra library beside the model's make every query twice as slow; ours are small.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from services.cli.output import OutputLost, checked_output
 from services.shared.redaction import redact_text
 
+COMMANDS = {
+    "up": "Start memorybus and keep it running until Ctrl-C or SIGTERM.",
+    "address": "Print the address of the bus as a NATS client takes it, with the password: keep it to yourself.",
+    "publish": "Publish a file of turns, and wait until all of it is memory.",
+    "ask": "Ask what matters now: the memories, their scores, and why each was found.",
+    "status": "Show what is stored, what waits at each stage, and how many dead letters there are.",
+    "demo": "Show what memorybus does: publish an example, ask five questions, explain the answers.",
+    "forget": "Forget one entry, with all that says it; the same statement is refused for a while.",
+    "erase": "Remove everything of a user for good: log, entries, vectors, dead letters, what waits on the bus.",
+    "reconcile": "Compare the conversation log, the entries and the vectors with each other, while memorybus runs.",
+    "reindex": "Make all vectors anew from the text store, also into another model, while memorybus runs and answers.",
+    "export": "Write conversation log and entries into a file that `memorybus import` reads, on whatever engines.",
+    "import": "Read an export into the memory chosen now, and compare the counts.",
+    "migrate": "Bring the indices of OpenSearch to the layout of this version, while they are in use.",
+    "provision": "Make streams and consumers as declared; safe to repeat.",
+    "bench": "Measure memorybus on this machine.",
+    "dead": "Look at what could not be digested, try it again, or let it go.",
+}
+"""Every command with the first line of its help."""
+
+_MODULES = {"import": "services.cli.import_"}
+
+
+def command(name: str) -> Any:
+    """The command of this name, imported now."""
+    module = import_module(_MODULES.get(name, f"services.cli.{name}"))
+    if hasattr(module, "app"):
+        return typer.main.get_command(module.app)
+    alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_show_locals=False, add_completion=False)
+    alone.command(name, epilog=module.EPILOG)(getattr(module, module.__name__.rpartition(".")[2]))
+    return typer.main.get_command(alone)
+
+
+class _Commands(TyperGroup):
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name, help=line) for name, line in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, listed and name and command(name), rest
+
+
 app = typer.Typer(
     name="memorybus",
+    cls=_Commands,
     help="Long-term memory for chat assistants: publish turns, ask what matters now.",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
 )
-
-
-def _register() -> None:
-    """The commands are imported when the program starts, not when the package is."""
-    from services.cli import (
-        address,
-        ask,
-        bench,
-        dead,
-        demo,
-        erase,
-        export,
-        forget,
-        import_,
-        migrate,
-        provision,
-        publish,
-        reconcile,
-        reindex,
-        status,
-        up,
-    )
-
-    commands = (
-        *(up, address, publish, ask, status, demo, forget, erase),
-        *(reconcile, reindex, export, import_, migrate, provision),
-    )
-    for module in commands:
-        name = module.__name__.rpartition(".")[2]
-        app.command(name.rstrip("_"), epilog=module.EPILOG)(getattr(module, name))
-    app.add_typer(bench.app, name="bench")
-    app.add_typer(dead.app, name="dead")
+app.callback()(lambda: None)
 
 
 def main() -> None:
     """Entry point of the console script."""
     try:
         with checked_output():
-            _register()
             app()
     except OutputLost as error:
         sys.exit(f"error: {error}")

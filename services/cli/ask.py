@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
-from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run
+from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, one_line, out, run
 from services.shared.client import memory_client
 
 EPILOG = """Examples:\n
@@ -177,9 +177,3 @@ def _show_footer(reply: RetrieveReply, console: Console) -> None:
 def day(at: datetime) -> str:
     """The day of a time, as the calendar on the wall here shows it."""
     return at.astimezone().date().isoformat()
-
-
-def one_line(text: str) -> str:
-    """A text that cannot move the cursor, hide itself or start a new line: memory holds what strangers said."""
-    shown = (char if char.isprintable() or char == "\u200d" else " " for char in text)
-    return " ".join("".join(shown).split())

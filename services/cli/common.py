@@ -14,8 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from contracts.ports import Unavailable, UnusableStore
-from services.shared.app import MissingExtra
-from services.shared.client import RequestFailed
+from services.shared.errors import MissingExtra, RequestFailed
 from services.shared.instance import FolderUnusable, NotRunning, find_instance
 from services.shared.redaction import redact_text
 from services.shared.settings import Settings
@@ -79,3 +78,14 @@ def fail(message: str) -> NoReturn:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """So many of something, in words."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def one_line(text: str) -> str:
+    """A text that cannot move the cursor, hide itself or start a new line: memory holds what strangers said."""
+    shown = (char if char.isprintable() or char == "\u200d" else " " for char in text)
+    return " ".join("".join(shown).split())
+
+
+def visible(text: str, *, keep: str = "") -> str:
+    """The text with everything that is not printable written out, but for the characters to `keep`."""
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.cli.ask import memory_table, one_line
-from services.cli.common import DataOption, NatsOption, fail, nats_url, out, run
+from services.cli.ask import memory_table
+from services.cli.common import DataOption, NatsOption, fail, nats_url, one_line, out, run
 from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_turns
 from services.cli.sending import Bus, at_once, bars, digest, send
 from services.cli.status import counted, show_status

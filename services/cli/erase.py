@@ -18,8 +18,7 @@ from rich.text import Text
 
 from contracts.ports import Unavailable
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, StatusReply
-from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, out, run
-from services.cli.dead.view import visible
+from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, out, run, visible
 from services.shared.client import RequestFailed, memory_client
 
 EPILOG = """Examples:\n
@@ -51,7 +50,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
 ) -> None:
-    """Remove everything of a user for good: log, entries, vectors, dead letters, and what still waits on the bus.
+    """Remove everything of a user for good: log, entries, vectors, dead letters, what waits on the bus.
 
     Every place is looked at again until nothing is found there, nor readable in the files.
     """

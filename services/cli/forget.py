@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from contracts.v1.commands import ForgetReceipt, ForgetRequest
-from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run
-from services.cli.dead.view import visible
+from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run, visible
 from services.cli.erase import receipt_table
 from services.shared.client import memory_client
 

@@ -31,10 +31,10 @@ def migrate(
         str | None, typer.Option(help="OpenSearch; several nodes separated by commas.", show_default=False)
     ] = None,
 ) -> None:
-    """Bring the indices of OpenSearch to the layout of this version. Searches are answered meanwhile, and writes
-    wait until it is done. Safe to repeat, also after it was broken off.
+    """Bring the indices of OpenSearch to the layout of this version, while they are in use.
 
-    The embedded text store needs none of this: it brings itself up to date when it is opened.
+    Writes wait until it is done. Safe to repeat, also after it was broken off. The embedded text store needs none of
+    this: it brings itself up to date when it is opened.
     """
     settings = settings_from(text_store="opensearch", opensearch_url=opensearch_url)
     steps = run(_migrate(settings, only_plan=only_plan, drop_old=drop_old))

@@ -16,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
-from services.cli.common import DataOption, NatsOption, err, fail, nats_url, out, plural, run
-from services.cli.dead.view import visible
+from services.cli.common import DataOption, NatsOption, err, fail, nats_url, out, plural, run, visible
 from services.cli.sending import Bus, Stalled, bars, until_digested
 from services.shared.client import memory_client
 

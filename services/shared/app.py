@@ -22,6 +22,7 @@ from services.shared.bus.requests import RequestBroker, RequestHandler
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Stage, Worker
 from services.shared.embedders import open_embedder
+from services.shared.errors import MissingExtra as MissingExtra
 from services.shared.files import make_folder
 from services.shared.health import health_routes
 from services.shared.redaction import redact_address
@@ -47,10 +48,6 @@ START_PATIENCE = 5.0
 """Seconds that a start waits for bus and stores while somebody watches it."""
 
 _TRY_AGAIN = 1.0
-
-
-class MissingExtra(Exception):
-    """What the settings choose needs libraries that are not installed; the text says how to get them."""
 
 
 @dataclass(frozen=True, slots=True)

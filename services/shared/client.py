@@ -8,14 +8,12 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from nats.aio.client import Client
-from nats.errors import NoRespondersError
 from pydantic import BaseModel
 
 from contracts import subjects
-from contracts.envelope import ErrorInfo, ErrorReply, Reply
+from contracts.envelope import ErrorReply, Reply
 from contracts.ports import Unavailable
 from contracts.v1.commands import (
     CreateRequest,
@@ -35,20 +33,18 @@ from contracts.v1.commands import (
 )
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
+from services.shared.bus import nats
 from services.shared.bus.connection import UNANSWERED, Access, connect
 from services.shared.bus.nats_patches import NotAllowed
 from services.shared.bus.streams import Bus
+from services.shared.errors import RequestFailed as RequestFailed
 from services.shared.settings import Settings
+
+if TYPE_CHECKING:
+    from nats.aio.client import Client
 
 R = TypeVar("R", bound=Reply)
 
-
-class RequestFailed(Exception):
-    """memorybus answered with an error."""
-
-    def __init__(self, info: ErrorInfo) -> None:
-        super().__init__(f"{info.code}: {info.message}")
-        self.info = info
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +143,7 @@ class MemoryClient:
             answer = await self.nats.request(
                 subject, body.model_dump_json(exclude_none=True).encode(), timeout=patience + 0.5, headers=headers
             )
-        except NoRespondersError as error:
+        except nats.errors.NoRespondersError as error:
             raise Unavailable("nobody answers: is `memorybus up` running on this bus?") from error
         except NotAllowed as error:
             raise Unavailable(str(error)) from error

@@ -1,4 +1,4 @@
-"""Errors that a handler raises to say how a message or request ends. No client library is needed to raise them."""
+"""Errors that say how a message, a request or a command ends. No client library is needed to raise them."""
 
 from __future__ import annotations
 
@@ -34,3 +34,15 @@ class Rejected(Exception):
     def __init__(self, code: ErrorCode, message: str, *, retryable: bool = False) -> None:
         super().__init__(message)
         self.info = ErrorInfo(code=code, message=message, retryable=retryable)
+
+
+class RequestFailed(Exception):
+    """memorybus answered with an error."""
+
+    def __init__(self, info: ErrorInfo) -> None:
+        super().__init__(f"{info.code}: {info.message}")
+        self.info = info
+
+
+class MissingExtra(Exception):
+    """What the settings choose needs libraries that are not installed; the text says how to get them."""

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from contracts.v1.retrieval import EntityCard, RetrieveReply, RetrieveRequest, Signals
-from services.cli.ask import one_line, request_of, show_reply, why
+from services.cli.ask import request_of, show_reply, why
+from services.cli.common import one_line
 from tests.cli.fake_memory import NOON, a_reply, an_item
 
 ID = "0badcafe-0000-5000-8000-000000000001"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nats.js.api import RawStreamMsg
 
-from services.cli.dead.view import visible
+from services.cli.common import visible
 from services.shared.bus.dead_letters import NotRetryable, destination, opened
 from tests.letters import a_letter
 

@@ -6,7 +6,7 @@ import typer
 
 from services.cli.bench import duplicates, engines, retrieve, stalls, write
 
-app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True)
+app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True, add_completion=False)
 app.command(epilog=write.EPILOG)(write.write)
 app.command(epilog=retrieve.EPILOG)(retrieve.retrieve)
 app.command(epilog=stalls.EPILOG)(stalls.stalls)

@@ -10,10 +10,9 @@ import typer
 from rich.markup import escape
 
 from contracts.ports import Unavailable
-from services.cli.common import DataOption, NatsOption, err, fail, out, plural, run
+from services.cli.common import DataOption, NatsOption, err, fail, out, plural, run, visible
 from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, Where, WhoseOption, letters_at, numbers_of
 from services.cli.dead.inspect import HIGHEST
-from services.cli.dead.view import visible
 from services.cli.sending import bars
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable
 

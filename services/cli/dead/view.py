@@ -12,16 +12,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from services.cli.common import visible
 from services.shared.bus.dead_letters import StoredLetter
 
 _USERS_SHOWN = 3
 _WIDE = 100
 """Columns of a terminal from which on letters are a table."""
-
-
-def visible(text: str, *, keep: str = "") -> str:
-    """The text with everything that is not printable written out, but for the characters to `keep`."""
-    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
 def as_text(body: bytes) -> str | None:
