@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.runtime import Running
+from services.runtime import Running
 from services.shared.bus.connection import connect
 from services.shared.bus.provisioning import provision
 from services.shared.bus.streams import Bus

@@ -13,7 +13,7 @@ import pytest
 from contracts.flow import FLOW
 from contracts.v1.retrieval import RetrieveRequest
 from scripts.generate import readme
-from services.cli.bench.process import up_process
+from services.bench.process import up_process
 from services.shared.client import memory_client
 
 ROOT = Path(__file__).resolve().parent.parent

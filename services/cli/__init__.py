@@ -37,7 +37,7 @@ COMMANDS = {
 }
 """Every command with the first line of its help."""
 
-_MODULES = {"import": "services.cli.import_"}
+_MODULES = {"import": "services.cli.import_", "bench": "services.bench"}
 
 
 def command(name: str) -> Any:

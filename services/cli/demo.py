@@ -62,8 +62,8 @@ async def _on_running(data: Path | None, nats: str | None) -> bool:
 
 async def _on_temporary() -> bool:
     # All services and engines: only this way of running needs them.
-    from services.cli.runtime import running
     from services.cli.up import EXPECTED
+    from services.runtime import running
 
     configure_logging("error")
     out.print("Starting memorybus in a temporary folder …", highlight=False)

@@ -17,7 +17,7 @@ import uvloop
 
 from contracts.ports import Unavailable, UnusableStore
 from services.cli.common import fail, out, settings_from
-from services.cli.runtime import SERVICES, Running, running
+from services.runtime import SERVICES, Running, running
 from services.shared.app import IdentityMismatch, MissingExtra
 from services.shared.bus.provisioning import ProvisioningError
 from services.shared.bus.server import BusNotStarted

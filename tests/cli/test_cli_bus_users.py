@@ -17,7 +17,7 @@ from contracts.flow import FLOW
 from contracts.ports import Unavailable
 from services.cli import dead as dead_letters
 from services.cli import erase, publish, reconcile, status
-from services.cli.runtime import running
+from services.runtime import running
 from services.shared.bus.permissions import ASSISTANT, OPERATOR, accounts, users
 from tests.flow.test_bus_users import client_of, provisioned, secret_of, settings_of
 from tests.polling import digested

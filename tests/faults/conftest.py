@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.runtime import Running, running
+from services.runtime import Running, running
 from services.shared.settings import Settings
 
 

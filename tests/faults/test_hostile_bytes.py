@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from contracts.v1.turns import Turn
-from services.cli.runtime import Running
+from services.runtime import Running
 from services.shared.client import MemoryClient
 from tests.polling import eventually
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.runtime import Running, running
+from services.runtime import Running, running
 from services.shared.settings import Settings
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix

@@ -18,7 +18,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from contracts import subjects
-from services.cli.runtime import running
+from services.runtime import running
 from services.shared.bus.declarations import declared_consumer, declared_stream
 from services.shared.bus.permissions import PROVISION, STREAMS_ACCOUNT, User, accounts, users
 from tests.flow.test_bus_users import client_of, provisioned, secret_of, settings_of

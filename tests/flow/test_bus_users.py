@@ -14,7 +14,7 @@ from contracts.flow import FLOW
 from contracts.v1.commands import EraseRequest, ForgetRequest, ReconcileRequest, Side
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.runtime import running
+from services.runtime import running
 from services.shared.bus.connection import Access
 from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, accounts, users

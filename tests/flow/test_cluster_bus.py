@@ -11,7 +11,7 @@ from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.commands import ListRequest
 from contracts.v1.turns import Turn
-from services.cli.runtime import running
+from services.runtime import running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.polling import digested, eventually

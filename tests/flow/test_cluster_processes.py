@@ -12,7 +12,7 @@ import pytest
 
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.bench.texts import Talk
+from services.bench.texts import Talk
 from services.shared.client import MemoryClient, memory_client
 from tests.flow.checker import check
 from tests.polling import digested

@@ -21,7 +21,7 @@ from contracts.ports import Unavailable
 from contracts.v1.commands import EraseRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.bench.process import up_process
+from services.bench.process import up_process
 from services.shared import descriptors, http
 from services.shared.client import memory_client
 from services.shared.http import HttpServer, listen

@@ -18,7 +18,7 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Turn
-from services.cli.runtime import running
+from services.runtime import running
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable, StoredLetter
 from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from contracts import subjects
 from contracts.v1.turns import Turn
-from services.cli.runtime import running
+from services.runtime import running
 from services.shared.bus.connection import connect
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, StoredLetter
 from services.shared.bus.declarations import declared_stream

@@ -19,7 +19,7 @@ import nats
 import pytest
 
 from contracts.ports import Unavailable
-from services.cli.bench.process import up_process
+from services.bench.process import up_process
 from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer, find_executable, free_port
 from services.shared.client import memory_client

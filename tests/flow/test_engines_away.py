@@ -14,7 +14,7 @@ import pytest
 
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.runtime import Running, running
+from services.runtime import Running, running
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from tests.flow.checker import check

@@ -16,7 +16,7 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.erase import erase
-from services.cli.runtime import Running, running
+from services.runtime import Running, running
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from services.cli.runtime import Running
+from services.runtime import Running
 from services.shared.client import memory_client
 from services.shared.tasks import end
 from tests.faults.erasures import Midst

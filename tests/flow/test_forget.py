@@ -20,7 +20,7 @@ from contracts.v1.entries import EntryRefused
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.forget import forget
-from services.cli.runtime import Running
+from services.runtime import Running
 from services.shared.client import MemoryClient
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually

@@ -10,7 +10,7 @@ import pytest
 from contracts.v1.commands import GetRequest, ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.runtime import Running, running
+from services.runtime import Running, running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.polling import digested

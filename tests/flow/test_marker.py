@@ -24,7 +24,7 @@ from contracts.ports import Scope, Unavailable, UnusableStore
 from contracts.v1.commands import CreateRequest, EraseRequest, ListRequest, ReconcileRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.runtime import Running, running
+from services.runtime import Running, running
 from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.embedders import http as embedder_http

@@ -8,7 +8,7 @@ import pytest
 
 from contracts import subjects
 from contracts.v1.turns import Turn
-from services.cli.runtime import Running
+from services.runtime import Running
 from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import MemoryClient, memory_client
 from tests.polling import digested, eventually

@@ -19,7 +19,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.reconcile import reconcile
-from services.cli.runtime import Running
+from services.runtime import Running
 from services.shared.client import MemoryClient, memory_client
 from tests.polling import digested
 

@@ -19,7 +19,7 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli import reindex
 from services.cli.reindex import rebuild
-from services.cli.runtime import Running, running
+from services.runtime import Running, running
 from services.shared.app import IdentityMismatch
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings

@@ -7,7 +7,7 @@ import pytest
 from contracts import subjects
 from contracts.flow import FLOW, LIST, RETRIEVE, Answer
 from contracts.v1.turns import Turn
-from services.cli.runtime import Running
+from services.runtime import Running
 from services.shared import telemetry
 from services.shared.bus.requests import may_answer_to
 from services.shared.client import MemoryClient, memory_client

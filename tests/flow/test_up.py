@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from contracts.v1.turns import Turn
-from services.cli.bench.process import up_process
+from services.bench.process import up_process
 from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
 from services.shared.instance import FolderLock, FolderUnusable, find_instance

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from services.cli.runtime import running
+from services.runtime import running
 from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer, die_with_parent, free_port
 from services.shared.health import deaf

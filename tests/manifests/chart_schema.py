@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import SecretStr
 from pydantic_settings import BaseSettings
 
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from services.shared.settings import ServiceSettings, Settings
 
 CHART = Path(__file__).resolve().parents[2] / "k8s" / "memorybus"

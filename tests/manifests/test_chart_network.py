@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from tests.manifests.chart import CASES, objects, of_kind
 
 DNS, NATS, OPENSEARCH, QDRANT, QDRANT_GRPC, EMBEDDER = 53, 4222, 9200, 6333, 6334, 443

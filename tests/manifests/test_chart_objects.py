@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from contracts import subjects
-from services.cli.runtime import SERVICES
 from services.gateway.app import pages
+from services.runtime import SERVICES
 from services.shared.health import health_routes
 from tests.manifests.chart import (
     CASES,

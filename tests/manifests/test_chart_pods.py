@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from services.shared.bus.requests import RequestBroker
 from services.shared.bus.streams import PUBLISH_TIMEOUT
 from services.shared.bus.worker import Worker

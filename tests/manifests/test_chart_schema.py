@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from tests.manifests.chart_schema import SCHEMA, all_settings, refreshed
 
 

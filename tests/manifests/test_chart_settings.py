@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from services.shared.settings import Settings
 from tests.manifests.chart import CASES, Object, Refused, containers, environment, manifests, objects, pods
 from tests.manifests.chart_schema import Setting, all_settings, settings_class

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contracts.flow import FLOW
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from services.shared.bus.permissions import STREAMS_ACCOUNT, users
 from tests.manifests.chart import RELEASE, Object, environment, lint_problems, manifests, rendered, yaml
 from tests.manifests.chart_schema import CHART

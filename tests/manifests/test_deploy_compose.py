@@ -15,7 +15,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from services.shared import http
 from services.shared.annotators import spacy
 from services.shared.bus import server as nats_server

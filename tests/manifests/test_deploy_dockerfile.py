@@ -17,8 +17,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from services.cli.provision import provision
-from services.cli.runtime import SERVICES
 from services.cli.up import chosen_services
+from services.runtime import SERVICES
 from services.shared.health import health_routes
 from services.shared.settings import Settings
 from tests.manifests import deploy

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from contracts.flow import FLOW
-from services.cli.runtime import SERVICES
+from services.runtime import SERVICES
 from services.shared.health import health_routes
 from tests.manifests import deploy
 

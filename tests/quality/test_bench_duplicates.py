@@ -6,8 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from services.cli.bench import duplicates
-from services.cli.bench.duplicates import Pair, judged
+from services.bench import duplicates
+from services.bench.duplicates import Pair, judged
 from services.cli.common import out
 
 HEADER = "label\tkind\ta\tb\n"

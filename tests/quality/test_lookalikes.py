@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.bench.duplicates import Quality, judged, read_pairs
+from services.bench.duplicates import Quality, judged, read_pairs
 from services.shared.core.fingerprint import fingerprint
 from services.shared.core.reading import read
 from services.shared.core.similarity import compare, same_statement

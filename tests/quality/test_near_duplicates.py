@@ -9,7 +9,7 @@ import pytest
 from contracts.ports import Merged
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.cli.bench.duplicates import Pair, Quality, exactly, judged, read_pairs, simhash_alike
+from services.bench.duplicates import Pair, Quality, exactly, judged, read_pairs, simhash_alike
 from services.dedupe.handler import candidate_entry, judge
 from services.shared.core.similarity import compare, same_statement
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.cli.bench import duplicates, engines, retrieve, stalls, write
+from services.bench import duplicates, engines, retrieve, stalls, write
 
 app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True, add_completion=False)
 app.command(epilog=write.EPILOG)(write.write)

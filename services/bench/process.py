@@ -6,12 +6,15 @@ import asyncio
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from contracts.ports import Unavailable
+from contracts.v1.retrieval import RetrieveRequest
+from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.tasks import ended
 
 _READY_PATIENCE = 180.0
@@ -51,6 +54,36 @@ async def up_process(
         if process.returncode is None:
             process.terminate()
             await ended(process, within=_STOP_PATIENCE)
+
+
+@asynccontextmanager
+async def measured(
+    data: Path, options: Sequence[str] = (), *, environment: Mapping[str, str] | None = None
+) -> AsyncIterator[tuple[Up, MemoryClient]]:
+    """A memorybus of its own as `up_process` runs it, and a client of it.
+
+    Raises:
+        Unavailable: it did not become ready; its log is in the data folder.
+    """
+    async with up_process(data, options, environment=environment) as up, memory_client(up.nats) as client:
+        yield up, client
+
+
+async def until_digested(client: MemoryClient, turns: int, *, user_id: str | None = None) -> None:
+    """Wait until so many turns are stored, enriched and embedded."""
+    while True:
+        with suppress(Unavailable, RequestFailed):
+            status = await client.status(user_id)
+            if status.turns >= turns and status.pending == 0:
+                return
+        await asyncio.sleep(0.05)
+
+
+async def milliseconds_to_retrieve(client: MemoryClient, user_id: str, question: str) -> float:
+    """How long one answer takes over the bus."""
+    started = time.perf_counter()
+    await client.retrieve(RetrieveRequest(user_id=user_id, query=question))
+    return (time.perf_counter() - started) * 1000
 
 
 def _log_of(data: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 import tempfile
-import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -19,14 +18,14 @@ from pydantic import BaseModel, TypeAdapter
 from rich.table import Table
 
 from contracts.v1.retrieval import RetrieveRequest
-from services.cli.bench import retrieve as reading
-from services.cli.bench import write as writing
-from services.cli.bench.measure import percentile
-from services.cli.bench.process import Up, up_process
-from services.cli.bench.texts import Talk
+from services.bench import retrieve as reading
+from services.bench import write as writing
+from services.bench.measure import percentile
+from services.bench.process import Up, measured, milliseconds_to_retrieve
+from services.bench.texts import Talk
 from services.cli.common import out, run
 from services.cli.formats import Source, read_turns
-from services.shared.client import MemoryClient, memory_client
+from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -114,13 +113,13 @@ def _settings(engine: Engine, url: str, folder: Path) -> Settings:
     return Settings(data=folder, text_store=engine, opensearch_url=url, opensearch_prefix=prefix, ner="none")
 
 
-def _up(settings: Settings, options: Sequence[str]) -> AbstractAsyncContextManager[Up]:
+def _up(settings: Settings, options: Sequence[str]) -> AbstractAsyncContextManager[tuple[Up, MemoryClient]]:
     environment = {
         "MEMORYBUS_TEXT_STORE": settings.text_store,
         "MEMORYBUS_OPENSEARCH_URL": settings.opensearch_url,
         "MEMORYBUS_OPENSEARCH_PREFIX": settings.opensearch_prefix,
     }
-    return up_process(settings.data, options, environment=environment)
+    return measured(settings.data, options, environment=environment)
 
 
 async def _drop(settings: Settings) -> None:
@@ -138,7 +137,7 @@ async def _drop(settings: Settings) -> None:
 async def _written(settings: Settings, options: Sequence[str], turns: int) -> float:
     """Turns per second, end to end, once everything is warm."""
     try:
-        async with _up(settings, options) as up, memory_client(up.nats) as client:
+        async with _up(settings, options) as (_, client):
             warm_up = list(Talk(seed=41).turns(_WARM_UP_TURNS, name="warm-up"))
             await writing.end_to_end(client, warm_up, in_flight=64, before=0)
             batch = list(Talk(seed=5).turns(turns, users=8))
@@ -151,25 +150,20 @@ async def _answered(settings: Settings, entries: int, queries: int) -> list[floa
     """Milliseconds of each answer over the bus, after a warm-up."""
     try:
         await reading.filled(settings, entries)
-        async with _up(settings, ["--ner", "none"]) as up, memory_client(up.nats) as client:
+        async with _up(settings, ["--ner", "none"]) as (_, client):
             questions = list(itertools.islice(reading.questions(), queries))
-            took = [await _timed(client, question) for question in [*questions[:_WARM_UP_QUESTIONS], *questions]]
-            return took[_WARM_UP_QUESTIONS:] if queries > _WARM_UP_QUESTIONS else took[queries:]
+            asked = [*questions[:_WARM_UP_QUESTIONS], *questions]
+            took = [await milliseconds_to_retrieve(client, reading.USER, question) for question in asked]
+            return took[-len(questions) :]
     finally:
         await _drop(settings)
-
-
-async def _timed(client: MemoryClient, question: str) -> float:
-    started = time.perf_counter()
-    await client.retrieve(RetrieveRequest(user_id=reading.USER, query=question))
-    return (time.perf_counter() - started) * 1000
 
 
 async def _found(settings: Settings, locomo: Path) -> list[tuple[str, ...]]:
     """For each question the source ids of the ten best entries."""
     batch = list(read_turns(Source(locomo, "locomo")))
     try:
-        async with _up(settings, ["--ner", "none"]) as up, memory_client(up.nats) as client:
+        async with _up(settings, ["--ner", "none"]) as (_, client):
             await writing.end_to_end(client, batch, in_flight=64, before=0)
             return [await _best(client, asked) for asked in _asked(locomo)]
     finally:

@@ -6,8 +6,8 @@ import asyncio
 import itertools
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -29,11 +29,10 @@ from contracts.ports import (
     VectorStore,
 )
 from contracts.v1.entries import Entry
-from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import DatedTurn, LoggedTurn, Turn
-from services.cli.bench.measure import percentile
-from services.cli.bench.process import up_process
-from services.cli.bench.texts import Talk
+from services.bench.measure import percentile
+from services.bench.process import Up, measured, milliseconds_to_retrieve
+from services.bench.texts import Talk
 from services.cli.common import out, run
 from services.curate.settings import CurateSettings
 from services.dedupe.handler import candidate_entry
@@ -41,7 +40,7 @@ from services.ingest.handler import place_in_sessions, propose
 from services.ingest.settings import IngestSettings
 from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, check_identity, open_embedder_of
-from services.shared.client import MemoryClient, memory_client
+from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -88,42 +87,30 @@ async def _bench(entries: int, queries: int) -> None:
         settings = Settings(data=Path(folder) / "up", ner="none")
         asked = list(itertools.islice(questions(), queries))
         alone = await filled(settings, entries, asked)
-        async with _up(settings, soft_cap=0) as client:
-            for question in asked[:_WARM_UP]:
-                await _answered(client, USER, question)
-            answered = [await _answered(client, USER, question) for question in asked]
+        async with _up(settings, soft_cap=0) as (_, client):
+            both = [await milliseconds_to_retrieve(client, USER, question) for question in asked[:_WARM_UP] + asked]
+            answered = both[-len(asked) :]
         _report(entries, answered, alone)
         cap = CurateSettings().soft_cap
         if 0 < cap < entries:
             await _bench_trimming(settings, entries - cap, cap)
 
 
-@asynccontextmanager
-async def _up(settings: Settings, *, soft_cap: int) -> AsyncIterator[MemoryClient]:
-    environment = {"MEMORYBUS_CURATE_SOFT_CAP": str(soft_cap)}
-    process = up_process(settings.data, ["--ner", "none"], environment=environment)
-    async with process as up, memory_client(up.nats) as client:
-        yield client
-
-
-async def _answered(client: MemoryClient, user_id: str, question: str) -> float:
-    """Milliseconds until the answer."""
-    started = time.perf_counter()
-    await client.retrieve(RetrieveRequest(user_id=user_id, query=question))
-    return (time.perf_counter() - started) * 1000
+def _up(settings: Settings, *, soft_cap: int) -> AbstractAsyncContextManager[tuple[Up, MemoryClient]]:
+    return measured(settings.data, ["--ner", "none"], environment={"MEMORYBUS_CURATE_SOFT_CAP": str(soft_cap)})
 
 
 async def _bench_trimming(settings: Settings, too_many: int, cap: int) -> None:
     """Ask for this user and another one while curate archives what is above the soft cap."""
     answered: dict[str, list[float]] = {USER: [], _OTHER: []}
-    async with _up(settings, soft_cap=cap) as client:
+    async with _up(settings, soft_cap=cap) as (_, client):
         others = [turn.model_copy(update={"user_id": _OTHER}) for turn in Talk(seed=41).turns(_OTHERS, name="other")]
         await client.publish_all(others)
         asked, started = questions(), time.perf_counter()
         while (left := (await client.status(USER)).entries - cap) > 0 and time.perf_counter() - started < _TRIMMING:
             for _ in range(10):
                 for user_id, times in answered.items():
-                    times.append(await _answered(client, user_id, next(asked)))
+                    times.append(await milliseconds_to_retrieve(client, user_id, next(asked)))
                 await asyncio.sleep(_EVERY)
     seconds = time.perf_counter() - started
     out.print(f"while curate trims {too_many:,} entries ({too_many - max(0, left):,} of them in {seconds:.0f} s):")

@@ -18,16 +18,16 @@ from rich.table import Table
 
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.bench.measure import fsyncs_per_second, percentile, stage_percentiles
-from services.cli.bench.process import Up, up_process
-from services.cli.bench.texts import Talk
+from services.bench.measure import fsyncs_per_second, percentile, stage_percentiles
+from services.bench.process import Up, measured, until_digested
+from services.bench.texts import Talk
 from services.cli.common import out, run
 from services.shared.annotators.spacy import SpacyAnnotator
 from services.shared.app import open_embedder_of
 from services.shared.bus.connection import connect
 from services.shared.bus.provisioning import provision
 from services.shared.bus.server import NatsServer
-from services.shared.client import MemoryClient, memory_client
+from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -75,21 +75,15 @@ async def _bench(settings: Settings, *, turns: int, users: int, in_flight: int, 
         with out.status("measuring the parts alone ..."):
             alone = await _measure_alone(settings, root, turns, users, in_flight)
         options = ["--embedder", settings.embedder, "--ner", settings.ner, "--sync", settings.sync]
-        with out.status("starting memorybus ..."):
-            process = up_process(root / "up", options)
-            up = await process.__aenter__()
-        try:
-            async with memory_client(up.nats) as client:
-                with out.status("waiting until every stage is warm ..."):
-                    await end_to_end(client, list(Talk(seed=41).turns(_WARM_UP, name="warm-up")), in_flight, before=0)
-                with out.status(f"publishing {turns} turns ..."):
-                    batch = list(Talk(seed=5).turns(turns, users=users))
-                    rate = await end_to_end(client, batch, in_flight, before=_WARM_UP)
-                stages = await _stages(up)
-                with out.status("measuring latency on the idle pipeline ..."):
-                    words, meaning = await _latencies(client, probes, with_vectors=settings.embedder != "none")
-        finally:
-            await process.__aexit__(None, None, None)
+        out.print("starting memorybus, and waiting until every stage is warm ...", style="dim")
+        async with measured(root / "up", options) as (up, client):
+            await end_to_end(client, list(Talk(seed=41).turns(_WARM_UP, name="warm-up")), in_flight, before=0)
+            with out.status(f"publishing {turns} turns ..."):
+                batch = list(Talk(seed=5).turns(turns, users=users))
+                rate = await end_to_end(client, batch, in_flight, before=_WARM_UP)
+            stages = await _stages(up)
+            with out.status("measuring latency on the idle pipeline ..."):
+                words, meaning = await _latencies(client, probes, with_vectors=settings.embedder != "none")
     _report(settings, alone, rate, stages, words, meaning)
 
 
@@ -144,16 +138,8 @@ async def end_to_end(client: MemoryClient, batch: list[Turn], in_flight: int, *,
     """Turns per second from the first publish until the last is stored, enriched and embedded."""
     started = time.perf_counter()
     await client.publish_all(batch, in_flight=in_flight)
-    await _until_digested(client, before + len(batch))
+    await until_digested(client, before + len(batch))
     return len(batch) / (time.perf_counter() - started)
-
-
-async def _until_digested(client: MemoryClient, turns: int) -> None:
-    while True:
-        status = await client.status()
-        if status.turns >= turns and status.pending == 0:
-            return
-        await asyncio.sleep(0.05)
 
 
 async def _stages(up: Up) -> dict[str, list[float]]:

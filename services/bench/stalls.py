@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -19,12 +19,12 @@ from rich.table import Table
 from contracts.ports import Unavailable
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.cli.bench.measure import percentile
-from services.cli.bench.process import up_process
-from services.cli.bench.texts import Talk
-from services.cli.bench.write import end_to_end
+from services.bench.measure import percentile
+from services.bench.process import measured, until_digested
+from services.bench.texts import Talk
+from services.bench.write import end_to_end
 from services.cli.common import out, run
-from services.shared.client import MemoryClient, RequestFailed, memory_client
+from services.shared.client import MemoryClient, RequestFailed
 from services.shared.tasks import end
 
 EPILOG = """Examples:\n
@@ -65,7 +65,7 @@ def stalls(
 
 async def _bench(texts: int, words: int, options: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
-        async with up_process(Path(folder) / "up", options) as up, memory_client(up.nats) as client:
+        async with measured(Path(folder) / "up", options) as (up, client):
             await end_to_end(client, list(Talk(seed=41).turns(_OTHERS_ENTRIES, name="other")), 64, before=0)
             floods = {"unlike": unlike(texts, words), "alike": alike(texts, words)}
             felt = {name: await _flood(client, up.http, turns_of(name, said)) for name, said in floods.items()}
@@ -101,18 +101,9 @@ async def _flood(client: MemoryClient, http: str, turns: list[Turn]) -> Felt:
     async with _meanwhile(client, http, felt):
         started = time.perf_counter()
         await client.publish_all(turns)
-        await _until_digested(client, turns)
+        await until_digested(client, len(turns), user_id=turns[0].user_id)
         felt.seconds = time.perf_counter() - started
     return felt
-
-
-async def _until_digested(client: MemoryClient, turns: list[Turn]) -> None:
-    while True:
-        with suppress(Unavailable, RequestFailed):
-            status = await client.status(turns[0].user_id)
-            if status.turns >= len(turns) and status.pending == 0:
-                return
-        await asyncio.sleep(0.2)
 
 
 @asynccontextmanager
