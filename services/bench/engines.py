@@ -24,8 +24,8 @@ from services.bench.measure import percentile
 from services.bench.process import Up, measured, milliseconds_to_retrieve
 from services.bench.texts import Talk
 from services.cli.common import out, run
-from services.cli.formats import Source, read_turns
 from services.shared.client import MemoryClient
+from services.shared.commands.formats import Source, read_turns
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -12,8 +13,11 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bars
 
 from contracts.ports import Unavailable, UnusableStore
+from services.shared.commands.progress import Progress, untold
 from services.shared.errors import MissingExtra, RequestFailed
 from services.shared.instance import FolderUnusable, NotRunning, find_instance
 from services.shared.redaction import redact_text
@@ -69,10 +73,38 @@ def run(work: Coroutine[Any, Any, T], *, interrupted: str = "") -> T:
         raise typer.Exit(130) from None
 
 
+def confirm(question: str, otherwise: str) -> None:
+    """Ask somebody; without a yes nothing is done, which is said."""
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:  # nobody is there to answer
+        agreed = False
+    if not agreed:
+        fail(f"{otherwise}; --yes does it without asking")
+
+
 def fail(message: str) -> NoReturn:
     """Say what is wrong and end with exit code 1."""
     err.print(f"[red]error:[/red] {escape(redact_text(message))}", highlight=False, soft_wrap=True)
     raise typer.Exit(1)
+
+
+@contextmanager
+def bars(console: Console) -> Iterator[Progress]:
+    """Show progress as a bar for each thing that is under way; nothing is drawn where nobody looks."""
+    if not console.is_terminal:
+        yield untold
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bars(*columns, TextColumn("{task.fields[note]}"), TimeElapsedColumn(), console=console) as drawn:
+        tasks: dict[str, TaskID] = {}
+
+        def show(what: str, done: int, total: int | None = None, *, note: str = "") -> None:
+            if what not in tasks:
+                tasks[what] = drawn.add_task(what, total=total, note=note)
+            drawn.update(tasks[what], completed=done, total=total, note=note)
+
+        yield show
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

@@ -13,11 +13,11 @@ from rich.text import Text
 from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.cli.ask import memory_table
-from services.cli.common import DataOption, NatsOption, fail, nats_url, one_line, out, run
+from services.cli.common import DataOption, NatsOption, bars, fail, nats_url, one_line, out, run
 from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_turns
-from services.cli.sending import Bus, at_once, bars, digest, send
 from services.cli.status import counted, show_status
 from services.shared.client import memory_client
+from services.shared.commands.publishing import Bus, Tally, at_once, digest, publish_turns
 from services.shared.settings import Settings
 from services.shared.telemetry import configure_logging
 
@@ -101,9 +101,9 @@ async def play(client: Client, console: Console) -> bool:
 
 
 async def _publish(client: Client, console: Console) -> bool:
-    turns = example_turns()
+    turns, tally = example_turns(), Tally()
     with bars(console) as progress:
-        tally = await send(client, at_once(turns), total=len(turns), in_flight=64, progress=progress)
+        await publish_turns(client, at_once(turns), tally, total=len(turns), progress=progress)
         digesting, problem = await digest(client, progress)
     if problem:
         console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -16,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from contracts.ports import Unavailable
-from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, StatusReply
-from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, out, run, visible
-from services.shared.client import RequestFailed, memory_client
+from contracts.v1.commands import EraseReceipt, StatusReply
+from services.cli.common import DataOption, NatsOption, UserOption, confirm, err, fail, nats_url, out, run, visible
+from services.shared.client import memory_client
+from services.shared.commands.erasing import erased, is_complete
 
 EPILOG = """Examples:\n
   memorybus erase --user ann\n
@@ -31,16 +29,6 @@ _CLEAN = (
     "copy the bus to each other, their logs follow within minutes."
 )
 _INTERRUPTED = "interrupted: what was begun goes on by itself; the same command says how it stands"
-_PATIENCE = 15.0
-_PAUSE = 0.5
-
-
-class Erasing(Protocol):
-    """What erasing needs of a client."""
-
-    async def status(self, user_id: str | None = None) -> StatusReply: ...
-
-    async def erase(self, request: EraseRequest) -> EraseReply: ...
 
 
 def erase(
@@ -57,8 +45,8 @@ def erase(
     if not yes and not _has_terminal():
         fail("nothing was erased: nobody is there to be asked; --yes erases without asking")
     err.print(what_there_is(user, run(_status(user, data, nats))), highlight=False, soft_wrap=True)
-    if not yes and not typer.confirm(f"Erase everything of {visible(user)!r} for good?", err=True):
-        fail("nothing was erased")
+    if not yes:
+        confirm(f"Erase everything of {visible(user)!r} for good?", "nothing was erased")
     receipt = run(_erase(user, data, nats), interrupted=_INTERRUPTED)
     if as_json:
         print(as_line(user, receipt))
@@ -83,70 +71,12 @@ async def _erase(user: str, data: Path | None, nats: str | None) -> EraseReceipt
             return await erased(client, user, tell=lambda receipt: status.update(progress(receipt)))
 
 
-async def erased(
-    client: Erasing,
-    user: str,
-    *,
-    patience: float = _PATIENCE,
-    pause: float = _PAUSE,
-    tell: Callable[[EraseReceipt], None] = lambda receipt: None,
-) -> EraseReceipt:
-    """Erase until nothing is left in any place or file, or nothing came of it for `patience` seconds.
-
-    What is under way is waited for as long as it takes, and never asked for anew: what the user publishes meanwhile
-    stays. Returns the receipt of all attempts.
-
-    Raises:
-        RequestFailed: the request was refused.
-        Unavailable: memorybus, a store or the bus did not answer in all that time.
-    """
-    deadline, receipt = time.monotonic() + patience, None
-    while True:
-        try:
-            since = receipt.requested_at if receipt else None
-            found = (await client.erase(EraseRequest(user_id=user, requested_at=since))).receipt
-            receipt = together(receipt, found) if receipt else found
-            tell(receipt)
-            if receipt.state == "under_way":
-                deadline = time.monotonic() + patience
-            elif is_complete(receipt) or time.monotonic() > deadline:
-                return receipt
-        except (RequestFailed, Unavailable) as error:
-            if not _may_heal(error):
-                raise
-            if time.monotonic() > deadline:
-                raise Unavailable(f"{error}; what is removed is gone: erase again for the rest") from error
-        await asyncio.sleep(pause)
-
-
 def progress(receipt: EraseReceipt) -> str:
     """How far it is, in one line."""
     left = sum(receipt.left.values())
     if receipt.state == "under_way":
         return f"erasing, {left:,} left; it goes on by itself should this be interrupted"
     return "erased, waiting until bus and files are clean"
-
-
-def _may_heal(error: RequestFailed | Unavailable) -> bool:
-    return isinstance(error, Unavailable) or error.info.retryable
-
-
-def together(before: EraseReceipt, after: EraseReceipt) -> EraseReceipt:
-    """One receipt of two attempts: what the second found beyond what the first had left came in between.
-
-    Receipts of one erasure all count what it removed.
-    """
-    if before.state == "under_way" or before.requested_at == after.requested_at is not None:
-        return after.model_copy(update={"removed": before.removed or after.removed})
-    came = {place: max(0, found - before.left.get(place, 0)) for place, found in after.removed.items()}
-    places = {**before.removed, **came}
-    removed = {place: before.removed.get(place, 0) + came.get(place, 0) for place in places}
-    return after.model_copy(update={"removed": removed})
-
-
-def is_complete(receipt: EraseReceipt) -> bool:
-    """Whether nothing is found in any place, nor readable in any file."""
-    return receipt.state == "done" and receipt.drained and receipt.swept and not any(receipt.left.values())
 
 
 def what_there_is(user: str, counts: StatusReply) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
-from services.cli.common import err, out, run, settings_from
-from services.cli.sending import bars
+from services.cli.common import bars, err, out, run, settings_from
 from services.shared.app import need
 from services.shared.settings import Settings
 
@@ -53,18 +53,15 @@ async def _migrate(settings: Settings, *, only_plan: bool, drop_old: bool) -> Se
         steps = await migration.plan(client, layout)
         if only_plan:
             return steps
+        totals: dict[str, int] = {step.kind: step.documents for step in steps}
+        done = Counter[str]()
         with bars(err) as progress:
-            tasks = {
-                step.kind: progress.add_task(step.kind, total=step.documents, note="")
-                for step in steps
-                if step.target is not None
-            }
-            return await migration.migrate(
-                client,
-                layout,
-                drop_old=drop_old,
-                progress=lambda kind, count: progress.advance(tasks[kind], count),
-            )
+
+            def copied(kind: str, count: int) -> None:
+                done[kind] += count
+                progress(kind, done[kind], totals.get(kind))
+
+            return await migration.migrate(client, layout, drop_old=drop_old, progress=copied)
     finally:
         await client.close()
 

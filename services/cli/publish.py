@@ -12,11 +12,11 @@ import typer
 from rich.console import Console
 
 from contracts.ports import Unavailable
-from services.cli.common import NOT_SHOWN, DataOption, NatsOption, err, fail, nats_url, out, plural, run
-from services.cli.formats import Format, FormatError, Source, count_turns, read_turns
-from services.cli.sending import Bus, as_they_come, at_once, bars, digest, send
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, bars, err, fail, nats_url, out, plural, run
 from services.shared.bus.connection import NotPermitted
 from services.shared.client import RequestFailed, memory_client
+from services.shared.commands.formats import Format, FormatError, Source, count_turns, read_turns
+from services.shared.commands.publishing import Bus, Tally, as_they_come, at_once, digest, publish_turns
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -96,9 +96,17 @@ async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: b
     refused_before = await _refused(client, source.user) if wait else None
     turns = read_turns(source)
     batches = at_once(turns) if source.rereadable else as_they_come(turns)
+    tally, is_published = Tally(), False
     with bars(console) as progress:
-        tally = await send(client, batches, total=total, in_flight=in_flight, progress=progress)
-        digesting, problem = await digest(client, progress) if wait else (None, None)
+        try:
+            await publish_turns(client, batches, tally, total=total, in_flight=in_flight, progress=progress)
+            is_published = True
+            digesting, problem = await digest(client, progress) if wait else (None, None)
+        except asyncio.CancelledError:
+            done = "all turns are published, and become memory without this command"
+            so_far = f"{plural(tally.turns, 'turn')} published; publishing all again is harmless"
+            console.print(f"interrupted: {done if is_published else so_far}", highlight=False, soft_wrap=True)
+            raise
     refused = None if refused_before is None else await _refused(client, source.user)
     return Published(
         tally.turns,

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Protocol, get_args
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
-from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side
-from services.cli.common import DataOption, NatsOption, err, fail, nats_url, out, plural, run, visible
-from services.cli.sending import Bus, Stalled, bars, until_digested
+from contracts.v1.commands import Kind
+from services.cli.common import DataOption, NatsOption, bars, err, fail, nats_url, out, plural, run, visible
 from services.shared.client import memory_client
+from services.shared.commands.reconciling import SIDES, Found, Outcome, reconciled
 
 EPILOG = """Examples:\n
   memorybus reconcile\n
   memorybus reconcile --fix\n
   memorybus reconcile --data ./memory --fix --json
 """
-_SIDES: tuple[Side, ...] = get_args(Side)
-_EXAMPLES = 3
-_STALL = 30.0
 _MEANINGS: Mapping[Kind, tuple[str, str]] = {
     "undecided": ("turns without an outcome", "logged, and never judged; --fix has them judged"),
     "without_entry": (
@@ -37,49 +31,6 @@ _MEANINGS: Mapping[Kind, tuple[str, str]] = {
     "without_vector": ("entries without their vector", "not found by meaning, or not as they are; --fix embeds them"),
     "without_reason": ("vectors without an entry", "of no active entry; --fix removes them"),
 }
-
-
-class Client(Bus, Protocol):
-    """What comparing and putting right need of a client."""
-
-    async def reconcile(self, request: ReconcileRequest) -> ReconcileReply: ...
-
-
-@dataclass(slots=True)
-class Found:
-    """What was looked at, by side, and what differs, by kind, with a few examples of each."""
-
-    looked_at: Counter[Side] = field(default_factory=Counter)
-    differences: Counter[Kind] = field(default_factory=Counter)
-    examples: dict[Kind, list[Difference]] = field(default_factory=dict)
-
-    @property
-    def total(self) -> int:
-        """How many differences there are."""
-        return self.differences.total()
-
-    def add(self, side: Side, page: ReconcileReply) -> None:
-        """Count one more page."""
-        self.looked_at[side] += page.looked_at
-        for one in page.differences:
-            self.differences[one.kind] += 1
-            kept = self.examples.setdefault(one.kind, [])
-            if len(kept) < _EXAMPLES:
-                kept.append(one)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What differed, and with --fix what still does afterwards; `stalled` says why it was not waited for any longer."""
-
-    found: Found
-    left: Found | None = None
-    stalled: str | None = None
-
-    @property
-    def is_well(self) -> bool:
-        """Whether nothing differs now."""
-        return not (self.left or self.found).total
 
 
 def reconcile(
@@ -104,45 +55,9 @@ async def _reconcile(data: Path | None, nats: str | None, *, fix: bool) -> Outco
             return await reconciled(client, progress, fix=fix)
 
 
-async def reconciled(client: Client, progress: Progress, *, fix: bool, stall: float = _STALL) -> Outcome:
-    """Compare; with `fix` put right what differs, wait until that is done, and compare once more.
-
-    Raises:
-        RequestFailed, Unavailable: memorybus could not compare; what it put right until then is.
-    """
-    found = await compared(client, progress, fix=fix)
-    if not fix or not found.total:
-        return Outcome(found)
-    stalled = None
-    try:
-        await until_digested(client, stall=stall)
-    except Stalled as error:
-        stalled = str(error)
-    return Outcome(found, await compared(client, progress, fix=False), stalled)
-
-
-async def compared(client: Client, progress: Progress, *, fix: bool) -> Found:
-    """All pages of all sides, with a bar for each side."""
-    counts, found = await client.status(), Found()
-    totals: Mapping[Side, int] = {"log": counts.turns, "entries": counts.entries, "vectors": counts.vectors}
-    for side in _SIDES:
-        task = progress.add_task(f"{'fixing' if fix else 'comparing'} {side}", total=totals[side], note="")
-        after: str | None = ""
-        while after is not None:
-            page = await client.reconcile(ReconcileRequest(side=side, after=after, fix=fix))
-            found.add(side, page)
-            after, seen = page.after, found.looked_at[side]
-            progress.update(task, completed=seen, total=max(seen, totals[side]) if after else seen, note=_noted(found))
-    return found
-
-
-def _noted(found: Found) -> str:
-    return f"{found.total:,} differ" if found.total else ""
-
-
 def show(outcome: Outcome, console: Console) -> None:
     """What differs, how often, for example where, and what it means."""
-    looked = ", ".join(f"{outcome.found.looked_at[side]:,} of {side}" for side in _SIDES)
+    looked = ", ".join(f"{outcome.found.looked_at[side]:,} of {side}" for side in SIDES)
     console.print(f"looked at: {looked}", style="dim", highlight=False, soft_wrap=True)
     if not outcome.found.total:
         console.print("Log, entries and vectors agree.", highlight=False)
@@ -181,7 +96,7 @@ def as_line(outcome: Outcome) -> str:
     """The outcome as one JSON line; `left` only where something was put right."""
     left = {} if outcome.left is None else {"left": _counted(outcome.left)}
     return json.dumps({
-        "looked_at": {side: outcome.found.looked_at[side] for side in _SIDES},
+        "looked_at": {side: outcome.found.looked_at[side] for side in SIDES},
         "differences": _counted(outcome.found),
         "examples": [one.model_dump() for some in outcome.found.examples.values() for one in some],
         **left,

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Reply)
 
 
-
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """What waits on the bus, by consumer, and how many dead letters there are."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.cli.formats import FormatError, Source, read_turns
+from services.shared.commands.formats import FormatError, Source, read_turns
 
 A_TURN = {"user_id": "u1", "role": "user", "text": "I prefer uv over pip"}
 

@@ -10,16 +10,13 @@ from pathlib import Path
 import pytest
 import typer
 from click.testing import Result
-from rich.console import Console
 from typer.testing import CliRunner
 
 from contracts.ports import Accepted, Key, Merged, Place, Refused, TextStore
 from contracts.v1.entries import Entry
 from services.cli import export, import_
-from services.cli.archive import ArchiveError, decode, encode
-from services.cli.export import lines, write_archive
-from services.cli.import_ import read_archive
-from services.cli.sending import bars
+from services.shared.commands.archive import ArchiveError, decode, encode
+from services.shared.commands.transfer import lines, read_archive, write_archive
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.builders import NOON, a_proposal, a_turn, an_entry, entry_of, log_proposals, minutes
@@ -75,15 +72,14 @@ async def target(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def exported(store: TextStore, path: Path, user: str | None = None) -> list[bytes]:
-    with path.open("a+b") as file, bars(Console(quiet=True)) as progress:
-        await write_archive(store, file, str(path), user, progress)
+    with path.open("a+b") as file:
+        await write_archive(store, file, str(path), user)
         file.seek(0)
         return file.readlines()
 
 
 async def imported(store: TextStore, path: Path) -> list[str]:
-    with bars(Console(quiet=True)) as progress:
-        return (await read_archive(store, path, progress))[1]
+    return list((await read_archive(store, path)).users)
 
 
 async def test_a_memory_moved_elsewhere_and_exported_again_is_the_same_to_the_byte(

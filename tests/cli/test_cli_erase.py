@@ -19,8 +19,9 @@ from contracts.ports import Unavailable
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, StatusReply
 from services.cli import erase
 from services.cli.common import out
-from services.cli.erase import erased, is_complete, progress, together
+from services.cli.erase import progress
 from services.shared.client import RequestFailed
+from services.shared.commands.erasing import erased, is_complete, together
 from tests.cli.fake_memory import a_status
 
 Typed = Callable[..., Result]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from services.cli.formats import Format, FormatError, Source, read_turns
+from services.shared.commands.formats import Format, FormatError, Source, read_turns
 from tests.cli.files import A_TURN, written
 
 ANYTHING = st.recursive(

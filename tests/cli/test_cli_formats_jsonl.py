@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts.v1.turns import Turn
-from services.cli.formats import STDIN, Format, FormatError, Source, count_turns, jsonl, read_turns
+from services.shared.commands.formats import STDIN, Format, FormatError, Source, count_turns, jsonl, read_turns
 from tests.cli.files import A_TURN, lines, problem, written
 
 

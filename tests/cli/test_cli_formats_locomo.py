@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.cli.formats import Source, count_turns, read_turns
+from services.shared.commands.formats import Source, count_turns, read_turns
 from tests.cli.files import problem, written
 
 
@@ -103,5 +103,5 @@ def test_the_end_of_time_is_no_traceback(tmp_path: Path) -> None:
 
 
 def test_a_document_beyond_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.cli.formats.source.MAX_DOCUMENT_BYTES", 10)
+    monkeypatch.setattr("services.shared.commands.formats.source.MAX_DOCUMENT_BYTES", 10)
     assert problem(Source(written(tmp_path, [a_sample()]), "locomo")) == "turns.jsonl: has more than 10 bytes: split it"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from contracts.v1.turns import Turn
-from services.cli.formats import Source, read_turns
+from services.shared.commands.formats import Source, read_turns
 from tests.cli.files import lines, problem, written
 
 HELLO = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi!"}]

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
-from services.cli.formats import FormatError, Source
 from services.cli.publish import Published, as_line, publish_source, show
+from services.shared.commands.formats import FormatError, Source
 from tests.cli.fake_memory import FakeMemory
 from tests.cli.files import A_TURN, lines, written
 from tests.polling import eventually

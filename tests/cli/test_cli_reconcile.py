@@ -12,9 +12,8 @@ from typer.testing import CliRunner, Result
 
 from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileRequest, Side, StatusReply
 from services.cli import reconcile
-from services.cli.common import err, out
-from services.cli.reconcile import reconciled
-from services.cli.sending import bars
+from services.cli.common import out
+from services.shared.commands.reconciling import reconciled
 from tests.cli.fake_memory import FakeMemory, a_status
 
 Typed = Callable[..., Result]
@@ -112,8 +111,7 @@ def test_what_stays_is_a_failure_also_with_fix(typed: Typed) -> None:
 
 async def test_a_repair_that_nobody_digests_is_told() -> None:
     stores = FakeStores("undecided", stubborn=True, pending=3)
-    with bars(err) as progress:
-        outcome = await reconciled(stores, progress, fix=True, stall=0.0)
+    outcome = await reconciled(stores, fix=True, stall=0.0)
     assert not outcome.is_well
     assert "3 entries are unfinished" in reconcile.what_to_do(outcome)
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from contracts.ports import EmbeddingIdentity, TextStore, Unavailable
 from services.cli import reindex
-from services.cli.reindex import rebuild
+from services.shared.commands.reindexing import rebuild
 from services.shared.instance import FolderLock, Instance
 from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore

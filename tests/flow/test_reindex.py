@@ -18,10 +18,11 @@ from contracts.ports import Key, Unavailable
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli import reindex
-from services.cli.reindex import rebuild
 from services.runtime import Running, running
 from services.shared.app import IdentityMismatch
 from services.shared.client import MemoryClient, memory_client
+from services.shared.commands import reindexing
+from services.shared.commands.reindexing import rebuild
 from services.shared.settings import Settings
 from services.shared.vectors import following, switch
 from services.shared.vectors.places import Places
@@ -225,7 +226,7 @@ async def test_the_next_start_uses_the_recorded_model_unless_the_settings_name_a
 async def test_a_process_without_the_key_goes_on_with_the_former_model(
     settings: Settings, server: EmbeddingServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(reindex, "PATIENCE", 2.0)
+    monkeypatch.setattr(reindexing, "PATIENCE", 2.0)
     with embedding_server() as other:
         other.key = "s3cret"
         async with remembering(settings) as (up, client):

@@ -13,9 +13,8 @@ from typing import Annotated
 import typer
 
 from contracts import subjects
-from services.cli.common import err, nats_url
-from services.cli.sending import bars
-from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
+from services.cli.common import nats_url
+from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import memory_client
 
 _AGO = re.compile(r"(\d{1,9})([smhdw])")
@@ -85,18 +84,3 @@ async def letters_at(where: Where) -> AsyncIterator[DeadLetterQueue]:
     """
     async with memory_client(nats_url(where.data, where.nats), name="memorybus-dead") as client:
         yield DeadLetterQueue(client.bus)
-
-
-async def numbers_of(letters: DeadLetterQueue, wanted: LetterFilter) -> list[int]:
-    """The numbers of the letters that are wanted, oldest first: turns go again in the order in which they came."""
-    if wanted == LetterFilter():
-        return (await letters.numbers())[::-1]
-    with bars(err) as progress:
-        task = progress.add_task("looking", total=None, note="")
-        found = [
-            kept.number
-            async for kept in letters.newest_first(
-                wanted, looked=lambda done, total: progress.update(task, completed=done, total=total)
-            )
-        ]
-    return found[::-1]

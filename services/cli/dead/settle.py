@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from contracts.ports import Unavailable
-from services.cli.common import DataOption, NatsOption, err, fail, out, plural, run, visible
-from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, Where, WhoseOption, letters_at, numbers_of
+from services.cli.common import DataOption, NatsOption, bars, confirm, err, fail, out, plural, run, visible
+from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, Where, WhoseOption, letters_at
 from services.cli.dead.inspect import HIGHEST
-from services.cli.sending import bars
-from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
+from services.shared.commands.dead_letters import Settled, numbers_of, settle
 
 RETRY_EPILOG = """Examples:\n
   memorybus dead retry 17 18\n
@@ -35,15 +34,6 @@ NumbersArgument = Annotated[
 AllOption = Annotated[bool, typer.Option("--all", help="All that the filters leave, instead of numbers.")]
 
 
-@dataclass(slots=True)
-class Settled:
-    """What became of the letters: how many are done, and what stands in the way of the others."""
-
-    done: int = 0
-    problems: list[str] = field(default_factory=list)
-    stopped: str | None = None
-
-
 def retry(
     numbers: NumbersArgument = None,
     every: AllOption = False,
@@ -60,7 +50,7 @@ def retry(
     """
     where = Where(data, nats)
     chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
-    _tell(run(_settle(where, chosen, lambda letters, number: letters.retry(number), "retrying")), "retried")
+    _tell(run(_settle(where, chosen, DeadLetterQueue.retry, "retrying")), "retried")
 
 
 def drop(
@@ -78,8 +68,8 @@ def drop(
     where = Where(data, nats)
     chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
     if chosen and not yes:
-        _confirm(chosen)
-    _tell(run(_settle(where, chosen, lambda letters, number: letters.drop(number), "dropping")), "dropped")
+        confirm(f"Remove {plural(len(chosen), 'dead letter')} for good?", "nothing was dropped")
+    _tell(run(_settle(where, chosen, DeadLetterQueue.drop, "dropping")), "dropped")
 
 
 def _chosen(where: Where, numbers: Sequence[int] | None, wanted: LetterFilter, *, every: bool) -> list[int]:
@@ -92,37 +82,16 @@ def _chosen(where: Where, numbers: Sequence[int] | None, wanted: LetterFilter, *
 
 async def _matching(where: Where, wanted: LetterFilter) -> list[int]:
     async with letters_at(where) as letters:
-        return await numbers_of(letters, wanted)
-
-
-def _confirm(chosen: Sequence[int]) -> None:
-    try:
-        agreed = typer.confirm(f"Remove {plural(len(chosen), 'dead letter')} for good?", err=True)
-    except typer.Abort:  # nobody is there to answer
-        agreed = False
-    if not agreed:
-        fail("nothing was dropped; --yes drops without asking")
+        with bars(err) as progress:
+            return await numbers_of(letters, wanted, progress)
 
 
 async def _settle(
     where: Where, numbers: Sequence[int], act: Callable[[DeadLetterQueue, int], Awaitable[None]], doing: str
 ) -> Settled:
-    """Do it to one letter after the other; a bus that goes away ends it, a letter that cannot be done does not."""
-    settled = Settled()
     async with letters_at(where) as letters:
         with bars(err) as progress:
-            for number in progress.track(numbers, task_id=progress.add_task(doing, total=len(numbers), note="")):
-                try:
-                    await act(letters, number)
-                    settled.done += 1
-                except NoSuchLetter as error:
-                    settled.problems.append(str(error))
-                except NotRetryable as error:
-                    settled.problems.append(f"letter {number} is kept: {error}")
-                except Unavailable as error:
-                    settled.stopped = f"stopped at letter {number}: {error}"
-                    break
-    return settled
+            return await settle(numbers, partial(act, letters), doing, progress)
 
 
 def _tell(settled: Settled, done: str) -> None:

@@ -12,7 +12,7 @@ from pydantic_core import from_json
 
 from contracts.envelope import NAMESPACE
 from contracts.v1.turns import Role, Turn
-from services.cli.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked, later, parsed
+from services.shared.commands.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked, later, parsed
 
 _STEP = timedelta(seconds=1)
 _ROLES: dict[str, Role] = {

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from contracts.v1.turns import Turn
-from services.cli.formats.source import WITHOUT_TEXT, FormatError, Source, checked, later, parsed
+from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, checked, later, parsed
 
 _SESSION = re.compile(r"session_([0-9]{1,6})")
 _STEP = timedelta(seconds=30)

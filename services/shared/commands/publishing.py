@@ -1,25 +1,24 @@
-"""Sending turns and waiting until they are memory, with progress bars: what `publish` and `demo` share."""
+"""Publishing many turns, and waiting until they are memory."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from typing import Protocol
 
 from contracts.ports import Unavailable
 from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
-from services.cli.common import plural
-from services.cli.formats import FormatError
 from services.shared.bus.connection import NotPermitted
-from services.shared.client import Backlog, RequestFailed
+from services.shared.client import Backlog
+from services.shared.commands.formats import FormatError
+from services.shared.commands.progress import Progress, untold
+from services.shared.errors import RequestFailed
+from services.shared.tasks import end
 
 _WATCH_EVERY = 0.25
 _READ_AHEAD = 1024
@@ -60,66 +59,46 @@ class Tally:
         return self.turns / self.seconds if self.seconds > 0 else 0.0
 
 
-def bars(console: Console) -> Progress:
-    """Progress bars: nothing is drawn where nobody looks."""
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeElapsedColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-
-
-async def send(
-    client: Bus, batches: AsyncIterator[Iterable[Turn]], *, total: int | None, in_flight: int, progress: Progress
-) -> Tally:
-    """Publish batch after batch, and show how far it is.
+async def publish_turns(
+    client: Bus,
+    batches: AsyncIterator[Iterable[Turn]],
+    tally: Tally,
+    *,
+    total: int | None = None,
+    in_flight: int = 64,
+    progress: Progress = untold,
+) -> None:
+    """Publish batch after batch, counted in `tally`.
 
     Raises:
         FormatError: a turn could not be read; the ones before it are published.
         Unavailable: the bus did not acknowledge.
     """
-    tally = Tally()
-    task = progress.add_task("publishing", total=total, note="")
-    async with _beside(_watch(client, tally, progress, task)):
-        try:
-            async for batch in batches:
-                await client.publish_all(batch, in_flight=in_flight, acknowledged=tally.add)
-        except (ExceptionGroup, FormatError) as error:
-            raise _told(_cause(error), tally) from None
-        except asyncio.CancelledError:
-            so_far = f"interrupted: {plural(tally.turns, 'turn')} published; publishing all again is harmless"
-            progress.console.print(so_far, highlight=False, soft_wrap=True)
-            raise
-    progress.update(task, completed=tally.turns, total=tally.turns, note=f"{tally.rate:,.0f}/s")
-    return tally
+    watching = asyncio.create_task(_watch(client, tally, total, progress))
+    try:
+        async for batch in batches:
+            await client.publish_all(batch, in_flight=in_flight, acknowledged=tally.add)
+    except (ExceptionGroup, FormatError) as error:
+        cause = _cause(error)
+        if not tally.turns or not isinstance(cause, FormatError | Unavailable):
+            raise cause from None
+        before = f"(published before: {tally.turns:,}; publishing them again is harmless)"
+        raise type(cause)(f"{cause} {before}") from None
+    finally:
+        await end([watching])
+    progress("publishing", tally.turns, tally.turns, note=f"{tally.rate:,.0f}/s")
 
 
-async def _watch(client: Bus, tally: Tally, progress: Progress, task: TaskID) -> None:
-    """Keep the bar true. Drawing once in a while costs less than at every turn."""
-    while not progress.disable:
+async def _watch(client: Bus, tally: Tally, total: int | None, progress: Progress) -> None:
+    """Tell how far it is. Once in a while costs less than at every turn."""
+    while progress is not untold:
         with suppress(Unavailable):
             try:
                 waiting = f" · {(await client.backlog()).total:,} waiting"
             except NotPermitted:
                 waiting = ""
-            progress.update(task, completed=tally.turns, note=f"{tally.rate:,.0f}/s{waiting}")
+            progress("publishing", tally.turns, total, note=f"{tally.rate:,.0f}/s{waiting}")
         await asyncio.sleep(_WATCH_EVERY)
-
-
-@asynccontextmanager
-async def _beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run something beside the block, until the block ends."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def _cause(error: Exception) -> Exception:
@@ -130,20 +109,13 @@ def _cause(error: Exception) -> Exception:
     return next((cause for cause in causes if isinstance(cause, FormatError)), causes[0])
 
 
-def _told(error: Exception, tally: Tally) -> Exception:
-    """An expected failure, with what was done before it."""
-    if not tally.turns or not isinstance(error, FormatError | Unavailable):
-        return error
-    return type(error)(f"{error} (published before: {tally.turns:,}; publishing them again is harmless)")
-
-
 async def at_once(turns: Iterable[Turn]) -> AsyncIterator[Iterable[Turn]]:
-    """Everything as one batch, for `send`."""
+    """Everything as one batch, for `publish_turns`."""
     yield turns
 
 
 async def as_they_come(turns: Iterator[Turn]) -> AsyncIterator[Iterable[Turn]]:
-    """What has arrived so far, again and again, for `send`.
+    """What has arrived so far, again and again, for `publish_turns`.
 
     A thread waits for the pipe: a slow writer must not stop the bus.
     """
@@ -180,46 +152,34 @@ def _ending(turns: Iterator[Turn]) -> Iterator[Turn | Exception | None]:
         yield error
 
 
-async def digest(client: Bus, progress: Progress) -> tuple[float, str | None]:
+async def digest(client: Bus, progress: Progress = untold) -> tuple[float, str | None]:
     """Seconds until nothing waited any more, and what went wrong."""
     began = time.monotonic()
-    task = progress.add_task("digesting", total=None, note="")
-    most = 0
-
-    def show_left(left: int) -> None:
-        nonlocal most
-        most = max(most, left)
-        progress.update(task, total=most, completed=most - left, note=f"{left:,} waiting")
-
     try:
-        await until_digested(client, left=show_left)
+        await until_digested(client, progress)
     except Stalled as stalled:
         return time.monotonic() - began, str(stalled)
-    except asyncio.CancelledError:
-        told = "interrupted: all turns are published, and become memory without this command"
-        progress.console.print(told, highlight=False, soft_wrap=True)
-        raise
-    progress.update(task, total=max(most, 1), completed=max(most, 1), note="")
     return time.monotonic() - began, None
 
 
-async def until_digested(
-    client: Bus, *, left: Callable[[int], None] = lambda _: None, every: float = 0.25, stall: float = 60.0
-) -> None:
-    """Wait until nothing waits on the bus or in the stores; `left` is told how much does.
+async def until_digested(client: Bus, progress: Progress = untold, *, every: float = 0.25, stall: float = 60.0) -> None:
+    """Wait until nothing waits on the bus or in the stores.
 
     Raises:
         Stalled: nothing has moved for `stall` seconds.
     """
-    last, since = await _waiting(client), time.monotonic()
+    most, last, since = 1, await _waiting(client), time.monotonic()
     while last != {}:
-        left(sum((last or {}).values()))
+        left = sum((last or {}).values())
+        most = max(most, left)
+        progress("digesting", most - left, most, note=f"{left:,} waiting")
         await asyncio.sleep(every)
         seen = await _waiting(client)
         if seen != last:
             last, since = seen, time.monotonic()
         elif time.monotonic() - since >= stall:
             raise Stalled(_where(last, stall))
+    progress("digesting", most, most)
 
 
 async def _waiting(client: Bus) -> dict[str, int] | None:

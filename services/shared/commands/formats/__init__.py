@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from contracts.v1.turns import Turn
-from services.cli.formats.jsonl import read_jsonl
-from services.cli.formats.locomo import read_locomo
-from services.cli.formats.openai import read_openai
-from services.cli.formats.source import STDIN, Format, FormatError, Source
+from services.shared.commands.formats.jsonl import read_jsonl
+from services.shared.commands.formats.locomo import read_locomo
+from services.shared.commands.formats.openai import read_openai
+from services.shared.commands.formats.source import STDIN, Format, FormatError, Source
 
 __all__ = ["STDIN", "Format", "FormatError", "Source", "count_turns", "read_turns"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from contracts.v1.turns import Turn
-from services.cli.formats.source import FormatError, Source, parsed, without_mark
+from services.shared.commands.formats.source import FormatError, Source, parsed, without_mark
 
 MAX_LINE_BYTES = 1024 * 1024
 

@@ -1,0 +1,219 @@
+"""Moving a memory: everything of a user or of all goes into a file of lines, and comes from there into any store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+from typing import BinaryIO
+from uuid import UUID
+
+from contracts.ports import Accepted, Decision, Key, Merged, Place, ProposalRecord, Refused, StageCounts, TextStore
+from contracts.v1.entries import Entry, Status
+from services.shared.commands import archive
+from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, Tally, TurnLine
+from services.shared.commands.progress import Progress, untold
+
+_PAGE = 500
+
+
+async def write_archive(
+    store: TextStore, file: BinaryIO, name: str, user: str | None, progress: Progress = untold
+) -> Tally:
+    """Write an export, or go on with one that was left unfinished.
+
+    Raises:
+        ArchiveError: the file holds something else, or another user's export.
+    """
+    tally, last = _left_off(file, name, user)
+    if last and isinstance(last.line, archive.End):
+        return tally
+    return await write_lines(store, file, user, progress, tally, last)
+
+
+async def write_lines(
+    store: TextStore,
+    file: BinaryIO,
+    user: str | None,
+    progress: Progress,
+    tally: Tally | None = None,
+    last: Numbered | None = None,
+) -> Tally:
+    """Write all lines of an export, or those that come after `last`, up to which `tally` counts."""
+    tally = tally or Tally()
+    if last is None:
+        file.write(archive.encode(archive.Header(user=user)))
+    begun = last.line if last and isinstance(last.line, EntryLine | TurnLine) else None
+    counts = await store.counts(user)
+    async for line in lines(store, user, begun):
+        file.write(archive.encode(line))
+        tally = tally.plus(line)
+        progress("exporting", tally.turns + tally.entries, counts.turns + counts.entries)
+    file.write(archive.encode(archive.End(end=tally)))
+    file.flush()
+    return tally
+
+
+async def knows(store: TextStore, user: str) -> bool:
+    """Whether there is anything of a user in a store."""
+    entries = await store.export_entries(user, after=None, limit=1)
+    return bool(entries or await store.export_log(user, after=None, limit=1))
+
+
+def _left_off(file: BinaryIO, name: str, user: str | None) -> tuple[Tally, Numbered | None]:
+    """What the file holds already, and its last whole line; what comes after that line is cut off."""
+    tally, last = Tally(), None
+    file.seek(0)
+    for last in archive.read(file, name):
+        match last.line:
+            case archive.Header() if last.line.user != user:
+                whose = f"of {last.line.user!r}" if last.line.user else "of everybody"
+                raise ArchiveError(f"{name}: is an export {whose}: name the same user to go on, or another file")
+            case EntryLine() | TurnLine():
+                tally = tally.plus(last.line)
+    file.truncate(last.end if last else 0)
+    file.seek(0, 2)
+    return tally, last
+
+
+async def lines(
+    store: TextStore, user: str | None, begun: EntryLine | TurnLine | None = None
+) -> AsyncIterator[EntryLine | TurnLine]:
+    """Every line of an export that comes after `begun`: per user first the entries, then the turns."""
+    async for name in _users(store, user, from_=archive.user_of(begun) if begun else ""):
+        here = begun if begun and archive.user_of(begun) == name else None
+        if not isinstance(here, TurnLine):
+            async for entry_line in _entries(store, name, archive.place_of(here) if here else None):
+                yield entry_line
+        turns_after = archive.place_of(here) if isinstance(here, TurnLine) else None
+        async for turn in _turns(store, name, turns_after):
+            yield turn
+
+
+async def _users(store: TextStore, user: str | None, *, from_: str) -> AsyncIterator[str]:
+    if user is not None:
+        yield user
+        return
+    if from_:
+        yield from_
+    while names := await store.users(after=from_, limit=_PAGE):
+        for name in names:
+            yield name
+        from_ = names[-1]
+
+
+async def _entries(store: TextStore, user: str, after: Place | None) -> AsyncIterator[EntryLine]:
+    while page := await store.export_entries(user, after=after, limit=_PAGE):
+        for entry in page:
+            yield EntryLine(entry=entry)
+        after = archive.place_of(EntryLine(entry=page[-1]))
+
+
+async def _turns(store: TextStore, user: str, after: Place | None) -> AsyncIterator[TurnLine]:
+    while page := await store.export_log(user, after=after, limit=_PAGE):
+        for record in page:
+            yield archive.turn_line(record)
+        after = archive.place_of(archive.turn_line(page[-1]))
+
+
+@dataclass(slots=True)
+class Imported:
+    """What a file held, of which users, and how many of its active entries memory holds inactive, by status."""
+
+    tally: Tally = field(default_factory=Tally)
+    users: dict[str, None] = field(default_factory=dict)
+    inactive: Counter[Status] = field(default_factory=Counter)
+
+
+async def read_archive(store: TextStore, file: Path, progress: Progress = untold) -> Imported:
+    """Store what the file holds.
+
+    Raises:
+        ArchiveError: the file is damaged or not whole; what came before the damage is stored.
+    """
+    done, ended = Imported(), False
+    for batch in _batches(file, progress):
+        if ended:
+            raise ArchiveError(f"{file}: goes on after its last line: it is damaged")
+        match batch[0]:
+            case archive.End():
+                _check_end(batch[0].end, done.tally, file)
+                ended = True
+            case EntryLine():
+                done.inactive += await _store_entries(store, [line for line in batch if isinstance(line, EntryLine)])
+            case TurnLine():
+                await _store_turns(store, [line for line in batch if isinstance(line, TurnLine)])
+        for line in batch:
+            if isinstance(line, EntryLine | TurnLine):
+                done.tally = done.tally.plus(line)
+                done.users[archive.user_of(line)] = None
+    if not ended:
+        raise ArchiveError(f"{file}: is not whole: finish it with `memorybus export --resume`, then repeat the import")
+    return done
+
+
+def _batches(file: Path, progress: Progress) -> Iterator[list[archive.Line]]:
+    """Lines of one kind, at most so many at a time; told are the bytes that are read."""
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        for _, same in groupby(archive.read(opened, str(file)), key=lambda found: type(found.line)):
+            while some := list(islice(same, _PAGE)):
+                yield [found.line for found in some]
+                progress("importing", some[-1].end, size)
+
+
+def _check_end(promised: Tally, tally: Tally, file: Path) -> None:
+    if promised != tally:
+        raise ArchiveError(f"{file}: holds {tally!r}, but its last line promises {promised!r}: it is damaged")
+
+
+async def _store_entries(store: TextStore, lines: Sequence[EntryLine]) -> Counter[Status]:
+    """Store entries; how many of the active ones memory holds already, and not active any more."""
+    for line in lines:
+        _check_id(line.entry)
+    await store.apply([Accepted(_pending(line.entry)) for line in lines])
+    held = await store.get([line.entry for line in lines if line.entry.status == "active"])
+    return Counter(entry.status for entry in held.values() if entry.status != "active")
+
+
+def _check_id(entry: Entry) -> None:
+    try:
+        canonical = str(UUID(entry.id)) == entry.id
+    except ValueError:
+        canonical = False
+    if not canonical:
+        raise ArchiveError(f"entry id {entry.id[:64]!r} is no canonical UUID: the file was not made by memorybus")
+
+
+def _pending(entry: Entry) -> Entry:
+    """The entry as a new one of this memory: without a vector, whatever the file says."""
+    return entry.model_copy(update={"version": 1, "embedding_state": "pending", "last_scores": None})
+
+
+async def _store_turns(store: TextStore, lines: Sequence[TurnLine]) -> None:
+    """Log turns and decide at once what they proposed, before anybody finds it undecided."""
+    records = [archive.record_of(line) for line in lines]
+    proposals = [proposal for record in records for proposal in record.proposals]
+    await store.append([record.turn for record in records], [record.proposal for record in proposals])
+    stored = await store.get([p.proposal for p in proposals if p.outcome and p.outcome.kind == "stored"])
+    decisions = (_decision(record, stored) for record in proposals)
+    await store.apply([decision for decision in decisions if decision is not None])
+
+
+def _decision(record: ProposalRecord, stored: Mapping[str, Entry]) -> Decision | None:
+    proposal, outcome = record.proposal, record.outcome
+    if outcome is None:
+        return None
+    if outcome.kind == "merged" and outcome.entry_id is not None:
+        return Merged(Key(proposal.user_id, proposal.id), outcome.entry_id, None)
+    if outcome.kind == "refused":
+        return Refused(Key(proposal.user_id, proposal.id), outcome.reason or "refused")
+    return Accepted(stored[proposal.id]) if proposal.id in stored else None
+
+
+async def counts_of(store: TextStore, users: Iterable[str]) -> StageCounts:
+    """What the store holds of these users together."""
+    counted = [await store.counts(user) for user in users]
+    return StageCounts(*(sum(getattr(counts, name) for counts in counted) for name in StageCounts.__slots__))
