@@ -13,16 +13,14 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
 from contracts.ports import Unavailable, UnusableStore
 from services.shared.commands.progress import Progress, untold
 from services.shared.errors import MissingExtra, RequestFailed
 from services.shared.instance import FolderUnusable, NotRunning, find_instance
+from services.shared.logs import TextFormatter
 from services.shared.redaction import redact_text
 from services.shared.settings import Settings
-from services.shared.telemetry import TextFormatter
 
 T = TypeVar("T")
 
@@ -95,6 +93,9 @@ def bars(console: Console) -> Iterator[Progress]:
     if not console.is_terminal:
         yield untold
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Bars(*columns, TextColumn("{task.fields[note]}"), TimeElapsedColumn(), console=console) as drawn:
         tasks: dict[str, TaskID] = {}

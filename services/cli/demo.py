@@ -18,8 +18,8 @@ from services.cli.example import ASKED_AT, QUESTIONS, USER, Question, example_tu
 from services.cli.status import counted, show_status
 from services.shared.client import memory_client
 from services.shared.commands.publishing import Bus, Tally, at_once, digest, publish_turns
+from services.shared.logs import configure_logging
 from services.shared.settings import Settings
-from services.shared.telemetry import configure_logging
 
 EPILOG = """Examples:\n
   memorybus demo\n

@@ -24,9 +24,9 @@ from services.shared.bus.server import BusNotStarted
 from services.shared.descriptors import raise_limit
 from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse, FolderUnusable
+from services.shared.logs import configure_logging
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings
-from services.shared.telemetry import configure_logging
 
 _SWITCH_INTERVAL = 0.0005
 """Seconds that a thread may keep Python's lock while another waits. A request passes through several threads, and with

@@ -1,18 +1,11 @@
-"""Every metric name, and logs as JSON lines. Labels are stages and outcomes, never a user."""
+"""Every metric name. Labels are stages and outcomes, never a user."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
-import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from typing import Any
 
 from prometheus_client import Counter, Gauge, Histogram
-
-from services.shared.redaction import redact_text
 
 _FINE = tuple(round(0.0002 * 1.35**n, 6) for n in range(40))
 
@@ -44,43 +37,6 @@ REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores t
 _LOOK_EVERY = 0.1  # seconds
 _MOST_MISSED = 6000
 
-_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName"}
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, event, and the fields passed as `extra`. No password is in it."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        fields = {k: v for k, v in record.__dict__.items() if k not in _STANDARD}
-        line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "event": record.getMessage(),
-            **fields,
-        }
-        if record.exc_info:
-            line["error"] = self.formatException(record.exc_info)
-        return json.dumps(_redacted(line), ensure_ascii=False)
-
-
-class TextFormatter(logging.Formatter):
-    """A line of plain text, without passwords."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return redact_text(super().format(record))
-
-
-def _redacted(value: Any) -> Any:
-    match value:
-        case None | bool() | int() | float():
-            return value
-        case dict():
-            return {str(key): _redacted(each) for key, each in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [_redacted(each) for each in value]
-    return redact_text(str(value))
-
 
 async def measure_loop_lag() -> None:
     """Observe again and again how late the event loop is; without end."""
@@ -100,12 +56,3 @@ def lags(late: float) -> Iterator[float]:
     yield max(0.0, late)
     for missed in range(1, min(int(late / _LOOK_EVERY), _MOST_MISSED) + 1):
         yield late - missed * _LOOK_EVERY
-
-
-def configure_logging(level: str) -> None:
-    """Send all logs to standard error as JSON lines."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for noisy in ("httpx", "httpcore", "uvicorn.access", "faststream"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)

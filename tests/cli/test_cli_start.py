@@ -11,7 +11,7 @@ import pytest
 from services.cli import COMMANDS, command
 
 HEAVY = set(
-    "numpy spacy onnxruntime sqlite3 qdrant_edge qdrant_client opensearchpy aiohttp faststream httpx uvicorn".split()
+    "numpy spacy onnxruntime sqlite3 qdrant_edge qdrant_client opensearchpy aiohttp faststream httpx uvicorn prometheus_client".split()
 )
 PROGRAM = """
 import json, sys

@@ -28,12 +28,12 @@ from services.runtime import Running, running
 from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.embedders import http as embedder_http
+from services.shared.logs import JsonFormatter
 from services.shared.settings import Settings
 from services.shared.stores.opensearch import transport
 from services.shared.stores.opensearch.transport import Address, Client, Get, Write
 from services.shared.stores.qdrant import QdrantVectorStore
 from services.shared.stores.qdrant import store as qdrant_store
-from services.shared.telemetry import JsonFormatter
 from tests.polling import digested, eventually
 from tests.servers.embeddings import embedding_server
 from tests.servers.fickle import Fickle, Mode, fickle

@@ -20,8 +20,8 @@ from services.shared.bus.nats_patches import known_complaint
 from services.shared.bus.requests import error_info
 from services.shared.errors import Poison
 from services.shared.health import health_routes
+from services.shared.logs import JsonFormatter, TextFormatter
 from services.shared.settings import Settings
-from services.shared.telemetry import JsonFormatter, TextFormatter
 
 MARKER = "s3cretMARKER"
 ADDRESS = f"http://ann:{MARKER}@127.0.0.1:9/v1?api_key={MARKER}"

@@ -21,7 +21,6 @@ from contracts.ports import Unavailable
 from contracts.subjects import Consumer, Stream
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id
-from services.shared import telemetry
 from services.shared.backoff import wait_backoff
 from services.shared.bus.connection import UNANSWERED, asking_for
 from services.shared.bus.fairness import shares
@@ -76,12 +75,14 @@ class Bus:
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
         """Publish events that carry at least one entry, those of users with many entries apart from all others."""
+        from services.shared.telemetry import MESSAGES  # who only asks need not wait for the metrics' library
+
         for whole in events:
             for event in shares(whole):
                 body = event.model_dump_json().encode()
                 stream = subjects.EVENTS_STREAM.name
                 await self.publish(event.subject, body, message_id=str(event.event_id), stream=stream)
-                telemetry.MESSAGES.labels(event.subject.rpartition(".")[2], "published").inc()
+                MESSAGES.labels(event.subject.rpartition(".")[2], "published").inc()
 
     async def publish_turn(self, turn: Turn) -> None:
         """Publish a turn; see `contracts.ports.TurnPublisher`.
