@@ -17,17 +17,7 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from contracts.ports import (
-    TURN,
-    Accepted,
-    Embedder,
-    Filters,
-    Scope,
-    TextStore,
-    Vector,
-    VectorPoint,
-    VectorStore,
-)
+from contracts.ports import TURN, Accepted, Embedder, Filters, Scope, TextStore, Vector, VectorPoint, VectorStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import DatedTurn, LoggedTurn, Turn
 from services.bench.measure import percentile

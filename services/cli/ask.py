@@ -154,10 +154,8 @@ def _show_nothing(request: RetrieveRequest, console: Console) -> None:
     filters = request.types or request.tags
     hint = "Leave out the filters" if filters else "Try other words"
     place = one_line(f"the space {request.space!r} of user {request.user_id!r}")
-    console.print(f"Nothing in {place} matches.", markup=False, highlight=False, soft_wrap=True)
-    console.print(
-        f"{hint}, or see with `memorybus status --user …` whether anything is stored.", highlight=False, soft_wrap=True
-    )
+    console.print(f"Nothing in {place} matches.", markup=False, soft_wrap=True)
+    console.print(f"{hint}, or see with `memorybus status --user …` whether anything is stored.", soft_wrap=True)
 
 
 def _show_footer(reply: RetrieveReply, console: Console) -> None:
@@ -167,11 +165,11 @@ def _show_footer(reply: RetrieveReply, console: Console) -> None:
         f"query embedding {reply.query_embedding_ms:.1f} ms",
         f"retrieval {reply.retrieval_ms:.1f} ms",
     ]
-    console.print(" · ".join(parts), style="dim", highlight=False, soft_wrap=True)
+    console.print(" · ".join(parts), style="dim", soft_wrap=True)
     for leg in reply.degraded:
         searched = {"semantic": "meaning", "lexical": "words"}.get(leg, leg)
         warning = f"degraded: {one_line(searched)} could not be searched, something may be missing"
-        console.print(warning, style="bold yellow", markup=False, highlight=False, soft_wrap=True)
+        console.print(warning, style="bold yellow", markup=False, soft_wrap=True)
 
 
 def day(at: datetime) -> str:

@@ -24,8 +24,8 @@ from services.shared.settings import Settings
 
 T = TypeVar("T")
 
-out = Console()
-err = Console(stderr=True)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
 
 DataOption = Annotated[
     Path | None, typer.Option("--data", help="Data folder of the running instance.", show_default=False)
@@ -67,7 +67,7 @@ def run(work: Coroutine[Any, Any, T], *, interrupted: str = "") -> T:
         fail(str(error))
     except KeyboardInterrupt:
         if interrupted:
-            err.print(interrupted, highlight=False, soft_wrap=True)
+            err.print(interrupted, soft_wrap=True)
         raise typer.Exit(130) from None
 
 
@@ -83,7 +83,7 @@ def confirm(question: str, otherwise: str) -> None:
 
 def fail(message: str) -> NoReturn:
     """Say what is wrong and end with exit code 1."""
-    err.print(f"[red]error:[/red] {escape(redact_text(message))}", highlight=False, soft_wrap=True)
+    err.print(f"[red]error:[/red] {escape(redact_text(message))}", soft_wrap=True)
     raise typer.Exit(1)
 
 

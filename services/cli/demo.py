@@ -53,7 +53,7 @@ def demo(data: DataOption = None, nats: NatsOption = None) -> None:
     passed = run(_on_running(data, nats) if chosen else _on_temporary())
     if not passed:
         raise typer.Exit(1)
-    out.print(GO_ON, markup=False, highlight=False, soft_wrap=True)
+    out.print(GO_ON, markup=False, soft_wrap=True)
 
 
 async def _on_running(data: Path | None, nats: str | None) -> bool:
@@ -66,7 +66,7 @@ async def _on_temporary() -> bool:
     from services.runtime import running
 
     configure_logging("error")
-    out.print("Starting memorybus in a temporary folder …", highlight=False)
+    out.print("Starting memorybus in a temporary folder …")
     with TemporaryDirectory(prefix="memorybus-demo-") as folder:
         settings = Settings(data=Path(folder), nats_url=None, nats_port=0, http_port=0)
         try:
@@ -96,7 +96,7 @@ async def play(client: Client, console: Console) -> bool:
     show_status(*await counted(client, USER), console, user=USER)
     right = sum(answered)
     style = "green" if right == len(QUESTIONS) else "red"
-    console.print(f"\n{right} of {len(QUESTIONS)} questions found their answer.\n", style=style, highlight=False)
+    console.print(f"\n{right} of {len(QUESTIONS)} questions found their answer.\n", style=style)
     return right == len(QUESTIONS)
 
 
@@ -106,11 +106,11 @@ async def _publish(client: Client, console: Console) -> bool:
         await publish_turns(client, at_once(turns), tally, total=len(turns), progress=progress)
         digesting, problem = await digest(client, progress)
     if problem:
-        console.print(problem, style="red", markup=False, highlight=False, soft_wrap=True)
+        console.print(problem, style="red", markup=False, soft_wrap=True)
         return False
     talks = len({turn.conversation_id for turn in turns})
     done = f"in {tally.seconds:.2f} s, digested {digesting:.2f} s later"
-    console.print(f"Published {tally.turns} turns of {talks} conversations {done}.", highlight=False)
+    console.print(f"Published {tally.turns} turns of {talks} conversations {done}.")
     return True
 
 
@@ -121,10 +121,10 @@ async def _ask(client: Client, number: int, question: Question, console: Console
     items = reply.items[:_SHOWN]
     answered = question.answered_by(tuple(item.text for item in items))
     mark = "[green]✓[/green]" if answered else "[red]✗[/red]"
-    console.print(f"\n{mark} [bold]{number}. {question.text}[/bold]{_cost(reply)}", highlight=False)
+    console.print(f"\n{mark} [bold]{number}. {question.text}[/bold]{_cost(reply)}")
     console.print(memory_table(items))
     if not answered:
-        console.print(f"  none of them contains {' and '.join(question.words)}", style="red", highlight=False)
+        console.print(f"  none of them contains {' and '.join(question.words)}", style="red")
     return answered
 
 

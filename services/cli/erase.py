@@ -44,7 +44,7 @@ def erase(
     """
     if not yes and not _has_terminal():
         fail("nothing was erased: nobody is there to be asked; --yes erases without asking")
-    err.print(what_there_is(user, run(_status(user, data, nats))), highlight=False, soft_wrap=True)
+    err.print(what_there_is(user, run(_status(user, data, nats))), soft_wrap=True)
     if not yes:
         confirm(f"Erase everything of {visible(user)!r} for good?", "nothing was erased")
     receipt = run(_erase(user, data, nats), interrupted=_INTERRUPTED)
@@ -96,9 +96,9 @@ def show_receipt(user: str, receipt: EraseReceipt, console: Console) -> None:
     console.print(receipt_table(receipt.removed, receipt.left))
     if any(receipt.left.values()):
         return
-    console.print(f"Nothing of {_named(user)} is found any more.", highlight=False, soft_wrap=True)
+    console.print(f"Nothing of {_named(user)} is found any more.", soft_wrap=True)
     for line in _about_files(receipt):
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def receipt_table(removed: Mapping[str, int], left: Mapping[str, int]) -> Table:

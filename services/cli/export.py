@@ -52,7 +52,7 @@ def export(
         fail(f"{error.filename or file}: {error.strerror or error}")
     counted = f"{plural(tally.turns, 'turn')} and {plural(tally.kept, 'entry', 'entries')} ({tally.entries:,} active)"
     where = "written" if file == _STANDARD_OUTPUT else f"in {file}"
-    err.print(f"{counted} are {where}", highlight=False, markup=False)
+    err.print(f"{counted} are {where}", markup=False)
 
 
 async def _export(settings: Settings, file: Path, user: str | None) -> Tally:

@@ -63,7 +63,6 @@ def show_receipt(receipt: ForgetReceipt, console: Console) -> None:
     console.print(
         f"{escape(visible(receipt.id))} was forgotten at {receipt.forgotten_at:%Y-%m-%d %H:%M} UTC; the same statement "
         f"is refused until {receipt.refused_until:%Y-%m-%d %H:%M} UTC.",
-        highlight=False,
         soft_wrap=True,
     )
 

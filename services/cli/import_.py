@@ -40,7 +40,7 @@ def import_(
         fail(f"{error.filename or file}: {error.strerror or error}")
     out.print(_compared(imported.tally, found))
     for status, count in imported.inactive.items():
-        out.print(f"{status} in this memory, and left so: {plural(count, 'entry', 'entries')}", highlight=False)
+        out.print(f"{status} in this memory, and left so: {plural(count, 'entry', 'entries')}")
     if missing := _missing(imported, found):
         fail(f"the memory holds less than the file: {', '.join(missing)}; repeat the import, it goes on")
 

@@ -68,9 +68,9 @@ async def _migrate(settings: Settings, *, only_plan: bool, drop_old: bool) -> Se
 
 def _show(steps: Sequence[Step], *, only_plan: bool, drop_old: bool) -> None:
     for step in steps:
-        out.print(escape(step.text), highlight=False)
+        out.print(escape(step.text))
         if step.old:
             verb = "remove" if drop_old else "--drop-old would remove"
-            out.print(escape(f"  {verb} {', '.join(step.old)}"), style="dim", highlight=False)
+            out.print(escape(f"  {verb} {', '.join(step.old)}"), style="dim")
     if not only_plan:
         out.print("[green]the indices are up to date[/green]")

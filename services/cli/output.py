@@ -38,10 +38,7 @@ def checked_output() -> Iterator[None]:
     try:
         raw = _Checked(was.fileno(), "w", closefd=False)
         sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(raw),
-            was.encoding,
-            was.errors,
-            line_buffering=bool(was.line_buffering),
+            io.BufferedWriter(raw), was.encoding, was.errors, line_buffering=bool(was.line_buffering)
         )
         try:
             yield

@@ -78,16 +78,16 @@ def as_fields(change: Change) -> dict[str, Any]:
 
 def show(changes: Sequence[Change], console: Console, *, url: str, only_plan: bool) -> None:
     """The changes as a table, and in a sentence whether anything is left to do."""
-    console.print(f"bus {redact_address(url)}", style="dim", markup=False, highlight=False)
+    console.print(f"bus {redact_address(url)}", style="dim", markup=False)
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for column in ("kind", "name", "action", "fields"):
         table.add_column(column, style="dim" if column == "kind" else "", overflow="fold")
     words = _TO_DO if only_plan else _DONE
     for change in changes:
         table.add_row(change.kind, change.name, words[change.action], "\n".join(map(str, change.fields)))
-    console.print(table, markup=False, highlight=False)
+    console.print(table, markup=False)
     open_changes = sum(change.action != "keep" for change in changes)
     if not open_changes:
-        console.print("Everything is as declared.", highlight=False)
+        console.print("Everything is as declared.")
     elif only_plan:
-        console.print(f"{open_changes} to change; without --plan it is done.", highlight=False)
+        console.print(f"{open_changes} to change; without --plan it is done.")

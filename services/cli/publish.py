@@ -105,7 +105,7 @@ async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: b
         except asyncio.CancelledError:
             done = "all turns are published, and become memory without this command"
             so_far = f"{plural(tally.turns, 'turn')} published; publishing all again is harmless"
-            console.print(f"interrupted: {done if is_published else so_far}", highlight=False, soft_wrap=True)
+            console.print(f"interrupted: {done if is_published else so_far}", soft_wrap=True)
             raise
     refused = None if refused_before is None else await _refused(client, source.user)
     return Published(
@@ -154,15 +154,15 @@ def show(result: Published, console: Console) -> None:
     text = f"published {plural(result.turns, 'turn')} in {result.seconds:.1f} s ({result.rate:,.0f} turns/s)"
     if result.digesting is not None and result.problem is None:
         text += f", digested {result.digesting:.1f} s later"
-    console.print(text, highlight=False, soft_wrap=True)
+    console.print(text, soft_wrap=True)
     if result.skipped:
-        console.print(f"left out {result.skipped:,} without text", highlight=False)
+        console.print(f"left out {result.skipped:,} without text")
     if result.refused:
         why = "what a user had forgotten is not kept again so soon"
         warning = f"{plural(result.refused, 'turn')} refused meanwhile: {why}"
-        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
+        console.print(warning, style="yellow", soft_wrap=True)
     if result.dead_letters is None:
-        console.print(NOT_SHOWN, style="dim", highlight=False, soft_wrap=True)
+        console.print(NOT_SHOWN, style="dim", soft_wrap=True)
     elif result.dead_letters:
         warning = f"{plural(result.dead_letters, 'dead letter')} since the start: `memorybus dead list` shows them"
-        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
+        console.print(warning, style="yellow", soft_wrap=True)

@@ -58,13 +58,13 @@ async def _reconcile(data: Path | None, nats: str | None, *, fix: bool) -> Outco
 def show(outcome: Outcome, console: Console) -> None:
     """What differs, how often, for example where, and what it means."""
     looked = ", ".join(f"{outcome.found.looked_at[side]:,} of {side}" for side in SIDES)
-    console.print(f"looked at: {looked}", style="dim", highlight=False, soft_wrap=True)
+    console.print(f"looked at: {looked}", style="dim", soft_wrap=True)
     if not outcome.found.total:
-        console.print("Log, entries and vectors agree.", highlight=False)
+        console.print("Log, entries and vectors agree.")
         return
     console.print(differences_table(outcome))
     if outcome.left is not None and outcome.is_well:
-        console.print("All of it was put right: compared again, they agree.", highlight=False)
+        console.print("All of it was put right: compared again, they agree.")
 
 
 def differences_table(outcome: Outcome) -> Table:

@@ -67,7 +67,7 @@ def reindex(
     _check(settings)
     os.nice(_NICE)
     count = run(_rebuild(settings, nats, grace=grace))
-    out.print(f"{count} vectors made anew and in use", highlight=False)
+    out.print(f"{count} vectors made anew and in use")
 
 
 def _check(settings: Settings) -> None:
@@ -96,5 +96,5 @@ async def _rebuild(settings: Settings, nats: str | None, *, grace: float) -> int
             count = await rebuild(settings, grace=grace, progress=progress)
             _, problem = await digest(client, progress)
     if problem:
-        err.print(f"the vectors are made and in use, but {problem}", style="yellow", highlight=False, soft_wrap=True)
+        err.print(f"the vectors are made and in use, but {problem}", style="yellow", soft_wrap=True)
     return count

@@ -79,13 +79,13 @@ def show_status(
 ) -> None:
     """The numbers as a table, and in words what they mean."""
     if url:
-        console.print(f"bus {url}", style="dim", markup=False, highlight=False)
+        console.print(f"bus {url}", style="dim", markup=False)
     console.print(status_table(counts, backlog, user=user))
     if backlog is None:
-        console.print(NOT_SHOWN, style="dim", highlight=False, soft_wrap=True)
+        console.print(NOT_SHOWN, style="dim", soft_wrap=True)
         return
     for warning in warnings(counts, backlog):
-        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
+        console.print(warning, style="yellow", soft_wrap=True)
 
 
 def status_table(counts: StatusReply, backlog: Backlog | None, *, user: str | None = None) -> Table:

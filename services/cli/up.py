@@ -74,10 +74,7 @@ def up(
     ner: Annotated[str | None, typer.Option(help="Names and key phrases: spacy, none.")] = None,
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json",
-            help="Print one JSON line when ready; the address of the bus in it holds the password.",
-        ),
+        typer.Option("--json", help="Print one JSON line when ready; the address of the bus in it holds the password."),
     ] = False,
 ) -> None:
     """Start memorybus and keep it running until Ctrl-C or SIGTERM.
@@ -153,12 +150,9 @@ def _announce(instance: Running, settings: Settings, only: list[str], *, as_json
     if as_json:
         print(json.dumps({"ready": True, "nats": instance.nats, "http": instance.http}), flush=True)
         return
-    out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}", highlight=False)
-    out.print(
-        f"  bus   {redact_address(instance.nats)}\n  http  {instance.http}\n  data  {settings.data}", highlight=False
-    )
+    out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}")
+    out.print(f"  bus   {redact_address(instance.nats)}\n  http  {instance.http}\n  data  {settings.data}")
     out.print(
         "Ctrl-C stops it. Next: [bold]memorybus publish FILE[/bold], [bold]memorybus ask[/bold] …; "
-        "for programs: [bold]memorybus address[/bold]",
-        highlight=False,
+        "for programs: [bold]memorybus address[/bold]"
     )

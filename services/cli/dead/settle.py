@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import Annotated
 
 import typer
@@ -50,7 +49,7 @@ def retry(
     """
     where = Where(data, nats)
     chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
-    _tell(run(_settle(where, chosen, DeadLetterQueue.retry, "retrying")), "retried")
+    _tell(run(_settle(where, chosen, lambda letters: letters.retry, "retrying")), "retried")
 
 
 def drop(
@@ -69,7 +68,7 @@ def drop(
     chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
     if chosen and not yes:
         confirm(f"Remove {plural(len(chosen), 'dead letter')} for good?", "nothing was dropped")
-    _tell(run(_settle(where, chosen, DeadLetterQueue.drop, "dropping")), "dropped")
+    _tell(run(_settle(where, chosen, lambda letters: letters.drop, "dropping")), "dropped")
 
 
 def _chosen(where: Where, numbers: Sequence[int] | None, wanted: LetterFilter, *, every: bool) -> list[int]:
@@ -87,18 +86,18 @@ async def _matching(where: Where, wanted: LetterFilter) -> list[int]:
 
 
 async def _settle(
-    where: Where, numbers: Sequence[int], act: Callable[[DeadLetterQueue, int], Awaitable[None]], doing: str
+    where: Where, numbers: Sequence[int], act: Callable[[DeadLetterQueue], Callable[[int], Awaitable[None]]], doing: str
 ) -> Settled:
     async with letters_at(where) as letters:
         with bars(err) as progress:
-            return await settle(numbers, partial(act, letters), doing, progress)
+            return await settle(numbers, act(letters), doing, progress)
 
 
 def _tell(settled: Settled, done: str) -> None:
     """What was done, and what was not; exit code 1 where something was not."""
-    out.print(f"{done} {plural(settled.done, 'dead letter')}", highlight=False)
+    out.print(f"{done} {plural(settled.done, 'dead letter')}")
     for problem in settled.problems[:_PROBLEMS_SHOWN]:
-        err.print(f"[yellow]{escape(visible(problem))}[/yellow]", highlight=False, soft_wrap=True)
+        err.print(f"[yellow]{escape(visible(problem))}[/yellow]", soft_wrap=True)
     if settled.stopped:
         fail(visible(settled.stopped))
     if settled.problems:

@@ -46,18 +46,13 @@ def everything(kept: StoredLetter) -> dict[str, Any]:
     if kept.letter is None:
         return {**summary(kept), "raw": base64.b64encode(kept.raw).decode(), "text": as_text(kept.raw)}
     letter = kept.letter
-    return {
-        **letter.model_dump(mode="json"),
-        **summary(kept),
-        "trace_id": letter.trace_id,
-        "text": as_text(kept.body),
-    }
+    return {**letter.model_dump(mode="json"), **summary(kept), "trace_id": letter.trace_id, "text": as_text(kept.body)}
 
 
 def show_list(letters: Sequence[StoredLetter], console: Console, *, more: bool, narrowed: bool) -> None:
     """Letters as a table; `narrowed`: a filter may have left others out."""
     if not letters:
-        console.print("No dead letters match." if narrowed else "No dead letters.", highlight=False)
+        console.print("No dead letters match." if narrowed else "No dead letters.")
         return
     if console.width < _WIDE:
         _show_blocks(letters, console)
