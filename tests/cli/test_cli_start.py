@@ -10,9 +10,10 @@ import pytest
 
 from services.cli import COMMANDS, command
 
-HEAVY = set(
-    "numpy spacy onnxruntime sqlite3 qdrant_edge qdrant_client opensearchpy aiohttp faststream httpx uvicorn prometheus_client".split()
-)
+HEAVY = {
+    *("numpy", "spacy", "onnxruntime", "sqlite3", "qdrant_edge", "qdrant_client", "opensearchpy"),
+    *("aiohttp", "faststream", "httpx", "uvicorn", "prometheus_client"),
+}
 PROGRAM = """
 import json, sys
 from services.cli import command, main
