@@ -151,7 +151,7 @@ async def _answered(settings: Settings, entries: int, queries: int) -> list[floa
     try:
         await reading.filled(settings, entries)
         async with _up(settings, ["--ner", "none"]) as (_, client):
-            questions = list(itertools.islice(reading.questions(), queries))
+            questions = list(itertools.islice(Talk(seed=99).questions(), queries))
             asked = [*questions[:_WARM_UP_QUESTIONS], *questions]
             took = [await milliseconds_to_retrieve(client, reading.USER, question) for question in asked]
             return took[-len(questions) :]

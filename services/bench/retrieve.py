@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,6 @@ from rich.progress import Progress
 from rich.table import Table
 
 from contracts.ports import TURN, Accepted, Embedder, Filters, Scope, TextStore, Vector, VectorPoint, VectorStore
-from contracts.v1.entries import Entry
 from contracts.v1.turns import DatedTurn, LoggedTurn, Turn
 from services.bench.measure import percentile
 from services.bench.process import Up, measured, milliseconds_to_retrieve
@@ -75,7 +74,7 @@ def retrieve(
 async def _bench(entries: int, queries: int) -> None:
     with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
         settings = Settings(data=Path(folder) / "up", ner="none")
-        asked = list(itertools.islice(questions(), queries))
+        asked = list(itertools.islice(Talk(seed=99).questions(), queries))
         alone = await filled(settings, entries, asked)
         async with _up(settings, soft_cap=0) as (_, client):
             both = [await milliseconds_to_retrieve(client, USER, question) for question in asked[:_WARM_UP] + asked]
@@ -96,7 +95,7 @@ async def _bench_trimming(settings: Settings, too_many: int, cap: int) -> None:
     async with _up(settings, soft_cap=cap) as (_, client):
         others = [turn.model_copy(update={"user_id": _OTHER}) for turn in Talk(seed=41).turns(_OTHERS, name="other")]
         await client.publish_all(others)
-        asked, started = questions(), time.perf_counter()
+        asked, started = Talk(seed=99).questions(), time.perf_counter()
         while (left := (await client.status(USER)).entries - cap) > 0 and time.perf_counter() - started < _TRIMMING:
             for _ in range(10):
                 for user_id, times in answered.items():
@@ -123,13 +122,6 @@ async def filled(settings: Settings, entries: int, asked: Sequence[str] = ()) ->
         await embedder.close()
 
 
-def questions() -> Iterator[str]:
-    """Questions without end, always the same ones."""
-    talk = Talk(seed=99)
-    while True:
-        yield talk.question()
-
-
 async def _fill(store: TextStore, vectors: VectorStore, embedder: Embedder, count: int) -> None:
     """Write entries as the pipeline would. Their vectors are mixtures of real ones: engines do not read meaning."""
     talk = Talk(seed=5)
@@ -150,16 +142,13 @@ async def _write(
     logged: list[LoggedTurn] = place_in_sessions(dated, [None] * len(dated), IngestSettings().session_gap)
     proposals = [propose(turn) for turn in logged]
     await store.append(logged, proposals)
-    done = [_finished(candidate_entry(proposal)) for proposal in proposals]
+    finished = {"enriched": True, "embedding_state": "ready"}
+    done = [candidate_entry(proposal).model_copy(update=finished) for proposal in proposals]
     await store.apply([Accepted(entry) for entry in done])
     weights = random.standard_normal((len(done), 6)).astype(np.float32)
     mixed = np.einsum("nk,nkd->nd", weights, basis[random.integers(0, len(basis), (len(done), 6))])
     mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)
     await vectors.upsert([VectorPoint(entry, {TURN: vector}) for entry, vector in zip(done, mixed, strict=True)])
-
-
-def _finished(entry: Entry) -> Entry:
-    return entry.model_copy(update={"enriched": True, "embedding_state": "ready"})
 
 
 async def _engines_alone(asked: Sequence[str], store: TextStore, vectors: VectorStore, embedder: Embedder) -> Alone:

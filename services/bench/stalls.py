@@ -109,11 +109,11 @@ async def _flood(client: MemoryClient, http: str, turns: list[Turn]) -> Felt:
 @asynccontextmanager
 async def _meanwhile(client: MemoryClient, http: str, felt: Felt) -> AsyncIterator[None]:
     """Ask, say something and look at the health page until the flood is over."""
-    talk = Talk(seed=99)
+    questions = Talk(seed=99).questions()
     async with httpx.AsyncClient(timeout=60.0) as pages:
 
         async def ask() -> None:
-            await client.retrieve(RetrieveRequest(user_id=_OTHER, query=talk.question()), patience=_PATIENCE)
+            await client.retrieve(RetrieveRequest(user_id=_OTHER, query=next(questions)), patience=_PATIENCE)
 
         async def look() -> None:
             (await pages.get(f"{http}/healthz")).raise_for_status()

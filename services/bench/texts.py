@@ -77,11 +77,12 @@ class Talk:
                 created_at=_START + timedelta(hours=7 * conversation, seconds=30 * position),
             )
 
-    def question(self) -> str:
-        """A question in words that occur."""
+    def questions(self) -> Iterator[str]:
+        """Questions without end, in words that occur."""
         pick = self._random.choice
-        what = f"{pick(_ADJECTIVES)} {self.word()} {pick(_NOUNS)}"
-        return f"What did {pick(_NAMES)} say about the {what} in {pick(_PLACES)}?"
+        while True:
+            what = f"{pick(_ADJECTIVES)} {self.word()} {pick(_NOUNS)}"
+            yield f"What did {pick(_NAMES)} say about the {what} in {pick(_PLACES)}?"
 
     def _clause(self) -> str:
         pick = self._random.choice

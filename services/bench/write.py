@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +18,7 @@ from rich.table import Table
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.bench.measure import fsyncs_per_second, percentile, stage_percentiles
-from services.bench.process import Up, measured, until_digested
+from services.bench.process import measured, until_digested
 from services.bench.texts import Talk
 from services.cli.common import out, run
 from services.shared.annotators.spacy import SpacyAnnotator
@@ -81,14 +80,17 @@ async def _bench(settings: Settings, *, turns: int, users: int, in_flight: int, 
             with out.status(f"publishing {turns} turns ..."):
                 batch = list(Talk(seed=5).turns(turns, users=users))
                 rate = await end_to_end(client, batch, in_flight, before=_WARM_UP)
-            stages = await _stages(up)
+            async with httpx.AsyncClient() as http:
+                exposition = (await http.get(f"{up.http}/metrics")).text
+            stages = stage_percentiles(exposition, "memorybus_item_seconds", (0.5, 0.95))
             with out.status("measuring latency on the idle pipeline ..."):
                 words, meaning = await _latencies(client, probes, with_vectors=settings.embedder != "none")
     _report(settings, alone, rate, stages, words, meaning)
 
 
 async def _measure_alone(settings: Settings, root: Path, turns: int, users: int, in_flight: int) -> Alone:
-    texts = list(itertools.islice(_sentences(11), _ALONE))
+    talk = Talk(11)
+    texts = [talk.sentence() for _ in range(_ALONE)]
     alone = Alone(fsync=fsyncs_per_second(root))
     alone.bus = await _bus_alone(settings, root / "bus", turns, users, in_flight)
     embedder = await open_embedder_of(settings)
@@ -101,12 +103,6 @@ async def _measure_alone(settings: Settings, root: Path, turns: int, users: int,
         alone.annotator = await _rate(annotator.annotate, texts)
         await annotator.close()
     return alone
-
-
-def _sentences(seed: int) -> Iterator[str]:
-    talk = Talk(seed)
-    while True:
-        yield talk.sentence()
 
 
 async def _rate(work: Callable[[list[str]], Awaitable[object]], texts: list[str], batch: int = 128) -> float:
@@ -140,12 +136,6 @@ async def end_to_end(client: MemoryClient, batch: list[Turn], in_flight: int, *,
     await client.publish_all(batch, in_flight=in_flight)
     await until_digested(client, before + len(batch))
     return len(batch) / (time.perf_counter() - started)
-
-
-async def _stages(up: Up) -> dict[str, list[float]]:
-    async with httpx.AsyncClient() as http:
-        exposition = (await http.get(f"{up.http}/metrics")).text
-    return stage_percentiles(exposition, "memorybus_item_seconds", (0.5, 0.95))
 
 
 async def _latencies(client: MemoryClient, probes: int, *, with_vectors: bool) -> tuple[list[float], list[float]]:
