@@ -73,7 +73,7 @@ async def test_what_was_forgotten_is_refused_with_the_reason_and_leaves_no_words
     entry = await the_entry(store, await say(store, "My PIN is 4711."))
     await forget(ForgetRequest(user_id="ann", id=entry.id), stores=everywhere, refuse_for=DAY)
 
-    again = await say(store, "my pin is 4711!")
+    again = await say(store, "my pin is 4711")
 
     settled = (await store.outcomes([a_proposal(again)]))[a_proposal(again).id]
     assert (settled.kind, settled.reason) == ("refused", FORGOTTEN)
