@@ -60,6 +60,6 @@ def use_light_models() -> None:
     async def open_embedder(*_: Any, **__: Any) -> WordHashEmbedder:
         return WordHashEmbedder()
 
-    @in_place_of(app, "open_annotator")
+    @in_place_of(app.Host, "_open_annotator")
     async def open_annotator(*_: Any, **__: Any) -> CapitalsAnnotator:
         return CapitalsAnnotator()
