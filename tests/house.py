@@ -84,7 +84,7 @@ class Stages:
     store: TextStore
     vectors: VectorStore | None = None
     embedder: TinyEmbedder = field(default_factory=TinyEmbedder)
-    numbers: count[int] = field(default_factory=lambda: count(1))
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     async def say(self, text: str) -> None:
         """Let a turn pass all stages."""
