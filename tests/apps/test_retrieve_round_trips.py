@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contracts.ports import TextStore, Unavailable, VectorPoint
+from contracts.ports import Key, LexicalHit, TextStore, Unavailable, VectorPoint
 from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.shared.stores.qdrant import QdrantVectorStore
 from services.shared.tokens import Cl100kCounter
-from tests.apps.fakes import FakeEmbedder
+from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.servers.qdrant import standin
 from tests.stores.builders import an_entry, store_entries
 
@@ -50,3 +51,44 @@ async def test_a_request_takes_at_most_two_round_trips(store: TextStore, tmp_pat
             assert len(reply.items) >= least
             assert server.asked()[way] - before == 2
         await vectors.close()
+
+
+class Noting:
+    """A text store that notes what it is asked for."""
+
+    def __init__(self, store: TextStore) -> None:
+        self._store = store
+        self.found: list[str] = []
+        self.looked_around: list[str] = []
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        self.calls.append(name)
+        return getattr(self._store, name)
+
+    async def search(self, *args: Any, **options: Any) -> list[LexicalHit]:
+        self.calls.append("search")
+        hits = await self._store.search(*args, **options)
+        self.found = [hit.id for hit in hits]
+        return hits
+
+    async def neighbours(self, refs: Sequence[Key], *, reach: int) -> dict[str, dict[int, str]]:
+        self.calls.append("neighbours")
+        self.looked_around = [ref.id for ref in refs]
+        return await self._store.neighbours(refs, reach=reach)
+
+
+async def test_the_text_store_is_asked_for_nothing_twice(store: TextStore) -> None:
+    said = [("green tea", "s1"), ("black tea", "s1"), ("bread", "s2"), ("a walk", "s3")]
+    entries = await store_entries(store, [an_entry("ann", text, session_id=session) for text, session in said])
+    embedder, vectors, noting = FakeEmbedder(), FakeVectors(), Noting(store)
+    matrix = await embedder.embed([entry.text for entry in entries])
+    await vectors.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
+    settings = RetrieveSettings(min_score=0.0)
+    text: Any = noting
+    retriever = Retriever(store=text, vectors=vectors, embedder=embedder, counter=Cl100kCounter(), settings=settings)
+    reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query="tea", limit=10))
+    assert {item.id for item in reply.items} == {entry.id for entry in entries}
+    assert sorted(noting.calls) == ["erasures", "get", "neighbours", "search"]
+    assert sorted(noting.looked_around) == sorted({entry.id for entry in entries}.difference(noting.found))
+    assert noting.found

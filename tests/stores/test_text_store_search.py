@@ -278,3 +278,16 @@ async def test_scopes_with_the_same_texts_never_see_each_other(
         assert ids <= visible
         if set(query.split()) & set(" ".join(texts).split()):
             assert ids & {entry.id for entry in owned[scope]}
+
+
+async def test_hits_come_with_what_was_said_around_them(text_store: TextStore, user: str) -> None:
+    texts = ["good morning", "how are you", "I drink green tea", "really", "every day", "bread", "tea with milk"]
+    entries = await store_entries(text_store, [*a_session(user, texts), an_entry(user, "tea alone")])
+    hits = await text_store.search(Scope(user), "tea", limit=20, filters=Filters(), reach=2)
+    around = {hit.id: dict(hit.neighbours) for hit in hits}
+    assert around == await text_store.neighbours([Key(user, hit.id) for hit in hits], reach=2)
+    assert around[entries[2].id] == {-2: entries[0].id, -1: entries[1].id, 1: entries[3].id, 2: entries[4].id}
+    assert around[entries[6].id] == {-2: entries[4].id, -1: entries[5].id}
+    assert around[entries[7].id] == {}
+    alone = await text_store.search(Scope(user), "tea", limit=20, filters=Filters())
+    assert [hit.neighbours for hit in alone] == [{}] * len(hits)
