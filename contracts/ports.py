@@ -147,7 +147,11 @@ class VectorStore(Protocol):
         ...
 
     async def scan(self, *, after: str, limit: int) -> list[Key]:
-        """The points of all users whose ids come after this one, in the order of ids."""
+        """The points of all users whose ids come after this one, in the order of ids.
+
+        Raises:
+            ValueError: `after` is neither empty nor the id of a point.
+        """
         ...
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:

@@ -85,7 +85,6 @@ class EdgeVectorStore:
         await self._change(partial(self._upsert, points))
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Remove points; unknown ids are no error."""
         known = point_ids(ids)
         if known:
             await self._change(partial(self._remove, qdrant.UpdateOperation.delete_points(list(known)), len(known)))
@@ -113,7 +112,6 @@ class EdgeVectorStore:
     async def fetch(
         self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
     ) -> dict[str, StoredPoint]:
-        """The stored points of these ids within the scope, with the entries as they were when embedded or without."""
         known = point_ids(ids)
         if not known:
             return {}
@@ -122,16 +120,10 @@ class EdgeVectorStore:
         return stored_points(await self._run(read), scope, TURN)
 
     async def count(self, user_id: str | None = None) -> int:
-        """How many points there are, of one user or of all; exact."""
         counting = qdrant.CountRequest(exact=True, filter=None if user_id is None else user_filter(user_id))
         return await self._run(partial(self._read, lambda shard: shard.count(counting)))
 
     async def scan(self, *, after: str, limit: int) -> list[Key]:
-        """The points of all users whose ids come after this one, in the order of ids.
-
-        Raises:
-            ValueError: `after` is neither empty nor a canonical UUID.
-        """
         if limit < 1:
             return []
         start = place_in_order(after)  # itself not wanted, but the engine begins with it where it is there
@@ -141,13 +133,11 @@ class EdgeVectorStore:
         return [key for key in keys if key.id != start][:limit]
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
-        """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
         known = point_ids(entry.id for entry in entries)
         read = partial(self._read, lambda shard: shard.retrieve(list(known), list(FILTERED), False))
         return lacking(entries, {str(record.id): record.payload for record in await self._run(read)})
 
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:
-        """Have the points of these entries filtered by what the entries are now; the ids of those that have none."""
         if not entries:
             return set()
         async with self._writing:
@@ -202,7 +192,6 @@ class EdgeVectorStore:
             self._generations.finish()
 
     async def ping(self) -> None:
-        """Answer, or raise `Unavailable`."""
         await self._run(partial(self._read, lambda shard: shard.info()))
 
     async def close(self) -> None:

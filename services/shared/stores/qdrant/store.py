@@ -137,7 +137,6 @@ class QdrantVectorStore:
             await self._write(operations)
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Remove points; unknown ids are no error."""
         for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
             await self._write([models.DeleteOperation(delete=models.PointIdsList(points=list(chunk)))])
 
@@ -169,7 +168,6 @@ class QdrantVectorStore:
     async def fetch(
         self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
     ) -> dict[str, StoredPoint]:
-        """The stored points of these ids within the scope, with the entries as they were when embedded or without."""
         found: dict[str, StoredPoint] = {}
         for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
             records, _ = await self._ask("reading", partial(self._read, scope, chunk, copies=copies))
@@ -177,11 +175,6 @@ class QdrantVectorStore:
         return found
 
     async def scan(self, *, after: str, limit: int) -> list[Key]:
-        """The points of all users whose ids come after this one, in the order of ids.
-
-        Raises:
-            ValueError: `after` is neither empty nor a canonical UUID.
-        """
         start, keys = place_in_order(after), list[Key]()
         while len(keys) < limit and (more := await self._following(start, min(limit - len(keys), MAX_LIMIT - 1))):
             keys += more
@@ -189,7 +182,6 @@ class QdrantVectorStore:
         return keys
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
-        """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
         payloads: dict[str, models.Payload | None] = {}
         for chunk in chunks(point_ids(entry.id for entry in entries), IDS_PER_REQUEST):
             ask = partial(self._client.retrieve, self._spec.name, chunk, list(FILTERED), timeout=READ_SECONDS)
@@ -197,7 +189,6 @@ class QdrantVectorStore:
         return lacking(entries, payloads)
 
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:
-        """Have the points of these entries filtered by what the entries are now; the ids of those that have none."""
         latest, found = newest_entries(entries), set[str]()
         for chunk in chunks(point_ids(latest), MAX_UPSERT):
             await self._write([payload_update(latest[id_], copies=self._copies) for id_ in chunk])
@@ -210,7 +201,6 @@ class QdrantVectorStore:
         return True
 
     async def count(self, user_id: str | None = None) -> int:
-        """How many points there are, of one user or of all; exact."""
         matching = None if user_id is None else user_filter(user_id)
         counted = await self._ask(
             "counting",
@@ -219,7 +209,6 @@ class QdrantVectorStore:
         return counted.count
 
     async def ping(self) -> None:
-        """Answer within a few seconds, or raise `Unavailable`."""
         try:
             async with asyncio.timeout(PING_SECONDS):
                 await self._ask("answering", lambda: self._client.get_collection(self._spec.name))
