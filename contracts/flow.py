@@ -58,6 +58,10 @@ class Answer(Generic[Q, R]):
         """What to subscribe to: the subject of every user."""
         return self.subject.replace("<user>", "*")
 
+    def subject_of(self, user_id: str | None) -> str:
+        """Where to ask about this user; the user is of no account where the request is about none."""
+        return self.subject.replace("<user>", subjects.user_token(user_id or ""))
+
     @property
     def is_of_one_user(self) -> bool:
         """Whether the subject names a user, whom the body must name too."""

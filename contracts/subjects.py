@@ -69,21 +69,6 @@ def turns(user_id: str) -> str:
     return f"{TURNS}.{user_token(user_id)}"
 
 
-def retrieve(user_id: str) -> str:
-    """Where this user's memory is asked."""
-    return f"{RETRIEVE}.{user_token(user_id)}"
-
-
-def entries(verb: str, user_id: str) -> str:
-    """Where a command on one user's entries goes: create, get, list."""
-    return f"{ENTRIES}.{verb}.{user_token(user_id)}"
-
-
-def memory(verb: str, user_id: str) -> str:
-    """Where a command on one user's whole memory goes: status."""
-    return f"{MEMORY}.{verb}.{user_token(user_id)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Stream:
     """A JetStream stream as it must be.

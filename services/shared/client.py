@@ -8,12 +8,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel
-
-from contracts import subjects
-from contracts.envelope import ErrorReply, Reply
+from contracts import flow, subjects
+from contracts.envelope import ErrorReply
+from contracts.flow import Answer, Q, R
 from contracts.ports import Unavailable
 from contracts.v1.commands import (
     CreateRequest,
@@ -42,8 +41,6 @@ from services.shared.settings import Settings
 
 if TYPE_CHECKING:
     from nats.aio.client import Client
-
-R = TypeVar("R", bound=Reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,38 +84,37 @@ class MemoryClient:
 
     async def retrieve(self, request: RetrieveRequest, *, patience: float = 2.0) -> RetrieveReply:
         """Ask what matters now."""
-        return await self.request(subjects.retrieve(request.user_id), request, RetrieveReply, patience=patience)
+        return await self.request(flow.RETRIEVE, request, patience=patience)
 
     async def create(self, request: CreateRequest, *, patience: float = 5.0) -> EntryReply:
         """Remember a text."""
-        return await self.request(subjects.entries("create", request.user_id), request, EntryReply, patience=patience)
+        return await self.request(flow.CREATE, request, patience=patience)
 
     async def get(self, request: GetRequest, *, patience: float = 2.0) -> EntryReply:
         """Show one entry."""
-        return await self.request(subjects.entries("get", request.user_id), request, EntryReply, patience=patience)
+        return await self.request(flow.GET, request, patience=patience)
 
     async def list(self, request: ListRequest, *, patience: float = 5.0) -> ListReply:
         """Page through entries."""
-        return await self.request(subjects.entries("list", request.user_id), request, ListReply, patience=patience)
+        return await self.request(flow.LIST, request, patience=patience)
 
     async def forget(self, request: ForgetRequest, *, patience: float = 30.0) -> ForgetReply:
         """Forget an entry; what could not be removed now is said in the receipt."""
-        return await self.request(subjects.entries("forget", request.user_id), request, ForgetReply, patience=patience)
+        return await self.request(flow.FORGET, request, patience=patience)
 
     async def erase(self, request: EraseRequest, *, patience: float = 5.0) -> EraseReply:
         """Remove everything of a user; what is under way after so long completes by itself, and may be asked for."""
-        return await self.request(subjects.memory("erase", request.user_id), request, EraseReply, patience=patience)
+        return await self.request(flow.ERASE, request, patience=patience)
 
     async def reconcile(self, request: ReconcileRequest, *, patience: float = 60.0) -> ReconcileReply:
         """Compare one page of one side of the stores."""
-        return await self.request(subjects.RECONCILE, request, ReconcileReply, patience=patience)
+        return await self.request(flow.RECONCILE, request, patience=patience)
 
     async def status(self, user_id: str | None = None, *, patience: float = 10.0) -> StatusReply:
         """Count what is stored, for one user or for all."""
         if user_id is None:
-            return await self.request(subjects.STATUS, StatusRequest(), StatusReply, patience=patience)
-        subject = subjects.memory("status", user_id)
-        return await self.request(subject, UserStatusRequest(user_id=user_id), StatusReply, patience=patience)
+            return await self.request(flow.STATUS, StatusRequest(), patience=patience)
+        return await self.request(flow.USER_STATUS, UserStatusRequest(user_id=user_id), patience=patience)
 
     async def backlog(self) -> Backlog:
         """What waits on the bus.
@@ -130,16 +126,17 @@ class MemoryClient:
         waiting = await self.bus.backlogs()
         return Backlog(waiting, (await self.bus.state(subjects.DEAD_STREAM.name)).messages)
 
-    async def request(self, subject: str, body: BaseModel, reply: type[R], *, patience: float) -> R:
+    async def request(self, answer: Answer[Q, R], body: Q, *, patience: float) -> R:
         """Send one request with a deadline.
 
         Raises:
             RequestFailed: memorybus answered with an error.
             Unavailable: nobody answered, or the bus does not let this user ask.
         """
+        subject = answer.subject_of(getattr(body, "user_id", None))
         headers = {subjects.DEADLINE_HEADER: str(int((time.time() + patience) * 1000))}
         try:
-            answer = await self.nats.request(
+            raw = await self.nats.request(
                 subject, body.model_dump_json(exclude_none=True).encode(), timeout=patience + 0.5, headers=headers
             )
         except nats.errors.NoRespondersError as error:
@@ -148,9 +145,9 @@ class MemoryClient:
             raise Unavailable(str(error)) from error
         except UNANSWERED as error:
             raise Unavailable(f"no answer within {patience:.1f} s") from error
-        if json.loads(answer.data).get("ok") is not True:
-            raise RequestFailed(ErrorReply.model_validate_json(answer.data).error)
-        return reply.model_validate_json(answer.data)
+        if json.loads(raw.data).get("ok") is not True:
+            raise RequestFailed(ErrorReply.model_validate_json(raw.data).error)
+        return answer.reply.model_validate_json(raw.data)
 
 
 @asynccontextmanager

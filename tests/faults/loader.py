@@ -12,7 +12,7 @@ from nats.errors import Error as NatsError
 
 from contracts import subjects
 from contracts.ports import Unavailable
-from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest, ListRequest
+from contracts.v1.commands import EraseRequest, ForgetRequest, ListRequest
 from services.shared.client import MemoryClient, RequestFailed
 from tests.faults.journal import Journal, Promise
 from tests.faults.loads import Statement, Step
@@ -126,8 +126,7 @@ class Loader:
         id_ = self._entries.get(said.key) or await self._find(client, said)
         self._entries[said.key] = id_
         request = ForgetRequest(user_id=said.user_id, id=id_)
-        subject = subjects.entries("forget", said.user_id)
-        await client.request(subject, request, ForgetReply, patience=_PATIENCE)
+        await client.forget(request, patience=_PATIENCE)
         self._journal.note(Promise("forget", said.user_id, said.space, "", said.key, said.marker))
 
     async def _find(self, client: MemoryClient, said: Statement) -> str:
@@ -144,7 +143,7 @@ class Loader:
 
     async def _erase(self, client: MemoryClient, step: Step) -> None:
         request = EraseRequest(user_id=step.user_id)
-        await client.request(subjects.memory("erase", step.user_id), request, EraseReply, patience=4 * _PATIENCE)
+        await client.erase(request, patience=4 * _PATIENCE)
         self._journal.note(Promise("erase", step.user_id))
 
 

@@ -17,7 +17,7 @@ import pytest
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from contracts import subjects
+from contracts import flow, subjects
 from services.runtime import running
 from services.shared.bus.declarations import declared_consumer, declared_stream
 from services.shared.bus.permissions import PROVISION, STREAMS_ACCOUNT, User, accounts, users
@@ -33,7 +33,7 @@ ELSEWHERE = (
     f"{subjects.PARTITION}.0.bob",
     *(f"memory.v1.entry.{event}" for event in ("proposed", "accepted", "enriched", "embedded", "repeated", "refused")),
     *(subjects.dead(stage) for stage in STAGES),
-    subjects.entries("list", "bob"),
+    flow.LIST.subject_of("bob"),
     "$JS.API.STREAM.PURGE.MEMORY_DEAD",
     "_INBOX.assistant.x",
 )

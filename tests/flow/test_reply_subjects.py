@@ -14,7 +14,7 @@ from services.shared.client import MemoryClient, memory_client
 from tests.polling import digested, eventually
 
 ANSWERS = [answer for step in FLOW for answer in step.answers]
-ELSEWHERE = (subjects.turns("bob"), subjects.ENTRY_PROPOSED, subjects.dead("ingest"), subjects.retrieve("bob"), "x")
+ELSEWHERE = (subjects.turns("bob"), subjects.ENTRY_PROPOSED, subjects.dead("ingest"), RETRIEVE.subject_of("bob"), "x")
 
 
 async def stored(client: MemoryClient) -> dict[str, int]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contracts import subjects
+from contracts import flow, subjects
 from contracts.v1.commands import CreateRequest, GetRequest, ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
@@ -198,13 +198,13 @@ async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient, user: s
 @pytest.mark.parametrize(
     ("subject", "body", "code"),
     [
-        (subjects.retrieve("ann"), b"{", "invalid_request"),
-        (subjects.retrieve("ann"), b"[1, 2]", "invalid_request"),
-        (subjects.retrieve("ann"), b'{"user_id": "ann"}', "invalid_request"),
-        (subjects.retrieve("ann"), b'{"user_id": "ann", "query": "x", "limit": 0}', "invalid_request"),
-        (subjects.retrieve("ann"), b'{"user_id": "bob", "query": "x"}', "user_mismatch"),
-        (subjects.entries("list", "ann"), b'{"user_id": "ann", "cursor": "nonsense"}', "invalid_request"),
-        (subjects.entries("create", "ann"), b'{"user_id": "ann", "text": "  "}', "invalid_request"),
+        (flow.RETRIEVE.subject_of("ann"), b"{", "invalid_request"),
+        (flow.RETRIEVE.subject_of("ann"), b"[1, 2]", "invalid_request"),
+        (flow.RETRIEVE.subject_of("ann"), b'{"user_id": "ann"}', "invalid_request"),
+        (flow.RETRIEVE.subject_of("ann"), b'{"user_id": "ann", "query": "x", "limit": 0}', "invalid_request"),
+        (flow.RETRIEVE.subject_of("ann"), b'{"user_id": "bob", "query": "x"}', "user_mismatch"),
+        (flow.LIST.subject_of("ann"), b'{"user_id": "ann", "cursor": "nonsense"}', "invalid_request"),
+        (flow.CREATE.subject_of("ann"), b'{"user_id": "ann", "text": "  "}', "invalid_request"),
     ],
 )
 async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(
@@ -220,7 +220,8 @@ async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(
 async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) -> None:
     headers = {subjects.DEADLINE_HEADER: "1000"}
     body = b'{"user_id": "ann", "query": "x"}'
-    answer = json.loads((await client.nats.request(subjects.retrieve("ann"), body, timeout=3, headers=headers)).data)
+    raw = await client.nats.request(flow.RETRIEVE.subject_of("ann"), body, timeout=3, headers=headers)
+    answer = json.loads(raw.data)
     assert answer["error"]["code"] == "deadline_exceeded"
     assert answer["error"]["retryable"] is True
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts import subjects
+from contracts import flow, subjects
 from contracts.v1.dead import DeadLetter
 from services.shared.bus.dead_letters import is_about, share_of, users_of
 from tests.letters import a_letter
@@ -52,8 +52,8 @@ def test_a_user_is_found_in_what_was_cut(user: str, plain: bool) -> None:
 def test_a_user_is_found_in_subject_and_headers(user: str) -> None:
     token = subjects.user_token(user)
     assert concerns(a_letter(b"\xff", subject=subjects.turns(user)), user)
-    assert concerns(a_letter(b"\xff", subject=subjects.entries("list", user)), user)
-    for value in (user, token, f"{token}/default/t1", subjects.retrieve(user)):
+    assert concerns(a_letter(b"\xff", subject=flow.LIST.subject_of(user)), user)
+    for value in (user, token, f"{token}/default/t1", flow.RETRIEVE.subject_of(user)):
         letter = a_letter(b"\xff", subject="x", headers={"Whose": value})
         assert concerns(letter, user)
         assert not concerns(letter, "bob")
