@@ -21,7 +21,7 @@ from contracts import subjects
 from contracts.ports import Unavailable
 from services.cli import dead
 from services.cli.common import out
-from services.cli.dead import choice, inspect, settle
+from services.cli.dead import choice
 from services.cli.dead.view import show_list
 from services.shared.bus.dead_letters import DeadLetterQueue, NoSuchLetter, StoredLetter, opened
 from tests.letters import a_letter
@@ -73,7 +73,7 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> FakeDeadLetterQueue:
         assert where.nats == URL
         yield fake
 
-    for module in (choice, inspect, settle):
+    for module in (choice, dead):
         monkeypatch.setattr(module, "letters_at", letters_at)
     return fake
 
