@@ -27,10 +27,11 @@ from contracts.values import (
     Outcome,
     Page,
     Place,
+    ProposalRecord,
     Ref,
     Scope,
     Selection,
-    SimilarityQuery,
+    Similar,
     SpaceSize,
     StageCounts,
     Stuck,
@@ -52,12 +53,8 @@ class ConversationLog(Protocol):
         """Take turns off the log with all they propose: they were logged just now, and nothing was made of them yet."""
         ...
 
-    async def undecided(self, proposals: Sequence[Ref]) -> list[Proposal]:
-        """Of these proposals, the ones that have no outcome yet, in the order asked."""
-        ...
-
-    async def outcomes(self, proposals: Sequence[Ref]) -> dict[str, Outcome]:
-        """What became of these proposals; the undecided are missing."""
+    async def pending(self, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
+        """The logged proposals, in the order asked, with what became of each; unknown ones are missing."""
         ...
 
     async def reopen(self, proposals: Sequence[Ref]) -> None:
@@ -72,10 +69,11 @@ class ConversationLog(Protocol):
 class DedupeStore(Protocol):
     """Similar entries, and decisions that let every statement in only once."""
 
-    async def find_similar(self, queries: Sequence[SimilarityQuery]) -> list[list[Entry]]:
-        """For each query the active entries of the same scope, role and speaker that share one of its keys.
+    async def find_similar(self, candidates: Sequence[Entry]) -> list[Similar]:
+        """For each candidate the active entries of its scope, role and speaker that make the same statement or may be
+        near-copies of it, and whether the statement was forgotten, by whomever it was said, and may not come back now.
 
-        Of those that share a key the newest 32 are looked at.
+        Near-copies are the nearest few; one that was stored a moment ago may be missing.
         """
         ...
 
@@ -83,14 +81,7 @@ class DedupeStore(Protocol):
         """Carry out decisions, in order. A proposal that has an outcome keeps it; what is returned is what holds.
 
         Left out is what has to be judged again: merged into an entry that is not active any more, or accepted though
-        a similar entry came in, or the same statement was forgotten, meanwhile.
-        """
-        ...
-
-    async def forgotten(self, entries: Sequence[Entry]) -> set[str]:
-        """Of these candidates, stored or not, the ids of those whose statement may not come back now.
-
-        The same statement in the same space of the same user is meant, whoever says it.
+        an entry that makes the same statement came in, or the statement was forgotten, meanwhile.
         """
         ...
 

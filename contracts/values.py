@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
@@ -161,8 +161,8 @@ class LastTurn:
 class Accepted:
     """Store this new entry.
 
-    With `known_similar`, only if no other active entry of the same voice shares one of its keys but these (by id),
-    those that it was compared with, and its statement may come back. Otherwise the proposal has to be judged again.
+    With `known_similar`, only if no other active entry of the same voice has its statement key but these (by id), those
+    that it was compared with, and its statement may come back. Otherwise the proposal has to be judged again.
     """
 
     entry: Entry
@@ -171,14 +171,14 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Count the proposal as a repeat of `canonical_id`; `change` is applied to that entry exactly once.
+    """Count the proposal as a repeat of `canonical_id`, which `repeat`, the entry it would be, renews exactly once.
 
-    Without a change the entry counts it already, as one that comes from an export does; it may be in any status then.
+    Without `repeat` the entry counts it already, as one that comes from an export does; it may be in any status then.
     """
 
     proposal: Ref
     canonical_id: str
-    change: Callable[[Entry], Entry] | None
+    repeat: Entry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,13 +289,17 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class SimilarityQuery:
-    """The fingerprint of a text, and who said it: what similar entries are looked up by."""
+class Similar:
+    """What is known about a candidate for a new entry.
 
-    scope: Scope
-    role: str
-    speaker: str | None
-    keys: tuple[str, ...]
+    `entries` are active ones of its voice that have its statement key, or that may be near-copies of it. `suppressed`:
+    its statement was forgotten and may not come back now. `claimed_by` names other proposals that were about to become
+    the entry of this statement when they were seen last: once they are decided, they are among the entries.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    suppressed: bool = False
+    claimed_by: tuple[Key, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,9 +131,9 @@ class Entry(Message):
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
     @property
-    def fingerprint_keys(self) -> tuple[str, ...]:
-        """What entries that state the same are found by; two of them share at least one."""
-        return tuple(filter(None, (self.statement_hash, self.typo_hash, *self.minhash_bands)))
+    def near_keys(self) -> tuple[str, ...]:
+        """What near-copies of a long text share one of; `statement_hash` is what all that state the same share."""
+        return tuple(filter(None, (self.typo_hash, *self.minhash_bands)))
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -87,7 +87,7 @@ async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:
     """Look until the proposal is decided, within the caller's deadline and not for ever."""
     try:
         async with asyncio.timeout(_DECIDING):
-            outcome = await _outcome_of(proposal, store)
+            outcome = await _outcome(proposal, store)
     except TimeoutError as error:
         raise Unavailable("it waits behind others, and will be remembered when its turn has come") from error
     if outcome.entry_id is None:
@@ -95,11 +95,11 @@ async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:
     return (await store.get([Key(proposal.user_id, outcome.entry_id)]))[outcome.entry_id]
 
 
-async def _outcome_of(proposal: Key, store: TextStore) -> Outcome:
+async def _outcome(proposal: Key, store: TextStore) -> Outcome:
     while True:
-        outcome = (await store.outcomes([proposal])).get(proposal.id)
-        if outcome is not None:
-            return outcome
+        record = (await store.pending([proposal])).get(proposal.id)
+        if record is not None and record.outcome is not None:
+            return record.outcome
         await asyncio.sleep(_LOOK_EVERY)
 
 

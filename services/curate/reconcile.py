@@ -125,7 +125,7 @@ async def _stuck(proposals: Sequence[Proposal], store: TextStore) -> list[Propos
     """Those that are not simply on their way, or decided meanwhile."""
     if not proposals:
         return []
-    on_its_way = {proposal.id for proposal in await store.undecided(proposals)} | set(await store.outcomes(proposals))
+    on_its_way = await store.pending(proposals)
     old = await store.unfinished("undecided", before=datetime.now(UTC) - UNDER_WAY, limit=_MOST_OPEN)
     late = {key.id for key in old}
     return [one for one in proposals if one.id in late or one.id not in on_its_way]

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from functools import partial
 from itertools import chain, repeat
 
-from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Refused, Scope, SimilarityQuery, TextStore
+from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Refused, Similar, TextStore
 from contracts.v1.entries import (
     Entry,
     EntryAccepted,
@@ -28,8 +28,7 @@ from contracts.v1.turns import Proposal
 from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint, on_day
 from services.shared.core.reading import read
 from services.shared.core.relative_time import names_relative_time
-from services.shared.core.salience import detect_type, importance, repeat_boost, wants_saving
-from services.shared.core.sayings import renewed
+from services.shared.core.salience import detect_type, importance, wants_saving
 from services.shared.core.similarity import same_statement
 from services.shared.tasks import beside_the_loop
 
@@ -53,24 +52,23 @@ _PAUSES = (0.0, 0.0, 0.1, 0.2, 0.5, 1.0)
 
 
 async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) -> list[EntryEvent]:
-    """Settle every proposal of the events, and tell what became of it: also of those settled by an earlier delivery."""
+    """Decide every proposal of the events, and tell what became of it, also when an earlier delivery decided it."""
     refs = {ref.id: ref for event in events for ref in event.entries}
-    settled = await store.outcomes(list(refs.values()))
+    outcomes: dict[str, Outcome] = {}
     deadline, pauses = time.monotonic() + _PATIENCE, chain(_PAUSES, repeat(_PAUSES[-1]))
-    while left := [ref for ref in refs.values() if ref.id not in settled]:
-        proposals = await store.undecided(left)
-        if not proposals:  # decided by another delivery meanwhile, or never logged
-            settled |= await store.outcomes(left)
+    while left := [ref for ref in refs.values() if ref.id not in outcomes]:
+        records = (await store.pending(left)).values()
+        outcomes |= {record.proposal.id: record.outcome for record in records if record.outcome}
+        open_ = [record.proposal for record in records if record.outcome is None]
+        for portion in portions(open_):
+            outcomes |= {outcome.proposal_id: outcome for outcome in await _decide(portion, store)}
+        if all(proposal.id in outcomes for proposal in open_):  # what is left was never logged, or was erased
             break
-        for portion in portions(proposals):
-            settled |= {result.proposal_id: result for result in await _settle(portion, store)}
-        if all(proposal.id in settled for proposal in proposals):
-            continue
         if time.monotonic() > deadline:
             log.warning("left_undecided", extra={"proposals": len(left)})
             break
-        await asyncio.sleep(next(pauses))  # what a decision rested on changed between looking and settling
-    return [*tell(refs.values(), settled), *tell_of_renewals(refs.values(), settled)]
+        await asyncio.sleep(next(pauses))  # what a decision rested on changed between looking and deciding
+    return [*tell(refs.values(), outcomes), *tell_of_renewals(refs.values(), outcomes)]
 
 
 def portions(proposals: Sequence[Proposal]) -> Iterator[list[Proposal]]:
@@ -87,18 +85,28 @@ def portions(proposals: Sequence[Proposal]) -> Iterator[list[Proposal]]:
         yield portion
 
 
-async def _settle(proposals: Sequence[Proposal], store: TextStore) -> list[Outcome]:
+async def _decide(proposals: Sequence[Proposal], store: TextStore) -> list[Outcome]:
     """What became of the proposals."""
     chars = sum(len(proposal.text) for proposal in proposals)
     candidates = await beside_the_loop(lambda: [candidate_entry(proposal) for proposal in proposals], chars)
-    similar, forgotten = await asyncio.gather(
-        store.find_similar([similarity_query(entry) for entry in candidates]), store.forgotten(candidates)
-    )
-    chars += sum(len(entry.text) for found in similar for entry in found)
+    similar = await store.find_similar(candidates)
+    if first := await _claimants(candidates, similar, store):
+        return await _decide([*first, *proposals], store)
+    chars += sum(len(entry.text) for found in similar for entry in found.entries)
     redacted = {proposal.id for proposal in proposals if proposal.redacted}
-    work = partial(judge, candidates, similar, forgotten, now=datetime.now(UTC), redacted=redacted)
-    decisions = await beside_the_loop(work, chars)
+    decisions = await beside_the_loop(partial(judge, candidates, similar, redacted=redacted), chars)
     return await store.apply(decisions)
+
+
+async def _claimants(candidates: Sequence[Entry], similar: Sequence[Similar], store: TextStore) -> list[Proposal]:
+    """The undecided proposals of others that were first to make the same statements.
+
+    They are decided together with ours: whoever works on them may be held up, or have died.
+    """
+    ours = {candidate.id for candidate in candidates}
+    claims = {key.id: key for found in similar for key in found.claimed_by if key.id not in ours}
+    records = (await store.pending(list(claims.values()))).values() if claims else ()
+    return [record.proposal for record in records if record.outcome is None]
 
 
 def candidate_entry(proposal: Proposal) -> Entry:
@@ -137,12 +145,6 @@ def candidate_entry(proposal: Proposal) -> Entry:
     )
 
 
-def similarity_query(entry: Entry) -> SimilarityQuery:
-    """What entries similar to this one are looked up by."""
-    scope = Scope(entry.user_id, entry.space, entry.persona_id)
-    return SimilarityQuery(scope, entry.role, entry.speaker, entry.fingerprint_keys)
-
-
 @dataclass(slots=True)
 class _Batch:
     """The newest entries accepted earlier in the same batch, found by the same keys as those in the store."""
@@ -160,35 +162,28 @@ class _Batch:
 
 def _keys(entry: Entry) -> Iterable[tuple[object, ...]]:
     voice = (entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker)
-    return [(voice, key) for key in entry.fingerprint_keys]
+    return [(voice, key) for key in (entry.statement_hash, *entry.near_keys)]
 
 
-def judge(
-    candidates: Sequence[Entry],
-    similar: Sequence[Sequence[Entry]],
-    forgotten: Collection[str],
-    *,
-    now: datetime,
-    redacted: Collection[str] = (),
-) -> list[Decision]:
+def judge(candidates: Sequence[Entry], similar: Sequence[Similar], *, redacted: Collection[str] = ()) -> list[Decision]:
     """One decision per candidate, in order: the first of its kind is accepted, later ones are merged into it.
 
-    Those whose ids are among the `forgotten`, or that the log keeps without words, are refused.
+    Those whose statement is suppressed, or that the log keeps without words (`redacted`, by id), are refused.
     """
     batch = _Batch(defaultdict(partial(deque, maxlen=MOST_SIMILAR)))
     decisions: list[Decision] = []
-    for candidate, stored in zip(candidates, similar, strict=True):
-        if candidate.id in redacted or candidate.id in forgotten:
-            reason = NOTHING_LEFT if candidate.id in redacted else FORGOTTEN
-            decisions.append(Refused(Key(candidate.user_id, candidate.id), reason))
+    for candidate, found in zip(candidates, similar, strict=True):
+        key = Key(candidate.user_id, candidate.id)
+        if candidate.id in redacted or found.suppressed:
+            decisions.append(Refused(key, NOTHING_LEFT if candidate.id in redacted else FORGOTTEN))
             continue
-        alike = [*stored, *batch.similar(candidate)]
+        alike = [entry for entry in (*found.entries, *batch.similar(candidate)) if entry.id != candidate.id]
         canonical = find_canonical(candidate, alike)
         if canonical is None:
             batch.add(candidate)
             decisions.append(Accepted(candidate, known_similar=frozenset(entry.id for entry in alike)))
         else:
-            decisions.append(Merged(candidate, canonical.id, repeat_of(candidate, now)))
+            decisions.append(Merged(key, canonical.id, candidate))
     return decisions
 
 
@@ -214,45 +209,24 @@ def _day(moment: datetime) -> date:
     return moment.astimezone(UTC).date()
 
 
-class repeat_of:
-    """Merge a repeat into its canonical entry: renewed, importance boosted, metadata and intent joined."""
-
-    def __init__(self, candidate: Entry, now: datetime) -> None:
-        self.candidate = candidate
-        self.now = now
-
-    def __call__(self, entry: Entry) -> Entry:
-        step = repeat_boost(entry.repeat_count + 1) - repeat_boost(entry.repeat_count)
-        boosted = max(entry.importance, self.candidate.importance) + step
-        return renewed(entry, self.candidate).model_copy(
-            update={
-                "importance": min(1.0, boosted),
-                "manually_saved": entry.manually_saved or self.candidate.manually_saved,
-                "tags": tuple(dict.fromkeys((*entry.tags, *self.candidate.tags))),
-                "source_ids": tuple(dict.fromkeys((*entry.source_ids, *self.candidate.source_ids))),
-                "updated_at": self.now,
-            }
-        )
-
-
-def tell_of_renewals(refs: Iterable[EntryRef], settled: Mapping[str, Outcome]) -> list[EntryEvent]:
+def tell_of_renewals(refs: Iterable[EntryRef], outcomes: Mapping[str, Outcome]) -> list[EntryEvent]:
     """The event that sends entries which were said again on their way once more: their vectors are filtered by when and
     where they were said. Those that were accepted just now are on their way already."""
     by_id = {ref.id: ref.user_id for ref in refs}
-    merged = {id_: settled[id_].entry_id for id_ in by_id if id_ in settled and settled[id_].kind == "merged"}
+    merged = {id_: outcomes[id_].entry_id for id_ in by_id if id_ in outcomes and outcomes[id_].kind == "merged"}
     renewed_ids = {canonical: by_id[id_] for id_, canonical in merged.items() if canonical and canonical not in by_id}
     entries = [EntryRef(user_id=user_id, id=id_) for id_, user_id in renewed_ids.items()]
     cause = ",".join(sorted(merged))
     return [EntryAccepted.of(entries, at=datetime.now(UTC), cause=cause)] if entries else []
 
 
-def tell(refs: Iterable[EntryRef], settled: dict[str, Outcome]) -> list[EntryEvent]:
+def tell(refs: Iterable[EntryRef], outcomes: Mapping[str, Outcome]) -> list[EntryEvent]:
     """The events that follow from what became of the proposals."""
     accepted: list[EntryRef] = []
     repeated: list[RepeatRef] = []
     refused: list[RefusalRef] = []
     for ref in refs:
-        result = settled.get(ref.id)
+        result = outcomes.get(ref.id)
         if result is None:
             continue
         if result.kind == "stored":

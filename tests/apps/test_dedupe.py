@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Key, Merged, Outcome, Selection, TextStore
+from contracts.ports import Accepted, Key, Merged, Outcome, Selection, Similar, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
-from services.dedupe.handler import candidate_entry, find_canonical, judge, judge_proposals, repeat_of, tell
+from services.dedupe.handler import candidate_entry, find_canonical, judge, judge_proposals, tell
 from services.shared.core.fingerprint import MOST_SIMILAR
+from services.shared.core.sayings import repeated_by
 from services.shared.core.similarity import same_statement
 from services.shared.stores.tombstones import digests_of, without_words
-from tests.stores.builders import a_proposal, a_turn
+from tests.stores.builders import a_proposal, a_turn, outcomes_of
 from tests.stores.changing import modify
 
 NOON = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)
@@ -36,7 +37,7 @@ def a_candidate(text: str, number: int = 0, **given: Any) -> Entry:
 
 def decisions(texts: list[str]) -> list[str]:
     candidates = [a_candidate(text, number) for number, text in enumerate(texts)]
-    judged = judge(candidates, [[]] * len(candidates), (), now=NOON)
+    judged = judge(candidates, [Similar()] * len(candidates))
     return ["new" if isinstance(decision, Accepted) else f"repeats {decision.canonical_id}" for decision in judged]  # type: ignore[union-attr]
 
 
@@ -63,7 +64,7 @@ def test_a_stored_entry_is_preferred_over_one_of_the_batch_and_the_exact_over_th
     exact = a_candidate("I live in Porto.", 2)
     candidate = a_candidate("i live in PORTO", 3)
     assert find_canonical(candidate, [near, exact]) is exact
-    (decision,) = judge([candidate], [[exact]], (), now=NOON)
+    (decision,) = judge([candidate], [Similar((exact,))])
     assert isinstance(decision, Merged)
     assert decision.canonical_id == "e2"
 
@@ -74,7 +75,7 @@ def test_a_repeat_joins_intent_and_metadata_and_raises_importance_with_bounds() 
     merged = canonical
     importances = []
     for _ in range(30):
-        merged = repeat_of(again, NOON)(merged)
+        merged = repeated_by(merged, again)
         importances.append(merged.importance)
     assert merged.repeat_count == 30
     assert (merged.tags, merged.source_ids, merged.manually_saved) == (("a", "b"), ("s1", "s2"), True)
@@ -170,7 +171,7 @@ async def test_a_template_that_fills_up_costs_no_more_for_each_new_text(
 async def test_many_texts_of_one_key_are_compared_with_the_newest_only() -> None:
     compared = [a_candidate(text, number) for number, text in enumerate(reports(60))]
     alike = [entry.model_copy(update={"typo_hash": "shared"}) for entry in compared]
-    decisions = judge(alike, [[]] * len(alike), (), now=NOON)
+    decisions = judge(alike, [Similar()] * len(alike))
     assert (
         max(len(decision.known_similar or ()) for decision in decisions if isinstance(decision, Accepted))
         == MOST_SIMILAR
@@ -210,7 +211,7 @@ async def test_a_user_may_say_what_stands_for_redacted_words(store: TextStore) -
     await store.append([said, gone], proposals)
     refs = [EntryRef(user_id="ann", id=proposal.id) for proposal in proposals]
     await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
-    outcomes = await store.outcomes(proposals)
+    outcomes = await outcomes_of(store, proposals)
     assert [outcomes[proposal.id].kind for proposal in proposals] == ["stored", "refused"]
 
 
@@ -229,14 +230,15 @@ def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_d
     midnight = datetime(2026, 3, 1, tzinfo=UTC)
     hours = (0, 23.9, 24, 40, 24 * 365)
     said = [a_candidate(text, n, created_at=midnight + timedelta(hours=hour)) for n, hour in enumerate(hours)]
-    judged = judge(said, [[]] * len(said), (), now=NOON)
+    judged = judge(said, [Similar()] * len(said))
     assert ["new" if isinstance(v, Accepted) else v.canonical_id for v in judged] == ["new", "e0", "new", "e2", "new"]  # type: ignore[union-attr]
     assert find_canonical(said[2], [said[0]]) is None  # wherever the other one was found
-    assert set(said[0].fingerprint_keys).isdisjoint(said[2].fingerprint_keys)
+    assert said[0].statement_hash != said[2].statement_hash
+    assert set(said[0].near_keys).isdisjoint(said[2].near_keys)
     assert set(digests_of(said[0])) & set(digests_of(said[2]))  # forgotten, it may not come back on either day
 
 
 def test_what_names_no_such_time_is_the_same_statement_on_any_day() -> None:
     said = [a_candidate("I live in Porto.", n, created_at=NOON + n * 100 * DAY) for n in range(3)]
-    judged = judge(said, [[]] * len(said), (), now=NOON)
+    judged = judge(said, [Similar()] * len(said))
     assert [isinstance(decision, Accepted) for decision in judged] == [True, False, False]

@@ -16,7 +16,7 @@ from services.curate.privacy import DataStores, forget
 from services.dedupe.handler import FORGOTTEN, judge_proposals
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeInFlight, FakeVectors
-from tests.stores.builders import NOON, a_proposal, a_turn
+from tests.stores.builders import NOON, a_proposal, a_turn, outcomes_of
 
 DAY = timedelta(hours=24)
 
@@ -35,7 +35,7 @@ def proposed(proposal: Proposal) -> EntryProposed:
 
 
 async def the_entry(store: TextStore, turn: LoggedTurn) -> Entry:
-    settled = (await store.outcomes([a_proposal(turn)]))[a_proposal(turn).id]
+    settled = (await outcomes_of(store, [a_proposal(turn)]))[a_proposal(turn).id]
     assert settled.entry_id is not None
     return (await store.get([Key(turn.user_id, settled.entry_id)]))[settled.entry_id]
 
@@ -75,7 +75,7 @@ async def test_what_was_forgotten_is_refused_with_the_reason_and_leaves_no_words
 
     again = await say(store, "my pin is 4711")
 
-    settled = (await store.outcomes([a_proposal(again)]))[a_proposal(again).id]
+    settled = (await outcomes_of(store, [a_proposal(again)]))[a_proposal(again).id]
     assert (settled.kind, settled.reason) == ("refused", FORGOTTEN)
     assert {record.turn.text for record in await store.export_log("ann", after=None, limit=10)} == {"[forgotten]"}
     assert (await the_entry(store, await say(store, "My PIN is 4712."))).status == "active"

@@ -19,7 +19,7 @@ from services.dedupe.handler import judge_proposals
 from services.embed.handler import embed_entries
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeEmbedder, FakeVectors
-from tests.stores.builders import NOON, an_entry, log_proposals, store_entries
+from tests.stores.builders import NOON, an_entry, log_proposals, outcomes_of, store_entries
 from tests.stores.changing import modify
 
 
@@ -116,7 +116,7 @@ async def test_an_outcome_whose_entry_is_gone_is_judged_again(store: TextStore) 
 
     memory.text = Lossy()  # type: ignore[assignment]
     assert await memory.differences(fix=True) == {"without_entry": 1}
-    settled = (await store.outcomes([proposal]))[proposal.id]
+    settled = (await outcomes_of(store, [proposal]))[proposal.id]
     assert settled == Outcome(proposal.id, "stored", proposal.id)
     assert not await memory.differences(fix=False)
 

@@ -12,14 +12,14 @@ import typer
 from click.testing import Result
 from typer.testing import CliRunner
 
-from contracts.ports import Accepted, Key, Merged, Place, Refused, TextStore
+from contracts.ports import Accepted, Key, Place, Refused, TextStore
 from contracts.v1.entries import Entry
 from services.cli import export, import_
 from services.shared.commands.archive import ArchiveError, decode, encode
 from services.shared.commands.transfer import lines, read_archive, write_archive
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
-from tests.stores.builders import NOON, a_proposal, a_turn, an_entry, entry_of, log_proposals, minutes
+from tests.stores.builders import NOON, a_proposal, a_repeat, a_turn, an_entry, entry_of, log_proposals, minutes
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import a_store
 
@@ -39,8 +39,8 @@ async def fill(store: TextStore, user: str) -> None:
     itself, fact = a_proposal(spoken), a_proposal(spoken, ordinal=1, text="lives in Ghent")
     await store.append([spoken], [itself, fact])
     await store.apply([Accepted(entry_of(p, tags=("a", "ü"), importance=0.25)) for p in (first, retired, itself, fact)])
-    await store.apply([Merged(again, first.id, repeated), Refused(refused, "forgotten before")])
-    await store.apply([Merged(late, retired.id, repeated), Accepted(entry_of(gone))])
+    await store.apply([a_repeat(again, first.id), Refused(refused, "forgotten before")])
+    await store.apply([a_repeat(late, retired.id), Accepted(entry_of(gone))])
     await store.apply([Accepted(an_entry(user, "a note of nobody", enriched=True))])
     await modify(store, [retired], lambda e: e.model_copy(update={"status": "superseded", "superseded_by": first.id}))
     await modify(store, [gone], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))

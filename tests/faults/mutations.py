@@ -11,18 +11,19 @@ from typing import Any
 from nats.aio.msg import Msg
 
 from contracts import subjects, values
-from contracts.ports import Change, Erasure, Outcome, Ref
+from contracts.ports import Change, Erasure, ProposalRecord, Ref
 from contracts.subjects import Consumer
 from contracts.v1.entries import Entry
-from contracts.v1.turns import LoggedTurn, Proposal
 from services.dedupe import handler as dedupe
 from services.retrieve import handler as retrieve
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
 from services.shared.core.reading import Reading
+from services.shared.stores import decisions
 from services.shared.stores.edge import EdgeVectorStore
-from services.shared.stores.sqlite import SqliteTextStore, log, search, settle, suppression, wiping
-from services.shared.stores.sqlite.settle import _Open
+from services.shared.stores.scopes import scope_key
+from services.shared.stores.sqlite import SqliteTextStore, log, search, suppression, wiping
+from services.shared.stores.sqlite import dedupe as store_dedupe
 from tests.faults.findings import Kind
 from tests.faults.journal import Kind as Step
 from tests.faults.patching import in_place_of
@@ -73,57 +74,34 @@ def _write_what_was_read_before() -> None:
 
 def _start_versions_again() -> None:
     @in_place_of(values, "successor")
-    @in_place_of(settle, "successor")
+    @in_place_of(decisions, "successor")
     def successor(old: Entry, new: Entry) -> Entry:
         return new.model_copy(update={"version": 3 - old.version})
 
 
 def _do_not_look_for_tombstones() -> None:
-    @in_place_of(SqliteTextStore, "forgotten")
-    async def forgotten(self: SqliteTextStore, entries: Sequence[Entry]) -> set[str]:
-        return set()
-
     in_place_of(suppression, "suppressed")(lambda *_: set())
 
 
 def _forget_outcomes() -> None:
-    async def outcomes(self: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, Outcome]:
-        return {}
+    original: Callable[..., Awaitable[dict[str, ProposalRecord]]] = SqliteTextStore.pending
 
-    async def undecided(self: SqliteTextStore, refs: Sequence[Ref]) -> list[Proposal]:
-        return await self.readers.run(lambda db: _proposals(db, [ref.id for ref in refs]))
-
-    for name, method in (("outcomes", outcomes), ("undecided", undecided)):
-        _only_in("dedupe", name, method)
-    in_place_of(log, "outcomes")(lambda *_: {})
-    in_place_of(settle, "_undecided")(_every)
-
-
-def _only_in(_who: str, name: str, method: Callable[..., Awaitable[Any]]) -> None:
-    """Replace a method of the text store for the judge alone; who creates an entry still sees what became of it."""
-    original: Callable[..., Awaitable[Any]] = getattr(SqliteTextStore, name)
-
-    async def replaced(self: SqliteTextStore, refs: Sequence[Ref]) -> Any:
+    @in_place_of(SqliteTextStore, "pending")
+    async def pending(self: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
+        """For the judge alone; who creates an entry still sees what became of it."""
+        found = await original(self, proposals)
         task = asyncio.current_task()
-        is_judge = task is not None and task.get_name().startswith(_who)
-        return await (method if is_judge else original)(self, refs)
+        is_judge = task is not None and task.get_name().startswith("dedupe")
+        return {id_: replace(record, outcome=None) for id_, record in found.items()} if is_judge else found
 
-    in_place_of(SqliteTextStore, name)(replaced)
-
-
-def _proposals(connection: sqlite3.Connection, ids: Sequence[str]) -> list[Proposal]:
-    found = []
-    for id_ in ids:
-        query = "SELECT ordinal, body FROM proposals JOIN turns USING (turn) WHERE id = ?"
-        for ordinal, body in connection.execute(query, (id_,)):
-            turn = LoggedTurn.model_validate_json(body)
-            found.append(Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text))
-    return found
+    in_place_of(log, "outcomes")(lambda *_: {})
+    in_place_of(store_dedupe, "_open")(_every)
+    in_place_of(store_dedupe, "_is_as_read")(lambda *_: True)
 
 
-def _every(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, _Open]:
-    query = "SELECT user_id, scope, ordinal FROM proposals JOIN scopes USING (scope) WHERE id = ?"
-    return {id_: _Open(*row) for id_ in users for row in connection.execute(query, (id_,))}
+def _every(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, str]:
+    query = "SELECT user_id, space, persona_id FROM proposals JOIN scopes USING (scope) WHERE id = ?"
+    return {id_: scope_key(*row) for id_ in users for row in connection.execute(query, (id_,))}
 
 
 def _compare_without_numbers() -> None:

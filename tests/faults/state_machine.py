@@ -38,7 +38,7 @@ WORDINGS = [wording for statement in STATEMENTS for wording in statement.wording
 NUMBERS = st.integers(0, 19)
 EFFECTS: dict[str, tuple[str, ...]] = {
     "ingest": ("erasures", "last_turns", "append", "publish", "ack"),
-    "dedupe": ("outcomes", "undecided", "find_similar", "forgotten", "apply", "publish", "ack"),
+    "dedupe": ("pending", "find_similar", "apply", "publish", "ack"),
     "enrich": ("get", "replace", "publish", "ack"),
     "embed": ("get", "upsert", "replace", "remove", "publish", "ack"),
     "forget": ("forget", "vectors", "remove", "drop", "get", "count"),

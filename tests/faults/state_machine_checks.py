@@ -227,7 +227,7 @@ async def _check_isolation(now: Snapshot, world: World, users: set[str]) -> None
         others = [Key(user, entry.id) for entry in now.entries.values() if entry.user_id != user]
         proposed = [Key(user, one.proposal.id) for one in now.decisions if one.proposal.user_id != user]
         assert not await world.store.get(others)
-        assert not await world.store.outcomes(proposed)
+        assert not await world.store.pending(proposed)
 
 
 async def _check_reconciled(world: World) -> None:

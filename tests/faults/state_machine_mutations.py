@@ -17,6 +17,7 @@ from contracts.ports import (
     InFlightCounts,
     LexicalHit,
     Outcome,
+    ProposalRecord,
     Ref,
     Scope,
     TextStore,
@@ -54,7 +55,7 @@ async def _ack_first(
     await _deliver(world, stage, messages, trouble, lost_acks=lost_acks)
 
 
-async def _no_outcomes(_: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, Outcome]:
+async def _no_outcomes(store: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
     return {}
 
 
@@ -99,7 +100,7 @@ def _protecting_nothing() -> Iterator[None]:
 
 MUTATIONS: dict[str, Mutation] = {
     "acknowledges before the effect": lambda: patch.object(World, "deliver", _ack_first),
-    "dedupe ignores outcomes": lambda: patch.object(SqliteTextStore, "outcomes", _no_outcomes),
+    "dedupe ignores outcomes": lambda: patch.object(SqliteTextStore, "pending", _no_outcomes),
     "dedupe trusts what it looked up": lambda: patch.object(SqliteTextStore, "apply", _settle_blindly),
     "dedupe merges a question": lambda: patch.multiple(
         dedupe, read=_unasking(dedupe.read), same_statement=lambda a, b: True

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from contracts.ports import Accepted, Forgotten, Scope, SimilarityQuery, TextStore
+from contracts.ports import Accepted, Forgotten, Merged, Outcome, Ref, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 
@@ -79,14 +79,34 @@ def a_session(user_id: str, texts: Sequence[str], session_id: str = "s1", **fiel
     ]
 
 
-def similarity_query(entry: Entry, **fields: Any) -> SimilarityQuery:
-    defaults: dict[str, Any] = {
-        "scope": Scope(entry.user_id, entry.space, entry.persona_id),
-        "role": entry.role,
-        "speaker": entry.speaker,
-        "keys": entry.fingerprint_keys,
-    }
-    return SimilarityQuery(**(defaults | fields))
+def a_repeat(proposal: Ref, canonical_id: str) -> Merged:
+    """The decision that counts a proposal as a repeat of an entry."""
+    repeat = entry_of(proposal) if isinstance(proposal, Proposal) else an_entry(proposal.user_id, id=proposal.id)
+    return Merged(proposal, canonical_id, repeat)
+
+
+async def similar_to(store: TextStore, *candidates: Entry) -> list[list[Entry]]:
+    """The stored entries that each candidate is compared with."""
+    found = await store.find_similar(candidates)
+    return [sorted(similar.entries, key=lambda entry: (entry.created_at, entry.text, entry.id)) for similar in found]
+
+
+async def suppressed(store: TextStore, candidates: Sequence[Entry]) -> set[str]:
+    """Of these candidates, the ids of those whose statement may not come back now."""
+    found = zip(candidates, await store.find_similar(candidates), strict=True)
+    return {candidate.id for candidate, similar in found if similar.suppressed}
+
+
+async def undecided_of(store: TextStore, proposals: Sequence[Ref]) -> list[Proposal]:
+    """Of these proposals the logged ones without an outcome, in the order asked."""
+    records = (await store.pending(proposals)).values()
+    return [record.proposal for record in records if record.outcome is None]
+
+
+async def outcomes_of(store: TextStore, proposals: Sequence[Ref]) -> dict[str, Outcome]:
+    """What became of these proposals; the undecided are missing."""
+    records = (await store.pending(proposals)).values()
+    return {record.proposal.id: record.outcome for record in records if record.outcome}
 
 
 def repeated(entry: Entry) -> Entry:

@@ -8,10 +8,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, TextStore
+from contracts.ports import Accepted, Decision, Filters, Key, Refused, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Proposal
-from tests.stores.builders import NOON, a_proposal, a_turn, entry_of, minutes
+from tests.stores.builders import NOON, a_proposal, a_repeat, a_turn, entry_of, minutes
 from tests.stores.changing import modify
 
 WORDS = ("tea", "lemon", "zebra", "coffee", "rain", "green", "10:30", "don't", "äpfel", "the")
@@ -99,7 +99,7 @@ def verdict_on(proposal: Proposal, said: Said, first: Proposal) -> Decision | No
         case "store":
             return Accepted(entry_of(proposal, **said.fields))
         case "merge":
-            return Merged(proposal, first.id, repeated)
+            return a_repeat(proposal, first.id)
         case "refuse":
             return Refused(proposal, "a reason")
     return None

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from contracts.ports import Accepted, Merged
+from contracts.ports import Accepted
 from contracts.v1.entries import Entity, Entry
 from contracts.v1.turns import Proposal
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import (
     a_proposal,
+    a_repeat,
     a_turn,
     a_user,
     an_entry,
     entry_of,
-    repeated,
     store_entries,
 )
 from tests.stores.changing import modify
@@ -69,7 +69,7 @@ async def store_a_told(store: SqliteTextStore, user: str, marker: str) -> Entry:
     fact = a_proposal(second.turn, ordinal=1, text=f"fact of {marker}")
     await store.append([first.turn, second.turn], [first, second, fact])
     entry = full_entry(first, marker)
-    await store.apply([Accepted(entry), Merged(second, first.id, repeated), Merged(fact, first.id, repeated)])
+    await store.apply([Accepted(entry), a_repeat(second, first.id), a_repeat(fact, first.id)])
     await modify(store, [entry], lambda e: e.model_copy(update={"tags": (*e.tags, f"more {marker}")}))
     return entry
 

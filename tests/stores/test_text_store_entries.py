@@ -19,7 +19,9 @@ from tests.stores.builders import (
     entry_of,
     log_proposals,
     minutes,
+    outcomes_of,
     store_entries,
+    undecided_of,
 )
 from tests.stores.changing import modify
 
@@ -210,10 +212,10 @@ async def test_another_users_name_opens_nothing(text_store: TextStore, user: str
     assert await text_store.get(taken) == {}
     assert await modify(text_store, taken, counted) == []
     assert await text_store.neighbours(taken, reach=4) == {}
-    assert await text_store.outcomes(taken) == {}
-    assert await text_store.undecided([Key(other, proposal.id)]) == []
+    assert await outcomes_of(text_store, taken) == {}
+    assert await undecided_of(text_store, [Key(other, proposal.id)]) == []
     assert await text_store.apply([Refused(Key(other, proposal.id), "not theirs")]) == []
-    assert await text_store.undecided([proposal]) == [proposal]
+    assert await undecided_of(text_store, [proposal]) == [proposal]
 
 
 async def test_ids_are_found_by_their_beginning_and_only_the_users_own(text_store: TextStore) -> None:

@@ -9,10 +9,21 @@ from typing import Literal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, Scope, Selection, TextStore
+from contracts.ports import Accepted, Decision, Filters, Key, Refused, Scope, Selection, TextStore
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import LoggedTurn
-from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, similarity_query
+from tests.stores.builders import (
+    NOON,
+    a_proposal,
+    a_repeat,
+    a_turn,
+    a_user,
+    entry_of,
+    minutes,
+    outcomes_of,
+    similar_to,
+    undecided_of,
+)
 from tests.stores.changing import modify
 
 LAWS = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -52,7 +63,7 @@ def verdict_of(step: Step, user: str) -> Decision:
     if step.kind == "accept":
         return Accepted(entry_of(proposal, statement_hash=proposal.text, minhash_bands=tuple(proposal.text.split())))
     if step.kind == "merge":
-        return Merged(proposal, a_proposal(turn_number(user, step.onto)).id, repeated)
+        return a_repeat(proposal, a_proposal(turn_number(user, step.onto)).id)
     return Refused(proposal, "a reason")
 
 
@@ -92,14 +103,14 @@ async def everything(store: TextStore, user: str) -> dict[str, object]:
     names = {a_proposal(turn_number(user, i)).id: str(i) for i in range(6)}
     keys = [Key(user, id_) for id_ in names]
     entries = await store.get(keys)
-    outcomes = await store.outcomes(keys)
+    outcomes = await outcomes_of(store, keys)
     hits = await store.search(Scope(user), "green tea ghent tagged", limit=50, filters=Filters())
     near = await store.neighbours(keys, reach=2)
-    alike = await store.find_similar([similarity_query(entry) for entry in entries.values()])
+    alike = await similar_to(store, *entries.values())
     return {
         "entries": {names[i]: (e.text, e.tags, e.status, e.version, e.repeat_count) for i, e in entries.items()},
         "outcomes": {names[i]: (o.kind, names.get(o.entry_id or ""), o.reason) for i, o in outcomes.items()},
-        "undecided": [names[proposal.id] for proposal in await store.undecided(keys)],
+        "undecided": [names[proposal.id] for proposal in await undecided_of(store, keys)],
         "hits": sorted((names[hit.id], hit.score, hit.turn_score, hit.coverage) for hit in hits),
         "near": {names[i]: {far: names[n] for far, n in window.items()} for i, window in near.items()},
         "alike": [[names[entry.id] for entry in group] for group in alike],
@@ -124,8 +135,8 @@ async def test_the_counts_are_what_a_look_at_everything_shows(text_store: TextSt
     for steps in history:
         await carry_out(text_store, user, steps, times=1)
     asked = [a_proposal(turn_number(user, i)) for i in range(6)]
-    counted, outcomes = await text_store.counts(user), await text_store.outcomes(asked)
-    undecided = await text_store.undecided(asked)
+    counted, outcomes = await text_store.counts(user), await outcomes_of(text_store, asked)
+    undecided = await undecided_of(text_store, asked)
     proposed = [p.id for p in asked if p.id in outcomes] + [p.id for p in undecided]
     logged = {turn_number(user, s.turn).turn_id for steps in history for s in steps if s.kind == "log"}
     active = await text_store.page(Selection(user), limit=100, cursor=None)
@@ -146,7 +157,7 @@ async def test_when_all_are_decided_and_none_retired_they_add_up(
     for steps in history:
         await carry_out(text_store, user, [Step("log", s.turn, 0) for s in steps] + steps, times=1)
     asked = [a_proposal(turn_number(user, i)) for i in range(6)]
-    await text_store.apply([Accepted(entry_of(p)) for p in await text_store.undecided(asked)])
+    await text_store.apply([Accepted(entry_of(p)) for p in await undecided_of(text_store, asked)])
     await modify(text_store, asked, lambda e: changed_to(Step("revive", 0, 0), e))
     counted = await text_store.counts(user)
     assert counted.undecided == 0

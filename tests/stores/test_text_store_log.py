@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from contracts.ports import Conversation, Key, LastTurn, TextStore
-from tests.stores.builders import NOON, a_proposal, a_turn, a_user, log_proposals, minutes
+from tests.stores.builders import NOON, a_proposal, a_turn, a_user, log_proposals, minutes, undecided_of
 
 
 async def test_what_a_logged_turn_proposes_is_undecided(text_store: TextStore, user: str) -> None:
     turn = a_turn(user, tags=("tools",), speaker="Anna", persona_id="guide", correlation_id="c-1")
     await text_store.append([turn], [a_proposal(turn)])
-    assert await text_store.undecided([a_proposal(turn)]) == [a_proposal(turn)]
+    assert await undecided_of(text_store, [a_proposal(turn)]) == [a_proposal(turn)]
 
 
 async def test_a_fact_drawn_from_a_turn_keeps_its_own_text(text_store: TextStore, user: str) -> None:
     turn = a_turn(user, "I moved to Ghent and I like it")
     proposals = [a_proposal(turn), a_proposal(turn, ordinal=1, text="lives in Ghent")]
     await text_store.append([turn], proposals)
-    assert await text_store.undecided(proposals) == proposals
+    assert await undecided_of(text_store, proposals) == proposals
 
 
 async def test_a_known_turn_stays_as_it_was_first(text_store: TextStore, user: str) -> None:
@@ -26,7 +26,7 @@ async def test_a_known_turn_stays_as_it_was_first(text_store: TextStore, user: s
     other = first.model_copy(update={"text": "other words", "session_id": "another"})
     await text_store.append([first], [a_proposal(first)])
     await text_store.append([other], [a_proposal(other)])
-    assert await text_store.undecided([a_proposal(first)]) == [a_proposal(first)]
+    assert await undecided_of(text_store, [a_proposal(first)]) == [a_proposal(first)]
     assert (await text_store.counts(user)).turns == 1
 
 
@@ -34,7 +34,7 @@ async def test_a_turn_that_comes_twice_in_one_call_is_logged_once(text_store: Te
     first = a_turn(user, "the original words")
     again = first.model_copy(update={"text": "other words"})
     await text_store.append([first, again], [a_proposal(first), a_proposal(again)])
-    assert await text_store.undecided([a_proposal(first)]) == [a_proposal(first)]
+    assert await undecided_of(text_store, [a_proposal(first)]) == [a_proposal(first)]
     assert (await text_store.counts(user)).turns == 1
 
 
@@ -42,14 +42,14 @@ async def test_the_same_turn_id_of_another_user_or_space_is_another_turn(text_st
     turn = a_turn(user)
     turns = [turn, turn.model_copy(update={"space": "work"}), turn.model_copy(update={"user_id": a_user()})]
     await text_store.append(turns, [a_proposal(turn) for turn in turns])
-    found = await text_store.undecided([a_proposal(turn) for turn in turns])
+    found = await undecided_of(text_store, [a_proposal(turn) for turn in turns])
     assert [proposal.turn for proposal in found] == turns
 
 
 async def test_undecided_proposals_come_in_the_order_asked(text_store: TextStore, user: str) -> None:
     proposals = await log_proposals(text_store, user, 5)
     asked = [proposals[i] for i in (3, 0, 4)]
-    assert await text_store.undecided([*asked, Key(user, "unknown")]) == asked
+    assert await undecided_of(text_store, [*asked, Key(user, "unknown")]) == asked
 
 
 async def test_a_fact_may_be_proposed_after_its_turn_was_logged(text_store: TextStore, user: str) -> None:
@@ -57,7 +57,7 @@ async def test_a_fact_may_be_proposed_after_its_turn_was_logged(text_store: Text
     await text_store.append([turn], [])
     fact = a_proposal(turn, ordinal=1, text="prefers uv")
     await text_store.append([], [fact])
-    assert await text_store.undecided([fact]) == [fact]
+    assert await undecided_of(text_store, [fact]) == [fact]
 
 
 async def test_a_proposal_without_its_turn_is_an_error_and_nothing_of_the_call_stays(
@@ -67,7 +67,7 @@ async def test_a_proposal_without_its_turn_is_an_error_and_nothing_of_the_call_s
     with pytest.raises(ValueError, match="never logged"):
         await text_store.append([logged], [a_proposal(logged), a_proposal(missing)])
     assert (await text_store.counts(user)).turns == 0
-    assert await text_store.undecided([a_proposal(logged)]) == []
+    assert await undecided_of(text_store, [a_proposal(logged)]) == []
 
 
 async def test_a_session_mark_is_the_latest_turn_at_or_before_the_moment(text_store: TextStore, user: str) -> None:
@@ -109,7 +109,7 @@ async def test_nothing_is_left_of_what_is_withdrawn(text_store: TextStore, user:
     await text_store.append(turns, [*map(a_proposal, turns), *facts])
     await text_store.withdraw(turns)
     assert set((await text_store.count_remaining(user)).values()) == {0}
-    assert await text_store.undecided([*map(a_proposal, turns), *facts]) == []
+    assert await undecided_of(text_store, [*map(a_proposal, turns), *facts]) == []
     await text_store.withdraw(turns)
     assert await text_store.append(turns[:1], [a_proposal(turns[0])]) == turns[:1]
 
@@ -119,5 +119,5 @@ async def test_what_is_not_withdrawn_stays(text_store: TextStore, user: str) -> 
     others = kept.model_copy(update={"user_id": a_user()})
     await text_store.append([kept, gone, others], [a_proposal(kept), a_proposal(gone), a_proposal(others)])
     await text_store.withdraw([gone])
-    assert await text_store.undecided([a_proposal(kept), a_proposal(gone)]) == [a_proposal(kept)]
+    assert await undecided_of(text_store, [a_proposal(kept), a_proposal(gone)]) == [a_proposal(kept)]
     assert [(await text_store.counts(each)).turns for each in (user, others.user_id)] == [1, 1]

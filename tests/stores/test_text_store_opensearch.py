@@ -14,7 +14,7 @@ from contracts.ports import Filters, Scope, Unavailable
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, transport
 from services.shared.stores.opensearch.schema import SCHEMA
 from services.shared.stores.opensearch.transport import Client
-from tests.stores.builders import an_entry, log_proposals, store_entries
+from tests.stores.builders import an_entry, log_proposals, outcomes_of, store_entries, undecided_of
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import RARELY, a_prefix, a_store, open_at
 
@@ -125,7 +125,7 @@ async def test_a_write_waits_out_a_block_that_is_lifted_soon(opensearch_url: str
             await asyncio.sleep(0.1)
             assert not writing.done()
         (proposal,) = await writing
-        assert await store.undecided([proposal]) == [proposal]
+        assert await undecided_of(store, [proposal]) == [proposal]
 
 
 async def test_what_may_not_be_removed_now_is_unavailable(opensearch_url: str, user: str) -> None:
@@ -169,7 +169,7 @@ async def test_ids_that_no_document_can_have_are_unknown(store: OpenSearchTextSt
     entry = an_entry(user)
     impossible = [entry.model_copy(update={"id": id_}) for id_ in ("", "x" * 513)]
     assert await store.get(impossible) == {}
-    assert await store.outcomes(impossible) == {}
+    assert await outcomes_of(store, impossible) == {}
     assert await modify(store, impossible, lambda e: e) == []
 
 

@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from contracts.ports import Accepted, Filters, Merged, Scope, Selection, Unavailable
+from contracts.ports import Accepted, Filters, Scope, Selection, Unavailable
 from contracts.v1.turns import Proposal
 from services.cli.migrate import migrate as migrate_command
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, migrate
@@ -22,6 +22,7 @@ from services.shared.stores.opensearch.schema import PROPERTIES, SCHEMA, current
 from services.shared.stores.opensearch.transport import Client
 from tests.stores.builders import (
     a_proposal,
+    a_repeat,
     a_turn,
     an_entry,
     entry_of,
@@ -29,6 +30,7 @@ from tests.stores.builders import (
     repeated,
     store_entries,
     tomorrow,
+    undecided_of,
 )
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import RARELY, a_prefix, a_store, open_at
@@ -51,8 +53,8 @@ async def store(opensearch_url: str) -> AsyncIterator[OpenSearchTextStore]:
 async def remembered(store: OpenSearchTextStore, user: str) -> list[Proposal]:
     """One statement stored, one merged into it, one left open."""
     stored, merged, left = proposals = await log_proposals(store, user, 3)
-    await store.apply([Accepted(entry_of(stored)), Merged(merged, stored.id, repeated)])
-    assert await store.undecided(proposals) == [left]
+    await store.apply([Accepted(entry_of(stored)), a_repeat(merged, stored.id)])
+    assert await undecided_of(store, proposals) == [left]
     return proposals
 
 
@@ -69,8 +71,8 @@ async def test_everything_is_there_after_a_migration(store: OpenSearchTextStore,
     assert await store.page(Selection(user), limit=1000, cursor=None) == before
     assert await store.counts() == counted
     assert await store.search(Scope(user), "tea", limit=900, filters=Filters()) == hits
-    assert [proposal.id for proposal in await store.undecided(proposals)] == [proposals[2].id]
-    (settled,) = await store.apply([Merged(proposals[2], proposals[0].id, repeated)])
+    assert [proposal.id for proposal in await undecided_of(store, proposals)] == [proposals[2].id]
+    (settled,) = await store.apply([a_repeat(proposals[2], proposals[0].id)])
     assert settled.kind == "merged"
     assert (await store.get(proposals))[proposals[0].id].repeat_count == 2
     mapped = await store.client.request("GET", f"/{store.client.alias('entries')}/_mapping")

@@ -7,18 +7,31 @@ from collections.abc import Sequence
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Merged, Refused, Selection, TextStore
+from contracts.ports import Accepted, Decision, Refused, Selection, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
-from tests.stores.builders import NOON, a_proposal, a_turn, a_user, an_entry, entry_of, minutes, repeated, store_entries
+from tests.stores.builders import (
+    NOON,
+    a_proposal,
+    a_repeat,
+    a_turn,
+    a_user,
+    an_entry,
+    entry_of,
+    minutes,
+    outcomes_of,
+    repeated,
+    store_entries,
+    undecided_of,
+)
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import Another
 from tests.stores.opensearch_processes import Crash, When, dying, overtaken
 
 LONG = " ".join(f"word{i}" for i in range(60))
-"""Long enough for bands, so that a statement has nine claims."""
+"""Long enough to be looked up by what near-copies share, too."""
 
 
 @pytest.fixture
@@ -44,9 +57,9 @@ def decisions_on(proposals: Sequence[Proposal]) -> list[Decision]:
     kept = f"kept of {accepted.user_id}"
     return [
         Accepted(entry_of(accepted, statement_hash="h"), known_similar=frozenset()),
-        Merged(merged, accepted.id, repeated),
-        Merged(other, kept, repeated),
-        Merged(again, kept, repeated),
+        a_repeat(merged, accepted.id),
+        a_repeat(other, kept),
+        a_repeat(again, kept),
         Refused(refused, "a reason"),
     ]
 
@@ -56,10 +69,10 @@ async def seen(store: TextStore, user: str) -> object:
     page = await store.page(Selection(user), limit=100, cursor=None)
     entries = [(entry.text, entry.repeat_count, entry.version) for entry in page.entries]
     proposals = proposals_of(user)
-    settled = await store.outcomes(proposals)
+    settled = await outcomes_of(store, proposals)
     outcomes = [(settled[p.id].kind, settled[p.id].reason) for p in proposals if p.id in settled]
     logged = [record.turn.text for record in await store.export_log(user, after=None, limit=100)]
-    return sorted(entries), outcomes, logged, await store.undecided(proposals), await store.counts(user)
+    return sorted(entries), outcomes, logged, await undecided_of(store, proposals), await store.counts(user)
 
 
 async def interrupted(store: OpenSearchTextStore, user: str, write: int, when: When) -> bool:
@@ -88,19 +101,38 @@ async def test_settling_that_was_broken_off_ends_as_if_it_had_not_been(store: Op
         assert await seen(store, user) == expected
         assert len(await store.apply(decisions_on(again))) == 5
         assert await seen(store, user) == expected
-    assert died == 6  # claims, the entry, the other decisions, the canonical entries, refused words, the outcomes
+    assert died == 3  # statements, entries new and changed, outcomes
 
 
-async def test_a_merge_that_was_broken_off_holds_when_it_is_judged_otherwise_later(
-    store: OpenSearchTextStore, another: Another, user: str
+async def test_an_entry_that_is_stored_stays_though_its_proposal_is_decided_otherwise_meanwhile(
+    store: OpenSearchTextStore, user: str
 ) -> None:
-    assert await interrupted(store, user, 2, "after")
-    merged = proposals_of(user)[1]
-    assert await store.undecided([merged]) == [merged]
-    (settled,) = await store.apply([Accepted(entry_of(merged))])
-    assert settled.kind == "merged"
-    assert await store.get([merged]) == {}
-    assert await store.undecided([merged]) == []
+    (proposal, *_) = await history(store, user)
+    async with overtaken(store, 2, lambda: store.apply([Refused(proposal, "a reason")])) as process:
+        accepted = Accepted(entry_of(proposal, statement_hash="h"), known_similar=frozenset())
+        assert [outcome.kind for outcome in await process.apply([accepted])] == ["stored"]
+    assert [outcome.kind for outcome in await store.apply([Refused(proposal, "a reason")])] == ["stored"]
+    assert (await store.get([proposal])).keys() == {proposal.id}
+
+
+async def test_a_repeat_whose_proposal_was_decided_otherwise_meanwhile_is_not_counted(
+    store: OpenSearchTextStore, user: str
+) -> None:
+    (proposal, *_) = await history(store, user)
+    async with overtaken(store, 1, lambda: store.apply([Refused(proposal, "a reason")])) as process:
+        assert [its.kind for its in await process.apply([a_repeat(proposal, f"kept of {user}")])] == ["refused"]
+    assert await repeats_of_each(store, user) == [0]
+
+
+async def test_what_was_counted_and_not_noted_is_counted_once(store: OpenSearchTextStore, user: str) -> None:
+    (proposal, *_) = await history(store, user)
+    repeat = a_repeat(proposal, f"kept of {user}")
+    with pytest.raises(Crash):
+        async with dying(store, 1, "before") as process:
+            await process.apply([repeat])
+    assert await undecided_of(store, [proposal]) == [proposal]
+    assert [its.kind for its in await store.apply([repeat])] == ["merged"]
+    assert await repeats_of_each(store, user) == [1]
 
 
 def proposed(proposals: Sequence[Proposal]) -> EntryProposed:
@@ -113,7 +145,7 @@ async def judged(stores: Sequence[TextStore], shares: Sequence[Sequence[Proposal
         await asyncio.gather(
             *(judge_proposals([proposed(share)], store=store) for store, share in zip(stores, shares, strict=True))
         )
-        if not await stores[0].undecided([proposal for share in shares for proposal in share]):
+        if not await undecided_of(stores[0], [proposal for share in shares for proposal in share]):
             return
     raise AssertionError("still undecided")
 
@@ -135,18 +167,6 @@ async def test_of_the_same_statement_judged_by_many_at_once_one_is_stored(
     assert (counted.entries, counted.merged, counted.undecided) == (1, len(distinct) - 1, 0)
 
 
-async def test_a_statement_whose_claimant_died_is_accepted_after_a_while(
-    store: OpenSearchTextStore, another: Another, user: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert await interrupted(store, user, 0, "after")  # claimed, and never stored
-    turn = a_turn(user, "the same statement")
-    await store.append([turn], [a_proposal(turn)])
-    decision = Accepted(entry_of(a_proposal(turn), statement_hash="h"), known_similar=frozenset())
-    assert await store.apply([decision]) == []
-    monkeypatch.setattr("services.shared.stores.opensearch.contest.ABANDONED", 0)
-    assert [settled.kind for settled in await store.apply([decision])] == ["stored"]
-
-
 async def said_again(store: TextStore, user: str, times: int) -> list[Proposal]:
     """Undecided proposals of one statement."""
     turns = [a_turn(user, "I prefer uv over pip", created_at=NOON + minutes(i)) for i in range(times)]
@@ -159,13 +179,6 @@ async def repeats_of_each(store: TextStore, user: str) -> list[int]:
     return [entry.repeat_count for entry in (await store.page(Selection(user), limit=10, cursor=None)).entries]
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who claims and has not stored counts as dead at once."""
-    monkeypatch.setattr("services.shared.stores.opensearch.contest.ABANDONED", 0)
-    monkeypatch.setattr("services.shared.stores.opensearch.claims._RENEWED", 0)
-
-
 async def dies(store: OpenSearchTextStore, proposal: Proposal, write: int) -> None:
     """Judge by a process that dies before this write."""
     with pytest.raises(Crash):
@@ -173,30 +186,38 @@ async def dies(store: OpenSearchTextStore, proposal: Proposal, write: int) -> No
             await judge_proposals([proposed([proposal])], store=process)
 
 
-@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("write", range(3), ids=["before claiming", "before storing", "before noting"])
-async def test_who_was_taken_for_dead_and_goes_on_stores_no_second(
-    store: OpenSearchTextStore, user: str, write: int
-) -> None:
+async def test_who_was_held_up_and_goes_on_stores_no_second(store: OpenSearchTextStore, user: str, write: int) -> None:
     late, prompt = await said_again(store, user, 2)
     async with overtaken(store, write, lambda: judged([store], [[prompt]])) as held_up:
         await judged([held_up], [[late]])
     assert await repeats_of_each(store, user) == [1]
 
 
-@pytest.mark.usefixtures("impatient")
-async def test_who_bars_the_way_and_dies_bars_it_for_nobody(store: OpenSearchTextStore, user: str) -> None:
-    late, hasty = await said_again(store, user, 2)
-    async with overtaken(store, 1, lambda: dies(store, hasty, write=2)) as held_up:
-        await judged([held_up], [[late]])
-    assert await repeats_of_each(store, user) == [0]
-    await judged([store], [[hasty]])
+@pytest.mark.parametrize("write", range(3), ids=["before claiming", "before storing", "before noting"])
+async def test_what_was_broken_off_is_carried_through_by_whoever_repeats_it(
+    store: OpenSearchTextStore, user: str, write: int
+) -> None:
+    late, prompt = await said_again(store, user, 2)
+    await dies(store, late, write)
+    await judged([store], [[prompt]])
+    assert await repeats_of_each(store, user) == [min(write, 1)]
+    await judged([store], [[late]])
     assert await repeats_of_each(store, user) == [1]
 
 
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("write", [1, 2], ids=["before barring", "before storing"])
-async def test_nothing_is_left_of_a_fence_when_its_user_is_erased_meanwhile(
+async def test_the_place_of_an_entry_that_was_erased_before_it_was_stored_is_free(
+    store: OpenSearchTextStore, user: str
+) -> None:
+    late, prompt = await said_again(store, user, 2)
+    await dies(store, late, write=1)
+    await store.withdraw([late.turn])
+    await judged([store], [[prompt]])
+    assert await repeats_of_each(store, user) == [0]
+
+
+@pytest.mark.parametrize("write", range(3), ids=["before claiming", "before storing", "before noting"])
+async def test_nothing_is_left_of_what_is_being_stored_when_its_user_is_erased_meanwhile(
     store: OpenSearchTextStore, user: str, write: int
 ) -> None:
     late, prompt = await said_again(store, user, 2)
@@ -204,17 +225,6 @@ async def test_nothing_is_left_of_a_fence_when_its_user_is_erased_meanwhile(
     async with overtaken(store, write, lambda: store.erase(user)) as process:
         await judge_proposals([proposed([prompt])], store=process)
     assert set((await store.count_remaining(user)).values()) == {0}
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_who_is_about_to_pass_a_fence_is_stopped_by_a_newer_one(store: OpenSearchTextStore, user: str) -> None:
-    late, hasty, prompt = await said_again(store, user, 3)
-    await dies(store, late, write=1)  # has claimed
-    await dies(store, hasty, write=2)  # has claimed, and barred the way
-    async with overtaken(store, 2, lambda: judged([store], [[prompt]])) as held_up:
-        await judged([held_up], [[late]])
-    await judged([store], [[hasty]])
-    assert await repeats_of_each(store, user) == [2]
 
 
 async def test_changes_by_several_processes_do_not_overwrite_each_other(

@@ -10,19 +10,20 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.ports import Accepted, Merged, Refused, Unavailable
+from contracts.ports import Accepted, Refused, Unavailable
 from services.shared.stores.opensearch import Layout, OpenSearchTextStore, erase, migrate
 from services.shared.stores.opensearch.schema import KINDS, SCHEMA, Index, replaced
 from services.shared.stores.opensearch.transport import Client
 from tests.polling import eventually
 from tests.stores.builders import (
+    a_repeat,
     a_user,
     an_entry,
     entry_of,
     log_proposals,
     log_texts,
-    repeated,
     store_entries,
+    suppressed,
     tomorrow,
     yesterday,
 )
@@ -69,7 +70,7 @@ async def test_after_sweeping_no_file_has_what_was_forgotten_refused_or_erased(s
     forgotten, merged, refused, *stay = await log_texts(store, ann, *gone[:3], *[kept] * 80)
     (erased,) = await log_texts(store, ben, gone[3])
     await store.apply([Accepted(entry_of(p, tags=(p.text,))) for p in (forgotten, *stay, erased)])
-    await store.apply([Merged(merged, forgotten.id, repeated)])
+    await store.apply([a_repeat(merged, forgotten.id)])
     within = await folders(store.client)
     assert all(files_with(word, within) for word in (*gone, kept))
     await store.apply([Refused(refused, "no")])
@@ -104,14 +105,14 @@ async def test_hashes_whose_time_is_over_are_dropped(store: OpenSearchTextStore,
     assert (await store.count_remaining(user))["fingerprints"] == 3
     await store.compact()
     assert (await store.count_remaining(user))["fingerprints"] == 1
-    assert await store.forgotten([an_entry(user, exact_hash="e2")])
+    assert await suppressed(store, [an_entry(user, exact_hash="e2")])
 
 
 async def test_indices_that_a_migration_left_are_erased_from_and_not_called_clean(
     store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored, merged = await log_proposals(store, user, 2)
-    await store.apply([Accepted(entry_of(stored, statement_hash="h")), Merged(merged, stored.id, repeated)])
+    await store.apply([Accepted(entry_of(stored, statement_hash="h")), a_repeat(merged, stored.id)])
     before = await store.count_remaining(user)
     await migrate.migrate(store.client, NEXT)
     assert await store.count_remaining(user) == {place: 2 * count for place, count in before.items()}

@@ -17,6 +17,7 @@ from services.shared.stores.opensearch import OpenSearchTextStore, forget, queri
 from tests.stores.builders import (
     NOON,
     a_proposal,
+    a_repeat,
     a_session,
     a_turn,
     a_user,
@@ -24,10 +25,12 @@ from tests.stores.builders import (
     log_proposals,
     log_texts,
     minutes,
-    repeated,
-    similarity_query,
+    outcomes_of,
+    similar_to,
     store_entries,
+    suppressed,
     tomorrow,
+    undecided_of,
 )
 from tests.stores.opensearch_openers import Another, a_store
 from tests.stores.opensearch_processes import Crash, When, dying, overtaken
@@ -53,7 +56,7 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
     await store.append([p.turn for p in proposals[:3]], proposals)
     entry = entry_of(stored, statement_hash=KEYS[0], minhash_bands=KEYS[1:])
     await store.apply([Accepted(entry), Accepted(entry_of(beside, statement_hash="other"))])
-    await store.apply([Merged(merged, stored.id, repeated), Merged(fact, stored.id, repeated)])
+    await store.apply([a_repeat(merged, stored.id), a_repeat(fact, stored.id)])
     return proposals
 
 
@@ -66,9 +69,9 @@ async def seen(store: TextStore, user: str) -> object:
     return (
         [(entry.text, entry.status, entry.version, entry.repeat_count) for entry in entries.values()],
         [(r.turn.text, [(d.proposal.text, bool(d.outcome)) for d in r.proposals]) for r in records],
-        [len(found) for found in await store.find_similar([similarity_query(said)])],
+        [len(found) for found in await similar_to(store, said)],
         len(await store.search(Scope(user), "green tea", limit=9, filters=Filters())),
-        len(await store.forgotten([said])),
+        len(await suppressed(store, [said])),
         await store.count_remaining(user),
         await store.counts(user),
     )
@@ -127,7 +130,7 @@ async def test_reopening_that_was_broken_off_is_done_again(store: OpenSearchText
             except Crash:
                 died += 1
         await store.reopen([first, second])
-        again = await store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+        again = await store.apply([Accepted(entry_of(first)), a_repeat(second, first.id)])
         assert [settled.kind for settled in again] == ["stored", "merged"]
     assert died == 2  # decisions, outcomes
 
@@ -135,7 +138,7 @@ async def test_reopening_that_was_broken_off_is_done_again(store: OpenSearchText
 async def judged_until_decided(store: TextStore, proposals: Sequence[Proposal]) -> None:
     event = EntryProposed.of([EntryRef(user_id=p.user_id, id=p.id) for p in proposals], at=NOON)
     await judge_proposals([event], store=store)
-    assert await store.undecided(proposals) == []
+    assert await undecided_of(store, proposals) == []
 
 
 async def nothing_is_left(store: TextStore, user: str) -> None:
@@ -155,7 +158,7 @@ async def said_thrice(store: TextStore, user: str) -> list[Proposal]:
 def on(stored: Proposal, others: Sequence[Proposal]) -> list[list[Decision]]:
     """What may be about to be done with what repeats a stored entry."""
     return [
-        [Merged(one, stored.id, repeated) for one in others],
+        [a_repeat(one, stored.id) for one in others],
         [Merged(one, stored.id, None) for one in others],
         [Refused(one, "no") for one in others],
     ]
@@ -192,7 +195,7 @@ async def test_what_is_said_again_while_it_is_forgotten_is_not_stored(store: Ope
         stored, *others = await said_thrice(store, user)
         async with overtaken(store, write, partial(judged_until_decided, store, others)) as process:
             await process.forget([stored], until=tomorrow())
-        assert len(await store.outcomes(others)) == 2
+        assert len(await outcomes_of(store, others)) == 2
         await nothing_is_left(store, user)
         user = a_user()
         stored, *others = await said_thrice(store, user)
@@ -234,7 +237,7 @@ async def test_what_is_erased_while_it_is_settled_does_not_come_back(store: Open
 
         async with overtaken(store, write, erase) as process:
             new = Accepted(entry_of(other, statement_hash="red wine"), known_similar=frozenset())
-            settled = await process.apply([new, Merged(repeat, stored.id, repeated), Refused(refused, "no")])
+            settled = await process.apply([new, a_repeat(repeat, stored.id), Refused(refused, "no")])
         left = await store.count_remaining(user)
         if erased:
             assert set(left.values()) == {0}
@@ -264,7 +267,7 @@ async def test_much_is_read_page_by_page(opensearch_url: str, monkeypatch: pytes
         monkeypatch.setattr(module, size, 2)
     async with a_store(opensearch_url) as store:
         first, *others = await log_proposals(store, "ann", 6)
-        await store.apply([Accepted(entry_of(first)), *(Merged(p, first.id, repeated) for p in others)])
+        await store.apply([Accepted(entry_of(first)), *(a_repeat(p, first.id) for p in others)])
         (forgotten,) = await store.forget([first], until=None)
         assert sorted(forgotten.turn_ids) == sorted(p.turn.turn_id for p in (first, *others))
         entries = [e for i in range(5) for e in a_session(f"user {i}", ["tea"] * (i + 1), space=f"space {i}")]
@@ -278,5 +281,5 @@ async def test_an_outcome_that_is_recorded_of_a_forgotten_entry_stays(store: Ope
     stored, *_ = await a_memory(store, user)
     await store.forget([stored], until=tomorrow())
     await store.reopen([stored])
-    assert await store.outcomes([stored]) == {stored.id: Outcome(stored.id, "stored", stored.id)}
-    assert await store.forgotten([entry_of(stored, statement_hash="h", updated_at=datetime.now(UTC))]) == {stored.id}
+    assert await outcomes_of(store, [stored]) == {stored.id: Outcome(stored.id, "stored", stored.id)}
+    assert await suppressed(store, [entry_of(stored, statement_hash="h", updated_at=datetime.now(UTC))]) == {stored.id}

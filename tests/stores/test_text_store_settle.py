@@ -7,14 +7,19 @@ from zlib import crc32
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Ref, Refused, TextStore
-from contracts.v1.entries import Entry
-from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries
+from contracts.ports import Accepted, Decision, Key, Outcome, Ref, Refused, TextStore
+from tests.stores.builders import (
+    a_proposal,
+    a_repeat,
+    a_turn,
+    an_entry,
+    entry_of,
+    log_proposals,
+    outcomes_of,
+    store_entries,
+    undecided_of,
+)
 from tests.stores.changing import modify
-
-
-def repeated(entry: Entry) -> Entry:
-    return entry.model_copy(update={"repeat_count": entry.repeat_count + 1})
 
 
 async def repeats(store: TextStore, entry: Ref) -> int:
@@ -26,8 +31,8 @@ async def test_an_accepted_entry_is_stored(text_store: TextStore, user: str) -> 
     entry, stored = entry_of(proposal), Outcome(proposal.id, "stored", proposal.id)
     assert await text_store.apply([Accepted(entry)]) == [stored]
     assert await text_store.get([entry]) == {entry.id: entry}
-    assert await text_store.outcomes([entry]) == {entry.id: stored}
-    assert await text_store.undecided([entry]) == []
+    assert await outcomes_of(text_store, [entry]) == {entry.id: stored}
+    assert await undecided_of(text_store, [entry]) == []
 
 
 async def test_an_entry_is_accepted_once(text_store: TextStore, user: str) -> None:
@@ -44,7 +49,7 @@ async def test_an_entry_that_nobody_proposed_is_stored_too(text_store: TextStore
     stored = Outcome(entry.id, "stored", entry.id)
     assert await text_store.apply([Accepted(entry)]) == [stored]
     assert await text_store.apply([Accepted(entry)]) == [stored]
-    assert await text_store.outcomes([entry]) == {entry.id: stored}
+    assert await text_store.pending([entry]) == {}
 
 
 async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, user: str) -> None:
@@ -52,10 +57,10 @@ async def test_a_merge_changes_the_canonical_entry_once(text_store: TextStore, u
     await text_store.apply([Accepted(entry_of(first))])
     merged = Outcome(second.id, "merged", first.id)
     for _ in range(2):
-        assert await text_store.apply([Merged(second, first.id, repeated)]) == [merged]
+        assert await text_store.apply([a_repeat(second, first.id)]) == [merged]
     canonical = (await text_store.get([first]))[first.id]
     assert (canonical.repeat_count, canonical.version) == (1, 2)
-    assert await text_store.outcomes([second]) == {second.id: merged}
+    assert await outcomes_of(text_store, [second]) == {second.id: merged}
     assert await text_store.get([second]) == {}
 
 
@@ -63,8 +68,8 @@ async def test_a_proposal_may_be_merged_into_one_accepted_just_before(text_store
     first, second, third = await log_proposals(text_store, user, 3)
     decisions: list[Decision] = [
         Accepted(entry_of(first)),
-        Merged(second, first.id, repeated),
-        Merged(third, first.id, repeated),
+        a_repeat(second, first.id),
+        a_repeat(third, first.id),
     ]
     assert [s.kind for s in await text_store.apply(decisions)] == ["stored", "merged", "merged"]
     assert await repeats(text_store, first) == 2
@@ -73,7 +78,7 @@ async def test_a_proposal_may_be_merged_into_one_accepted_just_before(text_store
 async def test_two_proposals_of_one_call_may_be_merged_into_a_stored_entry(text_store: TextStore, user: str) -> None:
     first, second, third = await log_proposals(text_store, user, 3)
     await text_store.apply([Accepted(entry_of(first))])
-    await text_store.apply([Merged(second, first.id, repeated), Merged(third, first.id, repeated)])
+    await text_store.apply([a_repeat(second, first.id), a_repeat(third, first.id)])
     assert await repeats(text_store, first) == 2
 
 
@@ -84,7 +89,7 @@ async def test_the_first_verdict_stands(text_store: TextStore, user: str) -> Non
     assert await text_store.apply([Refused(proposal, "forgotten before"), Accepted(entry)]) == [refused, refused]
     assert await text_store.apply([Accepted(entry), Refused(proposal, "other")]) == [refused, refused]
     assert await text_store.get([entry]) == {}
-    assert await text_store.outcomes([proposal]) == {proposal.id: refused}
+    assert await outcomes_of(text_store, [proposal]) == {proposal.id: refused}
 
 
 async def test_an_accepted_proposal_is_not_refused_later(text_store: TextStore, user: str) -> None:
@@ -98,8 +103,8 @@ async def test_nothing_is_merged_into_an_entry_out_of_use(text_store: TextStore,
     first, second = await log_proposals(text_store, user, 2)
     await text_store.apply([Accepted(entry_of(first))])
     await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": status}))
-    assert await text_store.apply([Merged(second, first.id, repeated)]) == []
-    assert await text_store.undecided([second]) == [second]
+    assert await text_store.apply([a_repeat(second, first.id)]) == []
+    assert await undecided_of(text_store, [second]) == [second]
     assert await repeats(text_store, first) == 0
 
 
@@ -107,7 +112,7 @@ async def test_nothing_is_merged_into_an_entry_out_of_use(text_store: TextStore,
 async def test_nothing_is_merged_across_scopes(text_store: TextStore, user: str, elsewhere: dict[str, str]) -> None:
     (mine,) = await log_proposals(text_store, user, 1)
     (other,) = await store_entries(text_store, [an_entry(user).model_copy(update=elsewhere)])
-    assert await text_store.apply([Merged(mine, other.id, repeated)]) == []
+    assert await text_store.apply([a_repeat(mine, other.id)]) == []
     assert await text_store.get([other]) == {other.id: other}
 
 
@@ -117,24 +122,12 @@ async def test_decisions_on_what_is_unknown_do_nothing(text_store: TextStore, us
     nobody = Key(user, "nobody")
     decisions: list[Decision] = [
         Refused(nobody, "no"),
-        Merged(nobody, entry.id, repeated),
-        Merged(proposal, "none", repeated),
+        a_repeat(nobody, entry.id),
+        a_repeat(proposal, "none"),
     ]
     assert await text_store.apply(decisions) == []
-    assert await text_store.outcomes([nobody, proposal]) == {}
+    assert await outcomes_of(text_store, [nobody, proposal]) == {}
     assert await text_store.get([entry]) == {entry.id: entry}
-
-
-async def test_a_change_that_fails_leaves_nothing_of_its_call(text_store: TextStore, user: str) -> None:
-    first, second = await log_proposals(text_store, user, 2)
-
-    def failing(entry: Entry) -> Entry:
-        raise ArithmeticError(entry.id)
-
-    with pytest.raises(ArithmeticError):
-        await text_store.apply([Accepted(entry_of(first)), Merged(second, first.id, failing)])
-    assert await text_store.undecided([first, second]) == [first, second]
-    assert (await text_store.counts(user)).entries == 0
 
 
 async def test_when_nothing_is_open_entries_and_repeats_and_refusals_are_the_turns(
@@ -142,7 +135,7 @@ async def test_when_nothing_is_open_entries_and_repeats_and_refusals_are_the_tur
 ) -> None:
     one, two, three, four = await log_proposals(text_store, user, 4)
     assert (await text_store.counts(user)).undecided == 4
-    await text_store.apply([Accepted(entry_of(one)), Accepted(entry_of(two)), Merged(three, one.id, repeated)])
+    await text_store.apply([Accepted(entry_of(one)), Accepted(entry_of(two)), a_repeat(three, one.id)])
     await text_store.apply([Refused(four, "forgotten before")])
     counted = await text_store.counts(user)
     assert (counted.turns, counted.entries, counted.merged, counted.refused) == (4, 2, 1, 1)
@@ -153,7 +146,7 @@ async def test_facts_drawn_from_turns_are_not_counted_as_turns(text_store: TextS
     turn = a_turn(user)
     itself, fact, other = (a_proposal(turn, ordinal=i, text=f"text {i}") for i in range(3))
     await text_store.append([turn], [itself, fact, other])
-    await text_store.apply([Accepted(entry_of(itself)), Merged(fact, itself.id, repeated), Refused(other, "no")])
+    await text_store.apply([Accepted(entry_of(itself)), a_repeat(fact, itself.id), Refused(other, "no")])
     counted = await text_store.counts(user)
     assert (counted.turns, counted.entries, counted.merged, counted.refused) == (1, 1, 0, 0)
 
@@ -166,7 +159,7 @@ async def test_a_statement_is_not_accepted_beside_one_that_its_judge_did_not_see
     nobody: frozenset[str] = frozenset()
     assert await text_store.apply([Accepted(entries[0], known_similar=nobody)]) == [Outcome(one.id, "stored", one.id)]
     assert await text_store.apply([Accepted(entries[1], known_similar=nobody)]) == []
-    assert await text_store.undecided([two]) == [two]
+    assert await undecided_of(text_store, [two]) == [two]
     assert await text_store.apply([Accepted(entries[1], known_similar=frozenset({one.id}))]) != []
     assert await text_store.apply([Accepted(entries[2], known_similar=frozenset({one.id}))]) == []
 
@@ -179,7 +172,7 @@ async def test_of_the_same_statement_accepted_at_the_same_time_one_is_stored(tex
     again = [await text_store.apply([decision]) for decision in decisions]
     assert sum(map(len, again)) == 1
     assert len(await text_store.get(proposals)) == 1
-    assert len(await text_store.undecided(proposals)) == 7
+    assert len(await undecided_of(text_store, proposals)) == 7
 
 
 async def test_an_entry_out_of_use_hinders_nobody(text_store: TextStore, user: str) -> None:

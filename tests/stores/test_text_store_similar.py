@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Key, Scope, SimilarityQuery, TextStore
+from contracts.ports import Accepted, Key, Outcome, Scope, TextStore
 from contracts.v1.entries import Entry
-from services.shared.stores.opensearch.claims import MOST_LISTED
+from services.shared.core.fingerprint import MOST_SIMILAR
 from tests.stores.builders import (
     NOON,
     a_session,
@@ -16,57 +16,53 @@ from tests.stores.builders import (
     an_entry,
     entry_of,
     log_proposals,
+    log_texts,
     minutes,
-    similarity_query,
+    similar_to,
     store_entries,
+    undecided_of,
 )
 from tests.stores.changing import modify
 
 
-async def similar(store: TextStore, *queries: SimilarityQuery) -> list[list[str]]:
-    return [[entry.text for entry in entries] for entries in await store.find_similar(queries)]
+async def similar(store: TextStore, *candidates: Entry) -> list[list[str]]:
+    return [[entry.text for entry in entries] for entries in await similar_to(store, *candidates)]
 
 
-async def test_entries_that_share_the_hash_or_a_band_are_similar(text_store: TextStore, user: str) -> None:
+async def test_entries_that_share_the_statement_or_a_band_are_similar(text_store: TextStore, user: str) -> None:
     entry, other, _ = await store_entries(
         text_store,
         [
-            an_entry(user, "same hash", statement_hash="h1", minhash_bands=("a1", "b1")),
+            an_entry(user, "same statement", statement_hash="h1", minhash_bands=("a1", "b1")),
             an_entry(user, "shared band", statement_hash="h2", minhash_bands=("a1", "b2")),
             an_entry(user, "neither", statement_hash="h3", minhash_bands=("a3", "b3")),
         ],
     )
-    assert (
-        await similar(text_store, similarity_query(entry), similarity_query(other))
-        == [["same hash", "shared band"]] * 2
-    )
-    assert await similar(
-        text_store, similarity_query(entry, keys=("h1",)), similarity_query(entry, keys=("a1", "none"))
-    ) == [
-        ["same hash"],
-        ["same hash", "shared band"],
-    ]
-    assert await text_store.find_similar([similarity_query(entry)]) == [[entry, other]]
+    assert await similar(text_store, entry, other) == [["same statement", "shared band"]] * 2
+    same = an_entry(user, statement_hash="h1", minhash_bands=())
+    near = an_entry(user, statement_hash="h9", minhash_bands=("a1", "none"))
+    assert await similar(text_store, same, near) == [["same statement"], ["same statement", "shared band"]]
+    assert await similar_to(text_store, entry) == [[entry, other]]
 
 
 async def test_nothing_is_similar_to_what_has_no_fingerprint(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user)])
-    assert await text_store.find_similar([similarity_query(entry)]) == [[]]
-    assert await text_store.find_similar([]) == []
+    assert await similar_to(text_store, entry) == [[]]
+    assert (
+        await similar_to(
+            text_store,
+        )
+        == []
+    )
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"scope": Scope("somebody else")},
-        {"role": "assistant"},
-        {"speaker": "Ben"},
-        {"speaker": None},
-    ],
+    "fields", [{"user_id": "somebody else"}, {"role": "assistant"}, {"speaker": "Ben"}, {"speaker": None}]
 )
 async def test_what_somebody_else_says_is_not_similar(text_store: TextStore, user: str, fields: dict[str, Any]) -> None:
-    (entry,) = await store_entries(text_store, [an_entry(user, speaker="Anna", statement_hash="h")])
-    assert await similar(text_store, similarity_query(entry), similarity_query(entry, **fields)) == [[entry.text], []]
+    entry = an_entry(user, speaker="Anna", statement_hash="h", minhash_bands=("a",))
+    await store_entries(text_store, [entry])
+    assert await similar(text_store, entry, entry.model_copy(update=fields)) == [[entry.text], []]
 
 
 async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user: str) -> None:
@@ -76,23 +72,23 @@ async def test_what_is_said_elsewhere_is_not_similar(text_store: TextStore, user
         for s in scopes
     ]
     await store_entries(text_store, entries)
-    found = await text_store.find_similar([similarity_query(entry) for entry in entries])
+    found = await similar_to(text_store, *entries)
     assert found == [[entry] for entry in entries]
 
 
 async def test_an_entry_out_of_use_is_not_similar(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h", minhash_bands=("a",))])
     await modify(text_store, [entry], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
-    assert await text_store.find_similar([similarity_query(entry)]) == [[]]
+    assert await similar_to(text_store, entry) == [[]]
     await modify(text_store, [entry], lambda e: e.model_copy(update={"status": "active", "text": "back"}))
-    assert await similar(text_store, similarity_query(entry)) == [["back"]]
+    assert await similar(text_store, entry) == [["back"]]
 
 
 async def test_looking_up_follows_changes(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(text_store, [an_entry(user, statement_hash="h1", minhash_bands=("a1",))])
     update = {"statement_hash": "h2", "minhash_bands": ("a2",), "speaker": "Anna"}
     (changed,) = await modify(text_store, [entry], lambda e: e.model_copy(update=update))
-    assert await text_store.find_similar([similarity_query(entry), similarity_query(changed)]) == [[], [changed]]
+    assert await similar_to(text_store, entry, changed) == [[], [changed]]
 
 
 async def names_around(store: TextStore, entries: list[Entry], reach: int) -> dict[str, dict[int, str]]:
@@ -163,10 +159,43 @@ async def test_a_persona_hears_what_is_said_to_all(text_store: TextStore, user: 
     }
 
 
-async def test_many_that_share_a_key_are_accepted_beside_what_was_seen(text_store: TextStore, user: str) -> None:
+async def test_many_that_are_near_each_other_are_accepted_beside_what_was_seen(
+    text_store: TextStore, user: str
+) -> None:
     for proposal in await log_proposals(text_store, user, 80):
         entry = entry_of(proposal, statement_hash=f"own {proposal.id}", typo_hash="shared")
-        (seen,) = await text_store.find_similar([similarity_query(entry)])
-        assert len(seen) <= MOST_LISTED
-        (settled,) = await text_store.apply([Accepted(entry, known_similar=frozenset(other.id for other in seen))])
-        assert settled.kind == "stored"
+        (seen,) = await similar_to(text_store, entry)
+        assert len(seen) <= MOST_SIMILAR
+        (outcome,) = await text_store.apply([Accepted(entry, known_similar=frozenset(other.id for other in seen))])
+        assert outcome.kind == "stored"
+
+
+async def test_entries_that_share_a_key_and_state_different_things_stay_beside_each_other(
+    text_store: TextStore, user: str
+) -> None:
+    known: frozenset[str] = frozenset()
+    for proposal in await log_texts(text_store, user, "I speak Polish", "I speak polish", "I SPEAK polish"):
+        accepted = Accepted(entry_of(proposal, statement_hash="h"), known_similar=known)
+        assert await text_store.apply([accepted]) == [Outcome(proposal.id, "stored", proposal.id)]
+        known |= {proposal.id}
+    assert {entry.id for entry in (await similar_to(text_store, accepted.entry))[0]} | {proposal.id} == known
+
+
+async def test_an_entry_that_was_not_compared_with_one_of_its_statement_is_judged_again(
+    text_store: TextStore, user: str
+) -> None:
+    first, second, third = await log_texts(text_store, user, "tea", "Tea", "TEA")
+    one, two, three = (
+        Accepted(entry_of(p, statement_hash="h"), known_similar=frozenset()) for p in (first, second, third)
+    )
+    assert [outcome.proposal_id for outcome in await text_store.apply([one, two])] == [first.id]
+    assert await text_store.apply([three]) == []
+    assert [proposal.id for proposal in await undecided_of(text_store, [first, second, third])] == [second.id, third.id]
+
+
+async def test_the_place_of_a_statement_that_went_out_of_use_is_free(text_store: TextStore, user: str) -> None:
+    first, second = await log_texts(text_store, user, "tea", "Tea")
+    await text_store.apply([Accepted(entry_of(first, statement_hash="h"), known_similar=frozenset())])
+    await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": "archived"}))
+    again = Accepted(entry_of(second, statement_hash="h"), known_similar=frozenset())
+    assert await text_store.apply([again]) == [Outcome(second.id, "stored", second.id)]

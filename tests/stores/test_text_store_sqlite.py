@@ -16,7 +16,7 @@ import pytest
 
 from contracts.ports import Accepted, Filters, Key, Scope, Selection, Unavailable
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous, UnusableFile, connection
-from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, similarity_query, store_entries
+from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries, undecided_of
 from tests.stores.changing import modify
 
 
@@ -39,7 +39,7 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
         assert await again.counts() == before
         assert await again.get([entry]) == {entry.id: entry}
         assert await again.undecided([decided, open_]) == [open_]
-        assert await again.find_similar([similarity_query(entry)]) == [[entry]]
+        assert await again.find_similar([entry]) == [[entry]]
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
     finally:
         await again.close()
@@ -97,7 +97,7 @@ async def test_nothing_that_was_durable_is_lost_when_the_process_is_killed(path:
     try:
         logged = [Key("ann", id_) for id_ in promised["logged"]]
         stored = await store.get(logged)  # the last ones perhaps a moment before it could say so
-        known = {*stored, *(p.id for p in await store.undecided(logged))}
+        known = {*stored, *(p.id for p in await undecided_of(store, logged))}
         assert [id_ for id_ in stored if id_ in promised["stored"]] == promised["stored"]
         assert known >= set(promised["logged"])
         counted = await store.counts()

@@ -16,6 +16,7 @@ from tests.stores.builders import (
     entry_of,
     log_texts,
     store_entries,
+    suppressed,
     tomorrow,
     yesterday,
 )
@@ -42,7 +43,7 @@ async def test_what_was_forgotten_is_in_no_byte(store: SqliteTextStore, path: Pa
     assert found(path, "keptword7x")
     assert list(await store.get(kept)) == [entry.id for entry in kept]
     assert (await store.get([entry]))[entry.id].status == "forgotten"
-    assert await store.forgotten([entry]) == {entry.id}
+    assert await suppressed(store, [entry]) == {entry.id}
 
 
 async def test_what_was_refused_is_in_no_byte(store: SqliteTextStore, path: Path, user: str) -> None:

@@ -10,14 +10,15 @@ from contracts.ports import Accepted, Merged, Refused
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import (
     a_proposal,
+    a_repeat,
     a_turn,
     a_user,
     an_entry,
     entry_of,
     log_texts,
-    repeated,
     store_entries,
     tomorrow,
+    undecided_of,
 )
 
 
@@ -39,7 +40,7 @@ async def rows(store: SqliteTextStore) -> dict[str, int]:
 async def test_an_erased_user_leaves_no_row_in_any_table(store: SqliteTextStore, user: str) -> None:
     first, second, third, fourth = await log_texts(store, user, "green tea", "Green tea!", "red wine", "rain")
     entries = [entry_of(p, statement_hash=p.text, minhash_bands=("a", "b"), speaker="Anna") for p in (first, fourth)]
-    await store.apply([*(Accepted(e) for e in entries), Merged(second, first.id, repeated), Refused(third, "no")])
+    await store.apply([*(Accepted(e) for e in entries), a_repeat(second, first.id), Refused(third, "no")])
     await store.forget([fourth], until=tomorrow())
     before = await rows(store)
     assert min(before.values()) > 0
@@ -52,7 +53,7 @@ async def test_a_proposal_whose_entry_was_lost_is_judged_again(store: SqliteText
     await store.apply([Accepted(entry_of(lost)), Accepted(entry_of(kept))])
     await store.writer.run(lambda db: db.execute("DELETE FROM entries WHERE id = ?", (lost.id,)))
     await store.reopen([lost, kept])
-    assert await store.undecided([lost, kept]) == [lost]
+    assert await undecided_of(store, [lost, kept]) == [lost]
 
 
 async def test_an_entry_that_bears_the_id_of_anothers_proposal_does_not_reach_it(
@@ -61,7 +62,7 @@ async def test_an_entry_that_bears_the_id_of_anothers_proposal_does_not_reach_it
     turn, thief = a_turn(user, "green tea"), a_user()
     first, second = a_proposal(turn), a_proposal(turn, ordinal=1, text="a fact")
     await store.append([turn], [first, second])
-    await store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
+    await store.apply([Accepted(entry_of(first)), a_repeat(second, first.id)])
     before = await store.export_log(user, after=None, limit=9)
     (stolen,) = await store_entries(store, [an_entry(thief, "mine", id=second.id)])
     (forgotten,) = await store.forget([stolen], until=None)

@@ -10,7 +10,6 @@ from contracts.ports import (
     Accepted,
     Filters,
     Key,
-    Merged,
     Scope,
     Selection,
     TextStore,
@@ -20,6 +19,7 @@ from contracts.v1.turns import WORDLESS
 from services.shared.stores.tombstones import without_words
 from tests.stores.builders import (
     a_proposal,
+    a_repeat,
     a_session,
     a_turn,
     a_user,
@@ -28,11 +28,13 @@ from tests.stores.builders import (
     forget,
     log_of,
     log_texts,
-    repeated,
-    similarity_query,
+    outcomes_of,
+    similar_to,
     store_entries,
+    suppressed,
     texts_logged,
     tomorrow,
+    undecided_of,
 )
 from tests.stores.changing import modify
 
@@ -80,7 +82,7 @@ async def test_a_forgotten_entry_is_found_by_nobody(text_store: TextStore, user:
     hits = await text_store.search(Scope(user), "black tea drinks", limit=9, filters=Filters())
     assert {hit.id for hit in hits} == {one.id, three.id}
     assert {hit.id for hit in await text_store.search(Scope(user), "black", limit=9, filters=Filters())} == set()
-    assert await text_store.find_similar([similarity_query(two)]) == [[one, three]]
+    assert await similar_to(text_store, two) == [[one, three]]
     assert (await text_store.neighbours([one], reach=2))[one.id] == {1: three.id}
     page = await text_store.page(Selection(user), limit=9, cursor=None)
     assert ([entry.id for entry in page.entries], page.total) == ([three.id, one.id], 2)
@@ -95,7 +97,7 @@ async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_sto
         text_store, user, "green tea", "Green tea!", "green tea.", "red wine", speaker="Anna", tags=("drinks",)
     )
     await text_store.apply([Accepted(entry_of(first)), Accepted(entry_of(other))])
-    await text_store.apply([Merged(second, first.id, repeated), Merged(third, first.id, repeated)])
+    await text_store.apply([a_repeat(second, first.id), a_repeat(third, first.id)])
     forgotten = await forget(text_store, first)
     assert set(forgotten.turn_ids) == {proposal.turn.turn_id for proposal in (first, second, third)}
     log = await log_of(text_store, user)
@@ -107,11 +109,11 @@ async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_sto
 
 async def test_what_became_of_the_proposals_is_still_known(text_store: TextStore, user: str) -> None:
     first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated)])
-    before = await text_store.outcomes([first, second])
+    await text_store.apply([Accepted(entry_of(first)), a_repeat(second, first.id)])
+    before = await outcomes_of(text_store, [first, second])
     await forget(text_store, first)
-    assert await text_store.outcomes([first, second]) == before
-    assert await text_store.undecided([first, second]) == []
+    assert await outcomes_of(text_store, [first, second]) == before
+    assert await undecided_of(text_store, [first, second]) == []
     records = await text_store.export_log(user, after=None, limit=9)
     assert [decision.outcome for record in records for decision in record.proposals] == list(before.values())
     assert {decision.proposal.text for record in records for decision in record.proposals} == {WORDLESS}
@@ -155,12 +157,12 @@ async def test_an_entry_is_forgotten_in_any_status(text_store: TextStore, user: 
 
 async def test_forgetting_again_changes_nothing(text_store: TextStore, user: str) -> None:
     first, second = await log_texts(text_store, user, "green tea", "Green tea!")
-    await text_store.apply([Accepted(entry_of(first, statement_hash="h")), Merged(second, first.id, repeated)])
+    await text_store.apply([Accepted(entry_of(first, statement_hash="h")), a_repeat(second, first.id)])
     once = await forget(text_store, first, tomorrow())
     assert await forget(text_store, first, tomorrow()) == once
     assert await forget(text_store, first, None) == once
     assert await text_store.get([first]) == {first.id: once.tombstone}
-    assert await text_store.forgotten([entry_of(first, statement_hash="h")]) == {first.id}
+    assert await suppressed(text_store, [entry_of(first, statement_hash="h")]) == {first.id}
 
 
 async def test_several_are_forgotten_at_once_and_unknown_ones_are_missing(text_store: TextStore, user: str) -> None:
@@ -186,8 +188,8 @@ async def test_a_tombstone_is_not_merged_into(text_store: TextStore, user: str) 
     first, second = await log_texts(text_store, user, "green tea", "Green tea!")
     await text_store.apply([Accepted(entry_of(first))])
     await forget(text_store, first)
-    assert await text_store.apply([Merged(second, first.id, repeated)]) == []
-    assert await text_store.undecided([second]) == [second]
+    assert await text_store.apply([a_repeat(second, first.id)]) == []
+    assert await undecided_of(text_store, [second]) == [second]
 
 
 async def test_a_known_turn_that_is_logged_again_stays_without_words(text_store: TextStore, user: str) -> None:

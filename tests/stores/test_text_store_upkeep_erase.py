@@ -7,22 +7,25 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Filters, Key, Merged, Refused, Scope, Selection, SpaceSize, TextStore
+from contracts.ports import Accepted, Decision, Filters, Key, Refused, Scope, Selection, SpaceSize, TextStore
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import Proposal
 from tests.polling import eventually
 from tests.stores.builders import (
     NOON,
+    a_repeat,
     a_session,
     a_user,
     an_entry,
     entry_of,
     log_proposals,
     minutes,
-    repeated,
-    similarity_query,
+    outcomes_of,
+    similar_to,
     store_entries,
+    suppressed,
     tomorrow,
+    undecided_of,
 )
 from tests.stores.changing import modify
 
@@ -35,7 +38,7 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
     known: dict[str, Any] = {"statement_hash": "h", "minhash_bands": ("b1", "b2"), "tags": ("numbers",)}
     entries = [entry_of(p, **known) for p in (stored, forgotten, archived, *at_work)]
     await store.apply([Accepted(entry) for entry in entries])
-    await store.apply([Merged(repeat, stored.id, repeated), Refused(refused, "no")])
+    await store.apply([a_repeat(repeat, stored.id), Refused(refused, "no")])
     await store.forget([forgotten], until=tomorrow())
     await modify(store, [archived], lambda entry: entry.model_copy(update={"status": "archived"}))
     return proposals
@@ -43,20 +46,20 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
 
 async def seen(store: TextStore, user: str, proposals: Sequence[Proposal]) -> dict[str, object]:
     """All that anybody can see of a user."""
-    queries = [similarity_query(entry_of(p, statement_hash="h", minhash_bands=("b1",))) for p in proposals]
+    queries = [entry_of(p, statement_hash="h", minhash_bands=("b1",)) for p in proposals]
     entries = [entry_of(p, statement_hash="h") for p in proposals]
     spaces = [Scope(user), Scope(user, "work")]
     hits = [await store.search(scope, "statement number 1", limit=50, filters=Filters()) for scope in spaces]
     statuses: tuple[Status, ...] = ("active", "archived", "superseded", "forgotten")
     return {
         "entries": list((await store.get(proposals)).values()),
-        "outcomes": list((await store.outcomes(proposals)).values()),
-        "undecided": await store.undecided(proposals),
+        "outcomes": list((await outcomes_of(store, proposals)).values()),
+        "undecided": await undecided_of(store, proposals),
         "hits": [sorted((hit.id, round(hit.score, 9)) for hit in found) for found in hits],
         "near": list((await store.neighbours(proposals, reach=2)).values()),
-        "similar": [[entry.id for entry in found] for found in await store.find_similar(queries)],
+        "similar": [[entry.id for entry in found] for found in await similar_to(store, *queries)],
         "pages": [await store.page(Selection(user, status=s), limit=50, cursor=None) for s in statuses],
-        "forgotten": await store.forgotten(entries),
+        "forgotten": await suppressed(store, entries),
         "counts": await store.counts(user),
         "logged": await store.export_log(user, after=None, limit=50),
         "kept": await store.export_entries(user, after=None, limit=50),
@@ -129,7 +132,7 @@ async def test_what_was_judged_before_its_user_was_erased_does_not_come_back(tex
     await text_store.erase(user)
     judged: list[Decision] = [
         Accepted(entry_of(second), known_similar=frozenset()),
-        Merged(third, first.id, repeated),
+        a_repeat(third, first.id),
         Refused(third, "no"),
     ]
     assert await text_store.apply(judged) == []

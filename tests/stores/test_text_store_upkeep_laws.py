@@ -9,10 +9,22 @@ from typing import Literal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contracts.ports import Accepted, Filters, Merged, Refused, Scope, StageCounts, TextStore
+from contracts.ports import Accepted, Filters, Refused, Scope, StageCounts, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, Proposal
-from tests.stores.builders import NOON, a_proposal, a_turn, a_user, entry_of, minutes, repeated, tomorrow
+from tests.stores.builders import (
+    NOON,
+    a_proposal,
+    a_repeat,
+    a_turn,
+    a_user,
+    entry_of,
+    minutes,
+    outcomes_of,
+    suppressed,
+    tomorrow,
+    undecided_of,
+)
 from tests.stores.changing import modify
 
 LAWS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -121,12 +133,12 @@ async def carry_out(store: TextStore, user: str, step: Step) -> None:
     match step.kind:
         case "log":
             await store.append([proposal.turn], [proposal])
-        case "accept" if await store.undecided([proposal]):
+        case "accept" if await undecided_of(store, [proposal]):
             await store.apply([Accepted(candidate(proposal, step.turn))])
         case "judge":
             await store.apply([Accepted(candidate(proposal, step.turn), known_similar=frozenset())])
         case "merge":
-            await store.apply([Merged(proposal, onto.id, repeated)])
+            await store.apply([a_repeat(proposal, onto.id)])
         case "refuse":
             await store.apply([Refused(proposal, "a reason")])
         case "forget":
@@ -169,9 +181,9 @@ async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextSt
     assert figures(counted) == model.counted()
     decided = counted.entries + counted.inactive + counted.merged + counted.refused
     assert decided + counted.undecided == counted.turns
-    outcomes = {proposals[id_]: settled.kind for id_, settled in (await text_store.outcomes(asked)).items()}
+    outcomes = {proposals[id_]: settled.kind for id_, settled in (await outcomes_of(text_store, asked)).items()}
     assert outcomes == {number: outcome for number, outcome in model.outcomes.items() if outcome is not None}
-    undecided = {proposals[proposal.id] for proposal in await text_store.undecided(asked)}
+    undecided = {proposals[proposal.id] for proposal in await undecided_of(text_store, asked)}
     assert undecided == {number for number, outcome in model.outcomes.items() if outcome is None}
     statuses = {proposals[id_]: entry.status for id_, entry in (await text_store.get(asked)).items()}
     assert statuses == model.statuses
@@ -179,7 +191,7 @@ async def test_whatever_happens_it_is_what_a_dictionary_holds(text_store: TextSt
     assert {int(record.turn.turn_id) for record in log if record.turn.text == WORDLESS} == model.wordless
     barred = {number for number in range(TURNS) if number % len(STATEMENTS) in model.refused_statements}
     candidates = [candidate(proposal, number) for number, proposal in enumerate(asked)]
-    assert {proposals[id_] for id_ in await text_store.forgotten(candidates)} == barred
+    assert {proposals[id_] for id_ in await suppressed(text_store, candidates)} == barred
 
 
 async def looked_at(store: TextStore, user: str) -> dict[str, object]:
@@ -188,12 +200,12 @@ async def looked_at(store: TextStore, user: str) -> dict[str, object]:
     return {
         "counts": await store.counts(user),
         "entries": await store.get(asked),
-        "outcomes": await store.outcomes(asked),
+        "outcomes": await outcomes_of(store, asked),
         "hits": [(hit.id, hit.score, hit.turn_score, hit.coverage) for hit in hits],
         "near": await store.neighbours(asked, reach=2),
         "log": await store.export_log(user, after=None, limit=50),
         "traces": await store.count_remaining(user),
-        "forgotten": await store.forgotten([candidate(proposal, n) for n, proposal in enumerate(asked)]),
+        "forgotten": await suppressed(store, [candidate(proposal, n) for n, proposal in enumerate(asked)]),
     }
 
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from contracts.ports import (
     Accepted,
     Key,
-    Merged,
     Outcome,
     Refused,
     TextStore,
@@ -16,6 +15,7 @@ from contracts.v1.turns import WORDLESS
 from services.shared.stores.tombstones import without_words
 from tests.stores.builders import (
     a_proposal,
+    a_repeat,
     a_turn,
     a_user,
     an_entry,
@@ -24,10 +24,12 @@ from tests.stores.builders import (
     log_of,
     log_proposals,
     log_texts,
-    repeated,
+    outcomes_of,
     store_entries,
+    suppressed,
     texts_logged,
     tomorrow,
+    undecided_of,
     yesterday,
 )
 
@@ -42,8 +44,8 @@ async def test_the_same_statement_is_known_as_forgotten_until_then(text_store: T
     same.append(an_entry(user, statement_hash="h1", persona_id="guide"))
     different = [an_entry(user), an_entry(user, statement_hash="h3"), an_entry(user, exact_hash="h4")]
     different += [an_entry(user, space="work", statement_hash="h1"), an_entry(a_user(), statement_hash="h1")]
-    assert await text_store.forgotten([*same, *different]) == {entry.id for entry in same}
-    assert await text_store.forgotten([]) == set()
+    assert await suppressed(text_store, [*same, *different]) == {entry.id for entry in same}
+    assert await suppressed(text_store, []) == set()
 
 
 async def test_without_a_time_the_statement_may_come_back(text_store: TextStore, user: str) -> None:
@@ -51,7 +53,7 @@ async def test_without_a_time_the_statement_may_come_back(text_store: TextStore,
     await text_store.apply([Accepted(entry_of(first, statement_hash="h"))])
     await forget(text_store, first, None)
     again = entry_of(second, statement_hash="h")
-    assert await text_store.forgotten([again]) == set()
+    assert await suppressed(text_store, [again]) == set()
     assert await text_store.apply([Accepted(again, known_similar=frozenset())]) == [
         Outcome(second.id, "stored", second.id)
     ]
@@ -61,7 +63,7 @@ async def test_the_longest_time_counts(text_store: TextStore, user: str) -> None
     entries = await store_entries(text_store, [an_entry(user, statement_hash="h") for _ in range(3)])
     for entry, until in zip(entries, (yesterday(), tomorrow(), yesterday()), strict=True):
         await forget(text_store, entry, until)
-    assert await text_store.forgotten([entries[0].model_copy(update={"text": "again"})]) == {entries[0].id}
+    assert await suppressed(text_store, [entries[0].model_copy(update={"text": "again"})]) == {entries[0].id}
 
 
 async def test_a_statement_that_was_forgotten_meanwhile_is_not_accepted(text_store: TextStore, user: str) -> None:
@@ -71,7 +73,7 @@ async def test_a_statement_that_was_forgotten_meanwhile_is_not_accepted(text_sto
     judged = Accepted(entry_of(second, statement_hash="h", speaker="Ben"), known_similar=frozenset())
     other = Accepted(entry_of(third, statement_hash="h2"), known_similar=frozenset())
     assert await text_store.apply([judged, other]) == [Outcome(third.id, "stored", third.id)]
-    assert await text_store.undecided([second]) == [second]
+    assert await undecided_of(text_store, [second]) == [second]
     assert await text_store.get([second]) == {}
 
 
@@ -124,10 +126,10 @@ async def test_a_refusal_that_comes_too_late_leaves_the_words(text_store: TextSt
 
 async def test_what_is_reopened_is_judged_again(text_store: TextStore, user: str) -> None:
     first, second, third = await log_proposals(text_store, user, 3)
-    await text_store.apply([Accepted(entry_of(first)), Merged(second, first.id, repeated), Refused(third, "no")])
+    await text_store.apply([Accepted(entry_of(first)), a_repeat(second, first.id), Refused(third, "no")])
     await text_store.reopen([second, third])
-    assert {p.id for p in await text_store.undecided([first, second, third])} == {second.id, third.id}
-    assert await text_store.outcomes([second, third]) == {}
+    assert {p.id for p in await undecided_of(text_store, [first, second, third])} == {second.id, third.id}
+    assert await outcomes_of(text_store, [second, third]) == {}
     counted = await text_store.counts(user)
     assert (counted.entries, counted.merged, counted.refused, counted.undecided) == (1, 0, 0, 2)
     assert await text_store.apply([Accepted(entry_of(second))]) == [Outcome(second.id, "stored", second.id)]
@@ -154,7 +156,7 @@ async def test_only_what_was_decided_without_an_entry_that_is_there_is_reopened(
     await text_store.reopen([stored, undecided, Key(user, "unknown"), Key(a_user(), refused.id)])
     await text_store.reopen([])
     assert await text_store.counts(user) == before
-    assert set(await text_store.outcomes([stored, refused, undecided])) == {stored.id, refused.id}
+    assert set(await outcomes_of(text_store, [stored, refused, undecided])) == {stored.id, refused.id}
 
 
 async def test_reopening_a_fact_does_not_change_the_counts_of_turns(text_store: TextStore, user: str) -> None:
@@ -171,7 +173,7 @@ async def test_who_says_what_stands_for_redacted_words_is_not_redacted(text_stor
     said, forgotten = await log_texts(text_store, user, WORDLESS, "green tea")
     await text_store.apply([Accepted(entry_of(forgotten))])
     await forget(text_store, forgotten, None)
-    (proposal,) = await text_store.undecided([said])
+    (proposal,) = await undecided_of(text_store, [said])
     assert (proposal.text, proposal.redacted) == (WORDLESS, False)
     log = {turn.turn_id: turn.redacted for turn in (await log_of(text_store, user)).values()}
     assert log == {said.turn.turn_id: False, forgotten.turn.turn_id: True}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
+from services.shared.core.salience import repeat_boost
 
 
 def renewed(entry: Entry, repeat: Entry) -> Entry:
@@ -29,6 +30,25 @@ def renewed(entry: Entry, repeat: Entry) -> Entry:
 
 _FIRST = ("conversation_id", "session_id", "turn_id", "ordinal", "created_at")
 """What an entry has of the turn that said it first."""
+
+
+def repeated_by(entry: Entry, repeat: Entry) -> Entry:
+    """The entry with a repeat merged into it: renewed, importance boosted, metadata and intent joined."""
+    step = repeat_boost(entry.repeat_count + 1) - repeat_boost(entry.repeat_count)
+    return renewed(entry, repeat).model_copy(
+        update={
+            "importance": min(1.0, max(entry.importance, repeat.importance) + step),
+            "manually_saved": entry.manually_saved or repeat.manually_saved,
+            "tags": tuple(dict.fromkeys((*entry.tags, *repeat.tags))),
+            "source_ids": tuple(dict.fromkeys((*entry.source_ids, *repeat.source_ids))),
+            "updated_at": max(entry.updated_at, repeat.updated_at),
+        }
+    )
+
+
+def not_repeated(entry: Entry) -> Entry:
+    """The entry without its last repeat, which turned out to be none."""
+    return entry.model_copy(update={"repeat_count": entry.repeat_count - 1})
 
 
 def _newest_first(saying: Saying) -> tuple[float, str]:

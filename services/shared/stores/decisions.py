@@ -1,10 +1,16 @@
-"""Whom decisions and references are about, whatever the engine that carries them out."""
+"""What decisions come to, given what is stored: thought through in memory, in order, before anything is written."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from contracts.ports import Accepted, Decision, Merged, Ref
+from contracts.ports import Accepted, Decision, Merged, Outcome, Ref, Refused
+from contracts.v1.entries import Entry
+from contracts.values import successor
+from services.shared.core.sayings import repeated_by
+from services.shared.stores.scopes import scope_key
 
 
 def owners(refs: Iterable[Ref]) -> dict[str, str]:
@@ -19,4 +25,124 @@ def proposal_of(decision: Decision) -> Ref:
 
 def canonical_entries(decisions: Iterable[Decision]) -> dict[str, str]:
     """The entries that repeats are merged into, as user by id."""
-    return {decision.canonical_id: decision.proposal.user_id for decision in decisions if isinstance(decision, Merged)}
+    return {one.canonical_id: one.proposal.user_id for one in decisions if isinstance(one, Merged)}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is stored about the proposals and canonical entries of some decisions, by id.
+
+    `outcomes` are those that proposals have; `open` is the scope (`scopes.scope_key`) of each proposal without one;
+    `entries` are canonical entries, and accepted ones that are stored already; `counted` are the proposals that each
+    entry is known to count, where the engine keeps them.
+    """
+
+    outcomes: Mapping[str, Outcome]
+    open: Mapping[str, str]
+    entries: Mapping[str, Entry]
+    counted: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be written, by id, and what holds then.
+
+    `accepted` are the decisions whose entries are new, `written` the entries to store, new and changed, as they are at
+    the end of the call, `counted` the proposals that each of them counts since then. `outcomes` holds what becomes of
+    each proposal that is decided, `noted` those of them that are to be noted now.
+    """
+
+    accepted: dict[str, Accepted] = field(default_factory=dict)
+    written: dict[str, Entry] = field(default_factory=dict)
+    counted: dict[str, list[str]] = field(default_factory=dict)
+    noted: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+
+    def of(self, decisions: Sequence[Decision]) -> list[Outcome]:
+        """What holds for each of the decisions; those that have to be judged again are left out."""
+        ids = [proposal_of(decision).id for decision in decisions]
+        return [self.outcomes[id_] for id_ in ids if id_ in self.outcomes]
+
+
+def plan(decisions: Sequence[Decision], known: Known, *, without: Collection[str] = ()) -> Plan:
+    """What the decisions come to, if the entries `without` cannot be accepted.
+
+    A proposal keeps the outcome that it has. One that is merged into an entry which is not active (any more), or not in
+    the same scope, or that was never logged, comes to nothing.
+    """
+    planner = _Planner(known, without)
+    for decision in decisions:
+        planner.add(decision)
+    return planner.plan
+
+
+class _Planner:
+    def __init__(self, known: Known, without: Collection[str]) -> None:
+        self.plan = Plan(outcomes=dict(known.outcomes))
+        self._known = known
+        self._without = without
+        self._entries = dict(known.entries)
+        self._makers: dict[object, list[str]] = defaultdict(list)
+
+    def add(self, decision: Decision) -> None:
+        """Let a decision follow on those before it; the first on a proposal that comes to something is the one."""
+        id_ = proposal_of(decision).id
+        if id_ in self.plan.outcomes:
+            return
+        if id_ in self._known.entries:  # a call that was broken off has stored it
+            self._decide(Outcome(id_, "stored", id_))
+        elif isinstance(decision, Accepted):
+            self._accept(decision)
+        elif id_ in self._known.open:
+            self._merge(decision) if isinstance(decision, Merged) else self._refuse(decision)
+
+    def _accept(self, accepted: Accepted) -> None:
+        entry = accepted.entry
+        if entry.id in self._without or (accepted.known_similar is not None and self._is_outdated(accepted)):
+            return
+        self.plan.accepted[entry.id] = accepted
+        self._makers[_statement(entry)].append(entry.id)
+        self._write(entry)
+        self._decide(Outcome(entry.id, "stored", entry.id))
+
+    def _is_outdated(self, accepted: Accepted) -> bool:
+        """Whether its turn is not in the log any more, or an entry accepted just before makes the same statement."""
+        beside = self._makers[_statement(accepted.entry)] if accepted.entry.statement_hash else []
+        return accepted.entry.id not in self._known.open or not set(beside).issubset(accepted.known_similar or ())
+
+    def _merge(self, merged: Merged) -> None:
+        canonical, id_ = self._entries.get(merged.canonical_id), merged.proposal.id
+        if canonical is None or _scope(canonical) != self._known.open[id_]:
+            return
+        if merged.repeat is not None and id_ not in self._counted(canonical.id):
+            if canonical.status != "active":
+                return
+            self._write(self._renewed(canonical, merged.repeat))
+            self.plan.counted.setdefault(canonical.id, []).append(id_)
+        self._decide(Outcome(id_, "merged", canonical.id))
+
+    def _renewed(self, canonical: Entry, repeat: Entry) -> Entry:
+        """The next version; an entry that is new in this call has had no other."""
+        return successor(canonical, repeated_by(canonical, repeat))
+
+    def _refuse(self, refused: Refused) -> None:
+        self._decide(Outcome(refused.proposal.id, "refused", None, refused.reason))
+
+    def _counted(self, id_: str) -> Collection[str]:
+        return {*self._known.counted.get(id_, ()), *self.plan.counted.get(id_, ())}
+
+    def _write(self, entry: Entry) -> None:
+        self._entries[entry.id] = self.plan.written[entry.id] = entry
+
+    def _decide(self, outcome: Outcome) -> None:
+        self.plan.outcomes[outcome.proposal_id] = outcome
+        if outcome.proposal_id in self._known.open:
+            self.plan.noted[outcome.proposal_id] = outcome
+
+
+def _statement(entry: Entry) -> tuple[str | None, ...]:
+    return _scope(entry), entry.role, entry.speaker, entry.statement_hash
+
+
+def _scope(entry: Entry) -> str:
+    return scope_key(entry.user_id, entry.space, entry.persona_id)

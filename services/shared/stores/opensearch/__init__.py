@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from services.shared.stores.opensearch import schema
-from services.shared.stores.opensearch.conversation import OpenSearchDedupe, OpenSearchLog
+from services.shared.stores.opensearch.dedupe import OpenSearchDedupe
 from services.shared.stores.opensearch.entries import OpenSearchEntries
 from services.shared.stores.opensearch.erase import OpenSearchErasing
 from services.shared.stores.opensearch.forget import OpenSearchForgetting
+from services.shared.stores.opensearch.log import OpenSearchLog
 from services.shared.stores.opensearch.schema import Layout, UnusableIndexes
 from services.shared.stores.opensearch.search import OpenSearchIndex
 from services.shared.stores.opensearch.transport import Address, Client, Reads

@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from contracts.ports import Outcome
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.stores.moments import microseconds
@@ -66,15 +65,15 @@ DIGEST: Final = "digest"
 TEXT: Final = "text"
 MERGED: Final = "merged"
 STAMP: Final = "stamp"
-OWNER: Final = "owner"
+NEAR: Final = "near"
 
-CHANGING: Final = (WORDS, LENGTH, DIGEST, SESSION)
+CHANGING: Final = (WORDS, LENGTH, DIGEST, NEAR, SESSION)
 """What an entry may have and have no more after a change."""
 
 # What may not come back before a time.
+ENTRIES: Final = "entries"
 UNTIL: Final = "until"
 
-_FENCED = "fenced"
 _MOST_MERGED = 256
 _LONGEST_WORD = 1024
 
@@ -185,57 +184,21 @@ def entry_document(entry: Entry, *, seq: int, merged: Sequence[str] = (), stamp:
 def _found_by(entry: Entry, session: str, seq: int) -> Json:
     words = words_of(entry)
     digest = digests(entry.id, session, microseconds(entry.created_at), seq, words)
-    return {WORDS: " ".join(words), LENGTH: len(words), DIGEST: digest}
+    return {WORDS: " ".join(words), LENGTH: len(words), DIGEST: digest, NEAR: near_labels(entry)}
 
 
-def marker(user_id: str, settled: Outcome) -> Json:
-    """What stands in place of an entry whose proposal was merged or refused: it holds the decision.
-
-    It belongs to an owner, but as an entry to no user, so whoever looks for entries passes it by.
-    """
-    document = {OWNER: user_id, USER: "", STATUS: settled.kind, ENTRY: settled.entry_id, REASON: settled.reason}
-    return {name: value for name, value in document.items() if value is not None}
-
-
-def fence(user_id: str) -> Json:
-    """What bars the way to who was taken for dead: a document in place of its decision, which is not made yet."""
-    return {OWNER: user_id, USER: "", STATUS: _FENCED}
-
-
-def is_fence(source: Json) -> bool:
-    """Whether a document of the entries only bars the way."""
-    return OWNER in source and source[STATUS] == _FENCED
-
-
-def decision(id_: str, source: Json) -> Outcome:
-    """What a document of the entries, an entry or a marker, says became of its proposal."""
-    if OWNER not in source:
-        return Outcome(id_, "stored", id_)
-    return Outcome(id_, source[STATUS], source.get(ENTRY), source.get(REASON))
-
-
-def owner(source: Json) -> str:
-    """Whose a document of the entries is."""
-    user_id: str = source.get(OWNER) or source[USER]
-    return user_id
-
-
-def claim_id(scope: str, role: str, speaker: str | None, key: str) -> str:
-    """The id of the document that says who has a fingerprint key, among those of one voice."""
-    return hashed("claim", scope, role, speaker or "", key)
-
-
-def claim_ids(entry: Entry) -> list[str]:
-    """The claims of all keys of an entry."""
+def statement_id(entry: Entry) -> str:
+    """The id of the document that names who makes a statement, among those of one voice."""
     scope = scope_key(entry.user_id, entry.space, entry.persona_id)
-    return [claim_id(scope, entry.role, entry.speaker, key) for key in dict.fromkeys(entry.fingerprint_keys)]
+    return hashed("claim", scope, entry.role, entry.speaker or "", entry.statement_hash)
+
+
+def near_labels(entry: Entry) -> list[str]:
+    """What near-copies of one voice share one of."""
+    voice = (scope_key(entry.user_id, entry.space, entry.persona_id), entry.role, entry.speaker or "")
+    return [hashed(*voice, key) for key in entry.near_keys]
 
 
 def suppression_ids(entry: Entry) -> list[str]:
     """The documents that say, each by one digest, whether the statement of an entry may come back to its space."""
     return [hashed("forgotten", entry.user_id, entry.space, digest) for digest in digests_of(entry)]
-
-
-def head_id(conversation: str) -> str:
-    """The id of the document that knows the latest turn of a conversation."""
-    return f"head:{conversation}"

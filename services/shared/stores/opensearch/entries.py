@@ -7,11 +7,11 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from contracts.ports import Change, Key, Page, Place, Ref, Selection
+from contracts.ports import Accepted, Change, Key, Page, Place, Ref, Selection
 from contracts.v1.entries import Entry
 from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
-from services.shared.stores.opensearch import claims, queries
+from services.shared.stores.opensearch import queries, statements
 from services.shared.stores.opensearch.documents import (
     BODY,
     CHANGING,
@@ -19,7 +19,6 @@ from services.shared.stores.opensearch.documents import (
     ID,
     LAST_SAID_AT,
     MERGED,
-    OWNER,
     SEQ,
     SPACE,
     STAMP,
@@ -31,7 +30,7 @@ from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Document, Version, Write
 
-STORED = (USER, OWNER, BODY, SEQ, MERGED, STAMP)
+STORED = (USER, BODY, SEQ, MERGED, STAMP)
 """The fields of a document that make a `Stored`."""
 
 CROWDED = "other processes keep changing the same entries: try again"
@@ -73,8 +72,8 @@ class OpenSearchEntries(Engine):
         seen = self._seen
         if unseen := [change.old for change in changes if seen.of(change.old) is None]:
             await self.get(unseen)
-        moved = [its.new for its in changes if claims.who_says_what(its.new) != claims.who_says_what(its.old)]
-        await claims.stake(self, [entry for entry in moved if entry.status == "active"])
+        moved = [its.new for its in changes if _who_says_what(its.new) != _who_says_what(its.old)]
+        await statements.claim(self, [Accepted(entry) for entry in moved if entry.status == "active"])
         writes = [_update(change.new, *held) for change in changes if (held := seen.of(change.old))]
         made = await self.client.bulk(writes)
         refused = [write for write, version in zip(writes, made, strict=True) if version is None]
@@ -155,6 +154,10 @@ def _update(entry: Entry, seq: int, seen: Version) -> Write:
     return Write("update", "entries", entry.user_id, entry.id, dict.fromkeys(CHANGING) | body, seen)
 
 
+def _who_says_what(entry: Entry) -> tuple[object, ...]:
+    return entry.status, entry.role, entry.speaker, entry.statement_hash
+
+
 def _listed(selection: Selection, size: int, after: cursors.Position | None) -> Json:
     return {
         "query": queries.all_of(queries.selected(selection)),
@@ -216,7 +219,5 @@ async def replace(engine: Engine, replacements: Sequence[Replacement]) -> set[st
     """Put entries in the place of stored ones; the ids of those that were changed meanwhile and stay as they are."""
     if not replacements:
         return set()
-    moved = [r.new for r in replacements if claims.who_says_what(r.new) != claims.who_says_what(r.old.entry)]
-    await claims.stake(engine, [entry for entry in moved if entry.status == "active"])
     made = await engine.client.bulk([replacement.write for replacement in replacements])
     return {r.new.id for r, version in zip(replacements, made, strict=True) if version is None}

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
 from contracts.ports import Erasure, Unavailable
-from contracts.v1.turns import LoggedTurn
 from services.shared.stores.erasures import RECEIPT_KEPT, dumped, loaded, receipt_key, receipts, removed_by
-from services.shared.stores.opensearch import errors, heads, schema
+from services.shared.stores.opensearch import errors, schema
 from services.shared.stores.opensearch.documents import (
     BODY,
-    OWNER,
     SEQ,
-    TURN,
     UNTIL,
     USER,
     now,
-    turn_document_id,
 )
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.errors import Json
@@ -37,8 +33,7 @@ _MOST_MARKS = 1000
 _PLACES: Mapping[str, tuple[Kind, str]] = {
     "turns": ("turns", USER),
     "entries": ("entries", USER),
-    "decisions": ("entries", OWNER),
-    "fingerprints": ("claims", USER),
+    "statements": ("claims", USER),
 }
 """Where something of a user may be: in which indices, and under which field."""
 
@@ -121,15 +116,6 @@ class OpenSearchErasing(Engine):
         params = {"routing": routed(user_id), "allow_partial_search_results": "false"}
         answer = await self.client.request("POST", f"/{names}/_search", body=body, params=params)
         return int(answer["hits"]["total"]["value"])
-
-    async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
-        """Delete turns and what they propose, and the heads of conversations that stand at one of them."""
-        users = {turn_document_id(turn): turn.user_id for turn in turns}
-        for id_, user_id in users.items():
-            itself_or_fact = {"bool": {"should": [{"ids": {"values": [id_]}}, {"term": {TURN: id_}}]}}
-            query = {"bool": {"filter": [{"term": {USER: user_id}}, itself_or_fact]}}
-            await remove(self.client, self.client.alias("turns"), query, routing=user_id)
-        await heads.leave(self.client, turns)
 
     async def compact(self) -> bool:
         """Merge away every document that was removed or replaced; whether none is left in any file.

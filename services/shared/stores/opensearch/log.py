@@ -1,21 +1,38 @@
-"""The conversation log: turns as they were said, what each proposes to remember, and what became of it."""
+"""The conversation log: turns as they were said, what each proposes to remember, and what became of it.
+
+A proposal is decided by the outcome that is noted with it, which is written last, after all that it entails, and only
+onto the document that was read. So what was broken off on the way is simply decided again.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections import defaultdict
+import time
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
-from contracts.ports import LogRecord, Outcome, Place, ProposalRecord
+from contracts.ports import (
+    Conversation,
+    LastTurn,
+    LogRecord,
+    Outcome,
+    Place,
+    ProposalRecord,
+    Ref,
+    Unavailable,
+)
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
-from services.shared.stores.opensearch import heads, queries
+from services.shared.stores.decisions import owners
+from services.shared.stores.moments import microseconds
+from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.documents import (
     BODY,
+    CONVERSATION,
+    DECIDED_AT,
     ENTRY,
     KIND,
     ORDINAL,
     OUTCOME,
-    OWNER,
     PROPOSED,
     PROPOSED_TEXT,
     REASON,
@@ -23,34 +40,139 @@ from services.shared.stores.opensearch.documents import (
     SCOPE,
     SEQ,
     SPACE,
-    STATUS,
     TURN,
     TURN_ID,
     USER,
-    decision,
+    conversation_key,
     fact_document,
-    is_fence,
-    owner,
+    now,
     proposed,
     turn_document,
     turn_document_id,
 )
 from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.entries import is_entry
 from services.shared.stores.opensearch.errors import Json
-from services.shared.stores.opensearch.heads import Placed
-from services.shared.stores.opensearch.transport import Client, Document, Write
+from services.shared.stores.opensearch.redaction import without_its_words
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Write, backoff
 
 DECISION = (USER, SCOPE, PROPOSED, OUTCOME, ENTRY, REASON)
 """The fields of a proposal's document that say what became of it."""
 
-STANDING = (USER, OWNER, STATUS, ENTRY, REASON)
-"""The fields of an entry's document that say the same."""
-
 PROPOSAL = (*DECISION, ORDINAL, TURN, PROPOSED_TEXT, BODY)
 """The fields that a proposal is made of, with what became of it."""
 
+_NOTED = (OUTCOME, ENTRY, REASON, DECIDED_AT)
 
-async def append(engine: Engine, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+
+_MOST = 10_000  # conversations
+_SECONDS = 300.0
+"""For so long: another process may log turns of the same conversation once its part of the stream has moved there."""
+
+
+class LatestTurns:
+    """The latest turns of the conversations that were talked in last; None of one in which nothing was said yet."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[Conversation, tuple[LastTurn | None, float]] = OrderedDict()
+
+    def knows(self, talk: Conversation) -> bool:
+        """Whether the latest turn of a conversation is known."""
+        return talk in self._held and time.monotonic() < self._held[talk][1]
+
+    def of(self, talk: Conversation) -> LastTurn | None:
+        """The latest turn of a conversation that is known."""
+        return self._held[talk][0]
+
+    def learn(self, talk: Conversation, last: LastTurn | None) -> None:
+        """Remember the latest turn, as it was read just now."""
+        self._held[talk] = last, time.monotonic() + _SECONDS
+        self._held.move_to_end(talk)
+        while len(self._held) > _MOST:
+            self._held.popitem(last=False)
+
+    def note(self, turns: Iterable[LoggedTurn]) -> None:
+        """Follow turns that were logged, in the conversations that are known."""
+        for turn in turns:
+            talk = Conversation(turn.user_id, turn.space, turn.conversation_id)
+            if self.knows(talk) and ((last := self.of(talk)) is None or last.at <= turn.created_at):
+                self.learn(talk, LastTurn(turn.session_id, turn.created_at))
+
+    def drop(self, turns: Iterable[LoggedTurn]) -> None:
+        """Forget the conversations of turns that are taken off the log."""
+        for turn in turns:
+            self._held.pop(Conversation(turn.user_id, turn.space, turn.conversation_id), None)
+
+
+class OpenSearchLog(Engine):
+    """`contracts.ports.ConversationLog`."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self._latest = LatestTurns()
+
+    async def last_turns(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[LastTurn | None]:
+        latest = {talk: self._latest.of(talk) for talk, _ in moments if self._latest.knows(talk)}
+        unknown = list({talk: None for talk, _ in moments if talk not in latest})
+        for talk, last in zip(unknown, await _search(self.client, [(talk, None) for talk in unknown]), strict=True):
+            self._latest.learn(talk, last)
+            latest[talk] = last
+        found = [latest[talk] for talk, _ in moments]
+        # Turns nearly always arrive in order, so the latest of all is usually the one before the moment, too.
+        earlier = [index for index, last in enumerate(found) if last is not None and last.at > moments[index][1]]
+        for index, last in zip(earlier, await _search(self.client, [moments[i] for i in earlier]), strict=True):
+            found[index] = last
+        return found
+
+    async def append(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
+        new = await _append(self, turns, proposals)
+        self._latest.note(new)
+        return new
+
+    async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
+        self._latest.drop(turns)
+        users = {turn_document_id(turn): turn.user_id for turn in turns}
+        facts = await _facts(self.client, users)
+        for _ in range(CAS_ATTEMPTS):
+            found = await self.client.mget("turns", (users | facts).items(), fields=(USER,))
+            writes = [Write("delete", "turns", its.source[USER], its.id, seen=its.version) for its in found if its]
+            if None not in await self.client.bulk(writes):
+                return
+            await backoff()
+        raise Unavailable("other processes keep changing what is to be withdrawn: try again")
+
+    async def pending(self, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
+        return await _pending(self.client, owners(proposals))
+
+    async def reopen(self, proposals: Sequence[Ref]) -> None:
+        """Remove outcomes; a proposal whose entry is there keeps its own.
+
+        Raises:
+            Unavailable: others keep deciding the same proposals.
+        """
+        users = left = owners(proposals)
+        for _ in range(CAS_ATTEMPTS):
+            entries = zip(left.items(), await self.client.mget("entries", left.items(), fields=(USER,)), strict=True)
+            lost = {id_: user_id for (id_, user_id), document in entries if not is_entry(document, user_id)}
+            noted = await self.client.mget("turns", lost.items())
+            mine = [its for its in noted if its and its.source[USER] == lost[its.id] and OUTCOME in its.source]
+            made = await self.client.bulk([_without_outcome(document) for document in mine])
+            left = {its.id: users[its.id] for its, version in zip(mine, made, strict=True) if version is None}
+            if not left:
+                return
+            await backoff()
+        raise Unavailable("other processes keep deciding the same proposals: try again")
+
+    async def export_log(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+        conditions: list[Json] = [{"term": {USER: user_id}}, {"term": {KIND: "turn"}}]
+        order = (SAID_AT, SPACE, TURN_ID)
+        bodies = await queries.bodies(self.client, "turns", conditions, order, limit, after=after, routing=user_id)
+        turns = [LoggedTurn.model_validate_json(body) for body in bodies]
+        records = await _records(self.client, turns)
+        return [LogRecord(turn, tuple(records[turn.space, turn.turn_id])) for turn in turns]
+
+
+async def _append(engine: Engine, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
     """Append the turns that are not known yet, and the proposals that are not known yet; those turns.
 
     Raises:
@@ -59,19 +181,18 @@ async def append(engine: Engine, turns: Sequence[LoggedTurn], proposals: Sequenc
     by_id: dict[str, LoggedTurn] = {}
     for turn in turns:
         by_id.setdefault(turn_document_id(turn), turn)
-    wanted = {turn_document_id(proposal.turn): proposal for proposal in proposals}
-    await _check_logged(engine.client, [proposal for id_, proposal in wanted.items() if id_ not in by_id])
+    await _check_logged(engine.client, [one for one in proposals if turn_document_id(one.turn) not in by_id])
     themselves: dict[str, Proposal] = {}
     for proposal in proposals:
         if proposal.ordinal == 0:
             themselves.setdefault(proposal.id, proposal)
-    (new, known), latest = await asyncio.gather(
-        _append_turns(engine, by_id, themselves), heads.read(engine.client, turns)
-    )
-    await _propose(engine.client, [proposal for id_, proposal in themselves.items() if id_ not in new])
-    await _append_facts(engine, proposals)
-    await heads.move(engine.client, latest, [*new.values(), *known])
-    return [turn for turn, _ in new.values()]
+    new = await _append_turns(engine, by_id, themselves)
+    known = {turn_document_id(turn) for turn in new}
+    await _propose(engine.client, [proposal for id_, proposal in themselves.items() if id_ not in known])
+    facts = {proposal.id: proposal for proposal in proposals if proposal.ordinal > 0}
+    documents = {id_: fact_document(fact, seq=engine.numbers.next()) for id_, fact in facts.items()}
+    await engine.client.bulk([Write("create", "turns", facts[id_].user_id, id_, documents[id_]) for id_ in facts])
+    return new
 
 
 async def _check_logged(client: Client, proposals: Sequence[Proposal]) -> None:
@@ -83,58 +204,68 @@ async def _check_logged(client: Client, proposals: Sequence[Proposal]) -> None:
 
 async def _append_turns(
     engine: Engine, turns: Mapping[str, LoggedTurn], proposals: Mapping[str, Proposal]
-) -> tuple[dict[str, Placed], list[Placed]]:
-    """Write the turns that are new, with what they propose; the new ones, and the known ones as they were first."""
-    placed = {id_: (turn, engine.numbers.next()) for id_, turn in turns.items()}
+) -> list[LoggedTurn]:
+    """Write the turns that are new, with what they propose; those turns."""
     writes = []
-    for id_, (turn, seq) in placed.items():
-        body = turn_document(turn, seq=seq) | (proposed(proposals[id_]) if id_ in proposals else {})
+    for id_, turn in turns.items():
+        body = turn_document(turn, seq=engine.numbers.next()) | (proposed(proposals[id_]) if id_ in proposals else {})
         writes.append(Write("create", "turns", turn.user_id, id_, body))
     made = await engine.client.bulk(writes)
-    known = {write.id: write.routing for write, version in zip(writes, made, strict=True) if version is None}
-    found = await engine.client.mget("turns", known.items(), fields=(BODY, SEQ))
-    held = [(LoggedTurn.model_validate_json(doc.source[BODY]), int(doc.source[SEQ])) for doc in found if doc]
-    return {id_: turn for id_, turn in placed.items() if id_ not in known}, held
+    return [turns[write.id] for write, version in zip(writes, made, strict=True) if version is not None]
 
 
 async def _propose(client: Client, proposals: Sequence[Proposal]) -> None:
     """Note that known turns propose themselves, unless that is known, too."""
     keys = [(proposal.id, proposal.user_id) for proposal in proposals]
     documents = await client.mget("turns", keys, fields=(PROPOSED,))
-    await client.bulk(
-        [
-            Write("update", "turns", proposal.user_id, proposal.id, proposed(proposal))
-            for proposal, document in zip(proposals, documents, strict=True)
-            if document is not None and not document.source[PROPOSED]
-        ]
-    )
+    writes = [
+        Write("update", "turns", proposal.user_id, proposal.id, proposed(proposal))
+        for proposal, document in zip(proposals, documents, strict=True)
+        if document is not None and not document.source[PROPOSED]
+    ]
+    await client.bulk(writes)
 
 
-async def _append_facts(engine: Engine, proposals: Sequence[Proposal]) -> None:
-    facts = {proposal.id: proposal for proposal in proposals if proposal.ordinal > 0}
-    await engine.client.bulk(
-        [
-            Write("create", "turns", fact.user_id, id_, fact_document(fact, seq=engine.numbers.next()))
-            for id_, fact in facts.items()
-        ]
-    )
+async def _search(client: Client, asked: Sequence[tuple[Conversation, datetime | None]]) -> list[LastTurn | None]:
+    """The latest turns of conversations, of all or up to a moment."""
+    if not asked:
+        return []
+    await client.refresh_now("turns")
+    answers = await client.msearch("turns", [_latest_before(talk, at) for talk, at in asked])
+    turns = [_turn_of(answer["hits"]["hits"]) for answer in answers]
+    return [LastTurn(turn.session_id, turn.created_at) if turn else None for turn in turns]
 
 
-async def undecided(client: Client, users: Mapping[str, str]) -> list[Proposal]:
-    """Of these proposals, given as user by id, the ones that have no outcome yet, in the order asked."""
-    read = await client.mget("turns", users.items(), fields=PROPOSAL)
-    mine = zip(read, users.values(), strict=True)
-    documents = [document for document, user_id in mine if document and is_open(document, user_id)]
+def _latest_before(talk: Conversation, at: datetime | None) -> Json:
+    conditions: list[Json] = [
+        {"term": {USER: talk.user_id}},
+        {"term": {CONVERSATION: conversation_key(talk.user_id, talk.space, talk.conversation_id)}},
+    ]
+    if at is not None:
+        conditions.append({"range": {SAID_AT: {"lte": microseconds(at)}}})
+    order = [{SAID_AT: "desc"}, {SEQ: "desc"}]
+    return {"query": {"bool": {"filter": conditions}}, "sort": order, "size": 1, "_source": [BODY]}
+
+
+def _turn_of(hits: Sequence[Json]) -> LoggedTurn | None:
+    return LoggedTurn.model_validate_json(hits[0]["_source"][BODY]) if hits else None
+
+
+async def _facts(client: Client, users: Mapping[str, str]) -> dict[str, str]:
+    """The facts drawn from turns, given as user by id."""
+    await client.refresh("turns")
+    query = {"bool": {"filter": [{"terms": {TURN: list(users)}}]}}
+    hits = (await client.search("turns", {"query": query, "size": 10_000, "_source": [USER]}))["hits"]["hits"]
+    return {hit["_id"]: hit["_source"][USER] for hit in hits}
+
+
+async def _pending(client: Client, users: Mapping[str, str]) -> dict[str, ProposalRecord]:
+    """The logged proposals asked for as user by id, in the order asked, with what became of each."""
+    read = zip(users.values(), await client.mget("turns", users.items(), fields=PROPOSAL), strict=True)
+    documents = [document for user_id, document in read if document and document.source[USER] == user_id]
     turns = await _turns(client, documents, users)
-    found = [proposal_of(document, turns.get(_turn_id(document))) for document in documents]
-    return [proposal for proposal in found if proposal is not None]
-
-
-def is_open(document: Document | None, user_id: str) -> bool:
-    """Whether this is a proposal of the user without an outcome."""
-    if document is None or document.source[USER] != user_id:
-        return False
-    return bool(document.source[PROPOSED]) and OUTCOME not in document.source
+    found = (_record(document, turns.get(_turn_id(document))) for document in documents)
+    return {record.proposal.id: record for record in found if record is not None}
 
 
 async def _turns(client: Client, documents: Iterable[Document], users: Mapping[str, str]) -> dict[str, LoggedTurn]:
@@ -151,75 +282,63 @@ def _turn_id(document: Document) -> str:
     return id_
 
 
-def proposal_of(document: Document, turn: LoggedTurn | None) -> Proposal | None:
+def _record(document: Document, turn: LoggedTurn | None) -> ProposalRecord | None:
     """The proposal that a document with the fields `PROPOSAL` holds, None when the turn proposes nothing by itself."""
     if turn is None or not document.source[PROPOSED]:
         return None
     text = document.source.get(PROPOSED_TEXT, turn.text)
-    return Proposal(id=document.id, turn=turn, ordinal=document.source[ORDINAL], text=text)
+    proposal = Proposal(id=document.id, turn=turn, ordinal=document.source[ORDINAL], text=text)
+    return ProposalRecord(proposal, outcome_of(document))
 
 
-async def outcomes(client: Client, users: Mapping[str, str]) -> dict[str, Outcome]:
-    """What became of these proposals, given as user by id, or of entries that came without one.
-
-    The undecided are missing. A proposal is undecided until all that its outcome entails is done and the outcome is
-    noted with it; a decision that was made but not carried through holds when it is judged again.
-    """
-    documents = await client.mget("turns", users.items(), fields=DECISION)
-    found: dict[str, Outcome] = {}
-    unproposed: dict[str, str] = {}
-    for (id_, user_id), document in zip(users.items(), documents, strict=True):
-        settled = recorded(document, user_id)
-        if settled is not None:
-            found[id_] = settled
-        elif not is_open(document, user_id):
-            unproposed[id_] = user_id
-    found |= await _standing(client, unproposed)
-    return {id_: found[id_] for id_ in users if id_ in found}
-
-
-def recorded(document: Document | None, user_id: str) -> Outcome | None:
-    """The outcome that a proposal's document tells, if it is of the user."""
-    if document is None or document.source[USER] != user_id or OUTCOME not in document.source:
-        return None
+def outcome_of(document: Document) -> Outcome | None:
+    """The outcome that a proposal's document tells."""
     source = document.source
+    if OUTCOME not in source:
+        return None
     entry = document.id if source[OUTCOME] == "stored" else source.get(ENTRY)
     return Outcome(document.id, source[OUTCOME], entry, source.get(REASON))
 
 
-async def _standing(client: Client, users: Mapping[str, str]) -> dict[str, Outcome]:
-    documents = await client.mget("entries", users.items(), fields=STANDING)
-    return {
-        document.id: decision(document.id, document.source)
-        for document, user_id in zip(documents, users.values(), strict=True)
-        if document is not None and owner(document.source) == user_id and not is_fence(document.source)
-    }
+def is_open(document: Document) -> bool:
+    """Whether this is a proposal without an outcome."""
+    return bool(document.source[PROPOSED]) and OUTCOME not in document.source
 
 
-async def export(client: Client, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
-    """The logged turns of a user with what they proposed, oldest first."""
-    conditions: list[Json] = [{"term": {USER: user_id}}, {"term": {KIND: "turn"}}]
-    order = (SAID_AT, SPACE, TURN_ID)
-    bodies = await queries.bodies(client, "turns", conditions, order, limit, after=after, routing=user_id)
-    turns = [LoggedTurn.model_validate_json(body) for body in bodies]
-    decisions = await _decisions(client, turns)
-    return [LogRecord(turn, tuple(decisions[turn.space, turn.turn_id])) for turn in turns]
+async def note(client: Client, outcomes: Mapping[str, Outcome], read: Mapping[str, Document]) -> set[str]:
+    """Note what became of proposals, onto their documents as they were read; the ids of those that were changed since.
+
+    What is refused loses its words.
+    """
+    writes = []
+    for id_, outcome in outcomes.items():
+        source = read[id_].source
+        fields: Json = {OUTCOME: outcome.kind, DECIDED_AT: now()}
+        if outcome.kind == "merged":
+            fields[ENTRY] = outcome.entry_id
+        if outcome.reason is not None:
+            fields[REASON] = outcome.reason
+        if outcome.kind == "refused":
+            fields |= without_its_words(source)
+        writes.append(Write("update", "turns", source[USER], id_, fields, read[id_].version))
+    made = await client.bulk(writes)
+    return {write.id for write, version in zip(writes, made, strict=True) if version is None}
 
 
-async def _decisions(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[tuple[str, str], list[ProposalRecord]]:
-    """What each turn proposed, in the order of ordinals. A turn's facts are numbered from 1 without gaps."""
+def _without_outcome(document: Document) -> Write:
+    body = {name: value for name, value in document.source.items() if name not in _NOTED}
+    return Write("index", "turns", document.source[USER], document.id, body, document.version)
+
+
+async def _records(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[tuple[str, str], list[ProposalRecord]]:
+    """What each turn, by space and id, proposed, in the order of ordinals. Facts are numbered from 1 without gaps."""
     found: dict[tuple[str, str], list[ProposalRecord]] = defaultdict(list)
     ordinal, asked = 0, list(turns)
     while asked:
         by_id = {entry_id(turn.user_id, turn.space, turn.turn_id, ordinal): turn for turn in asked}
-        keys = [(id_, turn.user_id) for id_, turn in by_id.items()]
-        documents = await client.mget("turns", keys, fields=PROPOSAL)
-        known = [doc for doc, (_, user_id) in zip(documents, keys, strict=True) if doc and doc.source[USER] == user_id]
-        for document in known:
-            turn = by_id[document.id]
-            if proposal := proposal_of(document, turn):
-                decision = ProposalRecord(proposal, recorded(document, turn.user_id))
-                found[turn.space, turn.turn_id].append(decision)
-        asked = [by_id[document.id] for document in known]
+        records = await _pending(client, {id_: turn.user_id for id_, turn in by_id.items()})
+        for id_, record in records.items():
+            found[by_id[id_].space, by_id[id_].turn_id].append(record)
+        asked = [turn for id_, turn in by_id.items() if id_ in records or ordinal == 0]
         ordinal += 1
     return found

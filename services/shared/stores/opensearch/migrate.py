@@ -19,7 +19,6 @@ from services.shared.stores.opensearch.documents import (
     BODY,
     LOGGED_AT,
     MERGED,
-    OWNER,
     PROPOSED,
     SEQ,
     STAMP,
@@ -43,6 +42,7 @@ from services.shared.stores.opensearch.schema import (
 from services.shared.stores.opensearch.transport import Client, Kind, carry_out, lines
 
 _PAGE = 500
+_OWNER = "owner"
 
 Progress = Callable[[Kind, int], None]
 """Told of a kind how many more documents were copied."""
@@ -144,7 +144,9 @@ async def _make(client: Client, body: Json, target: str) -> None:
 
 
 async def _count(client: Client, name: str) -> int:
-    return int((await client.request("GET", f"/{name}/_count"))["count"])
+    """How many documents an index has that are copied."""
+    body = {"query": {"bool": {"must_not": {"exists": {"field": _OWNER}}}}}
+    return int((await client.request("POST", f"/{name}/_count", body=body))["count"])
 
 
 async def _copy(client: Client, layout: Layout, index: Index, shard: int, target: str, progress: Progress) -> None:
@@ -161,7 +163,7 @@ async def _copy(client: Client, layout: Layout, index: Index, shard: int, target
         hits: list[Json] = answer["hits"]["hits"]
         if not hits:
             return
-        await carry_out([_item(hit, index.kind, layout, target) for hit in hits], send)
+        await carry_out([_item(hit, index.kind, layout, target) for hit in hits if not _is_marker(hit)], send)
         progress(index.kind, len(hits))
         body["search_after"] = hits[-1]["sort"]
 
@@ -174,9 +176,14 @@ def _item(hit: Json, kind: Kind, layout: Layout, target: str) -> bytes:
     )
 
 
+def _is_marker(hit: Json) -> bool:
+    """Whether this stood among the entries, before schema 4, for what became of a proposal."""
+    return _OWNER in hit["_source"]
+
+
 def made_anew(kind: Kind, source: Json) -> Json:
     """A document as this version writes it: what follows from the body is made from it again."""
-    if kind == "entries" and OWNER not in source:
+    if kind == "entries":
         entry = Entry.model_validate_json(source[BODY])
         return entry_document(entry, seq=source[SEQ], merged=source[MERGED], stamp=source[STAMP])
     if kind == "turns" and BODY in source:

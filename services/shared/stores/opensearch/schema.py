@@ -18,7 +18,7 @@ from services.shared.settings import Settings
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Kind
 
-SCHEMA = 3
+SCHEMA = 4
 """Which layout of this program's indices this is; every index says which it has."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -32,7 +32,6 @@ _TYPES: Mapping[str, Json] = {
     "flag": {"type": "boolean"},
     "float": {"type": "float"},
     "kept": {"type": "keyword", "index": False, "doc_values": False},  # only the source has it
-    "kept_number": {"type": "long", "index": False, "doc_values": False},
     "words": {"type": "text", "analyzer": "whitespace", "similarity": "turn", "norms": False},
     "english": {"type": "text", "analyzer": "english", "norms": False},
     "digest": {"type": "keyword", "index": False},
@@ -46,15 +45,14 @@ def _fields(**names: str) -> Json:
 
 PROPERTIES: Mapping[Kind, Json] = {
     "turns": _fields(
-        keyword="kind user_id space scope conversation turn turn_id outcome",
+        keyword="kind user_id space scope conversation turn turn_id outcome entry_id",
         long="said_at logged_at seq decided_at",
         integer="ordinal",
         flag="proposed",
-        kept="entry_id reason text body",
+        kept="reason text body",
     ),
     "entries": _fields(
-        keyword="id user_id owner space persona_id scope session conversations status type tags themes embedding_state "
-        "entry_id",
+        keyword="id user_id space persona_id scope session conversations status type tags themes embedding_state near",
         long="seq created_at last_said_at updated_at version",
         flag="pinned manually_saved enriched",
         float="importance",
@@ -62,9 +60,9 @@ PROPERTIES: Mapping[Kind, Json] = {
         integer="length",
         digest="digest",
         english="text",
-        kept="merged stamp reason body",
+        kept="merged stamp body",
     ),
-    "claims": _fields(keyword="user_id", long="until", kept="entries session_id", kept_number="at said_at seq"),
+    "claims": _fields(keyword="user_id", long="until", kept="entries"),
     "meta": _fields(kept="body"),
 }
 

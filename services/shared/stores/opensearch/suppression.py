@@ -5,14 +5,14 @@ They are read by id, so that what was forgotten a moment ago is known at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.documents import UNTIL, USER, now, suppression_ids
-from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Write, backoff
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Write, backoff
 
 
 async def suppress(client: Client, entries: Sequence[Entry], until: datetime) -> None:
@@ -43,5 +43,11 @@ async def suppressed(client: Client, entries: Sequence[Entry]) -> set[str]:
     """Of these entries, the ids of those whose statement may not come back now."""
     users = {id_: entry.user_id for entry in entries for id_ in suppression_ids(entry)}
     found = await client.mget("claims", users.items(), fields=(UNTIL,))
-    standing = {document.id for document in found if document is not None and document.source[UNTIL] > now()}
-    return {entry.id for entry in entries if not standing.isdisjoint(suppression_ids(entry))}
+    return standing([document for document in found if document], entries)
+
+
+def standing(found: Iterable[Document], entries: Sequence[Entry]) -> set[str]:
+    """Of these entries, the ids of those whose statement one of the documents keeps from coming back now."""
+    moment = now()
+    ids = {document.id for document in found if document.source.get(UNTIL, 0) > moment}
+    return {entry.id for entry in entries if not ids.isdisjoint(suppression_ids(entry))}

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from contracts.ports import Conversation, LastTurn, LogRecord, Outcome, Place, ProposalRecord
+from contracts.ports import Conversation, LastTurn, LogRecord, Outcome, OutcomeKind, Place, ProposalRecord
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.stores.moments import microseconds
 from services.shared.stores.moments import moment as to_moment
@@ -138,23 +138,26 @@ def _numbers(connection: sqlite3.Connection, keys: Iterable[_TurnKey]) -> dict[_
     return found
 
 
-def undecided(connection: sqlite3.Connection, users: Mapping[str, str]) -> list[Proposal]:
-    """Of these proposals, given as user by id, the ones that have no outcome yet, in the order asked."""
-    found: list[Proposal] = []
+def pending(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, ProposalRecord]:
+    """The logged proposals asked for as user by id, in the order asked, with what became of each."""
+    found: dict[str, ProposalRecord] = {}
     for chunk in chunks(users):
         rows = connection.execute(
-            f"""SELECT id, ordinal, text, body FROM proposals JOIN turns USING (turn)
-            WHERE outcome IS NULL AND id IN ({marks(chunk)})""",
+            f"""SELECT id, ordinal, text, body, outcome, CASE outcome WHEN 'stored' THEN id ELSE entry_id END, reason
+            FROM proposals JOIN turns USING (turn) WHERE id IN ({marks(chunk)})""",
             chunk,
         )
-        read = {id_: _proposal(id_, ordinal, text, body) for id_, ordinal, text, body in rows}
-        found += [read[id_] for id_ in chunk if id_ in read and read[id_].user_id == users[id_]]
+        read = {row[0]: _record(*row) for row in rows}
+        found |= {id_: read[id_] for id_ in chunk if id_ in read and read[id_].proposal.user_id == users[id_]}
     return found
 
 
-def _proposal(id_: str, ordinal: int, text: str | None, body: str) -> Proposal:
+def _record(
+    id_: str, ordinal: int, text: str | None, body: str, kind: OutcomeKind | None, entry: str | None, reason: str | None
+) -> ProposalRecord:
     turn = LoggedTurn.model_validate_json(body)
-    return Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
+    proposal = Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
+    return ProposalRecord(proposal, Outcome(id_, kind, entry, reason) if kind else None)
 
 
 def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, Outcome]:
@@ -176,24 +179,32 @@ def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[s
 
 def reopen(connection: sqlite3.Connection, users: Mapping[str, str]) -> None:
     """Take back the outcomes of proposals, given as user by id, unless they are stored as the entries they became."""
-    found: list[tuple[str, str, int, int, str]] = []
+    found: list[tuple[str, str, OutcomeKind]] = []
     for chunk in chunks(users):
         rows = connection.execute(
-            f"""SELECT id, user_id, scope, ordinal, outcome FROM proposals JOIN scopes USING (scope)
+            f"""SELECT id, user_id, outcome FROM proposals JOIN scopes USING (scope)
             WHERE outcome IS NOT NULL AND id IN ({marks(chunk)}) AND NOT (
                 outcome = 'stored' AND EXISTS (SELECT 1 FROM entries WHERE entries.id = proposals.id))""",
             chunk,
         )
         found += [row for row in rows if users[row[0]] == row[1]]
+    taken_back = {id_: Outcome(id_, kind) for id_, _, kind in found}
+    count_outcomes(connection, taken_back, -1)
     connection.executemany(
         "UPDATE proposals SET outcome = NULL, entry_id = NULL, reason = NULL, decided_at = NULL WHERE id = ?",
-        [(id_,) for id_, *_ in found],
+        [(id_,) for id_ in taken_back],
     )
-    for outcome in ("merged", "refused"):
-        connection.executemany(
-            f"UPDATE scopes SET {outcome} = {outcome} - 1 WHERE scope = ?",
-            [(scope,) for _, _, scope, ordinal, was in found if ordinal == 0 and was == outcome],
-        )
+
+
+def count_outcomes(connection: sqlite3.Connection, outcomes: Mapping[str, Outcome], change: int) -> None:
+    """Count the turns, not the facts drawn from them, that ended as merged or refused."""
+    for chunk in chunks(outcomes):
+        rows = connection.execute(
+            f"SELECT id, scope FROM proposals WHERE ordinal = 0 AND id IN ({marks(chunk)})", chunk
+        ).fetchall()
+        counted = Counter((outcomes[id_].kind, scope) for id_, scope in rows if outcomes[id_].kind != "stored")
+        for (kind, scope), count in counted.items():
+            connection.execute(f"UPDATE scopes SET {kind} = {kind} + ? WHERE scope = ?", (change * count, scope))
 
 
 def export_log(connection: sqlite3.Connection, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
@@ -204,11 +215,11 @@ def export_log(connection: sqlite3.Connection, user_id: str, after: Place | None
         (user_id, *position(after), limit),
     )
     turns = [LoggedTurn.model_validate_json(body) for (body,) in rows]
-    decisions = _decisions(connection, turns)
-    return [LogRecord(turn, tuple(decisions[turn.space, turn.turn_id])) for turn in turns]
+    records = _records(connection, turns)
+    return [LogRecord(turn, tuple(records[turn.space, turn.turn_id])) for turn in turns]
 
 
-def _decisions(
+def _records(
     connection: sqlite3.Connection, turns: Sequence[LoggedTurn]
 ) -> dict[tuple[str, str], list[ProposalRecord]]:
     """By space and turn id, in the order of their ordinals. A turn's facts are numbered from 1 without gaps."""
@@ -216,25 +227,9 @@ def _decisions(
     ordinal, asked = 0, list(turns)
     while asked:
         by_id = {entry_id(turn.user_id, turn.space, turn.turn_id, ordinal): turn for turn in asked}
-        decided = {id_: decision for chunk in chunks(by_id) for id_, decision in _read(connection, chunk, by_id)}
-        for id_, decision in decided.items():
-            found[by_id[id_].space, by_id[id_].turn_id].append(decision)
-        asked = [turn for id_, turn in by_id.items() if id_ in decided or ordinal == 0]
+        records = pending(connection, {id_: turn.user_id for id_, turn in by_id.items()})
+        for id_, record in records.items():
+            found[by_id[id_].space, by_id[id_].turn_id].append(record)
+        asked = [turn for id_, turn in by_id.items() if id_ in records or ordinal == 0]
         ordinal += 1
     return found
-
-
-def _read(
-    connection: sqlite3.Connection, ids: Sequence[str], turns: dict[str, LoggedTurn]
-) -> list[tuple[str, ProposalRecord]]:
-    rows = connection.execute(
-        f"""SELECT id, ordinal, text, outcome, CASE outcome WHEN 'stored' THEN id ELSE entry_id END, reason
-        FROM proposals WHERE id IN ({marks(ids)})""",
-        tuple(ids),
-    )
-    read = []
-    for id_, ordinal, text, outcome, entry, reason in rows:
-        turn = turns[id_]
-        proposal = Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
-        read.append((id_, ProposalRecord(proposal, Outcome(id_, outcome, entry, reason) if outcome else None)))
-    return read

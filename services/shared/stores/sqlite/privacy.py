@@ -25,6 +25,7 @@ _ERASED = {
     "turns": ("turn", "user_id = :user"),
     "entries": ("doc", f"scope IN {_SCOPES}"),
     "entry_conversations": ("scope, conversation_id, doc", f"scope IN {_SCOPES}"),
+    "statements": ("voice, key, variant", f"voice IN {_VOICES}"),
     "fingerprints": ("voice, key, number", f"voice IN {_VOICES}"),
     "voices": ("voice", f"scope IN {_SCOPES}"),
     "postings": ("scope, block, term", f"scope IN {_SCOPES}"),
@@ -44,6 +45,7 @@ TABLES = tuple(_ERASED)
 _NO_SCOPE = "scope NOT IN (SELECT scope FROM scopes)"
 
 _STRAY = {
+    "statements": "voice NOT IN (SELECT voice FROM voices)",
     "fingerprints": "voice NOT IN (SELECT voice FROM voices)",
     "voices": _NO_SCOPE,
     "postings": _NO_SCOPE,
@@ -61,6 +63,7 @@ _ERASED_AT_MOST = 50_000
 
 _UNHEARD = """
 DELETE FROM voices WHERE scope IN (SELECT scope FROM scopes WHERE user_id = ? AND space = ?)
+AND NOT EXISTS (SELECT 1 FROM statements WHERE statements.voice = voices.voice)
 AND NOT EXISTS (SELECT 1 FROM fingerprints WHERE fingerprints.voice = voices.voice)"""
 
 

@@ -14,9 +14,9 @@ from dataclasses import astuple, dataclass
 from contracts.v1.entries import Entry
 from services.shared.core.capacity import is_protected
 from services.shared.stores.moments import microseconds
-from services.shared.stores.sqlite import compaction, fingerprints, postings, terms
+from services.shared.stores.sqlite import compaction, postings, statements, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks
-from services.shared.stores.words import Rewording, reworded, words_of
+from services.shared.stores.words import Rewording, reworded
 
 _INSERT = """
 INSERT INTO entries (doc, spot, id, scope, session, created_at, status,
@@ -75,6 +75,14 @@ def ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
     return found
 
 
+def versions(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, int | None]:
+    """The version of each of these entries; None of one that is not stored."""
+    found: dict[str, int | None] = dict.fromkeys(ids)
+    for chunk in chunks(list(found)):
+        found |= dict(connection.execute(f"SELECT id, version FROM entries WHERE id IN ({marks(chunk)})", chunk))
+    return found
+
+
 def _stored(doc: int, words: str, body: str) -> Stored:
     return Stored(doc, Entry.model_validate_json(body), split(words))
 
@@ -105,7 +113,7 @@ class EntryWriter:
         self._connection = connection
         self._keys = Keys(connection)
         self._postings = postings.Changes()
-        self._fingerprints = fingerprints.Changes()
+        self._statements = statements.Changes()
         self._tallies: dict[int, _Tally] = defaultdict(_Tally)
         self._last: dict[int, int] = {}
         self._inserts: list[tuple[object, ...]] = []
@@ -115,11 +123,10 @@ class EntryWriter:
         self._unlinked: list[tuple[object, ...]] = []
         self._forgets = False
 
-    def insert(self, entry: Entry) -> None:
-        """Store an entry whose id is not known yet."""
+    def insert(self, entry: Entry, words: tuple[str, ...]) -> None:
+        """Store an entry whose id is not known yet, and its words (`words_of`)."""
         scope = self._keys.scope(entry.user_id, entry.space, entry.persona_id)
         doc = scope << NUMBER_BITS | self._next_number(scope)
-        words = words_of(entry)
         place = (self._session(entry), microseconds(entry.created_at), entry.status)
         self._inserts.append((doc, entry.id, scope, *place, *_changing_columns(entry, words)))
         self._postings.add(doc, terms.terms_of(entry, words))
@@ -135,7 +142,7 @@ class EntryWriter:
         if (old.session_id, old.created_at, old.status) != (entry.session_id, entry.created_at, entry.status):
             self._moves.append((self._session(entry), microseconds(entry.created_at), entry.status, doc))
         self._replace_terms(stored, entry, words)
-        self._replace_fingerprint(doc, old, entry)
+        self._replace_statement(doc, old, entry)
         self._replace_conversations(doc, old, entry)
         self._forgets |= entry.status == "forgotten" != old.status
         self._count(doc >> NUMBER_BITS, old, stored.words, -1)
@@ -150,11 +157,11 @@ class EntryWriter:
             self._postings.remove(stored.doc, [term for term, count in old.items() if new.get(term) != count])
             self._postings.add(stored.doc, {term: count for term, count in new.items() if old.get(term) != count})
 
-    def _replace_fingerprint(self, doc: int, old: Entry, new: Entry) -> None:
+    def _replace_statement(self, doc: int, old: Entry, new: Entry) -> None:
         if _who_says_what(old) == _who_says_what(new):
             return
         if old.status == "active":
-            self._fingerprints.remove(*self._voice(doc, old), fingerprints.keys_of(old.fingerprint_keys))
+            self._statements.remove(*self._voice(doc, old), old.statement_hash, old.near_keys)
         self._find_as_repeat(doc, new)
 
     def _replace_conversations(self, doc: int, old: Entry, new: Entry) -> None:
@@ -164,7 +171,7 @@ class EntryWriter:
 
     def _find_as_repeat(self, doc: int, entry: Entry) -> None:
         if entry.status == "active":
-            self._fingerprints.add(*self._voice(doc, entry), fingerprints.keys_of(entry.fingerprint_keys))
+            self._statements.add(*self._voice(doc, entry), entry.statement_hash, entry.near_keys)
 
     def flush(self) -> None:
         """Write everything that was collected."""
@@ -176,7 +183,7 @@ class EntryWriter:
         if self._forgets:
             compaction.note_old_words(self._connection)
         self._postings.apply(self._connection)
-        self._fingerprints.apply(self._connection)
+        self._statements.apply(self._connection)
         self._connection.executemany(_TALLY, [(*astuple(tally), scope) for scope, tally in self._tallies.items()])
 
     def _next_number(self, scope: int) -> int:
@@ -203,7 +210,7 @@ class EntryWriter:
 
 
 def _who_says_what(entry: Entry) -> tuple[object, ...]:
-    return entry.status, entry.role, entry.speaker, entry.fingerprint_keys
+    return entry.status, entry.role, entry.speaker, entry.statement_hash, entry.near_keys
 
 
 def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:

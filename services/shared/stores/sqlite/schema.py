@@ -6,9 +6,14 @@ together in the file. Times are microseconds since 1970.
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Callable, Mapping
 
+from contracts.v1.entries import Entry
+from services.shared.stores.sqlite import statements
 from services.shared.stores.sqlite.connection import UnusableFile
+from services.shared.stores.sqlite.keys import NUMBER_MASK
 
 APPLICATION_ID = 0x6D656D62
 """Marks a file as ours in its header ("memb")."""
@@ -101,8 +106,31 @@ _RENEWAL = (
         WHERE json_extract(body, '$.conversation_id') IS NOT NULL""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL)
+_ACTIVE = f"""
+SELECT voice, doc & {NUMBER_MASK} AS number, body FROM entries JOIN voices USING (scope)
+WHERE status = 'active' AND role = json_extract(body, '$.role')
+    AND speaker = coalesce(json_extract(body, '$.speaker'), '')"""
+
+_STATEMENTS = (
+    # Of each voice a statement is there once. `fingerprints` has what near-copies of long texts share, and no more.
+    """CREATE TABLE statements (
+        voice INTEGER NOT NULL, key INTEGER NOT NULL, variant INTEGER NOT NULL, number INTEGER NOT NULL,
+        PRIMARY KEY (voice, key, variant)) WITHOUT ROWID""",
+    f"""INSERT INTO statements
+        SELECT voice, statement_number(key), row_number() OVER (PARTITION BY voice, key ORDER BY number) - 1, number
+        FROM (SELECT voice, number, json_extract(body, '$.statement_hash') AS key FROM ({_ACTIVE})) WHERE key <> ''""",
+    "DELETE FROM fingerprints",
+    f"""INSERT INTO fingerprints SELECT voice, value, number FROM ({_ACTIVE}), json_each(near_numbers(body))""",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL, _STATEMENTS)
 """Statements that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
+
+_FUNCTIONS: Mapping[str, Callable[[str], int | str]] = {
+    "statement_number": statements.statement_number,
+    "near_numbers": lambda body: json.dumps(sorted(statements.keys_of(Entry.model_validate_json(body).near_keys))),
+}
+"""What the statements of migrations call."""
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -113,6 +141,8 @@ def migrate(connection: sqlite3.Connection) -> None:
     """
     if _checked_version(connection) == len(MIGRATIONS):
         return
+    for name, function in _FUNCTIONS.items():
+        connection.create_function(name, 1, function, deterministic=True)
     connection.execute("BEGIN IMMEDIATE")
     try:
         version = _checked_version(connection)

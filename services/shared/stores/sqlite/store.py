@@ -16,13 +16,14 @@ from contracts.ports import (
     LogRecord,
     Outcome,
     Place,
+    ProposalRecord,
     Ref,
-    SimilarityQuery,
+    Similar,
 )
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.shared.stores.decisions import owners
-from services.shared.stores.sqlite import compaction, log, settle, similar, suppression
+from services.shared.stores.decisions import owners, plan
+from services.shared.stores.sqlite import compaction, dedupe, log
 from services.shared.stores.sqlite.connection import Readers, Synchronous, Writer, connect, translated
 from services.shared.stores.sqlite.engine import Engine, reading, writing
 from services.shared.stores.sqlite.entries import SqliteEntries
@@ -55,12 +56,8 @@ class SqliteLog(Engine):
             compaction.note_old_words(db)
 
     @reading
-    def undecided(self, db: sqlite3.Connection, proposals: Sequence[Ref]) -> list[Proposal]:
-        return log.undecided(db, owners(proposals))
-
-    @reading
-    def outcomes(self, db: sqlite3.Connection, proposals: Sequence[Ref]) -> dict[str, Outcome]:
-        return log.outcomes(db, owners(proposals))
+    def pending(self, db: sqlite3.Connection, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
+        return log.pending(db, owners(proposals))
 
     @writing
     def reopen(self, db: sqlite3.Connection, proposals: Sequence[Ref]) -> None:
@@ -75,16 +72,19 @@ class SqliteDedupe(Engine):
     """`contracts.ports.DedupeStore`."""
 
     @reading
-    def find_similar(self, db: sqlite3.Connection, queries: Sequence[SimilarityQuery]) -> list[list[Entry]]:
-        return similar.similar(db, queries)
+    def find_similar(self, db: sqlite3.Connection, candidates: Sequence[Entry]) -> list[Similar]:
+        return dedupe.find_similar(db, candidates)
 
-    @writing
-    def apply(self, db: sqlite3.Connection, decisions: Sequence[Decision]) -> list[Outcome]:
-        return settle.apply(db, decisions)
-
-    @reading
-    def forgotten(self, db: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
-        return suppression.suppressed(db, entries)
+    async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
+        without: set[str] = set()
+        while True:
+            read = await self.readers.run(lambda db: dedupe.read(db, decisions))
+            planned = plan(decisions, read.known, without=without)
+            rows = await dedupe.prepared(planned, read.stored)
+            overtaken = await self.writer.run(partial(dedupe.write, planned=planned, rows=rows))
+            if overtaken is None:
+                return planned.of(decisions)
+            without |= overtaken
 
 
 class SqliteTextStore(SqliteLog, SqliteDedupe, SqliteEntries, SqliteIndex, SqlitePrivacy, SqliteUpkeep):

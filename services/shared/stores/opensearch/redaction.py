@@ -13,16 +13,11 @@ from services.shared.stores.tombstones import without_words
 _FIELDS = (USER, KIND, TURN, TURN_ID, BODY, PROPOSED_TEXT)
 
 
-async def proposals(client: Client, users: Mapping[str, str]) -> None:
-    """Take out the words of these proposals, given as user by id: of a turn, or of a fact alone."""
-    await _silence(client, (await _read(client, users)).values())
-
-
-async def whole_turns(client: Client, users: Mapping[str, str]) -> dict[str, str]:
+async def redact(client: Client, users: Mapping[str, str]) -> dict[str, str]:
     """Take out the words of these proposals and of the turns that they are of; turn_id by the id of the proposal."""
     asked = await _read(client, users)
     turns = await _read(client, {_turn(document): users[id_] for id_, document in asked.items()})
-    await _silence(client, (asked | turns).values())
+    await _redact(client, (asked | turns).values())
     origin = {id_: turns.get(_turn(document)) for id_, document in asked.items()}
     return {id_: turn.source[TURN_ID] for id_, turn in origin.items() if turn is not None}
 
@@ -37,21 +32,22 @@ def _turn(document: Document) -> str:
     return id_
 
 
-async def _silence(client: Client, documents: Iterable[Document]) -> None:
+async def _redact(client: Client, documents: Iterable[Document]) -> None:
     """An update touches no other field, so what is noted at the same time stays."""
     writes = []
     for document in documents:
-        silent = _silent(document.source)
-        if any(document.source[name] != value for name, value in silent.items()):
-            writes.append(Write("update", "turns", document.source[USER], document.id, silent))
+        fields = without_its_words(document.source)
+        if any(document.source[name] != value for name, value in fields.items()):
+            writes.append(Write("update", "turns", document.source[USER], document.id, fields))
     await client.bulk(writes)
 
 
-def _silent(source: Json) -> Json:
-    silent: Json = {}
+def without_its_words(source: Json) -> Json:
+    """The fields of a turn or fact that hold words, without them."""
+    fields: Json = {}
     if BODY in source:
         turn = LoggedTurn.model_validate_json(source[BODY])
-        silent[BODY] = without_words(turn).model_dump_json(exclude_none=True)
+        fields[BODY] = without_words(turn).model_dump_json(exclude_none=True)
     if PROPOSED_TEXT in source:
-        silent[PROPOSED_TEXT] = WORDLESS
-    return silent
+        fields[PROPOSED_TEXT] = WORDLESS
+    return fields

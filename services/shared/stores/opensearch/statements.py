@@ -1,0 +1,117 @@
+"""Who makes a statement: a document for each statement of a voice (scope, role, speaker), made by whoever comes first.
+
+It lists the entry that makes the statement; more than one where texts share a key and state different things all the
+same, by a capital or a citation. An entry is listed before it is stored, and stays listed when it goes out of use: who
+was held up meanwhile finds the list changed. What is listed and not stored yet is either about to be, by whoever
+decides its proposal, or never will be: then its place is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from contracts.ports import Accepted, Unavailable
+from contracts.v1.entries import Entry
+from services.shared.stores.opensearch.documents import (
+    BODY,
+    ENTRIES,
+    OUTCOME,
+    PROPOSED,
+    USER,
+    statement_id,
+)
+from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Get, Write, backoff
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What there is of entries that are listed: those in use, and proposals that are not decided."""
+
+    active: Mapping[str, Entry]
+    open: Collection[str]
+
+    def makers(self, listed: Iterable[str], statement: str) -> list[str]:
+        """Of the listed entries those that make the statement now, or are about to."""
+        active = (id_ for id_ in listed if id_ in self.active and statement_id(self.active[id_]) == statement)
+        return [*active, *(id_ for id_ in listed if id_ in self.open)]
+
+
+async def read(client: Client, users: Mapping[str, str]) -> Listed:
+    """What there is of these entries, given as user by id."""
+    wanted = [Get("entries", user_id, id_, (USER, BODY)) for id_, user_id in users.items()]
+    wanted += [Get("turns", user_id, id_, (USER, PROPOSED, OUTCOME)) for id_, user_id in users.items()]
+    found = await client.get(wanted)
+    entries = {its.id: Entry.model_validate_json(its.source[BODY]) for its in found[: len(users)] if its}
+    turns = [its for its in found[len(users) :] if its and its.source[USER] == users[its.id]]
+    open_ = {its.id for its in turns if its.source[PROPOSED] and OUTCOME not in its.source}
+    active = {id_: its for id_, its in entries.items() if its.status == "active" and its.user_id == users[id_]}
+    return Listed(active, open_ - entries.keys())
+
+
+async def claim(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
+    """List the entries that are to be accepted; the ids of those that must be judged again, and are not listed.
+
+    Raises:
+        Unavailable: others keep listing entries of the same statements, or nothing can be written now.
+    """
+    claimants: dict[str, list[Accepted]] = {}
+    for one in accepted:
+        if one.entry.statement_hash:
+            claimants.setdefault(statement_id(one.entry), []).append(one)
+    writes = [_write(id_, ones[0].entry.user_id, [one.entry.id for one in ones]) for id_, ones in claimants.items()]
+    left = _refused(writes, await engine.client.bulk(writes))
+    overtaken: set[str] = set()
+    for _ in range(CAS_ATTEMPTS):
+        if not left:
+            return overtaken
+        writes, behind = await _claims(engine.client, {id_: claimants[id_] for id_ in left})
+        overtaken |= behind
+        left = _refused(writes, await engine.client.bulk(writes))
+        if left:
+            await backoff()
+    raise Unavailable("other processes keep storing the same statements: try again")
+
+
+async def _claims(client: Client, claimants: Mapping[str, Sequence[Accepted]]) -> tuple[list[Write], set[str]]:
+    """The writes that list entries beside those that are listed, and the ids of those that stand back behind one."""
+    users = {id_: ones[0].entry.user_id for id_, ones in claimants.items()}
+    documents = {its.id: its for its in await client.mget("claims", users.items()) if its}
+    ours = {one.entry.id for ones in claimants.values() for one in ones}
+    others = {id_: users[its.id] for its in documents.values() for id_ in its.source[ENTRIES] if id_ not in ours}
+    known = await read(client, others) if others else Listed({}, ())
+    writes: list[Write] = []
+    overtaken: set[str] = set()
+    for statement, ones in claimants.items():
+        listed = documents[statement].source[ENTRIES] if statement in documents else []
+        makers = known.makers([id_ for id_ in listed if id_ in others], statement)
+        first = [one.entry.id for one in ones if one.known_similar is None or set(makers).issubset(one.known_similar)]
+        overtaken |= {one.entry.id for one in ones}.difference(first)
+        if not set(first).issubset(listed):
+            writes.append(_write(statement, users[statement], [*makers, *first], documents.get(statement)))
+    return writes, overtaken
+
+
+async def release(client: Client, entries: Sequence[Entry]) -> None:
+    """Take entries that never came to be off the lists of their statements; what others change meanwhile stays."""
+    users = {statement_id(entry): entry.user_id for entry in entries if entry.statement_hash}
+    ids = {entry.id for entry in entries}
+    writes = []
+    for document in await client.mget("claims", users.items()):
+        if document is not None and not ids.isdisjoint(document.source[ENTRIES]):
+            left = [id_ for id_ in document.source[ENTRIES] if id_ not in ids]
+            emptied = Write("delete", "claims", users[document.id], document.id, seen=document.version)
+            writes.append(_write(document.id, users[document.id], left, document) if left else emptied)
+    await client.bulk(writes)
+
+
+def _write(id_: str, user_id: str, listed: Sequence[str], seen: Document | None = None) -> Write:
+    body = {USER: user_id, ENTRIES: list(dict.fromkeys(listed))}
+    if seen is None:
+        return Write("create", "claims", user_id, id_, body)
+    return Write("index", "claims", user_id, id_, body, seen.version)
+
+
+def _refused(writes: Sequence[Write], made: Sequence[object | None]) -> set[str]:
+    return {write.id for write, version in zip(writes, made, strict=True) if version is None}

@@ -1,0 +1,171 @@
+"""Letting every statement in once: looking for what is similar, and carrying decisions out.
+
+What a decision comes to is thought through on what a reader found. The transaction that writes it only checks that
+this is still so: versions, open proposals, and that nobody makes the same statement.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from contracts.ports import Decision, Outcome, Similar
+from contracts.v1.entries import Entry
+from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, proposal_of
+from services.shared.stores.scopes import scope_key
+from services.shared.stores.sqlite import log, records, statements, suppression, wiping
+from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
+from services.shared.stores.sqlite.statements import statement_number
+from services.shared.stores.words import Rewording, reworded, words_of
+from services.shared.tasks import beside_the_loop
+
+_HEARD = """
+SELECT scope, voice FROM scopes JOIN voices USING (scope)
+WHERE user_id = ? AND space = ? AND persona_id = ? AND role = ? AND speaker = ?"""
+
+_OPEN = """
+SELECT id, user_id, space, persona_id FROM proposals JOIN scopes USING (scope)
+WHERE outcome IS NULL AND id IN ({ids})"""
+
+_NOTE = "UPDATE proposals SET outcome = ?, entry_id = ?, reason = ?, decided_at = ? WHERE id = ?"
+
+_Voice = tuple[str, str, str, str, str]
+"""Who speaks where: user, space, persona, role, speaker; empty where there is none."""
+
+
+def find_similar(connection: sqlite3.Connection, candidates: Sequence[Entry]) -> list[Similar]:
+    """For each candidate the active entries that make its statement, and the few that may be near-copies of it."""
+    docs = _similar_docs(connection, candidates)
+    found = records.by_doc(connection, set().union(*docs))
+    suppressed = suppression.suppressed(connection, candidates)
+    return [
+        Similar(tuple(found[doc] for doc in sorted(near) if doc in found), candidate.id in suppressed)
+        for candidate, near in zip(candidates, docs, strict=True)
+    ]
+
+
+def _similar_docs(connection: sqlite3.Connection, candidates: Sequence[Entry]) -> list[set[int]]:
+    voices, makers = _voices(connection, candidates), _makers(connection, candidates)
+    docs = []
+    for entry, made in zip(candidates, makers, strict=True):
+        scope, voice = voices.get(_voice(entry), (0, 0))
+        near = statements.nearest(connection, voice, entry.near_keys) if voice and entry.near_keys else []
+        docs.append(made.union(scope << NUMBER_BITS | number for number in near))
+    return docs
+
+
+def _makers(connection: sqlite3.Connection, entries: Sequence[Entry]) -> list[set[int]]:
+    """For each entry the documents of the active ones that have its statement key and voice."""
+    voices = _voices(connection, entries)
+    makes = [(voices.get(_voice(entry), (0, 0)), entry.statement_hash) for entry in entries]
+    keys = [(voice, statement_number(key)) if voice and key else None for (_, voice), key in makes]
+    stored = statements.holders(connection, [key for key in keys if key])
+    return [
+        {scope << NUMBER_BITS | number for number in stored.get(key, ())} if key else set()
+        for ((scope, _), _), key in zip(makes, keys, strict=True)
+    ]
+
+
+def _voices(connection: sqlite3.Connection, entries: Iterable[Entry]) -> dict[_Voice, tuple[int, int]]:
+    """Scope and voice of those that have been heard."""
+    found = {voice: connection.execute(_HEARD, voice).fetchone() for voice in set(map(_voice, entries))}
+    return {voice: numbers for voice, numbers in found.items() if numbers is not None}
+
+
+def _voice(entry: Entry) -> _Voice:
+    return entry.user_id, entry.space, entry.persona_id or "", entry.role, entry.speaker or ""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What is stored about the proposals and entries of some decisions."""
+
+    known: Known
+    stored: Mapping[str, records.Stored]
+
+
+def read(connection: sqlite3.Connection, decisions: Sequence[Decision]) -> Read:
+    """Read all that decisions rest on."""
+    users = owners(map(proposal_of, decisions))
+    outcomes = log.outcomes(connection, users)
+    stored = records.by_id(connection, users | canonical_entries(decisions))
+    entries = {id_: its.entry for id_, its in stored.items()}
+    return Read(Known(outcomes, _open(connection, users), entries), stored)
+
+
+def _open(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, str]:
+    """The scopes of the proposals, given as user by id, that have no outcome."""
+    rows = (row for chunk in chunks(users) for row in connection.execute(_OPEN.format(ids=marks(chunk)), chunk))
+    return {id_: scope_key(user, space, persona) for id_, user, space, persona in rows if users[id_] == user}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An entry to be stored, beside the stored one that it replaces, and what becomes of its words."""
+
+    entry: Entry
+    stored: records.Stored | None
+    words: Rewording
+
+
+async def prepared(planned: Plan, stored: Mapping[str, records.Stored]) -> list[Row]:
+    """What is planned to be written, with its words."""
+
+    def row(entry: Entry) -> Row:
+        old = stored.get(entry.id)
+        return Row(entry, old, reworded(old.entry, entry) if old else Rewording(words_of(entry), instead=True))
+
+    entries = planned.written.values()
+    return await beside_the_loop(lambda: list(map(row, entries)), sum(len(entry.text) for entry in entries))
+
+
+def write(connection: sqlite3.Connection, planned: Plan, rows: Sequence[Row]) -> set[str] | None:
+    """Store what was planned, unless what it rests on has changed.
+
+    Returns None when it is stored. Otherwise nothing is, and what has to be judged again is returned: accepted entries
+    whose statement somebody else makes by now, or has forgotten; none of them when it is enough to plan anew.
+    """
+    overtaken = _overtaken(connection, planned)
+    if overtaken or not _is_as_read(connection, planned, rows):
+        return overtaken
+    writer = records.EntryWriter(connection)
+    for row in rows:
+        if row.stored is None:
+            writer.insert(row.entry, row.words.words)
+        else:
+            writer.replace(row.stored, row.entry, row.words)
+    writer.flush()
+    _note(connection, planned.noted)
+    return None
+
+
+def _overtaken(connection: sqlite3.Connection, planned: Plan) -> set[str]:
+    judged = [one for one in planned.accepted.values() if one.known_similar is not None]
+    entries = [one.entry for one in judged]
+    makers = _makers(connection, entries)
+    ids = records.ids(connection, set().union(*makers))
+    pairs = [(one, {ids[doc] for doc in docs}) for one, docs in zip(judged, makers, strict=True)]
+    unseen = {one.entry.id for one, others in pairs if not others.issubset(one.known_similar or ())}
+    return unseen | suppression.suppressed(connection, entries)
+
+
+def _is_as_read(connection: sqlite3.Connection, planned: Plan, rows: Sequence[Row]) -> bool:
+    """Whether proposals are still open, and entries have the versions that the plan rests on."""
+    undecided: set[str] = set()
+    for chunk in chunks(planned.noted):
+        query = f"SELECT id FROM proposals WHERE outcome IS NULL AND id IN ({marks(chunk)})"
+        undecided.update(id_ for (id_,) in connection.execute(query, chunk))
+    expected = {row.entry.id: row.stored.entry.version if row.stored else None for row in rows}
+    return undecided == planned.noted.keys() and records.versions(connection, expected) == expected
+
+
+def _note(connection: sqlite3.Connection, outcomes: Mapping[str, Outcome]) -> None:
+    """Note outcomes with their proposals, count them, and take the words of what is refused out of the log."""
+    decided_at = log.now()
+    elsewhere = {id_: outcome.entry_id if outcome.kind == "merged" else None for id_, outcome in outcomes.items()}
+    connection.executemany(
+        _NOTE, [(its.kind, elsewhere[id_], its.reason, decided_at, id_) for id_, its in outcomes.items()]
+    )
+    wiping.wipe_refused(connection, [id_ for id_, outcome in outcomes.items() if outcome.kind == "refused"])
+    log.count_outcomes(connection, outcomes, 1)
