@@ -19,7 +19,7 @@ from services.cli.migrate import migrate as migrate_command
 from services.shared.stores.opensearch import Address, Layout, OpenSearchTextStore, UnusableIndexes, migrate
 from services.shared.stores.opensearch.documents import entry_document
 from services.shared.stores.opensearch.schema import PROPERTIES, SCHEMA, current
-from services.shared.stores.opensearch.transport import Client
+from services.shared.stores.opensearch.transport import Client, Write
 from tests.stores.builders import (
     a_proposal,
     a_repeat,
@@ -80,9 +80,10 @@ async def test_everything_is_there_after_a_migration(store: OpenSearchTextStore,
 
 
 def first_layout() -> Layout:
-    """The layout before anything could be forgotten."""
+    """The layout before anything could be forgotten, when what became of a proposal stood among the entries, too."""
     properties: Any = copy.deepcopy(dict(PROPERTIES))
-    properties["entries"]["entry_id"] = {"type": "keyword", "index": False, "doc_values": False}
+    properties["turns"]["entry_id"] = {"type": "keyword", "index": False, "doc_values": False}
+    properties["entries"] |= {"owner": {"type": "keyword"}, "entry_id": {"type": "keyword"}}
     del properties["claims"]["until"]
     return Layout(refresh_seconds=RARELY, schema=1, properties=properties)
 
@@ -91,13 +92,17 @@ async def test_what_was_merged_before_the_first_migration_is_forgotten_after_it(
     with a_prefix(opensearch_url) as prefix:
         address = Address((opensearch_url,))
         old = await OpenSearchTextStore.open(address, prefix=prefix, layout=first_layout(), reads="fresh")
-        stored, merged, _ = await remembered(old, user)
+        stored, merged, open_ = await remembered(old, user)
+        marker = {"owner": user, "user_id": "", "status": "merged", "entry_id": stored.id}
+        await old.client.bulk([Write("create", "entries", user, merged.id, marker)])
         await migrate.migrate(old.client, Layout(refresh_seconds=RARELY))
         await old.close()
         store = await open_at(opensearch_url, prefix)
         (forgotten,) = await store.forget([stored], until=tomorrow())
         assert forgotten.turn_ids == (stored.turn.turn_id, merged.turn.turn_id)
         assert len(await store.export_log(user, after=None, limit=9)) == 3
+        assert await store.client.mget("entries", [(merged.id, user)]) == [None]
+        assert [its.kind for its in await store.apply([Accepted(entry_of(open_))])] == ["stored"]
         await store.close()
 
 

@@ -17,6 +17,7 @@ from tests.stores.builders import (
     entry_of,
     log_texts,
     minutes,
+    similar_to,
     store_entries,
     tomorrow,
 )
@@ -25,6 +26,7 @@ from tests.stores.changing import modify
 Schema = set[tuple[str, str]]
 
 _BACK_TO_FIRST = """
+DROP TABLE statements;
 DROP TABLE digests;
 DROP INDEX proposals_merged;
 DROP INDEX entries_ageing;
@@ -68,7 +70,8 @@ async def test_a_file_of_the_first_version_can_do_everything(
 ) -> None:
     store = await SqliteTextStore.open(path)
     first, second, third = await log_texts(store, user, "green tea", "Green tea!", "red wine")
-    await store.apply([Accepted(entry_of(first)), a_repeat(second, first.id), Refused(third, "no")])
+    said = entry_of(first, statement_hash="h", typo_hash="t")
+    await store.apply([Accepted(said), a_repeat(second, first.id), Refused(third, "no")])
     moments = [NOON + minutes(i) for i in range(4)]
     old = [an_entry(user, persona_id="guide", created_at=moment) for moment in moments]
     old[0] = old[0].model_copy(update={"pinned": True})
@@ -92,6 +95,9 @@ async def test_a_file_of_the_first_version_can_do_everything(
     try:
         assert (await again.counts(), await again.counts(user)) == (before, of_user)
         assert of_user.inactive == 1
+        asked = [said, an_entry(user, statement_hash="h"), an_entry(user, typo_hash="t"), an_entry(user)]
+        alike = [[entry.id for entry in found] for found in await similar_to(again, *asked)]
+        assert alike == [[first.id], [first.id], [first.id], []]
         assert await again.expired(before=NOON + minutes(9), limit=9) == aged
         assert len(aged) == 3
         pages = [await again.page(selection, limit=9, cursor=None) for selection in selections]
