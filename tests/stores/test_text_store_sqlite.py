@@ -38,7 +38,7 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
     try:
         assert await again.counts() == before
         assert await again.get([entry]) == {entry.id: entry}
-        assert await again.undecided([decided, open_]) == [open_]
+        assert await undecided_of(again, [decided, open_]) == [open_]
         assert await again.find_similar([entry]) == [[entry]]
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
     finally:

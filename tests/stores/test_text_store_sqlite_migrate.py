@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ports import Accepted, Filters, Refused, Scope, Selection
+from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Selection
 from services.shared.stores.sqlite import SqliteTextStore, schema
 from tests.stores.builders import (
     NOON,
-    a_repeat,
     a_user,
     an_entry,
     entry_of,
@@ -71,7 +70,7 @@ async def test_a_file_of_the_first_version_can_do_everything(
     store = await SqliteTextStore.open(path)
     first, second, third = await log_texts(store, user, "green tea", "Green tea!", "red wine")
     said = entry_of(first, statement_hash="h", typo_hash="t")
-    await store.apply([Accepted(said), a_repeat(second, first.id), Refused(third, "no")])
+    await store.apply([Accepted(said), Merged(second, first.id, None), Refused(third, "no")])
     moments = [NOON + minutes(i) for i in range(4)]
     old = [an_entry(user, persona_id="guide", created_at=moment) for moment in moments]
     old[0] = old[0].model_copy(update={"pinned": True})

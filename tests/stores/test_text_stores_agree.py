@@ -103,8 +103,7 @@ async def test_the_same_pages_and_counts_come_of_the_same_history(
         found, expected = [await walk(store, Selection(user, **selection), limit) for store in both[::-1]]
         assert found == expected
     assert await both.cluster.counts(user) == await both.embedded.counts(user)
-    assert await both.cluster.outcomes(keys) == await both.embedded.outcomes(keys)
-    assert await both.cluster.undecided(keys) == await both.embedded.undecided(keys)
+    assert await both.cluster.pending(keys) == await both.embedded.pending(keys)
 
 
 async def test_what_the_engine_gives_in_parts_is_the_same(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
