@@ -134,14 +134,12 @@ async def begin(user_id: str, *, stores: DataStores) -> Erasure:
     while True:
         held = await _mark_of(user_id, stores.text)
         before, now = await stores.in_flight.last(), datetime.now(UTC)
-        new = Erasure(user_id, before, now) if held is None else _renewed(held, before, now)
+        new = Erasure(user_id, before, now)
+        if held is not None:
+            before, covers = max(before, held.before), held.requests[:_MOST_COVERED]
+            new = Erasure(user_id, before, now, held.removed, covers=covers)
         if await stores.text.record_erasure(user_id, held, new):
             return new
-
-
-def _renewed(held: Erasure, before: int, now: datetime) -> Erasure:
-    covers = held.requests[:_MOST_COVERED]
-    return Erasure(held.user_id, max(before, held.before), now, held.removed, covers=covers)
 
 
 async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
@@ -325,7 +323,9 @@ class Eraser:
 
     async def _done(self, request: EraseRequest, mark: Erasure, deadline: float) -> EraseReply:
         """The receipt of a completed erasure; asked for again, or with nothing removed, it compacts first."""
-        removed = mark.removed or dict.fromkeys(await self._place_names(), 0)
+        removed = mark.removed
+        if not removed:  # the names of the places all the same
+            removed = dict.fromkeys([*await _stored("", self._stores), *by_place(InFlightCounts(0, 0))], 0)
         asks_again = request.requested_at is not None
         swept = (asks_again or not any(removed.values())) and await self._have_compacted(deadline - time.monotonic())
         receipt = EraseReceipt(
@@ -370,7 +370,3 @@ class Eraser:
         except (TimeoutError, Unavailable):
             return mark.removed
         return {**(dict.fromkeys(stored, 0) if mark.cleared else stored), **by_place(waiting)}
-
-    async def _place_names(self) -> list[str]:
-        """The names of the places in a receipt."""
-        return [*await _stored("", self._stores), *by_place(InFlightCounts(0, 0))]

@@ -155,16 +155,9 @@ async def _records(request: ReconcileRequest, store: TextStore) -> tuple[list[Lo
         room = request.limit - len(records)
         some = await store.export_log(user, after=place, limit=room)
         records += some
-        place = _place_of(some[-1]) if len(some) == room else None
-    return records, json.dumps([user, *_plain(place)])
-
-
-def _place_of(record: LogRecord) -> Place:
-    return Place(record.turn.created_at, record.turn.space, record.turn.turn_id)
-
-
-def _plain(place: Place | None) -> list[str]:
-    return [] if place is None else [place.at.isoformat(), place.space, place.id]
+        last = some[-1].turn if len(some) == room else None
+        place = Place(last.created_at, last.space, last.turn_id) if last else None
+    return records, json.dumps([user] if place is None else [user, place.at.isoformat(), place.space, place.id])
 
 
 def _place(after: str) -> tuple[str, Place | None]:

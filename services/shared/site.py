@@ -69,11 +69,9 @@ class Site:
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > MOST_BODY:
             return _text(413, _TOO_LONG)
-        return self._routes.get(scope["path"]) or _text(404, f"There is no such page. There are: {self._paths}\n")
-
-    @property
-    def _paths(self) -> str:
-        return ", ".join(sorted(self._routes))
+        return self._routes.get(scope["path"]) or _text(
+            404, f"There is no such page. There are: {', '.join(sorted(self._routes))}\n"
+        )
 
     def _is_own(self, host: str) -> bool:
         found = _HOST.fullmatch(host)

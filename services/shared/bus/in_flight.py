@@ -50,7 +50,8 @@ class NatsInFlight:
     ) -> InFlightCounts:
         """How many of these messages are there, counted by looking."""
         if turns is None and before is None:
-            waiting = await self._waiting(user_id)
+            states = [await self._bus.state(_STREAM, subject) for subject in _kept_under(user_id)]
+            waiting = sum(sum((state.subjects or {}).values()) for state in states)
         else:
             waiting = len([number async for number in self._turns(user_id, turns, before)])
         letters = [number async for number in self._about(user_id, turns, before)]
@@ -63,11 +64,6 @@ class NatsInFlight:
     async def is_drained(self) -> bool:
         """Whether the bus holds no turns at all."""
         return (await self._bus.state(_STREAM)).messages == 0
-
-    async def _waiting(self, user_id: str) -> int:
-        """How many turns of a user are there, as the bus counts them."""
-        states = [await self._bus.state(_STREAM, subject) for subject in _kept_under(user_id)]
-        return sum(sum((state.subjects or {}).values()) for state in states)
 
     async def _turns(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> AsyncIterator[int]:
         """The numbers of the user's turns that are there at the beginning: later ones are not run after."""

@@ -58,7 +58,10 @@ async def plan(js: JetStreamContext, settings: Settings, *, patience: float = 5.
 
 
 async def _differences(bus: JetStream, settings: Settings) -> list[Change]:
-    changes = [await _stream_change(bus, declared_stream(stream, settings)) for stream in subjects.STREAMS]
+    changes: list[Change] = []
+    for stream in subjects.STREAMS:
+        wanted = declared_stream(stream, settings)
+        changes.append(difference("stream", stream.name, wanted, await bus.stream(stream.name)))
     for consumer in subjects.consumers(settings.turns_partitions):
         held = await bus.consumer(consumer.stream, consumer.name)
         changes.append(difference("consumer", f"{consumer.stream}/{consumer.name}", declared_consumer(consumer), held))
@@ -166,10 +169,6 @@ def _parts(stream: Json) -> int:
         raise ProvisioningError(f"stream {stream['name']}: {error}; remove its subject transform first") from error
 
 
-async def _stream_change(bus: JetStream, wanted: Json) -> Change:
-    return difference("stream", str(wanted["name"]), wanted, await bus.stream(str(wanted["name"])))
-
-
 async def _left_over(bus: JetStream, settings: Settings) -> list[str]:
     """Readers of turns that belong to another number of parts."""
     turns = subjects.TURNS_STREAM.name
@@ -189,7 +188,8 @@ async def _await_as_declared(js: JetStreamContext, settings: Settings, patience:
     deadline, told = time.monotonic() + patience, False
     while True:
         changes = await plan(js, settings, patience=patience)
-        hint = f"provisioning is off here; run `memorybus provision{_nats_option(settings)}` with the same settings"
+        option = f" --nats {redact_address(settings.nats_url)}" if settings.nats_url else ""
+        hint = f"provisioning is off here; run `memorybus provision{option}` with the same settings"
         missing = any(change.action == "create" for change in changes)
         if not missing or time.monotonic() > deadline:
             _insist(changes, f"the bus is not as declared, and {hint}")
@@ -203,10 +203,6 @@ async def _await_as_declared(js: JetStreamContext, settings: Settings, patience:
 def _insist(changes: Sequence[Change], problem: str) -> None:
     if different := [str(change) for change in changes if change.action != "keep"]:
         raise ProvisioningError(f"{problem}: {'; '.join(different)}")
-
-
-def _nats_option(settings: Settings) -> str:
-    return f" --nats {redact_address(settings.nats_url)}" if settings.nats_url else ""
 
 
 async def _patiently(work: Callable[[], Awaitable[list[Change]]], patience: float) -> list[Change]:
