@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from services.runtime import Running
 from services.shared.bus.connection import connect
@@ -18,7 +19,9 @@ from tests.servers.nats_cluster import nats_server
 
 
 def pytest_configure() -> None:
-    """Begin a run, whose workers share what they start."""
+    """Begin a run, whose workers share what they start; how long one example takes says how busy the machine is."""
+    settings.register_profile("memorybus", deadline=None)
+    settings.load_profile("memorybus")
     opensearch.begin_run()
 
 

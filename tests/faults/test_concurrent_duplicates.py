@@ -37,7 +37,7 @@ SEED = 20261
 CONNECTIONS = 20
 IN_FLIGHT = 16
 REPLICAS = 4
-WITHIN = 90.0
+WITHIN = 400.0
 TIMES = 100
 NEVER = {"MEMORYBUS_CURATE_RESUME_EVERY_SECONDS": "86400"}
 """Nothing is set going again from outside: what the replicas leave undecided stays so, and is seen."""
@@ -47,7 +47,7 @@ CASES: tuple[Callable[[str], str], ...] = (str, str.lower, str.upper, str.title)
 ENDS = ("", ".", "!", " ...", " !!")
 THINGS = ("locker", "bicycle lock", "garden gate", "front door", "office safe")
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 def sentences(count: int) -> list[str]:
