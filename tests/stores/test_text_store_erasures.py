@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from contracts.ports import EmbeddingIdentity, Erasure, TextStore
 from services.shared.stores import erasures
 from services.shared.stores.erasures import dumped, loaded
-from services.shared.stores.opensearch import erase
+from services.shared.stores.opensearch import privacy as on_opensearch
 from services.shared.stores.sqlite import SqliteTextStore, privacy
 from tests.stores.builders import NOON, a_user, log_proposals
 from tests.stores.opensearch_openers import a_store
@@ -117,12 +117,12 @@ async def test_old_receipts_are_swept_from_opensearch_and_nothing_else(
         await store.record_erasure(other.user_id, None, other)
         await store.set_embedding_identity(identity := EmbeddingIdentity("p", "m", 4))
         for mark, days in ((Erasure(user, 7, NOON, {"turns": 3}), "old"), (Erasure(user, 8, LATER), "new")):
-            monkeypatch.setattr(erase, "_days", lambda days=days: (f"{days} day", "the day before"))
+            monkeypatch.setattr(on_opensearch, "_days", lambda days=days: (f"{days} day", "the day before"))
             assert await store.record_erasure(user, None, mark)
             assert await store.record_erasure(user, mark, None)
         await store.compact()
         assert await store.erased(user, LATER) == {}
-        monkeypatch.setattr(erase, "_days", lambda: ("old day", "the day before"))
+        monkeypatch.setattr(on_opensearch, "_days", lambda: ("old day", "the day before"))
         assert await store.erased(user, NOON) is None
         assert await store.erasures() == [other]
         assert await store.get_embedding_identity() == identity

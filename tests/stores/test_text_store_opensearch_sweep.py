@@ -11,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from contracts.ports import Accepted, Refused, Unavailable
-from services.shared.stores.opensearch import Layout, OpenSearchTextStore, erase, migrate
+from services.shared.stores.opensearch import Layout, OpenSearchTextStore, migrate, privacy
 from services.shared.stores.opensearch.schema import KINDS, SCHEMA, Index, replaced
 from services.shared.stores.opensearch.transport import Client
 from tests.polling import eventually
@@ -119,7 +119,7 @@ async def test_indices_that_a_migration_left_are_erased_from_and_not_called_clea
     assert len(await replaced(store.client)) == len(KINDS)
     await store.erase(user)
     assert set((await store.count_remaining(user)).values()) == {0}
-    monkeypatch.setattr(erase, "removed", nothing)
+    monkeypatch.setattr(privacy, "removed", nothing)
     assert not await store.compact()
     await migrate.migrate(store.client, NEXT, drop_old=True)
     assert await store.compact()

@@ -13,7 +13,7 @@ from contracts.ports import Accepted, Decision, Filters, Merged, Outcome, Refuse
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import WORDLESS, Proposal
 from services.dedupe.handler import judge_proposals
-from services.shared.stores.opensearch import OpenSearchTextStore, forget, queries, upkeep
+from services.shared.stores.opensearch import OpenSearchTextStore, privacy, queries, upkeep
 from tests.stores.builders import (
     NOON,
     a_proposal,
@@ -263,7 +263,7 @@ async def test_neighbours_that_this_process_forgot_are_not_remembered(opensearch
 
 
 async def test_much_is_read_page_by_page(opensearch_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, size in ((forget, "_PAGE"), (upkeep, "_SPACES"), (queries, "_TOGETHER")):
+    for module, size in ((privacy, "_PAGE"), (upkeep, "_SPACES"), (queries, "_TOGETHER")):
         monkeypatch.setattr(module, size, 2)
     async with a_store(opensearch_url) as store:
         first, *others = await log_proposals(store, "ann", 6)

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.stores.opensearch.digest import digests, unpacked
+from services.shared.stores.opensearch.documents import digests, unpacked
 
 SESSIONS = ("0" * 32, "f" * 32)
 WORDS = st.lists(st.sampled_from(["tea", "te", "10:30", "c++", "äpfel", "don't", "茶"]), max_size=90)

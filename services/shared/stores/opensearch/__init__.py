@@ -5,9 +5,8 @@ from __future__ import annotations
 from services.shared.stores.opensearch import schema
 from services.shared.stores.opensearch.dedupe import OpenSearchDedupe
 from services.shared.stores.opensearch.entries import OpenSearchEntries
-from services.shared.stores.opensearch.erase import OpenSearchErasing
-from services.shared.stores.opensearch.forget import OpenSearchForgetting
 from services.shared.stores.opensearch.log import OpenSearchLog
+from services.shared.stores.opensearch.privacy import OpenSearchPrivacy
 from services.shared.stores.opensearch.schema import Layout, UnusableIndexes
 from services.shared.stores.opensearch.search import OpenSearchIndex
 from services.shared.stores.opensearch.transport import Address, Client, Reads
@@ -21,8 +20,7 @@ class OpenSearchTextStore(
     OpenSearchDedupe,
     OpenSearchEntries,
     OpenSearchIndex,
-    OpenSearchForgetting,
-    OpenSearchErasing,
+    OpenSearchPrivacy,
     OpenSearchUpkeep,
 ):
     """`contracts.ports.TextStore` on OpenSearch. Any number of processes may use the same indices."""

@@ -17,20 +17,8 @@ from contracts.values import successor
 from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.core.sayings import not_repeated
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, plan, proposal_of
-from services.shared.stores.opensearch import redaction, statements, suppression
-from services.shared.stores.opensearch.documents import (
-    BODY,
-    ENTRIES,
-    NEAR,
-    PROPOSED_TEXT,
-    SCOPE,
-    STATUS,
-    USER,
-    entry_document,
-    near_labels,
-    statement_id,
-    suppression_ids,
-)
+from services.shared.stores.opensearch import log, statements
+from services.shared.stores.opensearch.documents import entry_document, near_labels, statement_id, suppression_ids
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.entries import CROWDED, STORED, Stored, is_entry, stored
 from services.shared.stores.opensearch.errors import Json
@@ -67,12 +55,12 @@ async def _find_similar(client: Client, candidates: Sequence[Entry]) -> list[Sim
     claims = {statement_id(one): one.user_id for one in candidates if one.statement_hash}
     suppressions = {id_: one.user_id for one in candidates for id_ in suppression_ids(one)}
     found = await client.mget("claims", (claims | suppressions).items())
-    lists = {its.id: its.source[ENTRIES] for its in found if its and ENTRIES in its.source}
-    suppressed = suppression.standing([its for its in found if its], candidates)
+    lists = {its.id: its.source["entries"] for its in found if its and "entries" in its.source}
+    suppressed = statements.standing([its for its in found if its], candidates)
     users = {id_: claims[statement] for statement, listed in lists.items() for id_ in listed}
     known = await statements.read(client, users) if users else statements.Listed({}, ())
     if users.keys() - known.active.keys():  # what went out of use was perhaps forgotten since
-        suppressed |= await suppression.suppressed(client, candidates)
+        suppressed |= await statements.suppressed(client, candidates)
     near = await _near_copies(client, candidates)
     similar = []
     for one, copies in zip(candidates, near, strict=True):
@@ -92,16 +80,16 @@ async def _near_copies(client: Client, candidates: Sequence[Entry]) -> list[dict
         await client.fresh("entries")
     answers = await client.msearch("entries", [_sharing(candidates[index]) for index in long])
     for index, answer in zip(long, answers, strict=True):
-        bodies = (hit["_source"][BODY] for hit in answer["hits"]["hits"])
+        bodies = (hit["_source"]["body"] for hit in answer["hits"]["hits"])
         found[index] = {entry.id: entry for entry in map(Entry.model_validate_json, bodies)}
     return found
 
 
 def _sharing(entry: Entry) -> Json:
-    conditions: list[Json] = [{"term": {USER: entry.user_id}}, {"term": {STATUS: "active"}}]
-    shared = [{"constant_score": {"filter": {"term": {NEAR: label}}}} for label in near_labels(entry)]
+    conditions: list[Json] = [{"term": {"user_id": entry.user_id}}, {"term": {"status": "active"}}]
+    shared = [{"constant_score": {"filter": {"term": {"near": label}}}} for label in near_labels(entry)]
     query = {"bool": {"filter": conditions, "should": shared, "minimum_should_match": 1}}
-    return {"query": query, "size": MOST_SIMILAR, "track_total_hits": False, "_source": [BODY]}
+    return {"query": query, "size": MOST_SIMILAR, "track_total_hits": False, "_source": ["body"]}
 
 
 @dataclass(slots=True)
@@ -128,10 +116,10 @@ class _Read:
 async def _read(client: Client, decisions: Sequence[Decision]) -> _Read:
     users = owners(map(proposal_of, decisions))
     all_users = users | canonical_entries(decisions)
-    wanted = [Get("turns", user_id, id_, (*DECISION, PROPOSED_TEXT, BODY)) for id_, user_id in users.items()]
+    wanted = [Get("turns", user_id, id_, (*DECISION, "text", "body")) for id_, user_id in users.items()]
     wanted += [Get("entries", user_id, id_, STORED) for id_, user_id in all_users.items()]
     found = iter(await client.get(wanted))
-    proposals = {id_: its for id_, its in _next(users, found).items() if its.source[USER] == users[id_]}
+    proposals = {id_: its for id_, its in _next(users, found).items() if its.source["user_id"] == users[id_]}
     documents = _next(all_users, found)
     entries = {id_: stored(its) for id_, its in documents.items() if is_entry(its, all_users[id_])}
     if taken := [
@@ -140,7 +128,7 @@ async def _read(client: Client, decisions: Sequence[Decision]) -> _Read:
         raise ValueError(f"entry {taken[0]!r} is another user's")
     known = Known(
         outcomes={id_: outcome for id_, its in proposals.items() if (outcome := outcome_of(its))},
-        open={id_: its.source[SCOPE] for id_, its in proposals.items() if is_open(its)},
+        open={id_: its.source["scope"] for id_, its in proposals.items() if is_open(its)},
         entries={id_: its.entry for id_, its in entries.items()},
         counted={id_: its.merged for id_, its in entries.items()},
     )
@@ -159,7 +147,7 @@ async def _carry_out(engine: Engine, decisions: Sequence[Decision], read: _Read,
         accepted = list(planned.accepted.values())
         judged = [one.entry for one in accepted if one.known_similar is not None]
         made.stored |= {entry.id: entry for entry in judged}
-        if overtaken := await statements.claim(engine, accepted) | await suppression.suppressed(engine.client, judged):
+        if overtaken := await statements.claim(engine, accepted) | await statements.suppressed(engine.client, judged):
             planned = plan(decisions, read.known, without=overtaken)
     if not await _store(engine, planned, read, made):
         return None
@@ -215,4 +203,4 @@ async def _redact_late(client: Client, planned: Plan, read: _Read) -> None:
     late = [id_ for id_, its in planned.noted.items() if its.kind == "merged" and its.entry_id in entries]
     gone = {id_: read.users[id_] for id_ in late if entries[planned.noted[id_].entry_id or ""].status == "forgotten"}
     if gone:
-        await redaction.redact(client, gone)
+        await log.redact(client, gone)

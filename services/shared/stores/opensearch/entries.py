@@ -12,25 +12,12 @@ from contracts.v1.entries import Entry
 from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
 from services.shared.stores.opensearch import queries, statements
-from services.shared.stores.opensearch.documents import (
-    BODY,
-    CHANGING,
-    CREATED_AT,
-    ID,
-    LAST_SAID_AT,
-    MERGED,
-    SEQ,
-    SPACE,
-    STAMP,
-    STATUS,
-    USER,
-    entry_document,
-)
+from services.shared.stores.opensearch.documents import CHANGING, entry_document
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Document, Version, Write
 
-STORED = (USER, BODY, SEQ, MERGED, STAMP)
+STORED = ("user_id", "body", "seq", "merged", "stamp")
 """The fields of a document that make a `Stored`."""
 
 CROWDED = "other processes keep changing the same entries: try again"
@@ -49,7 +36,7 @@ class Seen:
 
     def note(self, entry: Entry, document: Document) -> None:
         """Remember the document that an entry was read from."""
-        self._held[entry.id, entry.version] = document.source[SEQ], document.version
+        self._held[entry.id, entry.version] = document.source["seq"], document.version
         while len(self._held) > _MOST_SEEN:
             self._held.popitem(last=False)
 
@@ -78,16 +65,16 @@ class OpenSearchEntries(Engine):
         made = await self.client.bulk(writes)
         refused = [write for write, version in zip(writes, made, strict=True) if version is None]
         # What is there may be our own write after all: its answer was lost, and the second attempt was refused.
-        found = await self.client.mget("entries", [(write.id, write.routing) for write in refused], fields=[STAMP])
-        stamps = {its.id: its.source[STAMP] for its in found if its and STAMP in its.source}
-        overtaken = {write.id for write in refused if stamps.get(write.id) != write.body[STAMP]}
+        found = await self.client.mget("entries", [(write.id, write.routing) for write in refused], fields=["stamp"])
+        stamps = {its.id: its.source["stamp"] for its in found if its and "stamp" in its.source}
+        overtaken = {write.id for write in refused if stamps.get(write.id) != write.body["stamp"]}
         return overtaken | ({change.new.id for change in changes} - {write.id for write in writes})
 
     async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
         await self.client.refresh("entries")
         body = {
-            "query": queries.all_of([{"term": {USER: user_id}}, {"prefix": {ID: beginning}}]),
-            "sort": [{ID: "asc"}],
+            "query": queries.all_of([{"term": {"user_id": user_id}}, {"prefix": {"id": beginning}}]),
+            "sort": [{"id": "asc"}],
             "size": limit,
             "_source": False,
         }
@@ -119,13 +106,13 @@ class OpenSearchEntries(Engine):
             after = found[-1]
 
     async def scan(self, *, after: str, limit: int) -> list[Entry]:
-        conditions: list[Json] = [{"term": {STATUS: "active"}}, {"range": {ID: {"gt": after}}}]
-        bodies = await queries.bodies(self.client, "entries", conditions, (ID, USER), limit)
+        conditions: list[Json] = [{"term": {"status": "active"}}, {"range": {"id": {"gt": after}}}]
+        bodies = await queries.bodies(self.client, "entries", conditions, ("id", "user_id"), limit)
         return [Entry.model_validate_json(body) for body in bodies]
 
     async def export_entries(self, user_id: str, *, after: Place | None, limit: int) -> list[Entry]:
-        order = (CREATED_AT, SPACE, ID)
-        mine: list[Json] = [{"term": {USER: user_id}}]
+        order = ("created_at", "space", "id")
+        mine: list[Json] = [{"term": {"user_id": user_id}}]
         bodies = await queries.bodies(self.client, "entries", mine, order, limit, after=after, routing=user_id)
         return [Entry.model_validate_json(body) for body in bodies]
 
@@ -133,10 +120,10 @@ class OpenSearchEntries(Engine):
 async def get(client: Client, users: Mapping[str, str], seen: Seen | None = None) -> dict[str, Entry]:
     """The entries asked for as user by id, in the order asked; unknown ones are missing."""
     found: dict[str, Entry] = {}
-    documents = await client.mget("entries", users.items(), fields=(USER, BODY, SEQ))
+    documents = await client.mget("entries", users.items(), fields=("user_id", "body", "seq"))
     for document, user_id in zip(documents, users.values(), strict=True):
         if document is not None and is_entry(document, user_id):
-            found[document.id] = Entry.model_validate_json(document.source[BODY])
+            found[document.id] = Entry.model_validate_json(document.source["body"])
             if seen is not None:
                 seen.note(found[document.id], document)
     return found
@@ -144,13 +131,13 @@ async def get(client: Client, users: Mapping[str, str], seen: Seen | None = None
 
 def is_entry(document: Document | None, user_id: str) -> bool:
     """Whether this is an entry of the user, and not another's, nor what stands in place of one."""
-    return document is not None and document.source[USER] == user_id
+    return document is not None and document.source["user_id"] == user_id
 
 
 def _update(entry: Entry, seq: int, seen: Version) -> Write:
     """The write that replaces an entry, unless its document was written since; what is kept beside it stays."""
     body = entry_document(entry, seq=seq, stamp=secrets.token_hex(8))
-    del body[MERGED]
+    del body["merged"]
     return Write("update", "entries", entry.user_id, entry.id, dict.fromkeys(CHANGING) | body, seen)
 
 
@@ -161,7 +148,7 @@ def _who_says_what(entry: Entry) -> tuple[object, ...]:
 def _listed(selection: Selection, size: int, after: cursors.Position | None) -> Json:
     return {
         "query": queries.all_of(queries.selected(selection)),
-        "sort": [{LAST_SAID_AT: "desc"}, {ID: "desc"}],
+        "sort": [{"last_said_at": "desc"}, {"id": "desc"}],
         "size": size,
         **queries.only(),
         "track_total_hits": True,
@@ -183,8 +170,8 @@ class Stored:
 def stored(document: Document) -> Stored:
     """What a document with the fields `STORED` holds."""
     source = document.source
-    entry = Entry.model_validate_json(source[BODY])
-    return Stored(entry, source[SEQ], tuple(source[MERGED]), source[STAMP], document.version)
+    entry = Entry.model_validate_json(source["body"])
+    return Stored(entry, source["seq"], tuple(source["merged"]), source["stamp"], document.version)
 
 
 async def read(client: Client, users: Mapping[str, str]) -> dict[str, Stored]:

@@ -21,28 +21,11 @@ from contracts.ports import (
     Ref,
     Unavailable,
 )
-from contracts.v1.turns import LoggedTurn, Proposal, entry_id
+from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal, entry_id
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.documents import (
-    BODY,
-    CONVERSATION,
-    DECIDED_AT,
-    ENTRY,
-    KIND,
-    ORDINAL,
-    OUTCOME,
-    PROPOSED,
-    PROPOSED_TEXT,
-    REASON,
-    SAID_AT,
-    SCOPE,
-    SEQ,
-    SPACE,
-    TURN,
-    TURN_ID,
-    USER,
     conversation_key,
     fact_document,
     now,
@@ -53,16 +36,16 @@ from services.shared.stores.opensearch.documents import (
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.entries import is_entry
 from services.shared.stores.opensearch.errors import Json
-from services.shared.stores.opensearch.redaction import without_its_words
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Write, backoff
+from services.shared.stores.tombstones import without_words
 
-DECISION = (USER, SCOPE, PROPOSED, OUTCOME, ENTRY, REASON)
+DECISION = ("user_id", "scope", "proposed", "outcome", "entry_id", "reason")
 """The fields of a proposal's document that say what became of it."""
 
-PROPOSAL = (*DECISION, ORDINAL, TURN, PROPOSED_TEXT, BODY)
+PROPOSAL = (*DECISION, "ordinal", "turn", "text", "body")
 """The fields that a proposal is made of, with what became of it."""
 
-_NOTED = (OUTCOME, ENTRY, REASON, DECIDED_AT)
+_NOTED = ("outcome", "entry_id", "reason", "decided_at")
 
 
 _MOST = 10_000  # conversations
@@ -134,8 +117,8 @@ class OpenSearchLog(Engine):
         users = {turn_document_id(turn): turn.user_id for turn in turns}
         facts = await _facts(self.client, users)
         for _ in range(CAS_ATTEMPTS):
-            found = await self.client.mget("turns", (users | facts).items(), fields=(USER,))
-            writes = [Write("delete", "turns", its.source[USER], its.id, seen=its.version) for its in found if its]
+            found = await self.client.mget("turns", (users | facts).items(), fields=("user_id",))
+            writes = [Write("delete", "turns", its.source["user_id"], its.id, seen=its.version) for its in found if its]
             if None not in await self.client.bulk(writes):
                 return
             await backoff()
@@ -152,10 +135,12 @@ class OpenSearchLog(Engine):
         """
         users = left = owners(proposals)
         for _ in range(CAS_ATTEMPTS):
-            entries = zip(left.items(), await self.client.mget("entries", left.items(), fields=(USER,)), strict=True)
+            entries = zip(
+                left.items(), await self.client.mget("entries", left.items(), fields=("user_id",)), strict=True
+            )
             lost = {id_: user_id for (id_, user_id), document in entries if not is_entry(document, user_id)}
             noted = await self.client.mget("turns", lost.items())
-            mine = [its for its in noted if its and its.source[USER] == lost[its.id] and OUTCOME in its.source]
+            mine = [its for its in noted if its and its.source["user_id"] == lost[its.id] and "outcome" in its.source]
             made = await self.client.bulk([_without_outcome(document) for document in mine])
             left = {its.id: users[its.id] for its, version in zip(mine, made, strict=True) if version is None}
             if not left:
@@ -164,8 +149,8 @@ class OpenSearchLog(Engine):
         raise Unavailable("other processes keep deciding the same proposals: try again")
 
     async def export_log(self, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
-        conditions: list[Json] = [{"term": {USER: user_id}}, {"term": {KIND: "turn"}}]
-        order = (SAID_AT, SPACE, TURN_ID)
+        conditions: list[Json] = [{"term": {"user_id": user_id}}, {"term": {"kind": "turn"}}]
+        order = ("said_at", "space", "turn_id")
         bodies = await queries.bodies(self.client, "turns", conditions, order, limit, after=after, routing=user_id)
         turns = [LoggedTurn.model_validate_json(body) for body in bodies]
         records = await _records(self.client, turns)
@@ -197,8 +182,8 @@ async def _append(engine: Engine, turns: Sequence[LoggedTurn], proposals: Sequen
 
 async def _check_logged(client: Client, proposals: Sequence[Proposal]) -> None:
     keys = [(turn_document_id(proposal.turn), proposal.user_id) for proposal in proposals]
-    for proposal, document in zip(proposals, await client.mget("turns", keys, fields=(USER,)), strict=True):
-        if document is None or document.source[USER] != proposal.user_id:
+    for proposal, document in zip(proposals, await client.mget("turns", keys, fields=("user_id",)), strict=True):
+        if document is None or document.source["user_id"] != proposal.user_id:
             raise ValueError(f"proposal {proposal.id!r} is of a turn that was never logged")
 
 
@@ -217,11 +202,11 @@ async def _append_turns(
 async def _propose(client: Client, proposals: Sequence[Proposal]) -> None:
     """Note that known turns propose themselves, unless that is known, too."""
     keys = [(proposal.id, proposal.user_id) for proposal in proposals]
-    documents = await client.mget("turns", keys, fields=(PROPOSED,))
+    documents = await client.mget("turns", keys, fields=("proposed",))
     writes = [
         Write("update", "turns", proposal.user_id, proposal.id, proposed(proposal))
         for proposal, document in zip(proposals, documents, strict=True)
-        if document is not None and not document.source[PROPOSED]
+        if document is not None and not document.source["proposed"]
     ]
     await client.bulk(writes)
 
@@ -238,31 +223,31 @@ async def _search(client: Client, asked: Sequence[tuple[Conversation, datetime |
 
 def _latest_before(talk: Conversation, at: datetime | None) -> Json:
     conditions: list[Json] = [
-        {"term": {USER: talk.user_id}},
-        {"term": {CONVERSATION: conversation_key(talk.user_id, talk.space, talk.conversation_id)}},
+        {"term": {"user_id": talk.user_id}},
+        {"term": {"conversation": conversation_key(talk.user_id, talk.space, talk.conversation_id)}},
     ]
     if at is not None:
-        conditions.append({"range": {SAID_AT: {"lte": microseconds(at)}}})
-    order = [{SAID_AT: "desc"}, {SEQ: "desc"}]
-    return {"query": {"bool": {"filter": conditions}}, "sort": order, "size": 1, "_source": [BODY]}
+        conditions.append({"range": {"said_at": {"lte": microseconds(at)}}})
+    order = [{"said_at": "desc"}, {"seq": "desc"}]
+    return {"query": {"bool": {"filter": conditions}}, "sort": order, "size": 1, "_source": ["body"]}
 
 
 def _turn_of(hits: Sequence[Json]) -> LoggedTurn | None:
-    return LoggedTurn.model_validate_json(hits[0]["_source"][BODY]) if hits else None
+    return LoggedTurn.model_validate_json(hits[0]["_source"]["body"]) if hits else None
 
 
 async def _facts(client: Client, users: Mapping[str, str]) -> dict[str, str]:
     """The facts drawn from turns, given as user by id."""
     await client.refresh("turns")
-    query = {"bool": {"filter": [{"terms": {TURN: list(users)}}]}}
-    hits = (await client.search("turns", {"query": query, "size": 10_000, "_source": [USER]}))["hits"]["hits"]
-    return {hit["_id"]: hit["_source"][USER] for hit in hits}
+    query = {"bool": {"filter": [{"terms": {"turn": list(users)}}]}}
+    hits = (await client.search("turns", {"query": query, "size": 10_000, "_source": ["user_id"]}))["hits"]["hits"]
+    return {hit["_id"]: hit["_source"]["user_id"] for hit in hits}
 
 
 async def _pending(client: Client, users: Mapping[str, str]) -> dict[str, ProposalRecord]:
     """The logged proposals asked for as user by id, in the order asked, with what became of each."""
     read = zip(users.values(), await client.mget("turns", users.items(), fields=PROPOSAL), strict=True)
-    documents = [document for user_id, document in read if document and document.source[USER] == user_id]
+    documents = [document for user_id, document in read if document and document.source["user_id"] == user_id]
     turns = await _turns(client, documents, users)
     found = (_record(document, turns.get(_turn_id(document))) for document in documents)
     return {record.proposal.id: record for record in found if record is not None}
@@ -270,39 +255,39 @@ async def _pending(client: Client, users: Mapping[str, str]) -> dict[str, Propos
 
 async def _turns(client: Client, documents: Iterable[Document], users: Mapping[str, str]) -> dict[str, LoggedTurn]:
     """The turns that these proposals are of."""
-    bodies = {document.id: document.source[BODY] for document in documents if BODY in document.source}
+    bodies = {document.id: document.source["body"] for document in documents if "body" in document.source}
     missing = {_turn_id(document): users[document.id] for document in documents if _turn_id(document) not in bodies}
-    found = await client.mget("turns", missing.items(), fields=(BODY,))
-    bodies |= {document.id: document.source[BODY] for document in found if document}
+    found = await client.mget("turns", missing.items(), fields=("body",))
+    bodies |= {document.id: document.source["body"] for document in found if document}
     return {id_: LoggedTurn.model_validate_json(body) for id_, body in bodies.items()}
 
 
 def _turn_id(document: Document) -> str:
-    id_: str = document.source.get(TURN, document.id)
+    id_: str = document.source.get("turn", document.id)
     return id_
 
 
 def _record(document: Document, turn: LoggedTurn | None) -> ProposalRecord | None:
     """The proposal that a document with the fields `PROPOSAL` holds, None when the turn proposes nothing by itself."""
-    if turn is None or not document.source[PROPOSED]:
+    if turn is None or not document.source["proposed"]:
         return None
-    text = document.source.get(PROPOSED_TEXT, turn.text)
-    proposal = Proposal(id=document.id, turn=turn, ordinal=document.source[ORDINAL], text=text)
+    text = document.source.get("text", turn.text)
+    proposal = Proposal(id=document.id, turn=turn, ordinal=document.source["ordinal"], text=text)
     return ProposalRecord(proposal, outcome_of(document))
 
 
 def outcome_of(document: Document) -> Outcome | None:
     """The outcome that a proposal's document tells."""
     source = document.source
-    if OUTCOME not in source:
+    if "outcome" not in source:
         return None
-    entry = document.id if source[OUTCOME] == "stored" else source.get(ENTRY)
-    return Outcome(document.id, source[OUTCOME], entry, source.get(REASON))
+    entry = document.id if source["outcome"] == "stored" else source.get("entry_id")
+    return Outcome(document.id, source["outcome"], entry, source.get("reason"))
 
 
 def is_open(document: Document) -> bool:
     """Whether this is a proposal without an outcome."""
-    return bool(document.source[PROPOSED]) and OUTCOME not in document.source
+    return bool(document.source["proposed"]) and "outcome" not in document.source
 
 
 async def note(client: Client, outcomes: Mapping[str, Outcome], read: Mapping[str, Document]) -> set[str]:
@@ -313,21 +298,21 @@ async def note(client: Client, outcomes: Mapping[str, Outcome], read: Mapping[st
     writes = []
     for id_, outcome in outcomes.items():
         source = read[id_].source
-        fields: Json = {OUTCOME: outcome.kind, DECIDED_AT: now()}
+        fields: Json = {"outcome": outcome.kind, "decided_at": now()}
         if outcome.kind == "merged":
-            fields[ENTRY] = outcome.entry_id
+            fields["entry_id"] = outcome.entry_id
         if outcome.reason is not None:
-            fields[REASON] = outcome.reason
+            fields["reason"] = outcome.reason
         if outcome.kind == "refused":
             fields |= without_its_words(source)
-        writes.append(Write("update", "turns", source[USER], id_, fields, read[id_].version))
+        writes.append(Write("update", "turns", source["user_id"], id_, fields, read[id_].version))
     made = await client.bulk(writes)
     return {write.id for write, version in zip(writes, made, strict=True) if version is None}
 
 
 def _without_outcome(document: Document) -> Write:
     body = {name: value for name, value in document.source.items() if name not in _NOTED}
-    return Write("index", "turns", document.source[USER], document.id, body, document.version)
+    return Write("index", "turns", document.source["user_id"], document.id, body, document.version)
 
 
 async def _records(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[tuple[str, str], list[ProposalRecord]]:
@@ -342,3 +327,41 @@ async def _records(client: Client, turns: Sequence[LoggedTurn]) -> Mapping[tuple
         asked = [turn for id_, turn in by_id.items() if id_ in records or ordinal == 0]
         ordinal += 1
     return found
+
+
+_WORDED = ("user_id", "kind", "turn", "turn_id", "body", "text")
+
+
+async def redact(client: Client, users: Mapping[str, str]) -> dict[str, str]:
+    """Take out the words of these proposals and of the turns that they are of; turn_id by the id of the proposal."""
+    asked = await _worded(client, users)
+    turns = await _worded(client, {_turn_id(document): users[id_] for id_, document in asked.items()})
+    await _without_words(client, (asked | turns).values())
+    origin = {id_: turns.get(_turn_id(document)) for id_, document in asked.items()}
+    return {id_: turn.source["turn_id"] for id_, turn in origin.items() if turn is not None}
+
+
+async def _worded(client: Client, users: Mapping[str, str]) -> dict[str, Document]:
+    found = zip(users.items(), await client.mget("turns", users.items(), fields=_WORDED), strict=True)
+    return {id_: doc for (id_, user_id), doc in found if doc is not None and doc.source["user_id"] == user_id}
+
+
+async def _without_words(client: Client, documents: Iterable[Document]) -> None:
+    """An update touches no other field, so what is noted at the same time stays."""
+    writes = []
+    for document in documents:
+        fields = without_its_words(document.source)
+        if any(document.source[name] != value for name, value in fields.items()):
+            writes.append(Write("update", "turns", document.source["user_id"], document.id, fields))
+    await client.bulk(writes)
+
+
+def without_its_words(source: Json) -> Json:
+    """The fields of a turn or fact that hold words, without them."""
+    fields: Json = {}
+    if "body" in source:
+        turn = LoggedTurn.model_validate_json(source["body"])
+        fields["body"] = without_words(turn).model_dump_json(exclude_none=True)
+    if "text" in source:
+        fields["text"] = WORDLESS
+    return fields

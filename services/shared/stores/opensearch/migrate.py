@@ -15,16 +15,7 @@ from pydantic_core import to_json
 from contracts.ports import Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
-from services.shared.stores.opensearch.documents import (
-    BODY,
-    LOGGED_AT,
-    MERGED,
-    PROPOSED,
-    SEQ,
-    STAMP,
-    entry_document,
-    turn_document,
-)
+from services.shared.stores.opensearch.documents import entry_document, turn_document
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.schema import (
     KINDS,
@@ -184,12 +175,12 @@ def _is_marker(hit: Json) -> bool:
 def made_anew(kind: Kind, source: Json) -> Json:
     """A document as this version writes it: what follows from the body is made from it again."""
     if kind == "entries":
-        entry = Entry.model_validate_json(source[BODY])
-        return entry_document(entry, seq=source[SEQ], merged=source[MERGED], stamp=source[STAMP])
-    if kind == "turns" and BODY in source:
-        turn = LoggedTurn.model_validate_json(source[BODY])
-        made = turn_document(turn, seq=source[SEQ]) | source
-        return made | {LOGGED_AT: source[LOGGED_AT], PROPOSED: source[PROPOSED]}
+        entry = Entry.model_validate_json(source["body"])
+        return entry_document(entry, seq=source["seq"], merged=source["merged"], stamp=source["stamp"])
+    if kind == "turns" and "body" in source:
+        turn = LoggedTurn.model_validate_json(source["body"])
+        made = turn_document(turn, seq=source["seq"]) | source
+        return made | {"logged_at": source["logged_at"], "proposed": source["proposed"]}
     return source
 
 

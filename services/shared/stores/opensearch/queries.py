@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contracts.ports import Filters, Place, Scope, Selection
 from contracts.v1.turns import EVERY_PERSONA
 from services.shared.stores.moments import microseconds
-from services.shared.stores.opensearch.documents import BODY, label
+from services.shared.stores.opensearch.documents import label
 from services.shared.stores.opensearch.errors import AnswerTooLong, Json
 from services.shared.stores.opensearch.transport import Client, Kind
 from services.shared.stores.scopes import visible_keys
@@ -87,7 +87,7 @@ async def bodies(
     found: list[str] = []
     together = _TOGETHER
     while (size := min(limit - len(found), together)) > 0:
-        body = {"query": all_of(conditions), "size": size, "_source": [BODY]}
+        body = {"query": all_of(conditions), "size": size, "_source": ["body"]}
         body |= {"sort": [{field: "asc"} for field in order], **({"search_after": place} if place else {})}
         try:
             hits = (await client.search(kind, body, routing=routing))["hits"]["hits"]
@@ -96,7 +96,7 @@ async def bodies(
                 raise
             together = size // 2
             continue
-        found += [hit["_source"][BODY] for hit in hits]
+        found += [hit["_source"]["body"] for hit in hits]
         if len(hits) < size:
             break
         place = hits[-1]["sort"]

@@ -20,8 +20,7 @@ from contracts.ports import Filters, LexicalHit, Ref, Scope
 from services.shared.core import bm25
 from services.shared.stores import lexical
 from services.shared.stores.opensearch import queries
-from services.shared.stores.opensearch.digest import Digests, sort_key, unpacked
-from services.shared.stores.opensearch.documents import CREATED_AT, ID, LENGTH, PERSONA, SEQ, SESSION, SPACE, USER
+from services.shared.stores.opensearch.documents import Digests, sort_key, unpacked
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.entries import is_entry
 from services.shared.stores.opensearch.errors import Json
@@ -30,7 +29,7 @@ from services.shared.stores.opensearch.transport import Client, Document
 _MOST_BUCKETS = 30_000
 """Of those that pass the filters, and of others; the engine makes no more than 65,535 in one answer."""
 
-_FIELDS = (USER, SPACE, PERSONA, SESSION, CREATED_AT, SEQ)
+_FIELDS = ("user_id", "space", "persona_id", "session", "created_at", "seq")
 
 
 class Session(NamedTuple):
@@ -82,7 +81,7 @@ class OpenSearchIndex(Engine):
 def _counting(scope: Scope, terms: list[str]) -> Json:
     """How many entries there are, how long they are, and how many have each term."""
     having = {"filters": {"filters": [_has(term) for term in terms]}}
-    short = {"filter": {"range": {LENGTH: {"lt": bm25.MOST}}}, "aggs": {"length": {"sum": {"field": LENGTH}}}}
+    short = {"filter": {"range": {"length": {"lt": bm25.MOST}}}, "aggs": {"length": {"sum": {"field": "length"}}}}
     return {
         "size": 0,
         "track_total_hits": True,
@@ -106,7 +105,7 @@ def _best(conditions: list[Json], terms: list[str], count: int, *, required: int
         "size": min(count, queries.MOST_HITS),
         "query": {"bool": {"filter": conditions, "should": should, "minimum_should_match": required}},
         "sort": [{"_score": "desc"}, {"created_at": "desc"}],
-        **queries.only(SESSION, ID),
+        **queries.only("session", "id"),
     }
 
 
@@ -137,7 +136,7 @@ def _promising(hits: list[Json], most: int) -> set[Session]:
     promises: dict[Session, float] = defaultdict(float)
     for hit in hits:
         fields = hit["fields"]
-        name = SESSION if SESSION in fields else ID
+        name = "session" if "session" in fields else "id"
         promises[Session(name, fields[name][0])] += hit["_score"] ** 2
     return set(heapq.nlargest(most, promises, key=promises.__getitem__))
 
@@ -218,15 +217,15 @@ def _digests(groups: list[Json], name: str) -> list[str]:
 
 def _scope(document: Document) -> Scope:
     source = document.source
-    return Scope(source[USER], source[SPACE], source.get(PERSONA))
+    return Scope(source["user_id"], source["space"], source.get("persona_id"))
 
 
 async def _around(client: Client, scope: Scope, entries: Sequence[Document], reach: int) -> dict[str, dict[int, str]]:
-    sessions = {Session(SESSION, entry.source[SESSION]) for entry in entries if entry.source.get(SESSION)}
+    sessions = {Session("session", entry.source["session"]) for entry in entries if entry.source.get("session")}
     found = await _turns(client, scope, sessions if reach else (), Filters())
-    return {entry.id: found.around(_sort_key(entry), reach) if entry.source.get(SESSION) else {} for entry in entries}
+    return {entry.id: found.around(_sort_key(entry), reach) if entry.source.get("session") else {} for entry in entries}
 
 
 def _sort_key(entry: Document) -> str:
     source = entry.source
-    return sort_key(source[SESSION], source[CREATED_AT], source[SEQ])
+    return sort_key(source["session"], source["created_at"], source["seq"])

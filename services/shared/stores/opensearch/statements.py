@@ -4,23 +4,21 @@ It lists the entry that makes the statement; more than one where texts share a k
 same, by a capital or a citation. An entry is listed before it is stored, and stays listed when it goes out of use: who
 was held up meanwhile finds the list changed. What is listed and not stored yet is either about to be, by whoever
 decides its proposal, or never will be: then its place is free.
+
+Beside them are the suppressions: hashes of what was forgotten, each with the time until which it may not come back. All
+are read by id, so that what was made or forgotten a moment ago is known at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from contracts.ports import Accepted, Unavailable
 from contracts.v1.entries import Entry
-from services.shared.stores.opensearch.documents import (
-    BODY,
-    ENTRIES,
-    OUTCOME,
-    PROPOSED,
-    USER,
-    statement_id,
-)
+from services.shared.stores.moments import microseconds
+from services.shared.stores.opensearch.documents import now, statement_id, suppression_ids
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Get, Write, backoff
 
@@ -40,12 +38,12 @@ class Listed:
 
 async def read(client: Client, users: Mapping[str, str]) -> Listed:
     """What there is of these entries, given as user by id."""
-    wanted = [Get("entries", user_id, id_, (USER, BODY)) for id_, user_id in users.items()]
-    wanted += [Get("turns", user_id, id_, (USER, PROPOSED, OUTCOME)) for id_, user_id in users.items()]
+    wanted = [Get("entries", user_id, id_, ("user_id", "body")) for id_, user_id in users.items()]
+    wanted += [Get("turns", user_id, id_, ("user_id", "proposed", "outcome")) for id_, user_id in users.items()]
     found = await client.get(wanted)
-    entries = {its.id: Entry.model_validate_json(its.source[BODY]) for its in found[: len(users)] if its}
-    turns = [its for its in found[len(users) :] if its and its.source[USER] == users[its.id]]
-    open_ = {its.id for its in turns if its.source[PROPOSED] and OUTCOME not in its.source}
+    entries = {its.id: Entry.model_validate_json(its.source["body"]) for its in found[: len(users)] if its}
+    turns = [its for its in found[len(users) :] if its and its.source["user_id"] == users[its.id]]
+    open_ = {its.id for its in turns if its.source["proposed"] and "outcome" not in its.source}
     active = {id_: its for id_, its in entries.items() if its.status == "active" and its.user_id == users[id_]}
     return Listed(active, open_ - entries.keys())
 
@@ -79,12 +77,12 @@ async def _claims(client: Client, claimants: Mapping[str, Sequence[Accepted]]) -
     users = {id_: ones[0].entry.user_id for id_, ones in claimants.items()}
     documents = {its.id: its for its in await client.mget("claims", users.items()) if its}
     ours = {one.entry.id for ones in claimants.values() for one in ones}
-    others = {id_: users[its.id] for its in documents.values() for id_ in its.source[ENTRIES] if id_ not in ours}
+    others = {id_: users[its.id] for its in documents.values() for id_ in its.source["entries"] if id_ not in ours}
     known = await read(client, others) if others else Listed({}, ())
     writes: list[Write] = []
     overtaken: set[str] = set()
     for statement, ones in claimants.items():
-        listed = documents[statement].source[ENTRIES] if statement in documents else []
+        listed = documents[statement].source["entries"] if statement in documents else []
         makers = known.makers([id_ for id_ in listed if id_ in others], statement)
         first = [one.entry.id for one in ones if one.known_similar is None or set(makers).issubset(one.known_similar)]
         overtaken |= {one.entry.id for one in ones}.difference(first)
@@ -99,15 +97,15 @@ async def release(client: Client, entries: Sequence[Entry]) -> None:
     ids = {entry.id for entry in entries}
     writes = []
     for document in await client.mget("claims", users.items()):
-        if document is not None and not ids.isdisjoint(document.source[ENTRIES]):
-            left = [id_ for id_ in document.source[ENTRIES] if id_ not in ids]
+        if document is not None and not ids.isdisjoint(document.source["entries"]):
+            left = [id_ for id_ in document.source["entries"] if id_ not in ids]
             emptied = Write("delete", "claims", users[document.id], document.id, seen=document.version)
             writes.append(_write(document.id, users[document.id], left, document) if left else emptied)
     await client.bulk(writes)
 
 
 def _write(id_: str, user_id: str, listed: Sequence[str], seen: Document | None = None) -> Write:
-    body = {USER: user_id, ENTRIES: list(dict.fromkeys(listed))}
+    body = {"user_id": user_id, "entries": list(dict.fromkeys(listed))}
     if seen is None:
         return Write("create", "claims", user_id, id_, body)
     return Write("index", "claims", user_id, id_, body, seen.version)
@@ -115,3 +113,41 @@ def _write(id_: str, user_id: str, listed: Sequence[str], seen: Document | None 
 
 def _refused(writes: Sequence[Write], made: Sequence[object | None]) -> set[str]:
     return {write.id for write, version in zip(writes, made, strict=True) if version is None}
+
+
+async def suppress(client: Client, entries: Sequence[Entry], until: datetime) -> None:
+    """Let the statements of these entries not come back before a moment; none comes back sooner than before.
+
+    Raises:
+        Unavailable: others keep changing the same suppressions, or they cannot be written now.
+    """
+    left = {id_: entry.user_id for entry in entries for id_ in suppression_ids(entry)}
+    for _ in range(CAS_ATTEMPTS):
+        held = await client.mget("claims", left.items())
+        writes = []
+        for (id_, user_id), document in zip(left.items(), held, strict=True):
+            body = {"user_id": user_id, "until": microseconds(until)}
+            if document is None:
+                writes.append(Write("create", "claims", user_id, id_, body))
+            elif document.source["until"] < microseconds(until):
+                writes.append(Write("index", "claims", user_id, id_, body, document.version))
+        made = await client.bulk(writes)
+        left = {write.id: write.routing for write, version in zip(writes, made, strict=True) if version is None}
+        if not left:
+            return
+        await backoff()
+    raise Unavailable("other processes keep forgetting the same statements: try again")
+
+
+async def suppressed(client: Client, entries: Sequence[Entry]) -> set[str]:
+    """Of these entries, the ids of those whose statement may not come back now."""
+    users = {id_: entry.user_id for entry in entries for id_ in suppression_ids(entry)}
+    found = await client.mget("claims", users.items(), fields=("until",))
+    return standing([document for document in found if document], entries)
+
+
+def standing(found: Iterable[Document], entries: Sequence[Entry]) -> set[str]:
+    """Of these entries, the ids of those whose statement one of the documents keeps from coming back now."""
+    moment = now()
+    ids = {document.id for document in found if document.source.get("until", 0) > moment}
+    return {entry.id for entry in entries if not ids.isdisjoint(suppression_ids(entry))}

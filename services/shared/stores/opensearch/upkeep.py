@@ -12,7 +12,6 @@ from heapq import nsmallest
 from contracts.ports import EmbeddingIdentity, Key, SpaceSize, StageCounts, Stuck
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import queries
-from services.shared.stores.opensearch.documents import BODY, ID, LAST_SAID_AT, PINNED, SAVED, SPACE, USER
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Kind, Write
@@ -66,7 +65,7 @@ class OpenSearchUpkeep(Engine):
 
     async def _counted(self, kind: Kind, wanted: dict[str, Json], user_id: str | None) -> dict[str, int]:
         await self.client.refresh(kind)
-        mine: list[Json] = [] if user_id is None else [{"term": {USER: user_id}}]
+        mine: list[Json] = [] if user_id is None else [{"term": {"user_id": user_id}}]
         aggregations = {"of": {"filters": {"filters": wanted}}}
         body = {"size": 0, "track_total_hits": False, "query": queries.all_of(mine), "aggs": aggregations}
         answer = await self.client.search(kind, body, routing=user_id)
@@ -77,7 +76,7 @@ class OpenSearchUpkeep(Engine):
         kinds: tuple[Kind, ...] = ("turns", "entries")
         for kind in kinds:
             await self.client.refresh(kind)
-            source = {"user": {"terms": {"field": USER}}}
+            source = {"user": {"terms": {"field": "user_id"}}}
             named: Json = {"composite": {"size": limit, "sources": [source], "after": {"user": after}}}
             answer = await self.client.search(kind, {"size": 0, "track_total_hits": False, "aggs": {"users": named}})
             found |= {bucket["key"]["user"] for bucket in answer["aggregations"]["users"]["buckets"]}
@@ -88,21 +87,21 @@ class OpenSearchUpkeep(Engine):
         return await self._earlier(kind, conditions, since, before, limit)
 
     async def expired(self, *, before: datetime, limit: int) -> list[Key]:
-        unprotected: list[Json] = [_ACTIVE, {"term": {PINNED: False}}, {"term": {SAVED: False}}]
-        return await self._earlier("entries", unprotected, LAST_SAID_AT, before, limit)
+        unprotected: list[Json] = [_ACTIVE, {"term": {"pinned": False}}, {"term": {"manually_saved": False}}]
+        return await self._earlier("entries", unprotected, "last_said_at", before, limit)
 
     async def _earlier(self, kind: Kind, conditions: list[Json], since: str, before: datetime, limit: int) -> list[Key]:
         """What fulfils the conditions since before a moment, the oldest first."""
         body = {
             "query": queries.all_of([*conditions, {"range": {since: {"lt": microseconds(before)}}}]),
-            "sort": [{since: "asc"}, *([{ID: "asc"}] if kind == "entries" else [])],
+            "sort": [{since: "asc"}, *([{"id": "asc"}] if kind == "entries" else [])],
             "size": max(0, min(limit, queries.MOST_HITS)),
             "track_total_hits": False,
-            "_source": [USER],
+            "_source": ["user_id"],
         }
         await self.client.refresh(kind)
         hits = (await self.client.search(kind, body))["hits"]["hits"]
-        return [Key(hit["_source"][USER], hit["_id"]) for hit in hits]
+        return [Key(hit["_source"]["user_id"], hit["_id"]) for hit in hits]
 
     async def over_capacity(self, *, cap: int, limit: int) -> list[SpaceSize]:
         await self.client.refresh("entries")
@@ -114,7 +113,7 @@ class OpenSearchUpkeep(Engine):
 
     async def _spaces(self) -> AsyncIterator[list[SpaceSize]]:
         """Every space of every user, with its active entries, so many at a time."""
-        sources = [{name: {"terms": {"field": name}}} for name in (USER, SPACE)]
+        sources = [{name: {"terms": {"field": name}}} for name in ("user_id", "space")]
         composite: Json = {"size": _SPACES, "sources": sources}
         while True:
             aggregations = {"spaces": {"composite": composite}}
@@ -127,9 +126,9 @@ class OpenSearchUpkeep(Engine):
 
     async def get_embedding_identity(self) -> EmbeddingIdentity | None:
         (document,) = await self.client.mget("meta", [(IDENTITY, NOBODY)])
-        held = json.loads(document.source[BODY]) if document else None
+        held = json.loads(document.source["body"]) if document else None
         return EmbeddingIdentity(**held) if held else None
 
     async def set_embedding_identity(self, identity: EmbeddingIdentity | None) -> None:
         body = json.dumps(asdict(identity) if identity else None)
-        await self.client.bulk([Write("index", "meta", NOBODY, IDENTITY, {BODY: body})])
+        await self.client.bulk([Write("index", "meta", NOBODY, IDENTITY, {"body": body})])

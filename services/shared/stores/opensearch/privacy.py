@@ -1,27 +1,36 @@
-"""Erasing a user: all goes, from indices that a migration replaced or is filling too, and is looked for again."""
+"""Forgetting entries, erasing users, and leaving nothing of either in the files.
+
+Its steps are in such an order that a call which was broken off anywhere is simply made again: first the statement is
+kept from coming back, then the entry loses its words, and the log at last. What was merged into an entry is found by
+the outcomes of proposals, and what is just being merged by the entry itself, which names it.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from contracts.ports import Erasure, Unavailable
+from contracts.ports import Erasure, Forgotten, Ref, Unavailable
+from contracts.v1.entries import Entry
+from contracts.v1.turns import entry_id
+from services.shared.stores.decisions import owners
 from services.shared.stores.erasures import RECEIPT_KEPT, dumped, loaded, receipt_key, receipts, removed_by
-from services.shared.stores.opensearch import errors, schema
-from services.shared.stores.opensearch.documents import (
-    BODY,
-    SEQ,
-    UNTIL,
-    USER,
-    now,
-)
+from services.shared.stores.opensearch import errors, queries, schema, statements
+from services.shared.stores.opensearch.documents import now
 from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.entries import CROWDED, Replacement, Stored, read, replace
 from services.shared.stores.opensearch.errors import Json
-from services.shared.stores.opensearch.transport import Client, Kind, Write, routed
+from services.shared.stores.opensearch.log import redact
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Kind, Write, backoff, routed
 from services.shared.stores.opensearch.upkeep import IDENTITY, NOBODY
 from services.shared.stores.scopes import hashed
+from services.shared.stores.tombstones import tombstone
+
+_PAGE = 1000
 
 log = logging.getLogger(__name__)
 
@@ -31,9 +40,9 @@ _RECEIPT = "erased-"
 _MOST_MARKS = 1000
 
 _PLACES: Mapping[str, tuple[Kind, str]] = {
-    "turns": ("turns", USER),
-    "entries": ("entries", USER),
-    "statements": ("claims", USER),
+    "turns": ("turns", "user_id"),
+    "entries": ("entries", "user_id"),
+    "statements": ("claims", "user_id"),
 }
 """Where something of a user may be: in which indices, and under which field."""
 
@@ -47,30 +56,105 @@ _PATIENCE = 30.0
 """Seconds; a merge that takes longer goes on by itself, and the next look sees how far it came."""
 
 
-class OpenSearchErasing(Engine):
-    """Erasing, of `contracts.ports.Privacy`. A mark is read as it was written last."""
+class _Buried(NamedTuple):
+    """A tombstone, and the proposals that the entry is known to count."""
+
+    entry: Entry
+    merged: Sequence[str]
+
+
+class OpenSearchPrivacy(Engine):
+    """`contracts.ports.Privacy`. Searches find nothing of what was forgotten from the next refresh of the index on."""
+
+    async def forget(self, refs: Sequence[Ref], *, until: datetime | None) -> list[Forgotten]:
+        users = owners(refs)
+        async with self.locks.hold(users):
+            buried = await self._bury(users, until)
+        turn_ids = await self._redact(buried)
+        return [Forgotten(buried[id_].entry, turn_ids[id_]) for id_ in users if id_ in buried]
+
+    async def _bury(self, users: Mapping[str, str], until: datetime | None) -> dict[str, _Buried]:
+        """Put tombstones in the place of entries; those that there are now, by id."""
+        buried: dict[str, _Buried] = {}
+        left = dict(users)
+        for _ in range(CAS_ATTEMPTS):
+            found = await read(self.client, left)
+            forgotten = {id_: its for id_, its in found.items() if its.entry.status == "forgotten"}
+            buried |= {id_: _Buried(its.entry, its.merged) for id_, its in forgotten.items()}
+            replacements = await self._prepare([its for id_, its in found.items() if id_ not in buried], until)
+            refused = await replace(self, replacements)
+            buried |= {its.new.id: _Buried(its.new, its.merged) for its in replacements if its.new.id not in refused}
+            if not refused:
+                return buried
+            left = {id_: users[id_] for id_ in refused}
+            await backoff()
+        raise Unavailable(CROWDED)
+
+    async def _prepare(self, found: Sequence[Stored], until: datetime | None) -> list[Replacement]:
+        """Keep the statements from coming back, let nothing find them any more, and make the tombstones."""
+        entries = [stored.entry for stored in found]
+        if until is not None:
+            await statements.suppress(self.client, entries, until)
+        at = datetime.now(UTC)
+        return [Replacement(stored, tombstone(stored.entry, at), stored.merged) for stored in found]
+
+    async def _redact(self, buried: Mapping[str, _Buried]) -> dict[str, tuple[str, ...]]:
+        """Take out of the log the words of entries and of all that was merged into them; the turns' ids by entry."""
+        said: dict[str, list[str]] = {}
+        by_user: dict[str, list[str]] = defaultdict(list)
+        for id_, (entry, merged) in buried.items():
+            turn = [entry_id(entry.user_id, entry.space, entry.turn_id)] if entry.turn_id is not None else []
+            said[id_] = [*turn, id_, *merged]
+            by_user[entry.user_id].append(id_)
+        if buried:
+            await self.client.refresh_now("turns")
+        for user_id, its in by_user.items():
+            for canonical, proposal in await self._merged(user_id, its):
+                said[canonical].append(proposal)
+        proposals = {id_: buried[entry].entry.user_id for entry, ids in said.items() for id_ in ids}
+        turns = await redact(self.client, proposals)
+        return {entry: tuple(dict.fromkeys(turns[id_] for id_ in ids if id_ in turns)) for entry, ids in said.items()}
+
+    async def _merged(self, user_id: str, entry_ids: Sequence[str]) -> list[tuple[str, str]]:
+        """What was merged into entries of a user, in the order decided: pairs of entry and proposal."""
+        conditions: list[Json] = [
+            {"term": {"user_id": user_id}},
+            {"term": {"outcome": "merged"}},
+            {"terms": {"entry_id": list(entry_ids)}},
+        ]
+        # All documents of a user are in one shard, where every write has a number of its own.
+        order = [{"decided_at": "asc"}, {"_seq_no": "asc"}]
+        body: Json = {"query": queries.all_of(conditions), "sort": order, "size": _PAGE}
+        body |= {"_source": ["entry_id"], "track_total_hits": False}
+        found: list[tuple[str, str]] = []
+        while True:
+            hits = (await self.client.search("turns", body, routing=user_id))["hits"]["hits"]
+            found += [(hit["_source"]["entry_id"], hit["_id"]) for hit in hits]
+            if len(hits) < _PAGE:
+                return found
+            body["search_after"] = hits[-1]["sort"]
 
     async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
         if user_ids is not None:
             documents = await self.client.mget("meta", [(_mark_of(user_id), NOBODY) for user_id in user_ids])
-            return [loaded(document.source[BODY]) for document in documents if document]
+            return [loaded(document.source["body"]) for document in documents if document]
         await self.client.refresh_now("meta")
         marks = {"bool": {"filter": [_of([NOBODY])], "must_not": {"ids": {"values": [IDENTITY]}}}}
         hits = (await self.client.search("meta", {"size": _MOST_MARKS, "query": marks}))["hits"]["hits"]
-        return [loaded(hit["_source"][BODY]) for hit in hits if hit["_id"].startswith(_MARK)]
+        return [loaded(hit["_source"]["body"]) for hit in hits if hit["_id"].startswith(_MARK)]
 
     async def record_erasure(self, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
         id_ = _mark_of(user_id)
         (document,) = await self.client.mget("meta", [(id_, NOBODY)])
-        if (loaded(document.source[BODY]) if document else None) != held:
+        if (loaded(document.source["body"]) if document else None) != held:
             return False
         if new is None and held is not None:
             day = _days()[0]
-            kept = [Write("index", "meta", day, _RECEIPT + key, {BODY: text}) for key, text in receipts(held).items()]
+            kept = [Write("index", "meta", day, _RECEIPT + key, {"body": text}) for key, text in receipts(held).items()]
             await self.client.bulk(kept)
         if document is None and new is None:
             return True
-        body = {BODY: dumped(new)} if new is not None else {}
+        body = {"body": dumped(new)} if new is not None else {}
         if document is None:
             write = Write("create", "meta", NOBODY, id_, body)
         else:
@@ -81,7 +165,7 @@ class OpenSearchErasing(Engine):
     async def erased(self, user_id: str, requested_at: datetime) -> Mapping[str, int] | None:
         id_ = _RECEIPT + receipt_key(user_id, requested_at)
         found = await self.client.mget("meta", [(id_, day) for day in _days()])
-        return next((removed_by(document.source[BODY]) for document in found if document), None)
+        return next((removed_by(document.source["body"]) for document in found if document), None)
 
     async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:
         """Remove everything of a user, again and again while others add to it.
@@ -99,7 +183,7 @@ class OpenSearchErasing(Engine):
                     return
                 theirs: Json = {"bool": {"filter": [{"term": {field: user_id}}]}}
                 if mark is not None and kind != "claims":  # these find entries, and say nothing
-                    theirs["bool"]["must_not"] = [{"range": {SEQ: {"gt": looked_at}}}]
+                    theirs["bool"]["must_not"] = [{"range": {"seq": {"gt": looked_at}}}]
                 # The oldest first: while a migration fills a new index, the old one takes no writes.
                 for name in await schema.generations(self.client, kind):
                     await remove(self.client, name, theirs, routing=user_id)
@@ -127,7 +211,7 @@ class OpenSearchErasing(Engine):
         and left.
         """
         client = self.client
-        await remove(client, client.alias("claims"), {"range": {UNTIL: {"lte": now()}}})
+        await remove(client, client.alias("claims"), {"range": {"until": {"lte": now()}}})
         await remove(client, client.alias("meta"), {"bool": {"must_not": [_of([NOBODY, *_days()])]}})
         names = ",".join(client.alias(kind) for kind in schema.KINDS)
         await client.request("POST", f"/{names}/_flush")
