@@ -64,7 +64,7 @@ class _Buried(NamedTuple):
 
 
 class OpenSearchPrivacy(Engine):
-    """`contracts.ports.Privacy`. Searches find nothing of what was forgotten from the next refresh of the index on."""
+    """`contracts.ports.Privacy`. Once something was forgotten, no search finds anything of it."""
 
     async def forget(self, refs: Sequence[Ref], *, until: datetime | None) -> list[Forgotten]:
         users = owners(refs)
@@ -108,6 +108,7 @@ class OpenSearchPrivacy(Engine):
             by_user[entry.user_id].append(id_)
         if buried:
             await self.client.refresh_now("turns")
+            await self.client.refresh_now("entries")
         for user_id, its in by_user.items():
             for canonical, proposal in await self._merged(user_id, its):
                 said[canonical].append(proposal)
