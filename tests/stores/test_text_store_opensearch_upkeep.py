@@ -97,7 +97,7 @@ async def test_forgetting_that_was_broken_off_ends_as_if_it_had_not_been(
         (again,) = await store.forget([entry], until=tomorrow())
         assert again.turn_ids == forgotten.turn_ids
         assert await seen(store, user) == expected
-    assert died == 4  # the embargo, the claims, the tombstone, the log
+    assert died == 3  # the suppression, the tombstone, the log
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -114,7 +114,7 @@ async def test_erasing_that_was_broken_off_is_done_again(store: OpenSearchTextSt
                 died += 1
         await store.erase(user)
         assert set((await store.count_remaining(user)).values()) == {0}
-    assert died >= 4  # turns, entries, decisions, fingerprints
+    assert died >= 3  # turns, entries, statements
 
 
 @pytest.mark.parametrize("when", WHENS)
@@ -132,7 +132,7 @@ async def test_reopening_that_was_broken_off_is_done_again(store: OpenSearchText
         await store.reopen([first, second])
         again = await store.apply([Accepted(entry_of(first)), a_repeat(second, first.id)])
         assert [settled.kind for settled in again] == ["stored", "merged"]
-    assert died == 2  # decisions, outcomes
+    assert died == 1  # the outcomes
 
 
 async def judged_until_decided(store: TextStore, proposals: Sequence[Proposal]) -> None:
