@@ -21,6 +21,7 @@ from services.shared.stores.opensearch import log, statements
 from services.shared.stores.opensearch.documents import entry_document, near_labels, statement_id, suppression_ids
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.entries import CROWDED, STORED, Stored, is_entry, stored
+from services.shared.stores.opensearch.entries import read as read_entries
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.log import DECISION, is_open, note, outcome_of
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Get, Write, backoff
@@ -42,7 +43,8 @@ class OpenSearchDedupe(Engine):
         async with self.locks.hold(canonical_entries(decisions)):
             for _ in range(CAS_ATTEMPTS):
                 read = await _read(self.client, decisions)
-                await _take_back(self, made, read)
+                if await _take_back(self, made, read):
+                    continue
                 planned = await _carry_out(self, decisions, read, made)
                 if planned is not None:
                     return planned.of(decisions)
@@ -153,7 +155,7 @@ async def _carry_out(engine: Engine, decisions: Sequence[Decision], read: _Read,
         return None
     if await note(engine.client, planned.noted, read.proposals):
         return None
-    await _redact_late(engine.client, planned, read)
+    await _redact_late(engine.client, planned, read.users)
     return planned
 
 
@@ -175,8 +177,8 @@ def _write(engine: Engine, planned: Plan, entry: Entry, old: Stored | None) -> W
     return Write("index", "entries", entry.user_id, entry.id, body, old.seen)
 
 
-async def _take_back(engine: Engine, made: _Made, read: _Read) -> None:
-    """Undo what this call has made of proposals that were erased meanwhile, or decided otherwise."""
+async def _take_back(engine: Engine, made: _Made, read: _Read) -> bool:
+    """Undo what this call has made of proposals that were erased meanwhile, or decided otherwise; whether there was."""
     writes = []
     lost = {id_: its for id_, its in made.stored.items() if not _stands(read, id_, Outcome(id_, "stored", id_))}
     for id_, its in lost.items():
@@ -190,6 +192,7 @@ async def _take_back(engine: Engine, made: _Made, read: _Read) -> None:
             writes.append(Write("index", "entries", entry.user_id, id_, body, held.seen))
     await engine.client.bulk(writes)
     await statements.release(engine.client, list(lost.values()))
+    return bool(writes)
 
 
 def _stands(read: _Read, proposal: str, outcome: Outcome) -> bool:
@@ -197,10 +200,16 @@ def _stands(read: _Read, proposal: str, outcome: Outcome) -> bool:
     return proposal in read.known.open or read.known.outcomes.get(proposal) == outcome
 
 
-async def _redact_late(client: Client, planned: Plan, read: _Read) -> None:
-    """Take out of the log the words of what was merged into an entry that is forgotten: an export can hold such."""
-    entries = {id_: planned.written.get(id_) or its.entry for id_, its in read.entries.items()}
-    late = [id_ for id_, its in planned.noted.items() if its.kind == "merged" and its.entry_id in entries]
-    gone = {id_: read.users[id_] for id_ in late if entries[planned.noted[id_].entry_id or ""].status == "forgotten"}
-    if gone:
-        await log.redact(client, gone)
+async def _redact_late(client: Client, planned: Plan, users: Mapping[str, str]) -> None:
+    """Take out of the log the words of what was merged into an entry that is forgotten by now, and does not count it.
+
+    An export can hold such. What an entry counts is redacted by whoever forgets it.
+    """
+    counted = {proposal for proposals in planned.counted.values() for proposal in proposals}
+    late = {id_: its.entry_id for id_, its in planned.noted.items() if its.entry_id and its.kind == "merged"}
+    uncounted = {id_: canonical for id_, canonical in late.items() if id_ not in counted}
+    if uncounted:
+        entries = await read_entries(client, {canonical: users[id_] for id_, canonical in uncounted.items()})
+        forgotten = {id_ for id_, its in entries.items() if its.entry.status == "forgotten"}
+        if gone := {id_: users[id_] for id_, canonical in uncounted.items() if canonical in forgotten}:
+            await log.redact(client, gone)
