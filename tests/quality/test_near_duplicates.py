@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.ports import Merged
+from contracts.ports import Merged, Similar
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.bench.duplicates import Pair, Quality, exactly, judged, read_pairs, simhash_alike
@@ -31,7 +31,7 @@ def entry(text: str, name: str) -> Entry:
 
 def merges(first: str, second: str) -> bool:
     """Whether dedupe merges the second text into the first, looking it up by its keys."""
-    verdicts = judge([entry(first, "first"), entry(second, "second")], [[], []], (), now=NOW)
+    verdicts = judge([entry(first, "first"), entry(second, "second")], [Similar(), Similar()])
     return isinstance(verdicts[1], Merged)
 
 
@@ -94,7 +94,7 @@ def test_what_is_the_same_is_found_by_a_shared_key() -> None:
 
 def test_conflicts_stay_apart_when_one_speaker_says_everything() -> None:
     texts = list(dict.fromkeys(text for pair in PAIRS for text in (pair.a, pair.b)))
-    verdicts = judge([entry(text, text) for text in texts], [[]] * len(texts), (), now=NOW)
+    verdicts = judge([entry(text, text) for text in texts], [Similar()] * len(texts))
     kept = {
         text: verdict.canonical_id if isinstance(verdict, Merged) else text
         for text, verdict in zip(texts, verdicts, strict=True)

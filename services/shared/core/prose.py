@@ -24,14 +24,15 @@ def as_prose(text: str) -> tuple[str, list[str], tuple[str, ...]]:
 
 _RUN = re.compile(r"(^[ \t]*)?(`+|~{3,})", re.MULTILINE)
 _LETTER = re.compile("[0-9A-Za-z]")
+_SPACES = re.compile(r"\s+")
 _SHORTEST_FENCE = 3
 
 
 def _without_code(text: str) -> tuple[str, list[str]]:
     """The text with a letter in the place of each code span and fenced block, and these in order.
 
-    The words of a span are separated by one space. A line of a block is one word, its own spaces written as ␣. As in
-    CommonMark a run of backticks is closed by the next one of the same length, and a fence also by the end of the text.
+    The words of a span are separated by one space, and what is more than one is a word of its own, written as ␣. A line
+    of a block is one word, its own spaces written so. As in CommonMark a run of backticks is closed by the next one of the same length, and a fence also by the end of the text.
     """
     text = text.replace(PLACE, "\ufffd")
     if "`" not in text and "~~~" not in text:
@@ -71,7 +72,12 @@ def _code(text: str, opener: re.Match[str], closer: re.Match[str] | None) -> str
     if begins_line and "\n" in code:
         return code
     is_span = closer and opener[2][0] == "`" and not _LETTER.match(text, closer.end(2))
-    return " ".join(code.split()) if is_span else None
+    return _SPACES.sub(_more_than_one, code.strip()) if is_span else None
+
+
+def _more_than_one(spaces: re.Match[str]) -> str:
+    more = 0 if "\n" in spaces[0] else len(spaces[0]) - 1
+    return f" {'␣' * more} " if more else " "
 
 
 def _lines(content: str) -> str:

@@ -51,6 +51,7 @@ def scan(text: str) -> Scan:
 
 _LEAD_OF_LITERAL = "\"'`([{)]},;*"
 _TAIL_OF_LITERAL = ".,:;\"'`)]}*"
+_END_OF_SECRET = re.compile(r"""["'`)\]}*]*[.,]?["'`)\]}*]*\Z""")
 _BULLET = re.compile(r"""[ \t]*(?:(?:[-*]|\#{1,6}|>)[ \t]+)+(?=[^\W\d_]|["'(*_])""")
 _RULE = re.compile(r"([-*=_#~.])\1{2,}")
 _RULE_IN_TEXT = re.compile(r"([-_~.])\1{2,}")
@@ -112,11 +113,11 @@ class _Scanner:
 
     def _take_literal(self, chunk: str, noun: str) -> bool:
         """Take a password, a key or another thing that is named to the letter; whether there is one."""
-        core = chunk.lstrip(_LEAD_OF_LITERAL).rstrip(_TAIL_OF_LITERAL)
-        tail = chunk[chunk.rindex(core) + len(core) :] if core else ""
-        literal = core + tail[: count_closing(core, tail)]
-        if noun not in lexicon.SECRETS:
-            literal = literal.rstrip("?!")
+        rest = chunk.lstrip(_LEAD_OF_LITERAL)
+        core = _END_OF_SECRET.sub("", rest) if noun in lexicon.SECRETS else rest.rstrip(_TAIL_OF_LITERAL)
+        literal = core + rest[len(core) :][: count_closing(core, rest[len(core) :])]
+        if noun not in lexicon.SECRETS or literal.rstrip("?!;:").isdecimal():
+            literal = literal.rstrip("?!;:")
         if PLACE in literal or not is_word(literal):
             return False
         self.found.code.add(len(self.raw))
