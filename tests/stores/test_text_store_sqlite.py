@@ -16,7 +16,16 @@ import pytest
 
 from contracts.ports import Accepted, Filters, Key, Scope, Selection, Unavailable
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous, UnusableFile, connection
-from tests.stores.builders import a_proposal, a_turn, an_entry, entry_of, log_proposals, store_entries, undecided_of
+from tests.stores.builders import (
+    a_proposal,
+    a_turn,
+    an_entry,
+    entry_of,
+    log_proposals,
+    similar_to,
+    store_entries,
+    undecided_of,
+)
 from tests.stores.changing import modify
 
 
@@ -39,7 +48,7 @@ async def test_everything_is_there_after_opening_again(store: SqliteTextStore, p
         assert await again.counts() == before
         assert await again.get([entry]) == {entry.id: entry}
         assert await undecided_of(again, [decided, open_]) == [open_]
-        assert await again.find_similar([entry]) == [[entry]]
+        assert await similar_to(again, entry) == [[entry]]
         assert [h.id for h in await again.search(Scope(user), "tea", limit=1, filters=Filters())] == [entry.id]
     finally:
         await again.close()

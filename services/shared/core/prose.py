@@ -32,7 +32,8 @@ def _without_code(text: str) -> tuple[str, list[str]]:
     """The text with a letter in the place of each code span and fenced block, and these in order.
 
     The words of a span are separated by one space, and what is more than one is a word of its own, written as ␣. A line
-    of a block is one word, its own spaces written so. As in CommonMark a run of backticks is closed by the next one of the same length, and a fence also by the end of the text.
+    of a block is one word, its own spaces written so. As in CommonMark a run of backticks is closed by the next one of
+    the same length, and a fence also by the end of the text.
     """
     text = text.replace(PLACE, "\ufffd")
     if "`" not in text and "~~~" not in text:
