@@ -26,7 +26,7 @@ from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse, FolderUnusable
 from services.shared.logs import configure_logging
 from services.shared.redaction import redact_address
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableSetting
 
 _SWITCH_INTERVAL = 0.0005
 """Seconds that a thread may keep Python's lock while another waits. A request passes through several threads, and with
@@ -42,6 +42,7 @@ EXPECTED = (
     IdentityMismatch,
     MissingExtra,
     ProvisioningError,
+    UnusableSetting,
 )
 
 EPILOG = """Examples:\n

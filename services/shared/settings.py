@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 SyncMode = Literal["always", "interval"]
@@ -145,3 +145,20 @@ class ServiceSettings(BaseSettings):
     """Base of a service's own knobs: MEMORYBUS_<SERVICE>_<NAME>."""
 
     model_config = SettingsConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    def __init__(self, **given: Any) -> None:
+        """Read the environment.
+
+        Raises:
+            UnusableSetting: a value is none that can be used.
+        """
+        try:
+            super().__init__(**given)
+        except ValidationError as error:
+            prefix = self.model_config.get("env_prefix", "")
+            problems = (f"{prefix}{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
+            raise UnusableSetting("; ".join(problems)) from None
+
+
+class UnusableSetting(Exception):
+    """A setting of a service has a value that cannot be used; the text names the variable, and says what is wrong."""

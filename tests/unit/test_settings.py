@@ -1,0 +1,26 @@
+"""Settings of services that cannot be used: the variable is named, in one line."""
+
+import pytest
+
+from services.cli.up import EXPECTED
+from services.curate.settings import CurateSettings
+from services.retrieve.settings import RetrieveSettings
+from services.shared.settings import ServiceSettings, UnusableSetting
+
+
+@pytest.mark.parametrize(
+    ("kind", "variable", "value"),
+    [
+        (CurateSettings, "MEMORYBUS_CURATE_SOFT_CAP", "-1"),
+        (RetrieveSettings, "MEMORYBUS_RETRIEVE_ALPHA", "nan"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, kind: type[ServiceSettings], variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(UnusableSetting) as refused:
+        kind()
+    assert str(refused.value).startswith(f"{variable}: ")
+    assert "\n" not in str(refused.value)
+    assert isinstance(refused.value, EXPECTED)
