@@ -159,7 +159,8 @@ class _Scanner:
         marks = chunk.strip(_WRAPPING)
         before = self.raw[-1] if self.raw else ""
         if marks in ("-", "--", "\u2014"):
-            if marks == "-" and _OPERAND.fullmatch(before) and _OPERAND.fullmatch(following.rstrip(TAIL)):
+            counts = _OPERAND.fullmatch(before) or before.lower() in lexicon.LINKING  # 7 - 5, the balance is - 5
+            if marks == "-" and counts and _OPERAND.fullmatch(following.rstrip(TAIL)):
                 self._add("-")
             self.pausing = True
         elif chunk in ("'", '"') and before[-1:].isdigit():
