@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import partial
-from itertools import chain, repeat
 
 from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Refused, Similar, TextStore
 from contracts.v1.entries import (
@@ -25,6 +24,7 @@ from contracts.v1.entries import (
     RepeatRef,
 )
 from contracts.v1.turns import Proposal
+from services.shared.backoff import backoff_seconds
 from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint, on_day
 from services.shared.core.reading import read
 from services.shared.core.relative_time import names_relative_time
@@ -35,8 +35,8 @@ from services.shared.tasks import beside_the_loop
 log = logging.getLogger(__name__)
 
 _PATIENCE = 40.0
-"""Seconds for which proposals are judged again: longer than a store takes to give up on a replica that died while it
-accepted the same statement. What is undecided even then is left to curate to resume."""
+"""Seconds for which proposals are judged again while others change what the decisions rest on. What is undecided even
+then is left to curate to resume."""
 
 _MOST_CHARS = 65_536
 """Characters of the texts that are judged and stored in one go, so that others get at the store in between."""
@@ -47,15 +47,15 @@ FORGOTTEN = "forgotten on request, and not to be remembered again so soon"
 NOTHING_LEFT = "its words were forgotten before it was decided"
 """Why a proposal is refused whose turn the log keeps without words."""
 
-_PAUSES = (0.0, 0.0, 0.1, 0.2, 0.5, 1.0)
-"""Seconds before each further round; the last one repeats."""
+_LONGEST_PAUSE = 1.0
+"""Seconds before another round."""
 
 
 async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) -> list[EntryEvent]:
     """Decide every proposal of the events, and tell what became of it, also when an earlier delivery decided it."""
     refs = {ref.id: ref for event in events for ref in event.entries}
     outcomes: dict[str, Outcome] = {}
-    deadline, pauses = time.monotonic() + _PATIENCE, chain(_PAUSES, repeat(_PAUSES[-1]))
+    deadline, rounds = time.monotonic() + _PATIENCE, 0
     while left := [ref for ref in refs.values() if ref.id not in outcomes]:
         records = (await store.pending(left)).values()
         outcomes |= {record.proposal.id: record.outcome for record in records if record.outcome}
@@ -67,7 +67,8 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
         if time.monotonic() > deadline:
             log.warning("left_undecided", extra={"proposals": len(left)})
             break
-        await asyncio.sleep(next(pauses))  # what a decision rested on changed between looking and deciding
+        rounds += 1  # what a decision rested on changed between looking and deciding
+        await asyncio.sleep(backoff_seconds(rounds, longest=_LONGEST_PAUSE, first=0.02))
     return [*tell(refs.values(), outcomes), *tell_of_renewals(refs.values(), outcomes)]
 
 
