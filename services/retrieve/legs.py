@@ -68,23 +68,32 @@ async def search_both(
     limits: tuple[int, int],
     patience: float,
 ) -> Legs:
-    """Search by words and by meaning at the same time: `limits` hits each, for at most `patience` seconds each."""
+    """Search by words and by meaning at the same time: `limits` hits each.
+
+    The first that answers waits for the other until `patience` seconds have passed. While neither has answered, only
+    the caller's deadline ends the waiting: late is better than nothing.
+    """
     widest, deepest = limits
-    degraded: list[str] = []
     words = store.search(scope, query, limit=widest, filters=filters, reach=REACH)
-    lexical, semantic = await asyncio.gather(
-        _or_degraded("lexical", words, patience, degraded),
-        _or_degraded(
-            "semantic", _search_meaning(query, scope, filters, vectors, embedder, deepest), patience, degraded
-        ),
-    )
-    hits, meaning = lexical or [], semantic or _Semantic()
+    meaning_of = _search_meaning(query, scope, filters, vectors, embedder, deepest)
+    lexical = asyncio.create_task(_or_none("lexical", words))
+    semantic = asyncio.create_task(_or_none("semantic", meaning_of))
+    try:
+        _, late = await asyncio.wait((lexical, semantic), timeout=patience)
+        while late and not (_answers(lexical) or _answers(semantic)):
+            _, late = await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
+        hits, meaning = _answer("lexical", lexical), _answer("semantic", semantic)
+    finally:
+        lexical.cancel()
+        semantic.cancel()
+    degraded = tuple(leg for leg, found in (("lexical", hits), ("semantic", meaning)) if found is None)
+    hits, meaning = hits or [], meaning or _Semantic()
     return Legs(
         lexical=hits,
         semantic=meaning.hits,
         query_vector=meaning.vector,
         embedding_ms=meaning.embedding_ms,
-        degraded=tuple(degraded),
+        degraded=degraded,
         lexical_by_id={hit.id: (rank, hit) for rank, hit in enumerate(hits, start=1)},
         semantic_by_id={hit.id: (rank, hit) for rank, hit in enumerate(meaning.hits, start=1)},
     )
@@ -106,12 +115,28 @@ async def _search_meaning(
     return _Semantic(await vectors.search(scope, vector, limit=limit, filters=filters), vector, embedding_ms)
 
 
-async def _or_degraded(leg: str, search: Awaitable[T], patience: float, degraded: list[str]) -> T | None:
+async def _or_none(leg: str, search: Awaitable[T]) -> T | None:
     try:
-        async with asyncio.timeout(patience):
-            return await search
+        return await search
     except (Unavailable, TextRefused, TimeoutError) as error:
-        log.warning("leg_degraded", extra={"leg": leg, "cause": str(error) or "too slow"})
-        telemetry.DEGRADED.labels(leg).inc()
-        degraded.append(leg)
+        _tell(leg, str(error))
         return None
+
+
+def _answers(leg: asyncio.Task[Sequence[LexicalHit] | None] | asyncio.Task[_Semantic | None]) -> bool:
+    """Whether a search is done and found something to begin with; a search by meaning without a model has not."""
+    found = leg.result() if leg.done() else None
+    return found.vector is not None if isinstance(found, _Semantic) else found is not None
+
+
+def _answer(leg: str, search: asyncio.Task[T | None]) -> T | None:
+    """What a search found, None of one that failed or is late."""
+    if search.done():
+        return search.result()
+    _tell(leg, "too slow")
+    return None
+
+
+def _tell(leg: str, cause: str) -> None:
+    log.warning("leg_degraded", extra={"leg": leg, "cause": cause})
+    telemetry.DEGRADED.labels(leg).inc()

@@ -21,7 +21,7 @@ from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.stores.builders import NOON, an_entry, store_entries
 
-SETTINGS = RetrieveSettings(leg_timeout_seconds=0.3, min_score=0.0)
+SETTINGS = RetrieveSettings(leg_timeout_seconds=1.0, min_score=0.0)
 
 
 @pytest.fixture
@@ -119,6 +119,22 @@ async def test_while_the_text_store_is_away_meaning_answers_from_copies(
     vectors.keeps_copies = False
     with pytest.raises(Unavailable):
         await ask(a_retriever(store, vectors, FakeEmbedder()))
+
+
+async def test_while_both_searches_are_late_the_first_to_come_answers(store: TextStore, vectors: FakeVectors) -> None:
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def search(self, *args: Any, **kwargs: Any) -> Any:
+            await asyncio.sleep(SETTINGS.leg_timeout_seconds * 2)
+            return await store.search(*args, **kwargs)
+
+    slow: Any = Slow()
+    vectors.hangs = True
+    reply = await ask(a_retriever(slow, vectors, FakeEmbedder()))
+    assert reply.degraded == ("semantic",)
+    assert [item.text for item in reply.items] == ["green tea"]
 
 
 async def test_a_copy_of_somebody_else_never_goes_out(vectors: FakeVectors) -> None:
