@@ -7,18 +7,27 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from contracts.ports import Unavailable
 from services.shared.client import MemoryClient
 
 T = TypeVar("T")
 
 
 async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool], *, within: float = 60.0) -> T:
-    """Look again and again until it is so; the last look is shown when time runs out."""
+    """Look again and again until it is so; the last look is shown in the end.
+
+    Who is not there yet is asked again.
+    """
     deadline = time.monotonic() + within
     while True:
-        seen = await look()
-        if is_so(seen):
-            return seen
+        seen: T | Unavailable
+        try:
+            seen = await look()
+        except Unavailable as error:
+            seen = error
+        else:
+            if is_so(seen):
+                return seen
         assert time.monotonic() < deadline, f"not so within {within} s, last seen: {seen!r}"
         await asyncio.sleep(0.02)
 
