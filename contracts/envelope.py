@@ -28,7 +28,8 @@ Moment = Annotated[datetime, AfterValidator(_with_zone)]
 
 
 class Message(BaseModel):
-    """Anything that travels. Unknown fields are ignored, so that a field can be added without a new version.
+    """Anything that travels. Unknown fields are ignored, so that a field can be added without a new version; an
+    `IrreversibleRequest` is refused with one.
 
     An error about one names the field and never repeats what was in it, which users may have said.
     """
@@ -92,3 +93,9 @@ class Request(Message):
 
     user_id: str = Field(min_length=1, max_length=512)
     correlation_id: str | None = None
+
+
+class IrreversibleRequest(Request):
+    """A request whose effect cannot be undone. An unknown field is refused: it may be one that limits it, misspelt."""
+
+    model_config = ConfigDict(extra="forbid")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from contracts.envelope import Message, Moment, Reply, Request
+from contracts.envelope import IrreversibleRequest, Message, Moment, Reply, Request
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import EntryType
 
@@ -69,7 +69,7 @@ class ListReply(Reply):
     truncated: bool = False
 
 
-class ForgetRequest(Request):
+class ForgetRequest(IrreversibleRequest):
     """Forget one entry, with all that says it.
 
     A beginning of its id is enough, of eight characters or more, when no other of the user's entries has it.
@@ -97,7 +97,7 @@ class ForgetReply(Reply):
     receipt: ForgetReceipt
 
 
-class EraseRequest(Request):
+class EraseRequest(IrreversibleRequest):
     """Remove everything of a user that was published before now, and refuse what of it is still on its way.
 
     With the `requested_at` of a receipt it asks how that erasure stands, and removes nothing newer; an error

@@ -17,7 +17,10 @@ from services.shared import site
 
 Json = dict[str, Any]
 
-_ABOUT = "Long-term memory for chat assistants. Fields that a receiver does not know are ignored."
+_ABOUT = (
+    "Long-term memory for chat assistants. Fields that a receiver does not know are ignored, "
+    "except in requests to forget and to erase, which are refused then."
+)
 _INBOX = f"The reply subject that a request names: one below `{subjects.INBOX}`, any other is refused."
 _USER = "The user id if it matches `[A-Za-z0-9_-]{1,128}`, else `~` and its unpadded base64url."
 _SCHEMAS = "#/components/schemas/"

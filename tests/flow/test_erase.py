@@ -12,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from contracts import flow
 from contracts.v1.commands import ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
@@ -114,6 +115,24 @@ async def test_erasing_nobody_is_done_at_once(instance: Running) -> None:
     receipt = await typed(instance, "nobody")
     assert not any(receipt["removed"].values())
     assert receipt["complete"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "field"), [(flow.ERASE, "requestd_at"), (flow.FORGET, "ids")], ids=["erase", "forget"]
+)
+async def test_what_cannot_be_undone_is_not_done_when_a_field_is_misspelt(
+    instance: Running, client: MemoryClient, answer: flow.Answer[Any, Any], field: str
+) -> None:
+    await client.publish(Turn(user_id="ann", role="user", text="I live in Porto.", turn_id="t1"))
+    await digested(client, turns=1)
+    kept = (await client.list(ListRequest(user_id="ann"))).items
+    asked = {"user_id": "ann", field: "2026-02-01T10:00:00Z"} | ({"id": kept[0].id} if answer is flow.FORGET else {})
+    raw = await client.nats.request(answer.subject_of("ann"), json.dumps(asked).encode(), timeout=5)
+
+    error = json.loads(raw.data)["error"]
+    assert error["code"] == "invalid_request"
+    assert field in error["message"]
+    assert (await client.list(ListRequest(user_id="ann"))).items == kept
 
 
 async def _holding(folder: Path, *words: str) -> dict[str, int]:
