@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
@@ -14,7 +13,6 @@ from uuid import uuid4
 
 import httpx
 import typer
-from pydantic import BaseModel, TypeAdapter
 from rich.table import Table
 
 from contracts.v1.retrieval import RetrieveRequest
@@ -25,7 +23,7 @@ from services.bench.process import Up, measured, milliseconds_to_retrieve
 from services.bench.texts import Talk
 from services.cli.common import out, run
 from services.shared.client import MemoryClient
-from services.shared.commands.formats import Source, read_turns
+from services.shared.commands.formats import Question, Source, read_locomo_questions, read_turns
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -34,7 +32,6 @@ EPILOG = """Examples:\n
 """
 Engine = Literal["sqlite", "opensearch"]
 _ENGINES: tuple[Engine, ...] = ("sqlite", "opensearch")
-_EVIDENCE = re.compile(r"D\d+:\d+")
 _WARM_UP_TURNS = 200
 _WARM_UP_QUESTIONS = 100
 _TOP = 10
@@ -47,28 +44,6 @@ class Figures:
     rate: float = 0.0
     answers: list[float] = field(default_factory=list)
     found: list[tuple[str, ...]] = field(default_factory=list)
-
-
-class _Question(BaseModel):
-    question: str
-    evidence: list[str] = []
-
-
-class _Sample(BaseModel):
-    sample_id: str
-    qa: list[_Question]
-
-
-_SAMPLES = TypeAdapter(list[_Sample])
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with its user and the turns that hold the answer."""
-
-    user_id: str
-    question: str
-    evidence: frozenset[str]
 
 
 def engines(
@@ -92,7 +67,7 @@ def engines(
     figures = run(_bench(url, options, turns, entries, queries, locomo))
     out.print(_speeds(figures))
     if locomo is not None:
-        out.print(_agreement(figures, _asked(locomo)))
+        out.print(_agreement(figures, read_locomo_questions(Source(locomo, "locomo"))))
 
 
 async def _bench(
@@ -165,26 +140,15 @@ async def _found(settings: Settings, locomo: Path) -> list[tuple[str, ...]]:
     try:
         async with _up(settings, ["--ner", "none"]) as (_, client):
             await writing.end_to_end(client, batch, in_flight=64, before=0)
-            return [await _best(client, asked) for asked in _asked(locomo)]
+            return [await _best(client, asked) for asked in read_locomo_questions(Source(locomo, "locomo"))]
     finally:
         await _drop(settings)
 
 
-async def _best(client: MemoryClient, asked: Asked) -> tuple[str, ...]:
-    request = RetrieveRequest(
-        user_id=asked.user_id, query=asked.question, limit=_TOP, token_budget=100_000, min_score=0.0
-    )
+async def _best(client: MemoryClient, asked: Question) -> tuple[str, ...]:
+    request = RetrieveRequest(user_id=asked.user_id, query=asked.text, limit=_TOP, token_budget=100_000, min_score=0.0)
     reply = await client.retrieve(request)
     return tuple(item.source_ids[0] for item in reply.items)
-
-
-def _asked(locomo: Path) -> list[Asked]:
-    samples = _SAMPLES.validate_json(Source(locomo, "locomo").whole())
-    return [
-        Asked(sample.sample_id, question.question, frozenset(_EVIDENCE.findall(" ".join(question.evidence))))
-        for sample in samples
-        for question in sample.qa
-    ]
 
 
 def _speeds(figures: dict[Engine, Figures]) -> Table:
@@ -203,7 +167,7 @@ def _speeds(figures: dict[Engine, Figures]) -> Table:
     return table
 
 
-def _agreement(figures: dict[Engine, Figures], asked: Sequence[Asked]) -> Table:
+def _agreement(figures: dict[Engine, Figures], asked: Sequence[Question]) -> Table:
     """How many of the ten best both have in common, and how often each finds a turn that holds the answer."""
     embedded, cluster = (figures[engine].found for engine in _ENGINES)
     common = [

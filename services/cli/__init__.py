@@ -33,11 +33,12 @@ COMMANDS = {
     "migrate": "Bring the indices of OpenSearch to the layout of this version, while they are in use.",
     "provision": "Make streams and consumers as declared; safe to repeat.",
     "bench": "Measure memorybus on this machine.",
+    "eval": "Measure how well memory is found: put judged questions to a memory of its own.",
     "dead": "Look at what could not be digested, try it again, or let it go.",
 }
 """Every command with the first line of its help."""
 
-_MODULES = {"import": "services.cli.import_", "bench": "services.bench"}
+_MODULES = {"import": "services.cli.import_", "bench": "services.bench", "eval": "services.eval"}
 
 
 def command(name: str) -> Any:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.jsonl import read_jsonl
-from services.shared.commands.formats.locomo import read_locomo
+from services.shared.commands.formats.locomo import Question, read_locomo, read_locomo_questions
 from services.shared.commands.formats.openai import read_openai
 from services.shared.commands.formats.source import STDIN, Format, FormatError, Source
 
-__all__ = ["STDIN", "Format", "FormatError", "Source", "count_turns", "read_turns"]
+__all__ = ["STDIN", "Format", "FormatError", "Question", "Source", "count_turns", "read_locomo_questions", "read_turns"]
 
 _READERS: dict[Format, Callable[[Source], Iterator[Turn]]] = {
     "jsonl": read_jsonl,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,8 @@ from pydantic import BaseModel
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, checked, later, parsed
 
+_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+_EVIDENCE = re.compile(r"D\d+:\d+")
 _SESSION = re.compile(r"session_([0-9]{1,6})")
 _STEP = timedelta(seconds=30)
 
@@ -30,17 +33,60 @@ class _Said(BaseModel):
         return " ".join(part for part in (self.text.strip(), f"[shares {caption}]" if caption else "") if part)
 
 
+class _Judged(BaseModel):
+    """A question, and which turns answer it; a few entries name two turns at once, or none."""
+
+    question: str
+    evidence: list[str] = []
+    category: int = 0
+
+
 class _Sample(BaseModel):
     sample_id: str
     conversation: dict[str, Any]
+    qa: list[_Judged] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to a user's memory, and the source ids of all turns that answer it.
+
+    `stale` are the turns with a value that changed later, `now` is the moment to answer as of.
+    """
+
+    user_id: str
+    text: str
+    kind: str
+    evidence: frozenset[str]
+    stale: frozenset[str] = frozenset()
+    now: datetime | None = None
 
 
 def read_locomo(source: Source) -> Iterator[Turn]:
     """The turns of one sample or of a list of samples."""
+    for sample in _samples(source):
+        yield from _sample(source, sample)
+
+
+def read_locomo_questions(source: Source) -> list[Question]:
+    """The questions of all samples, each for the user that `read_locomo` makes of its sample."""
+    return [
+        Question(
+            sample.sample_id,
+            judged.question,
+            _CATEGORIES.get(judged.category, "other"),
+            frozenset(_EVIDENCE.findall(" ".join(judged.evidence))),
+        )
+        for sample in _samples(source)
+        for judged in sample.qa
+    ]
+
+
+def _samples(source: Source) -> Iterator[_Sample]:
     document = parsed(source.whole(), source.name)
     samples = document if isinstance(document, list) else [document]
     for number, data in enumerate(samples, start=1):
-        yield from _sample(source, checked(_Sample, data, f"{source.name}: sample {number}"))
+        yield checked(_Sample, data, f"{source.name}: sample {number}")
 
 
 def _sample(source: Source, sample: _Sample) -> Iterator[Turn]:

@@ -1,0 +1,11 @@
+"""`memorybus eval`: how well memory is found, on judged questions."""
+
+from __future__ import annotations
+
+import typer
+
+from services.eval import commands
+
+app = typer.Typer(help="Measure how well memory is found.", no_args_is_help=True, add_completion=False)
+app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)
+app.command(epilog=commands.CHATS_EPILOG)(commands.chats)

@@ -1,0 +1,82 @@
+"""How good a ranking is, judged by the sources that answer its question. Pure arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found for a question, best first: each item names the sources that it stands for.
+
+    `evidence` are the sources that answer, `stale` those with a value that changed later; `sessions` tells in which
+    session each source is.
+    """
+
+    found: Sequence[Collection[str]]
+    evidence: frozenset[str]
+    stale: frozenset[str] = frozenset()
+    sessions: Mapping[str, str] = field(default_factory=dict)
+
+    def recall(self, k: int) -> float:
+        """The share of the evidence among the first k."""
+        return len(self.evidence & self._sources(k)) / len(self.evidence)
+
+    def hit(self, k: int) -> float:
+        """1 when any evidence is among the first k."""
+        return float(not self.evidence.isdisjoint(self._sources(k)))
+
+    def reciprocal_rank(self) -> float:
+        """1 / the rank of the first evidence; 0 when none was found."""
+        rank = self._first_of(self.evidence)
+        return 1 / rank if rank else 0.0
+
+    def session_hit(self, k: int) -> float:
+        """1 when anything among the first k was said in a session that holds evidence."""
+        answering = {self.sessions[source] for source in self.evidence}
+        return float(not answering.isdisjoint(self.sessions[source] for source in self._sources(k)))
+
+    def new_above_old(self) -> float:
+        """1 when evidence was found, and above all that is stale."""
+        new, old = self._first_of(self.evidence), self._first_of(self.stale)
+        return float(new is not None and (old is None or new < old))
+
+    def _sources(self, k: int) -> set[str]:
+        return {source for item in self.found[:k] for source in item}
+
+    def _first_of(self, wanted: frozenset[str]) -> int | None:
+        ranks = (rank for rank, item in enumerate(self.found, start=1) if not wanted.isdisjoint(item))
+        return next(ranks, None)
+
+
+_METRICS: dict[str, Callable[[Judged], float]] = {
+    "hit@1": lambda judged: judged.hit(1),
+    "hit@3": lambda judged: judged.hit(3),
+    "recall@5": lambda judged: judged.recall(5),
+    "recall@10": lambda judged: judged.recall(10),
+    "recall@20": lambda judged: judged.recall(20),
+    "hit@20": lambda judged: judged.hit(20),
+    "mrr": Judged.reciprocal_rank,
+    "session_hit@10": lambda judged: judged.session_hit(10),
+}
+DEEPEST = 20
+"""How many items the deepest metric looks at."""
+
+
+def means(judged: Sequence[Judged]) -> dict[str, float]:
+    """Each metric averaged over the questions that have evidence; none when none has.
+
+    `new_above_old` is of those with stale sources, `silent` of the questions without evidence: the share of them that
+    got no item at all.
+    """
+    answerable = [one for one in judged if one.evidence]
+    changed = [one for one in answerable if one.stale]
+    unanswerable = [one for one in judged if not one.evidence]
+    found = {name: fmean(map(metric, answerable)) for name, metric in _METRICS.items() if answerable}
+    if changed:
+        found["new_above_old"] = fmean(one.new_above_old() for one in changed)
+    if unanswerable:
+        found["silent"] = fmean(not one.found for one in unanswerable)
+    return found

@@ -1,0 +1,125 @@
+"""`memorybus eval`: its metrics, what it reads, and one run of it through a whole memorybus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from services.eval import app
+from services.eval.datasets import chats, locomo
+from services.eval.metrics import Judged, means
+
+SESSIONS = {"a": "s1", "b": "s1", "c": "s2", "d": "s3"}
+
+
+def judged(*found: tuple[str, ...], evidence: str, stale: str = "") -> Judged:
+    return Judged(found, frozenset(evidence), frozenset(stale), SESSIONS)
+
+
+def test_recall_is_the_share_of_the_evidence_and_hit_any_of_it() -> None:
+    one = judged(("c",), ("a",), ("d",), evidence="ab")
+    assert (one.recall(1), one.recall(2), one.hit(1), one.hit(2)) == (0.0, 0.5, 0.0, 1.0)
+    assert one.reciprocal_rank() == 0.5
+    assert judged(("c",), evidence="a").reciprocal_rank() == 0.0
+
+
+def test_an_item_stands_for_all_turns_merged_into_it() -> None:
+    assert judged(("c", "a", "b"), evidence="ab").recall(1) == 1.0
+
+
+def test_a_turn_of_the_session_that_holds_evidence_is_a_session_hit() -> None:
+    one = judged(("c",), ("b",), evidence="a")
+    assert (one.session_hit(1), one.session_hit(2)) == (0.0, 1.0)
+
+
+def test_the_new_value_has_to_stand_above_every_old_one() -> None:
+    assert judged(("a",), ("b",), evidence="a", stale="b").new_above_old() == 1.0
+    assert judged(("b",), ("a",), evidence="a", stale="b").new_above_old() == 0.0
+    assert judged(("c",), evidence="a", stale="b").new_above_old() == 0.0
+
+
+def test_means_are_over_the_questions_that_a_metric_is_of() -> None:
+    answered, refused = judged(("a",), evidence=""), judged(evidence="")
+    found = means([judged(("a",), evidence="a"), judged(evidence="a", stale="b"), answered, refused])
+    assert (found["hit@1"], found["mrr"], found["new_above_old"], found["silent"]) == (0.5, 0.5, 0.0, 0.5)
+    assert "silent" not in means([judged(("a",), evidence="a")])
+    assert means([]) == {}
+
+
+LOCOMO: list[dict[str, Any]] = [
+    {
+        "sample_id": "pair",
+        "conversation": {
+            "session_1": [{"speaker": "Ada", "dia_id": "D1:1", "text": "I play the bouzouki."}],
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+            "session_2": [{"speaker": "Ben", "dia_id": "D2:1", "text": "My boat is red."}],
+            "session_2_date_time": "1:56 pm on 9 May, 2023",
+        },
+        "qa": [
+            {"question": "What does Ada play?", "evidence": ["D1:1; D9:9"], "category": 4},
+            {"question": "Which colour has the boat?", "evidence": ["D2:1"], "category": 5},
+            {"question": "Who is nobody?", "evidence": ["D7:7"], "category": 1},
+            {"question": "Why?", "evidence": [], "category": 1},
+        ],
+    }
+]
+SAID: dict[str, Any] = {"role": "user", "created_at": "2026-01-01T08:00:00Z", "text": "I row."}
+CHATS: list[dict[str, Any]] = [
+    {
+        "id": "u1",
+        "turns": [SAID | {"id": "t1", "conversation_id": "a"}, SAID | {"id": "t2", "conversation_id": "b"}],
+        "questions": [
+            {"q": "Sport?", "kind": "changed", "evidence": ["t2"], "stale": ["t1"], "now": "2026-03-01T08:00:00Z"},
+            {"q": "Shoe size?", "kind": "no_answer", "evidence": [], "stale": [], "now": None},
+        ],
+    }
+]
+
+
+def written(folder: Path, document: object) -> Path:
+    path = folder / "questions.json"
+    path.write_text(json.dumps(document))
+    return path
+
+
+def test_locomo_questions_keep_the_evidence_that_exists(tmp_path: Path) -> None:
+    dataset = locomo(written(tmp_path, LOCOMO))
+    asked = {question.text: (question.user_id, question.kind, set(question.evidence)) for question in dataset.questions}
+    assert asked == {
+        "What does Ada play?": ("pair", "single-hop", {"D1:1"}),
+        "Which colour has the boat?": ("pair", "adversarial", {"D2:1"}),
+    }
+    assert dataset.sessions() == {"pair": {"D1:1": "pair/session_1", "D2:1": "pair/session_2"}}
+
+
+def test_chats_keep_the_questions_that_have_no_answer(tmp_path: Path) -> None:
+    dataset = chats(written(tmp_path, CHATS))
+    assert [(turn.user_id, turn.source_ids) for turn in dataset.turns] == [("u1", ("t1",)), ("u1", ("t2",))]
+    assert [(question.kind, set(question.stale)) for question in dataset.questions] == [
+        ("changed", {"t1"}),
+        ("no_answer", set()),
+    ]
+
+
+@pytest.mark.parametrize("document", [{}, [{"id": "u1"}], 7])
+def test_a_file_without_chats_is_refused_in_one_line(tmp_path: Path, document: object) -> None:
+    result = CliRunner().invoke(app, ["chats", str(written(tmp_path, document))])
+    assert result.exit_code == 1
+    assert result.output.startswith("error: ")
+
+
+def test_a_run_through_a_whole_memorybus_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYBUS_EMBEDDER", "none")
+    monkeypatch.setenv("MEMORYBUS_NER", "none")
+    report = tmp_path / "report.json"
+    result = CliRunner().invoke(app, ["locomo", str(written(tmp_path, LOCOMO)), "--json", str(report)])
+    assert result.exit_code == 0, result.output
+    assert "recall@20" in result.output
+    said = json.loads(report.read_text())
+    assert (said["dataset"], said["questions"], said["metrics"]["mrr"]) == ("locomo", 2, 1.0)
+    assert set(said["latency_ms"]) == {"p50", "p95"}
+    assert set(said["kinds"]) == {"single-hop", "adversarial"}
