@@ -14,6 +14,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from contracts.values import (
     TURN,
+    UNBOUNDED,
     Accepted,
     Annotation,
     Change,
@@ -51,6 +52,7 @@ from contracts.values import (
 
 __all__ = [
     "TURN",
+    "UNBOUNDED",
     "Accepted",
     "Annotation",
     "Annotator",

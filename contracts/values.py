@@ -256,12 +256,16 @@ class InFlightCounts(NamedTuple):
     dead_letters: int
 
 
+UNBOUNDED = -1
+"""In place of the number of a message: it is not known yet up to which one an erasure goes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Erasure:
     """The mark of an erasure that is not complete: all that a user published up to a message is refused.
 
-    `before` is the number of that message, the last one in the stream of turns when the erasure was asked for. Until
-    the text store is `cleared` nothing newer of the user is logged either, so all that it holds of them is older; with
+    `before` is the number of that message, the last one in the stream of turns once the mark was there. Until the text
+    store is `cleared` nothing newer of the user is logged either, so all that it holds of them is older; with
     `vectors_left` the vector store was away then. `removed` is what was found of the user in each place at first.
     `covers` are the times of earlier requests that it took over before they were complete.
     """

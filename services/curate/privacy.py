@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from contracts.ports import (
+    UNBOUNDED,
     Erasure,
     Forgotten,
     InFlight,
@@ -35,13 +36,11 @@ from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
 from services.curate.reconcile import embed_again
 from services.shared.changes import change_entries
+from services.shared.erasures import SETTLING
 from services.shared.errors import Rejected
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
-
-_SETTLING = 0.3
-"""Seconds after which turns that a stage had in hand when the erasing began have reached the stores."""
 
 _ROUNDS = 10
 """How often in a row a place is emptied and counted, before the stages are given time."""
@@ -133,13 +132,11 @@ async def begin(user_id: str, *, stores: DataStores) -> Erasure:
     """
     while True:
         held = await _mark_of(user_id, stores.text)
-        before, now = await stores.in_flight.last(), datetime.now(UTC)
-        new = Erasure(user_id, before, now)
+        new = Erasure(user_id, UNBOUNDED, datetime.now(UTC))
         if held is not None:
-            before, covers = max(before, held.before), held.requests[:_MOST_COVERED]
-            new = Erasure(user_id, before, now, held.removed, covers=covers)
-        if await stores.text.record_erasure(user_id, held, new):
-            return new
+            new = replace(new, removed=held.removed, covers=held.requests[:_MOST_COVERED])
+        if await stores.text.record_erasure(user_id, held, new) and (bounded := await _bound(new, stores)):
+            return bounded
 
 
 async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
@@ -150,13 +147,20 @@ async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
     Raises:
         Unavailable: a place does not answer; steps that were done need not be done again.
     """
-    for step in (_count, _clear, _make_vectors_anew, _empty_bus):
+    for step in (_bound, _count, _clear, _make_vectors_anew, _empty_bus):
         changed = await step(erasure, stores)
         if changed is None:
             return erasure
         erasure = changed
     await stores.text.record_erasure(erasure.user_id, erasure, None)
     return erasure
+
+
+async def _bound(erasure: Erasure, stores: DataStores) -> Erasure | None:
+    """Say up to which turn everything is erased: no turn after it was logged before the mark kept it waiting."""
+    if erasure.before != UNBOUNDED:
+        return erasure
+    return await _changed(erasure, replace(erasure, before=await stores.in_flight.last()), stores)
 
 
 async def _count(erasure: Erasure, stores: DataStores) -> Erasure | None:
@@ -176,7 +180,7 @@ async def _clear(erasure: Erasure, stores: DataStores) -> Erasure | None:
             return None
         await stores.text.erase(erasure.user_id, mark=erasure)
         vectors_left = not await _has_no_vectors(erasure.user_id, stores)
-        await asyncio.sleep(_SETTLING)
+        await asyncio.sleep(SETTLING)
         left = sum((await stores.text.count_remaining(erasure.user_id)).values())
         if not left and (vectors_left or await _has_no_vectors(erasure.user_id, stores)):
             return await _changed(erasure, replace(erasure, cleared=True, vectors_left=vectors_left), stores)
@@ -218,7 +222,7 @@ async def _empty_bus(erasure: Erasure, stores: DataStores) -> Erasure:
         await stores.in_flight.drop(erasure.user_id, None, before=erasure.before)
         if not any(await stores.in_flight.count(erasure.user_id, None, before=erasure.before)):
             return erasure
-        await asyncio.sleep(_SETTLING)
+        await asyncio.sleep(SETTLING)
     raise Unavailable("others add to the erased user on the bus")
 
 
@@ -273,7 +277,7 @@ class Eraser:
             if held is None:
                 return await self._done(request, mark, deadline)
             mark = held
-            await asyncio.sleep(min(_SETTLING, max(0.0, deadline - time.monotonic())))
+            await asyncio.sleep(min(SETTLING, max(0.0, deadline - time.monotonic())))
         return await self._so_far(request, mark)
 
     async def run(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import TypeVar
 from uuid import uuid5
 
@@ -25,6 +26,7 @@ from contracts.v1.turns import (
     derived_turn_id,
     entry_id,
 )
+from services.shared.erasures import LANDS_WITHIN
 from services.shared.errors import Poison
 
 T = TypeVar("T")
@@ -88,9 +90,11 @@ async def log_turns(
     """Append turns to their conversations and propose each as an entry.
 
     What its user has had erased is left out, and what is newer than that is deferred until the text store holds nothing
-    older. Both are taken back if they were logged just then: whoever erases leaves a mark first, and looks at the log
-    afterwards, then at the bus; only then the mark goes.
+    older. Whoever erases leaves a mark first, looks at the log a moment later, then at the bus; only then the mark
+    goes. So what is logged promptly after a look for marks is found; what took longer is taken back if there is one by
+    then.
     """
+    began = monotonic()
     arrived = await _admitted(arrived, store, missing_from_stream, defer)
     if not arrived:
         return []
@@ -100,7 +104,7 @@ async def log_turns(
     proposals = {turn: propose(turn) for turn in logged}
     new = await store.append(logged, list(proposals.values()))
     late: list[LoggedTurn] = []
-    if new:
+    if new and monotonic() - began > LANDS_WITHIN:
         admitted = await _until_done(lambda: _admitted(arrived, store, missing_from_stream, defer))
         held = {_identity(one.turn) for one in admitted}
         late = [turn for turn in new if _identity(turn) not in held]

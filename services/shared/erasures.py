@@ -1,8 +1,14 @@
-"""The rule that entries of a user who is being erased are not shown."""
+"""The rules that entries of a user who is being erased are not shown, and that nothing is logged behind an erasure."""
 
 from __future__ import annotations
 
 from contracts.ports import Privacy
+
+SETTLING = 0.3
+"""Seconds that an erasure leaves between its mark and the look at the text store that must find nothing."""
+
+LANDS_WITHIN = 0.2
+"""Seconds after a look for marks within which what is logged is surely there when an erasure looks for it."""
 
 
 async def is_hidden(store: Privacy, user_id: str) -> bool:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -25,7 +25,7 @@ from tests.stores.changing import modify
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again at once."""
-    for name in ("_SETTLING", "_LOOK_EVERY"):
+    for name in ("SETTLING", "_LOOK_EVERY"):
         monkeypatch.setattr(privacy, name, 0.01)
 
 
@@ -230,6 +230,31 @@ async def test_a_second_request_covers_what_was_published_between_the_two(store:
     assert (first.before, second.before) == (1, 2)
     assert await complete(first, stores=everywhere) == first
     assert await store.erasures(["ann"]) == [second]
+
+
+async def test_what_was_published_until_the_mark_was_there_is_erased_too(store: TextStore) -> None:
+    """It may have been logged meanwhile, and its message be gone."""
+    everywhere, _, in_flight = places(store)
+    in_flight.turns = {"ann": ["t1"]}
+
+    class Publishing:
+        def __getattr__(self, name: str) -> Any:
+            if name == "record_erasure":
+                in_flight.turns["ann"].append("t2")
+            return getattr(store, name)
+
+    mark = await begin("ann", stores=replace(everywhere, text=cast(TextStore, Publishing())))
+    assert mark.before == 2
+
+
+async def test_a_mark_that_does_not_say_how_far_it_goes_is_completed_all_the_same(store: TextStore) -> None:
+    everywhere, _, in_flight = places(store)
+    in_flight.turns = {"ann": ["t1"]}
+    with pytest.raises(Unavailable):
+        await begin("ann", stores=replace(everywhere, in_flight=Failing(in_flight, "last", 1)))  # type: ignore[arg-type]
+    (mark,) = await store.erasures(["ann"])
+    assert (await complete(mark, stores=everywhere)).before == 1
+    assert await store.erasures() == []
 
 
 async def test_a_mark_of_another_process_is_left_to_it_for_a_while(store: TextStore) -> None:

@@ -18,7 +18,9 @@ from contracts import subjects
 from contracts.ports import Erasure, LastTurn, MissingFromStream, TextStore, Unavailable
 from contracts.v1.turns import DatedTurn
 from services.dedupe.handler import candidate_entry
+from services.ingest import handler
 from services.ingest.handler import Arrived, Incoming, log_turns, place_in_sessions, propose, read_turn
+from services.shared import erasures
 from services.shared.errors import Poison
 from services.shared.stores.sqlite import SqliteTextStore
 
@@ -157,6 +159,23 @@ async def nobody_defers(numbers: Collection[int]) -> None:
     raise AssertionError(f"{numbers} are deferred")
 
 
+@pytest.fixture
+def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logging takes longer than an erasure waits for it."""
+    monkeypatch.setattr(handler, "LANDS_WITHIN", 0.0)
+
+
+async def test_what_is_logged_promptly_is_looked_after_once(store: SqliteTextStore) -> None:
+    """An erasure that has left no mark by then finds it."""
+    assert await proposed(store, bus_letting_go_of(0), a_turn(1)) == 1
+    assert (await store.counts("ann")).turns == 1
+
+
+def test_an_erasure_waits_longer_than_logging_may_take() -> None:
+    assert erasures.LANDS_WITHIN < erasures.SETTLING
+
+
+@pytest.mark.usefixtures("slowly")
 @pytest.mark.parametrize("before", [True, False], ids=["before it is logged", "while it is logged"])
 async def test_what_is_erased_while_it_is_in_hand_is_not_left(store: SqliteTextStore, *, before: bool) -> None:
     stays, erased = a_turn(1), a_turn(2, user_id="bob")
@@ -165,6 +184,7 @@ async def test_what_is_erased_while_it_is_in_hand_is_not_left(store: SqliteTextS
     assert (await store.counts("ann")).turns == 1
 
 
+@pytest.mark.usefixtures("slowly")
 async def test_what_somebody_else_has_logged_meanwhile_stays(store: SqliteTextStore) -> None:
     """A message also leaves the bus because it is done with."""
     assert await proposed(store, bus_letting_go_of(), a_turn(1)) == 1
@@ -172,13 +192,15 @@ async def test_what_somebody_else_has_logged_meanwhile_stays(store: SqliteTextSt
     assert (await store.counts("ann")).turns == 1
 
 
+@pytest.mark.usefixtures("slowly")
 async def test_what_comes_again_while_the_first_was_erased_stays(store: SqliteTextStore) -> None:
     assert await proposed(store, bus_letting_go_of(0), a_turn(1), a_turn(1)) == 2
     assert (await store.counts("ann")).turns == 1
 
 
+@pytest.mark.usefixtures("slowly")
 async def test_while_the_bus_is_away_it_is_asked_again(store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.ingest.handler._PAUSE", 0.0)
+    monkeypatch.setattr(handler, "_PAUSE", 0.0)
     assert await proposed(store, bus_letting_go_of(0, away=3), a_turn(1)) == 0
     assert set((await store.count_remaining("ann")).values()) == {0}
 
@@ -199,6 +221,7 @@ class Marking:
         return new if self._after else await self._store.append(turns, proposals)
 
 
+@pytest.mark.usefixtures("slowly")
 @pytest.mark.parametrize("when", ["first", "before", "after"])
 @pytest.mark.parametrize("cleared", [False, True])
 async def test_what_is_older_than_an_erasure_is_refused_and_what_is_newer_waits_until_the_store_is_cleared(

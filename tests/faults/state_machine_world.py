@@ -99,16 +99,19 @@ class World:
         self.clock = Clock()
         self.in_hand: list[Run] = []
         self.left_behind: set[str] = set()
-        # What was in hand when an erasing began comes to its end while that one waits for it.
-        self._settling = patch.object(privacy, "asyncio", _Asyncio(self._settle))
-        self._settling.start()
+        self.settled = 0.0
+        self._stack = ExitStack()
+        # What was in hand when an erasing began comes to its end while that one waits for it; but for ingest, which
+        # sees by the time that has passed that it was held up.
+        self._stack.enter_context(patch.object(privacy, "asyncio", _Asyncio(self._settle)))
+        self._stack.enter_context(patch.object(ingest, "monotonic", lambda: self.settled))
 
     @classmethod
     async def open(cls, folder: Path) -> World:
         return cls(await SqliteTextStore.open(folder / "memory.db", synchronous="normal", readers=1))
 
     async def close(self) -> None:
-        self._settling.stop()
+        self._stack.close()
         self.clock.close()
         for run in self.in_hand:
             run.task.cancel()
@@ -153,6 +156,7 @@ class World:
             run.tell()
 
     async def _settle(self, seconds: float) -> None:
+        self.settled += seconds
         for run in [run for run in self.in_hand if run.name not in ("erase", "ingest")]:
             await self.go_on(run)
 
