@@ -224,7 +224,9 @@ def test_a_log_of_an_older_version_tells_by_the_text_what_is_redacted(text: str,
 
 
 @pytest.mark.parametrize("long", [False, True])
-@pytest.mark.parametrize("text", ["I have a dentist appointment tomorrow.", "Am Montag gehe ich zum Zahnarzt."])
+@pytest.mark.parametrize(
+    "text", ["I have a dentist appointment tomorrow.", "Am Montag gehe ich zum Zahnarzt.", "The dentist is at 5pm."]
+)
 def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_day(text: str, long: bool) -> None:
     text = text + (" The waiting room has many chairs and a fish that looks at me while I wait for my turn." * 3 * long)
     midnight = datetime(2026, 3, 1, tzinfo=UTC)
@@ -238,7 +240,8 @@ def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_d
     assert set(digests_of(said[0])) & set(digests_of(said[2]))  # forgotten, it may not come back on either day
 
 
-def test_what_names_no_such_time_is_the_same_statement_on_any_day() -> None:
-    said = [a_candidate("I live in Porto.", n, created_at=NOON + n * 100 * DAY) for n in range(3)]
+@pytest.mark.parametrize("text", ["I live in Porto.", "I swim at 5pm every Monday."])
+def test_what_names_no_such_time_is_the_same_statement_on_any_day(text: str) -> None:
+    said = [a_candidate(text, n, created_at=NOON + n * 100 * DAY) for n in range(3)]
     judged = judge(said, [Similar()] * len(said))
     assert [isinstance(decision, Accepted) for decision in judged] == [True, False, False]

@@ -25,18 +25,33 @@ _DATE = re.compile(
     )
 )
 
+_BARE = re.compile(rf"(?<![\w.:/-]){_pattern('bare')}")
+_HABIT_OR_DATE = re.compile(rf"(?<![\w-])(?:{_pattern('habit')}(?!\w)|{_pattern('date')})|[每毎]")
+_CLAUSE_END = re.compile(_pattern("clause end"))
+_GERMAN_DAY = re.compile(
+    rf"(?:(?<=(?<!i )am )|(?<=zum )|(?<=vom )|(?<=de[mnr] ))([0-9]{{1,2}})\.(?=\s|$)"
+    rf"|(?<![\w.])([0-9]{{1,2}})\.(?= {_pattern('month name')})"
+)
+
 
 def names_relative_time(text: str) -> bool:
     """Whether a text names a time relative to the day on which it is said.
 
-    "The dentist is tomorrow" said on another day is another statement; "the dentist is on Tuesday, 10 March" and "I
-    swim every Monday" are not. Knows English, German, French, Spanish, Italian, Portuguese, Dutch, Chinese and
-    Japanese. A word in doubt, as in "Today Show" or "diary of yesterday", counts as relative.
+    "The dentist is tomorrow", "at 5pm", "on the 5th" and "in March", said on another day, are other statements; "the
+    dentist is on Tuesday, 10 March" and "I swim every Monday at 5pm" are not. Knows English, German, French, Spanish,
+    Italian, Portuguese, Dutch, Chinese and Japanese. A word in doubt, as in "Today Show" or "diary of yesterday",
+    counts as relative.
     """
     folded = fold(text)
-    if _TIME.search(folded) or _names_bare_weekday(folded):
+    if _TIME.search(folded) or _names_bare_weekday(folded) or _names_bare_time(folded):
         return True
     return bool(_HIER.search(folded) and _FRENCH.search(folded))
+
+
+def _names_bare_time(folded: str) -> bool:
+    """Whether a clause names an hour, a day of the month or a month without its date, and tells no habit."""
+    clauses = _CLAUSE_END.split(_GERMAN_DAY.sub(r"\1\2th", folded))
+    return any(_BARE.search(clause) and not _HABIT_OR_DATE.search(clause) for clause in clauses)
 
 
 def _names_bare_weekday(folded: str) -> bool:
