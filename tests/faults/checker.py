@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from contracts import subjects
 from contracts.ports import Key, LogRecord
 from contracts.v1.entries import Entry
 from tests.faults.findings import Findings, Kind
@@ -188,12 +189,17 @@ class _Check:
                 self.findings.add("foreign", f"vector {id_} is of {points[id_]!r}, its entry of {wanted[id_]!r}")
 
     def letters(self) -> None:
-        """Each message that could not be digested is among the dead letters, once."""
-        spoiled = {one.letter for one in self._spoiled}
-        for letter in spoiled:
+        """Each message that could not be digested is among the dead letters, once; of a user with many, a full share."""
+        spoiled = {one.letter: one.user_id for one in self._spoiled}
+        room = dict.fromkeys(spoiled.values(), subjects.DEAD_STREAM.share)
+        for letter, user_id in spoiled.items():
             times = self._observed.letters.get(letter, 0)
-            if times != 1:
+            room[user_id] -= times
+            if times > 1:
                 self.findings.add("letters_differ", f"{letter} is {times} times among the dead letters")
+        for letter, user_id in spoiled.items():
+            if letter not in self._observed.letters and room[user_id] > 0:
+                self.findings.add("letters_differ", f"{letter} is not among the dead letters, where there is room")
         others = {one: times for one, times in self._observed.letters.items() if one not in spoiled}
         if others:
             self.findings.add("letters_differ", f"{len(others)} dead letters of messages that were good: {others}")

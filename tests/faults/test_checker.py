@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from contracts.ports import Key, LogRecord, Outcome, ProposalRecord
+from contracts.subjects import DEAD_STREAM
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from tests.faults.checker import Observed, check
@@ -177,6 +178,14 @@ def test_what_was_forgotten_is_found_wherever_it_still_is(zombie: Observed) -> N
 
 def test_whatever_is_left_of_an_erased_user_is_a_zombie() -> None:
     assert found((*PROMISES, erased("bob")), WELL) == {"zombie": 3}
+
+
+def test_of_a_user_with_many_bad_messages_the_dead_letters_are_a_full_share() -> None:
+    many = [spoiled(f"bad {number}") for number in range(DEAD_STREAM.share + 8)]
+    kept = {promise.letter: 1 for promise in many[8:]}
+    assert found((*PROMISES[:3], *many), replace(WELL, letters=kept)) == {}
+    del kept[many[-1].letter]
+    assert found((*PROMISES[:3], *many), replace(WELL, letters=kept)) == {"letters_differ": 9}
 
 
 def test_a_statement_with_another_number_must_not_be_merged() -> None:
