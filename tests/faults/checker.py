@@ -189,7 +189,7 @@ class _Check:
                 self.findings.add("foreign", f"vector {id_} is of {points[id_]!r}, its entry of {wanted[id_]!r}")
 
     def letters(self) -> None:
-        """Each message that could not be digested is among the dead letters, once; of a user with many, a full share."""
+        """Each message that could not be digested is a dead letter, once; of a user with many, a full share is kept."""
         spoiled = {one.letter: one.user_id for one in self._spoiled}
         room = dict.fromkeys(spoiled.values(), subjects.DEAD_STREAM.share)
         for letter, user_id in spoiled.items():

@@ -19,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from contracts.ports import Unavailable
 from tests.faults import table
 from tests.faults.process import Launcher, NotReady
 from tests.faults.rows import CannotRun, Context, Row
@@ -55,7 +56,7 @@ class Run:
         except CannotRun as error:
             self.missing.append(f"{name}: {error}")
             self._console.print(f"[yellow]{name} cannot run here: {error}[/]", highlight=False)
-        except (NotReady, NotRecovered, AssertionError) as error:
+        except (NotReady, NotRecovered, Unavailable, AssertionError) as error:
             self.problems.append(f"{name}: {error}")
             self._console.print(f"[bold red]{name}: {error}[/]", highlight=False, markup=True)
         else:
