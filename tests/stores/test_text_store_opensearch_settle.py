@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -225,6 +226,33 @@ async def test_nothing_is_left_of_what_is_being_stored_when_its_user_is_erased_m
     async with overtaken(store, write, lambda: store.erase(user)) as process:
         await judge_proposals([proposed([prompt])], store=process)
     assert set((await store.count_remaining(user)).values()) == {0}
+
+
+async def test_what_was_forgotten_since_it_was_looked_up_does_not_come_back_in_another_voice(
+    store: OpenSearchTextStore, another: Another, user: str
+) -> None:
+    (said,) = await store_entries(store, [an_entry(user, "kept", role="assistant", statement_hash="h")])
+    (proposal, *_) = await history(store, user)
+    entry = entry_of(proposal, statement_hash="h")
+    (similar,) = await store.find_similar([entry])
+    assert not similar.suppressed
+    await (await another()).forget([said], until=datetime.now(UTC) + timedelta(hours=1))
+    assert await store.apply([Accepted(entry, known_similar=frozenset())]) == []
+    assert await store.get([proposal]) == {}
+
+
+async def test_what_was_looked_up_is_decided_as_it_is_by_then(
+    store: OpenSearchTextStore, another: Another, user: str
+) -> None:
+    """By somebody else, or not at all when its turn is gone."""
+    other = await another()
+    decided, gone, *_ = await history(store, user)
+    accepted = [Accepted(entry_of(one, statement_hash=one.id), known_similar=frozenset()) for one in (decided, gone)]
+    await store.find_similar([one.entry for one in accepted])
+    await other.apply([Refused(decided, "a reason")])
+    await other.withdraw([gone.turn])
+    assert [outcome.kind for outcome in await store.apply(accepted)] == ["refused"]
+    assert await store.get([decided, gone]) == {}
 
 
 async def test_changes_by_several_processes_do_not_overwrite_each_other(

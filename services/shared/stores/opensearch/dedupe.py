@@ -8,7 +8,7 @@ erased, takes back what it has made of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from contracts.ports import Accepted, Decision, Key, Outcome, Similar, Unavailable
@@ -18,31 +18,53 @@ from services.shared.core.fingerprint import MOST_SIMILAR
 from services.shared.core.sayings import not_repeated
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, plan, proposal_of
 from services.shared.stores.opensearch import log, statements
-from services.shared.stores.opensearch.documents import entry_document, near_labels, statement_id, suppression_ids
-from services.shared.stores.opensearch.engine import Engine
-from services.shared.stores.opensearch.entries import CROWDED, STORED, Stored, is_entry, stored
+from services.shared.stores.opensearch.documents import (
+    STORED,
+    entry_document,
+    near_labels,
+    statement_id,
+    suppression_ids,
+)
+from services.shared.stores.opensearch.engine import Engine, Recent
+from services.shared.stores.opensearch.entries import CROWDED, Stored, is_entry, stored
 from services.shared.stores.opensearch.entries import read as read_entries
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.log import DECISION, is_open, note, outcome_of
-from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Get, Write, backoff
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Found, Get, Kind, Write, backoff
+
+_PROPOSED = (*DECISION, "text", "body")
 
 
 class OpenSearchDedupe(Engine):
     """`contracts.ports.DedupeStore`."""
 
+    def __init__(self, client: Client) -> None:
+        super().__init__(client)
+        self.makers = statements.Makers()
+        self._looked_up: Recent[str, Found] = Recent()
+
     async def find_similar(self, candidates: Sequence[Entry]) -> list[Similar]:
-        return await _find_similar(self.client, candidates)
+        found = await _look_up(self, candidates)
+        for one in candidates:
+            used: set[tuple[Kind, str]] = {("turns", one.id), ("entries", one.id)}
+            used.update(("entries", id_) for id_ in _listed(found, one))
+            self._looked_up.put(one.id, {key: found[key] for key in used})
+        return await _similar(self.client, candidates, found)
 
     async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
         """Carry out decisions, in order; what holds for each, without those that have to be judged again.
+
+        What was looked up for them just now is not read again: every write says which version it replaces.
 
         Raises:
             ValueError: an accepted entry has the id of another user's.
         """
         made = _Made()
         async with self.locks.hold(canonical_entries(decisions)):
+            held = self._taken(decisions)
             for _ in range(CAS_ATTEMPTS):
-                read = await _read(self.client, decisions)
+                read = await _read(self.client, decisions, held)
+                held = {}
                 if await _take_back(self, made, read):
                     continue
                 planned = await _carry_out(self, decisions, read, made)
@@ -51,23 +73,44 @@ class OpenSearchDedupe(Engine):
                 await backoff()
         raise Unavailable(CROWDED)
 
+    def _taken(self, decisions: Iterable[Decision]) -> Found:
+        ids = (proposal_of(decision).id for decision in decisions)
+        return {key: document for id_ in ids for key, document in (self._looked_up.take(id_) or {}).items()}
 
-async def _find_similar(client: Client, candidates: Sequence[Entry]) -> list[Similar]:
-    """For each candidate what makes the same statement, may be a near-copy of it, or suppresses it."""
+
+async def _look_up(engine: OpenSearchDedupe, candidates: Sequence[Entry]) -> Found:
+    """All that decisions on candidates rest on: in one request when it is known which entries make the statements."""
     claims = {statement_id(one): one.user_id for one in candidates if one.statement_hash}
     suppressions = {id_: one.user_id for one in candidates for id_ in suppression_ids(one)}
-    found = await client.mget("claims", (claims | suppressions).items())
-    lists = {its.id: its.source["entries"] for its in found if its and "entries" in its.source}
-    suppressed = statements.standing([its for its in found if its], candidates)
-    users = {id_: claims[statement] for statement, listed in lists.items() for id_ in listed}
-    known = await statements.read(client, users) if users else statements.Listed({}, ())
+    wanted = [Get("claims", user_id, id_) for id_, user_id in (claims | suppressions).items()]
+    for one in candidates:
+        wanted += [Get("turns", one.user_id, one.id, _PROPOSED), Get("entries", one.user_id, one.id, STORED)]
+    likely = {id_: user_id for statement, user_id in claims.items() for id_ in engine.makers.of(statement)}
+    found = await engine.client.find([*wanted, *statements.wanted(likely)])
+    lists = {statement: its.source["entries"] for statement in claims if (its := found["claims", statement])}
+    for statement, listed in lists.items():
+        engine.makers.learn(statement, listed)
+    listed_users = {id_: claims[statement] for statement, listed in lists.items() for id_ in listed}
+    return await engine.client.find(statements.wanted(listed_users), found)
+
+
+def _listed(found: Found, candidate: Entry) -> Sequence[str]:
+    """The entries that are listed for the statement of a candidate."""
+    document = found["claims", statement_id(candidate)] if candidate.statement_hash else None
+    return document.source["entries"] if document else ()
+
+
+async def _similar(client: Client, candidates: Sequence[Entry], found: Found) -> list[Similar]:
+    """For each candidate what makes the same statement, may be a near-copy of it, or suppresses it."""
+    users = {id_: one.user_id for one in candidates for id_ in _listed(found, one)}
+    known = statements.listed(found, users)
+    suppressed = statements.standing([its for (kind, _), its in found.items() if kind == "claims" and its], candidates)
     if users.keys() - known.active.keys():  # what went out of use was perhaps forgotten since
         suppressed |= await statements.suppressed(client, candidates)
     near = await _near_copies(client, candidates)
     similar = []
     for one, copies in zip(candidates, near, strict=True):
-        statement = statement_id(one)
-        makers = known.makers(lists.get(statement, []), statement)
+        makers = known.makers(_listed(found, one), statement_id(one))
         same = {id_: known.active[id_] for id_ in makers if id_ in known.active}
         claimed_by = tuple(Key(one.user_id, id_) for id_ in makers if id_ not in same and id_ != one.id)
         similar.append(Similar(tuple((copies | same).values()), one.id in suppressed, claimed_by))
@@ -115,14 +158,15 @@ class _Read:
     entries: Mapping[str, Stored]
 
 
-async def _read(client: Client, decisions: Sequence[Decision]) -> _Read:
+async def _read(client: Client, decisions: Sequence[Decision], held: Found) -> _Read:
     users = owners(map(proposal_of, decisions))
     all_users = users | canonical_entries(decisions)
-    wanted = [Get("turns", user_id, id_, (*DECISION, "text", "body")) for id_, user_id in users.items()]
+    wanted = [Get("turns", user_id, id_, _PROPOSED) for id_, user_id in users.items()]
     wanted += [Get("entries", user_id, id_, STORED) for id_, user_id in all_users.items()]
-    found = iter(await client.get(wanted))
-    proposals = {id_: its for id_, its in _next(users, found).items() if its.source["user_id"] == users[id_]}
-    documents = _next(all_users, found)
+    found = await client.find(wanted, held)
+    turns = {id_: its for id_ in users if (its := found["turns", id_])}
+    proposals = {id_: its for id_, its in turns.items() if its.source["user_id"] == users[id_]}
+    documents = {id_: its for id_ in all_users if (its := found["entries", id_])}
     entries = {id_: stored(its) for id_, its in documents.items() if is_entry(its, all_users[id_])}
     if taken := [
         one.entry.id for one in decisions if isinstance(one, Accepted) and one.entry.id in documents.keys() - entries
@@ -137,19 +181,16 @@ async def _read(client: Client, decisions: Sequence[Decision]) -> _Read:
     return _Read(known, users, proposals, entries)
 
 
-def _next(users: Mapping[str, str], documents: Iterator[Document | None]) -> dict[str, Document]:
-    """The next documents by id, those that there are."""
-    return {id_: document for id_ in users if (document := next(documents)) is not None}
-
-
-async def _carry_out(engine: Engine, decisions: Sequence[Decision], read: _Read, made: _Made) -> Plan | None:
+async def _carry_out(engine: OpenSearchDedupe, decisions: Sequence[Decision], read: _Read, made: _Made) -> Plan | None:
     """Write what the decisions come to; None as soon as another was faster."""
     planned = plan(decisions, read.known)
     if planned.accepted:
         accepted = list(planned.accepted.values())
         judged = [one.entry for one in accepted if one.known_similar is not None]
         made.stored |= {entry.id: entry for entry in judged}
-        if overtaken := await statements.claim(engine, accepted) | await statements.suppressed(engine.client, judged):
+        for entry in judged:
+            engine.makers.learn(statement_id(entry), (*engine.makers.of(statement_id(entry)), entry.id))
+        if overtaken := await statements.claim(engine, accepted):
             planned = plan(decisions, read.known, without=overtaken)
     if not await _store(engine, planned, read, made):
         return None

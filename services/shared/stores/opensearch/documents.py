@@ -34,6 +34,8 @@ from services.shared.stores.words import words_of
 CHANGING: Final = ("words", "length", "digest", "near", "session")
 """What an entry may have and have no more after a change."""
 
+STORED: Final = ("user_id", "body", "seq", "merged", "stamp")
+"""The fields of an entry's document that a replacement of it needs."""
 
 _MOST_MERGED = 256
 _LONGEST_WORD = 1024

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from services.shared.stores.opensearch.documents import now
 from services.shared.stores.opensearch.transport import Client
+
+_SECONDS = 5.0
+_MOST = 512
 
 
 class SequenceNumbers:
@@ -40,6 +45,41 @@ class Locks:
             for lock in [self._locks.setdefault(name, asyncio.Lock()) for name in sorted(set(names))]:
                 await stack.enter_async_context(lock)
             yield
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(Generic[K, V]):
+    """What this process read or wrote a moment ago: each is taken once, and dropped when seconds later nobody has.
+
+    It may be outdated. Who takes it writes what follows from it under the version that it had.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[K, tuple[V, float]] = OrderedDict()
+        self._dropping: asyncio.TimerHandle | None = None
+
+    def put(self, key: K, value: V) -> None:
+        """Keep a value until it is taken."""
+        loop = asyncio.get_running_loop()
+        self._held.pop(key, None)
+        self._held[key] = value, loop.time() + _SECONDS
+        if len(self._held) > _MOST:
+            self._held.popitem(last=False)
+        self._dropping = self._dropping or loop.call_later(_SECONDS, self._drop_old)
+
+    def take(self, key: K) -> V | None:
+        """The value, which is not kept any longer."""
+        value, _ = self._held.pop(key, (None, 0.0))
+        return value
+
+    def _drop_old(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._held and (until := next(iter(self._held.values()))[1]) <= loop.time():
+            self._held.popitem(last=False)
+        self._dropping = loop.call_at(until, self._drop_old) if self._held else None
 
 
 class Engine:

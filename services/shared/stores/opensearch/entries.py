@@ -12,13 +12,10 @@ from contracts.v1.entries import Entry
 from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
 from services.shared.stores.opensearch import queries, statements
-from services.shared.stores.opensearch.documents import CHANGING, entry_document
+from services.shared.stores.opensearch.documents import CHANGING, STORED, entry_document
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Document, Version, Write
-
-STORED = ("user_id", "body", "seq", "merged", "stamp")
-"""The fields of a document that make a `Stored`."""
 
 CROWDED = "other processes keep changing the same entries: try again"
 

@@ -11,6 +11,7 @@ are read by id, so that what was made or forgotten a moment ago is known at once
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,9 +19,12 @@ from datetime import datetime
 from contracts.ports import Accepted, Unavailable
 from contracts.v1.entries import Entry
 from services.shared.stores.moments import microseconds
-from services.shared.stores.opensearch.documents import now, statement_id, suppression_ids
+from services.shared.stores.opensearch.documents import STORED, now, statement_id, suppression_ids
 from services.shared.stores.opensearch.engine import Engine
-from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Get, Write, backoff
+from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Found, Get, Write, backoff
+
+_DECIDED = ("user_id", "proposed", "outcome")
+_MOST_KNOWN = 20_000  # statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +40,45 @@ class Listed:
         return [*active, *(id_ for id_ in listed if id_ in self.open)]
 
 
-async def read(client: Client, users: Mapping[str, str]) -> Listed:
-    """What there is of these entries, given as user by id."""
-    wanted = [Get("entries", user_id, id_, ("user_id", "body")) for id_, user_id in users.items()]
-    wanted += [Get("turns", user_id, id_, ("user_id", "proposed", "outcome")) for id_, user_id in users.items()]
-    found = await client.get(wanted)
-    entries = {its.id: Entry.model_validate_json(its.source["body"]) for its in found[: len(users)] if its}
-    turns = [its for its in found[len(users) :] if its and its.source["user_id"] == users[its.id]]
+class Makers:
+    """The entries that were listed for a statement when this process saw that last: worth reading beside the list."""
+
+    def __init__(self) -> None:
+        self._listed: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+
+    def of(self, statement: str) -> tuple[str, ...]:
+        """Their ids, as far as they are known."""
+        return self._listed.get(statement, ())
+
+    def learn(self, statement: str, listed: Iterable[str]) -> None:
+        """Remember a list."""
+        self._listed[statement] = tuple(listed)
+        self._listed.move_to_end(statement)
+        if len(self._listed) > _MOST_KNOWN:
+            self._listed.popitem(last=False)
+
+
+def wanted(users: Mapping[str, str]) -> list[Get]:
+    """What is to be read of entries that are listed, given as user by id."""
+    entries = [Get("entries", user_id, id_, STORED) for id_, user_id in users.items()]
+    return entries + [Get("turns", user_id, id_, _DECIDED) for id_, user_id in users.items()]
+
+
+def listed(found: Found, users: Mapping[str, str]) -> Listed:
+    """What there is of these entries, given as user by id, when all that is wanted was read."""
+    documents = [its for id_ in users if (its := found["entries", id_])]
+    entries = {its.id: Entry.model_validate_json(its.source["body"]) for its in documents}
+    turns = [its for id_ in users if (its := found["turns", id_]) and its.source["user_id"] == users[id_]]
     open_ = {its.id for its in turns if its.source["proposed"] and "outcome" not in its.source}
     active = {id_: its for id_, its in entries.items() if its.status == "active" and its.user_id == users[id_]}
     return Listed(active, open_ - entries.keys())
 
 
 async def claim(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
-    """List the entries that are to be accepted; the ids of those that must be judged again, and are not listed.
+    """List the entries that are to be accepted; the ids of those that must be judged again.
+
+    These were overtaken, and are not listed, or their statement is suppressed by now. Whether there are suppressions at
+    all shows together with the listing: an update that changes nothing tells whether its document is there.
 
     Raises:
         Unavailable: others keep listing entries of the same statements, or nothing can be written now.
@@ -58,12 +87,17 @@ async def claim(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
     for one in accepted:
         if one.entry.statement_hash:
             claimants.setdefault(statement_id(one.entry), []).append(one)
+    judged = [one.entry for one in accepted if one.known_similar is not None]
     writes = [_write(id_, ones[0].entry.user_id, [one.entry.id for one in ones]) for id_, ones in claimants.items()]
-    left = _refused(writes, await engine.client.bulk(writes))
+    looks = [Write("update", "claims", entry.user_id, id_) for entry in judged for id_ in suppression_ids(entry)]
+    made = await engine.client.bulk([*writes, *looks])
+    left = _refused(writes, made[: len(writes)])
+    if not left and not any(made[len(writes) :]):
+        return set()
     overtaken: set[str] = set()
     for _ in range(CAS_ATTEMPTS):
         if not left:
-            return overtaken
+            return overtaken | await suppressed(engine.client, judged)
         writes, behind = await _claims(engine.client, {id_: claimants[id_] for id_ in left})
         overtaken |= behind
         left = _refused(writes, await engine.client.bulk(writes))
@@ -78,15 +112,15 @@ async def _claims(client: Client, claimants: Mapping[str, Sequence[Accepted]]) -
     documents = {its.id: its for its in await client.mget("claims", users.items()) if its}
     ours = {one.entry.id for ones in claimants.values() for one in ones}
     others = {id_: users[its.id] for its in documents.values() for id_ in its.source["entries"] if id_ not in ours}
-    known = await read(client, others) if others else Listed({}, ())
+    known = listed(await client.find(wanted(others)), others)
     writes: list[Write] = []
     overtaken: set[str] = set()
     for statement, ones in claimants.items():
-        listed = documents[statement].source["entries"] if statement in documents else []
-        makers = known.makers([id_ for id_ in listed if id_ in others], statement)
+        held = documents[statement].source["entries"] if statement in documents else []
+        makers = known.makers([id_ for id_ in held if id_ in others], statement)
         first = [one.entry.id for one in ones if one.known_similar is None or set(makers).issubset(one.known_similar)]
         overtaken |= {one.entry.id for one in ones}.difference(first)
-        if not set(first).issubset(listed):
+        if not set(first).issubset(held):
             writes.append(_write(statement, users[statement], [*makers, *first], documents.get(statement)))
     return writes, overtaken
 

@@ -112,6 +112,10 @@ class Get(NamedTuple):
     fields: tuple[str, ...] | None = None
 
 
+Found = Mapping[tuple[Kind, str], Document | None]
+"""Documents by kind and id; None for those that are not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Write:
     """One write of a bulk request, of a document of a user.
@@ -364,6 +368,12 @@ class Client:
                 if doc.get("found", True):
                     found[index] = Document(doc["_id"], doc["_source"], Version(doc["_seq_no"], doc["_primary_term"]))
         return found
+
+    async def find(self, wanted: Iterable[Get], held: Found | None = None) -> dict[tuple[Kind, str], Document | None]:
+        """The same by kind and id: those that are held, and the others as they are now; the first fields asked for."""
+        found = dict(held or {})
+        asked = {(get.kind, get.id): get for get in reversed(list(wanted)) if (get.kind, get.id) not in found}
+        return found | dict(zip(asked, await self.get(list(asked.values())), strict=True))
 
     async def _documents(self, described: list[Json]) -> list[Json]:
         try:
