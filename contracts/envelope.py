@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID, uuid5
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 NAMESPACE = UUID("6f1d2a52-8d3c-5b61-9a4e-0c7f5e2b9d10")
 
@@ -23,8 +24,16 @@ def _with_zone(moment: datetime) -> datetime:
         raise ValueError("a time must lie between the years 1 and 9999 in UTC") from error
 
 
-Moment = Annotated[datetime, AfterValidator(_with_zone)]
-"""A point in time with a zone, kept in UTC."""
+def _as_written(moment: object) -> object:
+    if isinstance(moment, int | float) or (isinstance(moment, str) and not _ISO_8601.match(moment)):
+        raise ValueError("a time is written as in ISO 8601, for example 2026-02-01T10:00:00Z")
+    return moment
+
+
+_ISO_8601 = re.compile("[0-9]{4}-")
+
+Moment = Annotated[datetime, BeforeValidator(_as_written), AfterValidator(_with_zone)]
+"""A point in time with a zone, kept in UTC. A number is none: nobody knows in what it counts, and from when."""
 
 
 class Message(BaseModel):

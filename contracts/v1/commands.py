@@ -8,7 +8,7 @@ from pydantic import Field
 
 from contracts.envelope import IrreversibleRequest, Message, Moment, Reply, Request
 from contracts.v1.entries import Entry, Status
-from contracts.v1.turns import EntryType
+from contracts.v1.turns import EntryType, PersonaId
 
 
 class CreateRequest(Request):
@@ -19,7 +19,7 @@ class CreateRequest(Request):
     tags: tuple[str, ...] = Field(default=(), max_length=64)
     space: str = Field(default="default", min_length=1, max_length=256)
     source_ids: tuple[str, ...] = Field(default=(), max_length=64)
-    persona_id: str | None = Field(default=None, max_length=256)
+    persona_id: PersonaId = Field(default=None, max_length=256)
     manually_saved: bool = True
 
 
@@ -39,12 +39,12 @@ class EntryReply(Reply):
 class ListRequest(Request):
     """Page through a user's entries, those said last first. `space` null means every space.
 
-    Filters that are null or empty do not filter. `conversation_id`: only what was said in this conversation.
+    Filters that are null or `[]` do not filter. `conversation_id`: only what was said in this conversation.
     `persona_id`: only what a retrieval for this persona sees, its own entries and those of none. Null means here
-    all of the user's, as `"*"` does: a list hides nothing that it was not asked to.
+    all of the user's, as `"*"` does: a list hides nothing that it was not asked to. An empty one: entries of none.
     """
 
-    space: str | None = None
+    space: str | None = Field(default=None, min_length=1, max_length=256)
     persona_id: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
     cursor: str | None = None

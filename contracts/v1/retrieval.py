@@ -13,11 +13,11 @@ from contracts.v1.turns import EntryType, Role
 
 
 class RetrieveRequest(Request):
-    """What matters now? Filters that are null or empty do not filter; several tags or types mean any of them.
+    """What matters now? Filters that are null or `[]` do not filter; several tags or types mean any of them.
 
     `conversation_id`: only what was said in this conversation. `recency_days`: only what was last said so many days
-    before `now` or later. `persona_id`: null means entries of no persona, a name those and the persona's own, `"*"`
-    all of the user's. `now`: the moment to answer as of; nothing that was said after it is returned.
+    before `now` or later. `persona_id`: null or empty means entries of no persona, a name those and the persona's own,
+    `"*"` all of the user's. `now`: the moment to answer as of; nothing that was said after it is returned.
     """
 
     query: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import uuid5
 
-from pydantic import Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from contracts.envelope import NAMESPACE, Message, Moment
 
@@ -14,6 +14,9 @@ EntryType = Literal["fact", "preference", "decision", "instruction", "note", "su
 
 EVERY_PERSONA = "*"
 """Asks for the entries of all personas, and of none; no persona can be called so."""
+
+PersonaId = Annotated[str | None, AfterValidator(lambda name: name or None)]
+"""Whose an entry is: an empty name is none."""
 
 NO_PERSONA = "no persona can be called '*', which asks for those of all: choose another persona_id"
 
@@ -27,7 +30,7 @@ class Turn(Message):
     Publishing the same `turn_id` twice has the effect of publishing it once. A missing `turn_id` is derived from the
     content, a missing `created_at` is the time at which the stream took the turn, and so is one that is more than a
     few minutes ahead of it. `type` fixes what kind of memory the turn becomes; without it the text decides.
-    `persona_id` may not be `"*"`, which means all of them.
+    `persona_id` may not be `"*"`, which means all of them; an empty one is none.
     """
 
     user_id: str = Field(min_length=1, max_length=512)
@@ -41,7 +44,7 @@ class Turn(Message):
     type: EntryType | None = None
     tags: tuple[str, ...] = Field(default=(), max_length=64)
     source_ids: tuple[str, ...] = Field(default=(), max_length=64)
-    persona_id: str | None = Field(default=None, max_length=256)
+    persona_id: PersonaId = Field(default=None, max_length=256)
     speaker: str | None = Field(default=None, max_length=256)
     correlation_id: str | None = Field(default=None, max_length=256)
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from contracts.envelope import ErrorReply
 from contracts.v1.commands import CreateRequest, ListRequest
@@ -46,6 +46,29 @@ def test_the_first_written_form_is_still_read_as_it_was_meant(name: str) -> None
 
 def test_unknown_fields_are_ignored_so_that_fields_can_be_added() -> None:
     assert Turn.model_validate({"user_id": "a", "role": "user", "text": "x", "mood": "fine"}).text == "x"
+
+
+@pytest.mark.parametrize("moment", [1769940000, 1769940000.5, 1769940000000, True, "1769940000", "+1.7e9", ""])
+def test_a_time_is_written_as_in_iso_8601(moment: object) -> None:
+    for model, said, field in (
+        (Turn, {"role": "user", "text": "x"}, "created_at"),
+        (RetrieveRequest, {"query": "x"}, "now"),
+    ):
+        with pytest.raises(ValidationError, match="ISO 8601"):
+            model.model_validate_json(json.dumps({"user_id": "ann", field: moment, **said}))
+
+
+@pytest.mark.parametrize("model", [Turn, CreateRequest, RetrieveRequest, ListRequest])
+def test_an_empty_space_is_refused_wherever_it_is_given(model: type[BaseModel]) -> None:
+    said = {"user_id": "ann", "role": "user", "text": "x", "query": "x"}
+    assert model.model_validate(said)
+    with pytest.raises(ValidationError, match="space"):
+        model.model_validate({**said, "space": ""})
+
+
+def test_an_empty_persona_is_none() -> None:
+    assert Turn(user_id="ann", role="user", text="x", persona_id="").persona_id is None
+    assert CreateRequest(user_id="ann", text="x", persona_id="").persona_id is None
 
 
 def test_every_schema_file_is_that_of_the_code() -> None:

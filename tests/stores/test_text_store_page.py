@@ -59,6 +59,7 @@ async def test_a_cursor_stays_true_while_entries_are_added(text_store: TextStore
         ({"persona_id": "guide"}, "abcde"),
         ({"persona_id": "coach"}, "abcd"),
         ({"persona_id": "*"}, "abcde"),
+        ({"persona_id": ""}, "abcd"),
         ({"persona_id": "coach", "space": "work"}, ""),
         ({"persona_id": "guide", "space": "work"}, "e"),
         ({"types": ("fact",)}, "a"),
