@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
+from contracts.errors import TextRefused, Unavailable, UnusableStore
 from contracts.text_stores import ConversationLog, DedupeStore, EntryStore, LexicalIndex, Privacy, TextStore, Upkeep
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
@@ -104,18 +105,6 @@ __all__ = [
     "VectorPoint",
     "VectorStore",
 ]
-
-
-class Unavailable(Exception):
-    """A store, model or server could not answer now. The same call may succeed later."""
-
-
-class UnusableStore(Exception):
-    """A store holds something that this program cannot work with; the text says what, and what to do."""
-
-
-class TextRefused(Exception):
-    """A model cannot handle this text, though it handles others. The same call will fail again."""
 
 
 class VectorStore(Protocol):

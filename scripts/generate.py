@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
-from pydantic_settings import BaseSettings
 
 from contracts.envelope import ErrorReply
 from contracts.flow import FLOW
@@ -25,10 +24,10 @@ from services.embed.settings import EmbedSettings
 from services.enrich.settings import EnrichSettings
 from services.ingest.settings import IngestSettings
 from services.retrieve.settings import RetrieveSettings
-from services.shared.settings import Settings
+from services.shared.settings import EnvironmentSettings, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS: tuple[type[BaseSettings], ...] = (
+SETTINGS: tuple[type[EnvironmentSettings], ...] = (
     Settings,
     IngestSettings,
     DedupeSettings,
@@ -73,9 +72,8 @@ def settings_table() -> str:
     """Every setting with its default."""
     rows = ["| variable | default | meaning |", "| --- | --- | --- |"]
     for settings in SETTINGS:
-        prefix = settings.model_config.get("env_prefix", "")
         for name, field in settings.model_fields.items():
-            rows.append(f"| `{prefix}{name.upper()}` | {_default(field)} | {field.description} |")
+            rows.append(f"| `{settings.prefix}{name.upper()}` | {_default(field)} | {field.description} |")
     return "\n".join(rows)
 
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.v1.retrieval import RetrieveRequest
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.tasks import ended

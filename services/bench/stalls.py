@@ -16,7 +16,7 @@ import httpx
 import typer
 from rich.table import Table
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.bench.measure import percentile

@@ -10,6 +10,8 @@ from typing import Any
 
 # Two threads of the linear algebra library beside the model's make every query twice as slow; ours are small.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Nobody's plugin is wanted, and looking for one reads a file of every package that is installed.
+os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 import typer
 from typer.core import TyperCommand, TyperGroup

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 
-from contracts.ports import Unavailable, UnusableStore
+from contracts.errors import Unavailable, UnusableStore
 from services.shared.commands.progress import Progress, untold
 from services.shared.errors import MissingExtra, RequestFailed
 from services.shared.instance import FolderUnusable, NotRunning, find_instance
@@ -24,8 +24,8 @@ from services.shared.settings import Settings
 
 T = TypeVar("T")
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False)
 
 DataOption = Annotated[
     Path | None, typer.Option("--data", help="Data folder of the running instance.", show_default=False)

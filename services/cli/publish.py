@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from services.cli.common import NOT_SHOWN, DataOption, NatsOption, bars, err, fail, nats_url, out, plural, run
 from services.shared.bus.connection import NotPermitted
 from services.shared.client import RequestFailed, memory_client

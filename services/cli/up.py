@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 import uvloop
 
-from contracts.ports import Unavailable, UnusableStore
+from contracts.errors import Unavailable, UnusableStore
 from services.cli.common import fail, out, settings_from
 from services.runtime import SERVICES, Running, running
 from services.shared.app import IdentityMismatch, MissingExtra

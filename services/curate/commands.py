@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE
-from contracts.ports import Key, Outcome, Selection, TextStore, TurnPublisher, Unavailable, VectorStore
+from contracts.errors import Unavailable
+from contracts.ports import Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,

@@ -15,7 +15,8 @@ from nats.aio.msg import Msg
 from nats.errors import Error as NatsError
 
 from contracts import subjects
-from contracts.ports import Key, Stuck, TextStore, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import Key, Stuck, TextStore
 from contracts.v1.commands import ForgetRequest, ReconcileRequest, Side
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from services.curate import privacy, reconcile, retention

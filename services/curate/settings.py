@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 from pydantic import Field
-from pydantic_settings import SettingsConfigDict
 
 from services.shared.settings import ServiceSettings
 
@@ -13,7 +12,7 @@ from services.shared.settings import ServiceSettings
 class CurateSettings(ServiceSettings):
     """How much is kept and for how long, and how often curate looks after it."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_CURATE_", extra="ignore")
+    prefix = "MEMORYBUS_CURATE_"
 
     soft_cap: int = Field(default=10_000, ge=0, description="active entries of a user in a space; 0: any number")
     max_age_days: float = Field(default=0, ge=0, description="what was said longer ago is forgotten; 0: never")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pydantic import Field
-from pydantic_settings import SettingsConfigDict
 
 from services.shared.settings import ServiceSettings
 
@@ -11,6 +10,6 @@ from services.shared.settings import ServiceSettings
 class DedupeSettings(ServiceSettings):
     """How many events are judged at once."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_DEDUPE_", extra="ignore")
+    prefix = "MEMORYBUS_DEDUPE_"
 
     max_batch: int = Field(default=64, ge=1, le=1024, description="most entries judged with one sync, or one event")

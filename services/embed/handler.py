@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from contracts.ports import TURN, Embedder, EmbeddingIdentity, EntryStore, TextRefused, VectorPoint, VectorStore
+from contracts.errors import TextRefused
+from contracts.ports import TURN, Embedder, EmbeddingIdentity, EntryStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 from services.shared.changes import change_entries
 from services.shared.core.embedding import made_by, out_of_use

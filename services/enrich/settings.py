@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pydantic import Field
-from pydantic_settings import SettingsConfigDict
 
 from services.shared.settings import ServiceSettings
 
@@ -11,6 +10,6 @@ from services.shared.settings import ServiceSettings
 class EnrichSettings(ServiceSettings):
     """How many events are enriched at once."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_ENRICH_", extra="ignore")
+    prefix = "MEMORYBUS_ENRICH_"
 
     max_batch: int = Field(default=64, ge=1, le=1024, description="most entries enriched with one sync, or one event")

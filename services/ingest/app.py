@@ -15,7 +15,7 @@ from nats.errors import Error as NatsError
 from nats.errors import MsgAlreadyAckdError
 
 from contracts import subjects
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryProposed
 from services.ingest.handler import Arrived, Incoming, log_turns, read_turn

@@ -14,7 +14,8 @@ from pydantic import BaseModel
 
 from contracts import subjects
 from contracts.envelope import NAMESPACE
-from contracts.ports import Conversation, Erasure, LastTurn, MissingFromStream, TextStore, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import Conversation, Erasure, LastTurn, MissingFromStream, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import (
     EVERY_PERSONA,

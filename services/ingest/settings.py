@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 
 from pydantic import Field
-from pydantic_settings import SettingsConfigDict
 
 from services.shared.settings import ServiceSettings
 
@@ -13,7 +12,7 @@ from services.shared.settings import ServiceSettings
 class IngestSettings(ServiceSettings):
     """How turns become sessions, and how many are logged at once."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_INGEST_", extra="ignore")
+    prefix = "MEMORYBUS_INGEST_"
 
     session_gap_minutes: float = Field(default=30, gt=0, description="silence after which a new session begins")
     purge_every_seconds: float = Field(default=0.5, gt=0, description="how often logged turns are purged from the bus")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.subjects import Consumer
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Worker

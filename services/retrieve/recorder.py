@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from contracts.ports import EntryStore, Key, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import EntryStore, Key
 from contracts.v1.entries import Entry, Scores
 from contracts.v1.retrieval import RetrieveReply
 from services.shared.changes import change_entries

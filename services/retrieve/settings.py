@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
-from pydantic_settings import SettingsConfigDict
 
 from services.shared.settings import ServiceSettings
 
@@ -13,7 +12,7 @@ from services.shared.settings import ServiceSettings
 class RetrieveSettings(ServiceSettings):
     """Weights of the ranking, and how many candidates each leg brings."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_RETRIEVE_", extra="ignore")
+    prefix = "MEMORYBUS_RETRIEVE_"
 
     alpha: float = Field(default=1.0, ge=0, description="weight of relevance")
     beta: float = Field(default=0.05, ge=0, description="weight of recency")

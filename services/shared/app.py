@@ -12,8 +12,9 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
+from contracts.errors import Unavailable
 from contracts.flow import FLOW
-from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, Unavailable, VectorStore
+from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
 from services.shared.annotators.spacy import SpacyAnnotator
 from services.shared.bus.connection import NOBODY, Access, connect
 from services.shared.bus.nats_patches import PatchedNatsClient

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from contracts.ports import Change, EntryStore, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import Change, EntryStore
 from contracts.v1.entries import Entry
 from services.shared.backoff import backoff_seconds
 

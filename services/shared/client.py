@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from contracts import flow, subjects
 from contracts.envelope import ErrorReply
+from contracts.errors import Unavailable
 from contracts.flow import Answer, Q, R
-from contracts.ports import Unavailable
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 
 _MOST = 65_536
 _NO_MORE = (errno.EMFILE, errno.ENFILE)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 SyncMode = Literal["always", "interval"]
 EmbedderKind = Literal["minilm", "http", "fastembed", "none"]
@@ -20,10 +20,26 @@ def _default_cache() -> Path:
     return Path.home() / ".cache" / "memorybus"
 
 
-class Settings(BaseSettings):
+class EnvironmentSettings(BaseModel):
+    """Values that are given, and for the rest those of the environment: `prefix` and the name, in any case."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+    prefix: ClassVar[str]
+
+    def __init__(self, **given: Any) -> None:
+        prefix = self.prefix.lower()
+        variables = {
+            name.lower().removeprefix(prefix): value
+            for name, value in os.environ.items()
+            if name.lower().startswith(prefix)
+        }
+        super().__init__(**variables | given)
+
+
+class Settings(EnvironmentSettings):
     """Where things are and which engines are used. No service knows more about its profile than this."""
 
-    model_config = SettingsConfigDict(env_prefix="MEMORYBUS_", extra="ignore", hide_input_in_errors=True)
+    prefix = "MEMORYBUS_"
 
     data: Path = Field(default_factory=_default_data, description="folder of the embedded bus and stores")
     cache: Path = Field(default_factory=_default_cache, description="folder of models made ready; may be deleted")
@@ -141,10 +157,8 @@ class Settings(BaseSettings):
         return self.data / "vectors"
 
 
-class ServiceSettings(BaseSettings):
+class ServiceSettings(EnvironmentSettings):
     """Base of a service's own knobs: MEMORYBUS_<SERVICE>_<NAME>."""
-
-    model_config = SettingsConfigDict(extra="ignore", hide_input_in_errors=True)
 
     def __init__(self, **given: Any) -> None:
         """Read the environment.
@@ -155,8 +169,7 @@ class ServiceSettings(BaseSettings):
         try:
             super().__init__(**given)
         except ValidationError as error:
-            prefix = self.model_config.get("env_prefix", "")
-            problems = (f"{prefix}{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
+            problems = (f"{self.prefix}{'_'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in error.errors())
             raise UnusableSetting("; ".join(problems)) from None
 
 

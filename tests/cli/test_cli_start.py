@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,38 +14,48 @@ from services.cli import COMMANDS, command
 HEAVY = {
     *("numpy", "spacy", "onnxruntime", "sqlite3", "qdrant_edge", "qdrant_client", "opensearchpy"),
     *("aiohttp", "faststream", "httpx", "uvicorn", "prometheus_client"),
+    *("contracts.ports", "contracts.values", "services.runtime", "services.shared.app", "services.shared.stores"),
 }
 PROGRAM = """
 import json, sys
-from services.cli import command, main
+from services.cli import main
 try:
     sys.argv[1:] = {arguments}
     main()
 except SystemExit as ended:
-    print(json.dumps([ended.code, sorted({{name.partition(".")[0] for name in sys.modules}})]), file=sys.stderr)
+    compiled = {{name: getattr(module, "__cached__", None) for name, module in sys.modules.items() if module}}
+    print(json.dumps([ended.code, compiled]), file=sys.stderr)
 """
 
 
-def imported_by(*arguments: str) -> tuple[int, set[str]]:
-    """The exit code of a command line, and the packages that are imported when it ends."""
+def imported_by(*arguments: str) -> tuple[int, dict[str, str | None]]:
+    """The exit code of a command line, and the modules that are imported when it ends, with the files of byte code."""
     program = PROGRAM.format(arguments=list(arguments))
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
-    code, packages = json.loads(done.stderr.splitlines()[-1])
-    return code, set(packages)
+    code, modules = json.loads(done.stderr.splitlines()[-1])
+    return code, modules
 
 
 def test_help_imports_nothing_but_itself() -> None:
-    code, packages = imported_by("--help")
+    code, modules = imported_by("--help")
     assert code == 0
-    assert packages & (HEAVY | {"nats", "pydantic"}) == set()
+    assert modules.keys() & (HEAVY | {"nats", "pydantic"}) == set()
 
 
 @pytest.mark.parametrize("name", ["ask", "status", "publish", "forget", "address"])
 def test_what_asks_a_running_memorybus_imports_no_engine_and_no_model(name: str) -> None:
     arguments = {"ask": ["what?", "--user", "me"], "forget": ["deadbeef", "--user", "me"], "publish": ["/dev/null"]}
-    code, packages = imported_by(name, *arguments.get(name, []), "--data", "/nowhere")
+    code, modules = imported_by(name, *arguments.get(name, []), "--data", "/nowhere")
     assert code == 1
-    assert packages & HEAVY == set()
+    assert modules.keys() & HEAVY == set()
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("ask", "what?", "--user", "me", "--data", "/nowhere")])
+def test_what_a_start_imports_was_compiled_when_it_was_installed(arguments: tuple[str, ...]) -> None:
+    _, modules = imported_by(*arguments)
+    installed = [Path(file) for file in modules.values() if file and "site-packages" in file]
+    assert len(installed) > 50
+    assert [file for file in installed if not file.exists()] == [], "scripts/setup has not been run here"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

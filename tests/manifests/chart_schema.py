@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import SecretStr
-from pydantic_settings import BaseSettings
 
 from services.runtime import SERVICES
-from services.shared.settings import ServiceSettings, Settings
+from services.shared.settings import EnvironmentSettings, ServiceSettings, Settings
 
 CHART = Path(__file__).resolve().parents[2] / "k8s" / "memorybus"
 SCHEMA = CHART / "values.schema.json"
@@ -46,7 +45,7 @@ class Setting:
     schema: dict[str, Any]
 
 
-def settings_class(service: str) -> type[BaseSettings] | None:
+def settings_class(service: str) -> type[EnvironmentSettings] | None:
     """The class with the knobs of this service alone, None where it has none."""
     name = f"services.{service}.settings"
     if service not in SERVICES or find_spec(name) is None:
@@ -65,13 +64,12 @@ def all_settings() -> list[Setting]:
     return found
 
 
-def _settings_of(cls: type[BaseSettings], service: str | None) -> list[Setting]:
+def _settings_of(cls: type[EnvironmentSettings], service: str | None) -> list[Setting]:
     properties = cls.model_json_schema()["properties"]
-    prefix = cls.model_config["env_prefix"]
     return [
         Setting(variable, service, _place(variable, field.annotation), _schema_of(variable, properties[name]))
         for name, field in cls.model_fields.items()
-        for variable in [f"{prefix}{name}".upper()]
+        for variable in [f"{cls.prefix}{name}".upper()]
     ]
 
 

@@ -81,11 +81,7 @@ def ours() -> dict[str, dict[str, Any]]:
 
 def setting_names() -> set[str]:
     """Every environment variable that the settings classes read."""
-    return {
-        f"{settings.model_config['env_prefix']}{name}".upper()
-        for settings in SETTINGS
-        for name in settings.model_fields
-    }
+    return {f"{settings.prefix}{name}".upper() for settings in SETTINGS for name in settings.model_fields}
 
 
 @dataclass(slots=True)

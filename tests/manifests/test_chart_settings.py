@@ -46,8 +46,7 @@ def read(monkeypatch: pytest.MonkeyPatch, variables: dict[str, Any], service: st
     held: dict[str, Any] = {}
     for cls in (Settings, settings_class(service)):
         if cls is not None:
-            prefix = str(cls.model_config["env_prefix"])
-            held |= {f"{prefix}{name}".upper(): value for name, value in cls().model_dump(mode="json").items()}
+            held |= {f"{cls.prefix}{name}".upper(): value for name, value in cls().model_dump(mode="json").items()}
     return held
 
 

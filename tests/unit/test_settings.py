@@ -24,3 +24,10 @@ def test_a_setting_that_cannot_be_used_is_named(
     assert str(refused.value).startswith(f"{variable}: ")
     assert "\n" not in str(refused.value)
     assert isinstance(refused.value, EXPECTED)
+
+
+def test_what_is_given_overrules_the_environment_which_may_be_in_small_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("memorybus_curate_soft_cap", "7")
+    monkeypatch.setenv("MEMORYBUS_CURATE_TAU_DAYS", "3")
+    settings = CurateSettings(tau_days=5)
+    assert (settings.soft_cap, settings.tau_days) == (7, 5)

@@ -11,7 +11,8 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from typing import TypeVar
 
-from contracts.ports import Annotation, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import Annotation
 from contracts.v1.entries import Entity
 from services.shared.annotators.reading import Found, Reader, answer, is_ready, prepare
 

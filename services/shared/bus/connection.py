@@ -19,7 +19,7 @@ from nats.js.errors import APIError, NoStreamResponseError, NotFoundError, Servi
 from pydantic import SecretStr
 
 from contracts import subjects
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from services.shared.bus.nats_patches import EncryptedClient, NotAllowed, NotEncrypted, PatchedNatsClient
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings

@@ -28,8 +28,8 @@ from pydantic import ValidationError
 
 from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
+from contracts.errors import Unavailable
 from contracts.flow import Answer, Q, R
-from contracts.ports import Unavailable
 from services.shared import telemetry
 from services.shared.descriptors import named_when_exhausted
 from services.shared.errors import Rejected, describe_error

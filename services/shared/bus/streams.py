@@ -17,7 +17,7 @@ from nats.js.errors import APIError, NotFoundError, ServiceUnavailableError
 from tenacity import retry, retry_if_exception, stop_after_delay
 
 from contracts import subjects
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.subjects import Consumer, Stream
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, derived_turn_id

@@ -24,7 +24,8 @@ from pydantic import BaseModel
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from contracts import subjects
-from contracts.ports import MissingFromStream, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import MissingFromStream
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, NotRetryable
 from services.shared.commands.progress import Progress, untold
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, StatusReply
 from services.shared.errors import RequestFailed
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.v1.commands import StatusReply
 from contracts.v1.turns import Turn
 from services.shared.bus.connection import NotPermitted

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
 
-from contracts.ports import EmbeddingIdentity, TextStore, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import EmbeddingIdentity, TextStore
 from services.shared.app import Host, drop_former, open_embedder_of, open_vectors
 from services.shared.commands.progress import Progress, untold
 from services.shared.instance import FolderInUse, FolderLock

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 
 
 class EmbedderMisconfigured(Unavailable):

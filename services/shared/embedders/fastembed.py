@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from contracts.ports import EmbeddingIdentity, Unavailable, Vector
+from contracts.errors import Unavailable
+from contracts.ports import EmbeddingIdentity, Vector
 from services.shared.embedders.errors import EmbedderMisconfigured
 
 DEFAULT_MODEL = "BAAI/bge-small-en-v1.5"

@@ -9,7 +9,8 @@ import httpx
 import numpy as np
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt
 
-from contracts.ports import EmbeddingIdentity, TextRefused, Unavailable, Vector
+from contracts.errors import TextRefused, Unavailable
+from contracts.ports import EmbeddingIdentity, Vector
 from services.shared.backoff import backoff_seconds
 from services.shared.bounded import MOST, UNCOMPRESSED, AnswerRefused, bounded
 from services.shared.embedders.errors import EmbedderMisconfigured

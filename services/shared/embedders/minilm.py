@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contracts.ports import EmbeddingIdentity, Unavailable, Vector
+from contracts.errors import Unavailable
+from contracts.ports import EmbeddingIdentity, Vector
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

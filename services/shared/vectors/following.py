@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from contracts.ports import EmbeddingIdentity, TextStore, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import EmbeddingIdentity, TextStore
 from services.shared.vectors.identity import described, is_same
 from services.shared.vectors.places import Places
 from services.shared.vectors.refill import Refill

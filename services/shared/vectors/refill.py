@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contracts.ports import TURN, Embedder, EmbeddingIdentity, TextRefused, TextStore, VectorPoint, VectorStore
+from contracts.errors import TextRefused
+from contracts.ports import TURN, Embedder, EmbeddingIdentity, TextStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
 from services.shared.core.embedding import is_made_by, made_by, out_of_use

@@ -10,7 +10,7 @@ from typing import Any
 
 import qdrant_edge as qdrant
 
-from contracts.ports import Unavailable, UnusableStore
+from contracts.errors import Unavailable, UnusableStore
 from services.shared.stores.edge.generations import Generations
 from services.shared.stores.edge.points import INDEXES
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import qdrant_edge as qdrant
 
-from contracts.ports import TURN, Filters, Key, Scope, SemanticHit, StoredPoint, Unavailable, Vector, VectorPoint
+from contracts.errors import Unavailable
+from contracts.ports import TURN, Filters, Key, Scope, SemanticHit, StoredPoint, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.edge.folder import engine_errors, open_current, open_shard
 from services.shared.stores.edge.generations import Generations

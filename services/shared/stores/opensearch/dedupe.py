@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from contracts.ports import Accepted, Decision, Key, Outcome, Similar, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import Accepted, Decision, Key, Outcome, Similar
 from contracts.v1.entries import Entry
 from contracts.values import successor
 from services.shared.core.fingerprint import MOST_SIMILAR

@@ -15,7 +15,7 @@ from opensearchpy.exceptions import (
     TransportError,
 )
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from services.shared.redaction import redact_address
 
 _BLOCK = "cluster_block_exception"

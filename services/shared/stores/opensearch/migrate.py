@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from opensearchpy.exceptions import NotFoundError
 from pydantic_core import to_json
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
 from services.shared.stores.opensearch.documents import entry_document, turn_document

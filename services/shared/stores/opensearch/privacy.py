@@ -14,7 +14,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from contracts.ports import Erasure, Forgotten, Ref, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import Erasure, Forgotten, Ref
 from contracts.v1.entries import Entry
 from contracts.v1.turns import entry_id
 from services.shared.stores.decisions import owners

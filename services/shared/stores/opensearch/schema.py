@@ -13,7 +13,7 @@ from typing import get_args
 
 from opensearchpy.exceptions import NotFoundError, RequestError, TransportError
 
-from contracts.ports import Unavailable, UnusableStore
+from contracts.errors import Unavailable, UnusableStore
 from services.shared.settings import Settings
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Kind

@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from contracts.ports import Accepted, Unavailable
+from contracts.errors import Unavailable
+from contracts.ports import Accepted
 from contracts.v1.entries import Entry
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.documents import STORED, now, statement_id, suppression_ids

@@ -29,7 +29,7 @@ from opensearchpy.serializer import JSONSerializer
 from pydantic_core import from_json, to_json
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from services.shared.backoff import backoff_seconds, wait_backoff
 from services.shared.errors import describe_os_error
 from services.shared.settings import Settings

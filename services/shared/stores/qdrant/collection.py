@@ -7,7 +7,7 @@ import re
 
 from qdrant_client import AsyncQdrantClient, models
 
-from contracts.ports import Unavailable
+from contracts.errors import Unavailable
 from services.shared.stores.points import FORMER_FIELD
 from services.shared.stores.qdrant.failures import CollectionMismatch, explained
 from services.shared.stores.qdrant.spec import INDEXES, STRICT_MODE, CollectionSpec

@@ -15,7 +15,7 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException
 from urllib3.util import parse_url
 
-from contracts.ports import UnusableStore
+from contracts.errors import UnusableStore
 from services.shared.bounded import UNCOMPRESSED, bounded
 from services.shared.stores.qdrant.failures import explained
 

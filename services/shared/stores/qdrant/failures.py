@@ -11,7 +11,7 @@ import httpx
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from contracts.ports import Unavailable, UnusableStore
+from contracts.errors import Unavailable, UnusableStore
 
 Failure = Literal["unreachable", "slow", "key", "missing", "busy", "refused", "broken"]
 

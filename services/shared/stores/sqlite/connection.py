@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Generic, Literal, TypeVar
 
-from contracts.ports import Unavailable, UnusableStore
+from contracts.errors import Unavailable, UnusableStore
 
 Synchronous = Literal["full", "normal"]
 """full: a commit survives a power cut; normal: it survives the death of the process."""

@@ -1,0 +1,15 @@
+"""Errors that every adapter may raise; they stand apart, so that a client need not import the ports to catch them."""
+
+from __future__ import annotations
+
+
+class Unavailable(Exception):
+    """A store, model or server could not answer now. The same call may succeed later."""
+
+
+class UnusableStore(Exception):
+    """A store holds something that this program cannot work with; the text says what, and what to do."""
+
+
+class TextRefused(Exception):
+    """A model cannot handle this text, though it handles others. The same call will fail again."""
