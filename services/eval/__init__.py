@@ -6,6 +6,10 @@ import typer
 
 from services.eval import commands
 
-app = typer.Typer(help="Measure how well memory is found.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Measure how well memory is found: put judged questions to a memory of its own.",
+    no_args_is_help=True,
+    add_completion=False,
+)
 app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)
 app.command(epilog=commands.CHATS_EPILOG)(commands.chats)
