@@ -90,8 +90,7 @@ class Entry(Message):
     exact_hash: str = ""
     statement_hash: str = ""
     simhash: str = ""
-    typo_hash: str = ""
-    minhash_bands: tuple[str, ...] = ()  # only of entries that earlier versions stored
+    minhash_bands: tuple[str, ...] = ()
 
     status: Status = "active"
     superseded_by: str | None = None
@@ -129,11 +128,6 @@ class Entry(Message):
         """The conversations in which it was said, as far as the entry names them."""
         named = (self.conversation_id, *(saying.conversation_id for saying in self.repeated_in))
         return tuple(dict.fromkeys(name for name in named if name is not None))
-
-    @property
-    def near_keys(self) -> tuple[str, ...]:
-        """What near-copies of a long text share one of; `statement_hash` is what all that state the same share."""
-        return tuple(filter(None, (self.typo_hash, *self.minhash_bands)))
 
     @computed_field  # type: ignore[prop-decorator]
     @property

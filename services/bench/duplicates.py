@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from services.cli.common import fail, out
-from services.shared.core.fingerprint import fingerprint, hamming
+from services.shared.core.fingerprint import SIMHASH_BITS, fingerprint, hamming
 from services.shared.core.reading import read
 from services.shared.core.similarity import compare, same_statement
 
@@ -27,8 +27,6 @@ EPILOG = """Examples:\n
 """
 Label: TypeAlias = Literal["repeated", "conflicting", "reworded", "unrelated"]
 Rule: TypeAlias = Callable[[str, str], bool]
-
-SIMHASH_BITS = 3
 
 
 @validated(frozen=True, slots=True, config=ConfigDict(extra="forbid"))

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from functools import partial
 
 from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Refused, Similar, TextStore
@@ -25,11 +24,9 @@ from contracts.v1.entries import (
 )
 from contracts.v1.turns import Proposal
 from services.shared.backoff import backoff_seconds
-from services.shared.core.fingerprint import MOST_SIMILAR, fingerprint, on_day
-from services.shared.core.reading import read
-from services.shared.core.relative_time import names_relative_time
+from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
+from services.shared.core.repeats import find_canonical, prints_of
 from services.shared.core.salience import detect_type, importance, wants_saving
-from services.shared.core.similarity import same_statement
 from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)
@@ -113,10 +110,7 @@ async def _claimants(candidates: Sequence[Entry], similar: Sequence[Similar], st
 def candidate_entry(proposal: Proposal) -> Entry:
     """The entry that a proposal would become."""
     turn, text = proposal.turn, proposal.text
-    reading = read(text)
-    prints = fingerprint(reading.normal, reading.words)
-    if names_relative_time(text):
-        prints = on_day(prints, _day(turn.created_at))
+    prints = prints_of(text, turn.created_at)
     kind = turn.type or detect_type(text, turn.role)
     saved = turn.manually_saved or (turn.role == "user" and wants_saving(text))
     return Entry(
@@ -139,31 +133,40 @@ def candidate_entry(proposal: Proposal) -> Entry:
         exact_hash=prints.exact_hash,
         statement_hash=prints.statement_hash,
         simhash=prints.simhash,
-        typo_hash=prints.typo_hash,
+        minhash_bands=prints.minhash_bands,
         created_at=turn.created_at,
         clock_ahead=turn.clock_ahead,
         updated_at=datetime.now(UTC),
     )
 
 
-@dataclass(slots=True)
 class _Batch:
     """The newest entries accepted earlier in the same batch, found by the same keys as those in the store."""
 
-    by_key: dict[tuple[object, ...], deque[Entry]]
+    def __init__(self) -> None:
+        self._by_key: dict[tuple[object, ...], deque[Entry]] = defaultdict(partial(deque, maxlen=MOST_SIMILAR))
 
     def add(self, entry: Entry) -> None:
-        for key in _keys(entry):
-            self.by_key[key].append(entry)
+        for key in (entry.statement_hash, *near_keys(entry)):
+            self._by_key[_voice(entry), key].append(entry)
 
-    def similar(self, entry: Entry) -> Iterable[Entry]:
-        found = {other.id: other for key in _keys(entry) for other in self.by_key.get(key, ())}
-        return found.values()
+    def similar(self, entry: Entry) -> list[Entry]:
+        """Those that make its statement, and the nearest few of those that may be near copies."""
+        shared: Counter[str] = Counter()
+        same = {other.id: other for other in self._with(entry, entry.statement_hash)}
+        near: dict[str, Entry] = {}
+        for key in near_keys(entry):
+            for other in self._with(entry, key):
+                near[other.id] = other
+                shared[other.id] += nearness(key)
+        return list((same | {id_: near[id_] for id_, _ in shared.most_common(MOST_SIMILAR)}).values())
+
+    def _with(self, entry: Entry, key: str) -> Iterable[Entry]:
+        return reversed(self._by_key.get((_voice(entry), key), ()))
 
 
-def _keys(entry: Entry) -> Iterable[tuple[object, ...]]:
-    voice = (entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker)
-    return [(voice, key) for key in (entry.statement_hash, *entry.near_keys)]
+def _voice(entry: Entry) -> tuple[object, ...]:
+    return entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker
 
 
 def judge(candidates: Sequence[Entry], similar: Sequence[Similar], *, redacted: Collection[str] = ()) -> list[Decision]:
@@ -171,7 +174,7 @@ def judge(candidates: Sequence[Entry], similar: Sequence[Similar], *, redacted: 
 
     Those whose statement is suppressed, or that the log keeps without words (`redacted`, by id), are refused.
     """
-    batch = _Batch(defaultdict(partial(deque, maxlen=MOST_SIMILAR)))
+    batch = _Batch()
     decisions: list[Decision] = []
     for candidate, found in zip(candidates, similar, strict=True):
         key = Key(candidate.user_id, candidate.id)
@@ -186,28 +189,6 @@ def judge(candidates: Sequence[Entry], similar: Sequence[Similar], *, redacted: 
         else:
             decisions.append(Merged(key, canonical.id, candidate))
     return decisions
-
-
-def find_canonical(candidate: Entry, similar: Iterable[Entry]) -> Entry | None:
-    """The entry that already says the same: an exact repeat before a near one, the oldest first."""
-    ranked = sorted(similar, key=lambda e: (e.exact_hash != candidate.exact_hash, e.created_at, e.id))
-    said = read(candidate.text) if ranked else candidate.text
-    for entry in ranked:
-        if same_statement(entry.text, said) and not _mean_other_days(entry, candidate):
-            return entry
-    return None
-
-
-def _mean_other_days(entry: Entry, candidate: Entry) -> bool:
-    """Whether they were said on different days and name a time relative to it: "tomorrow" is another day then."""
-    if _day(entry.created_at) == _day(candidate.created_at):
-        return False
-    return names_relative_time(candidate.text) or names_relative_time(entry.text)
-
-
-def _day(moment: datetime) -> date:
-    """The calendar day of a time, in UTC: turns keep no other zone."""
-    return moment.astimezone(UTC).date()
 
 
 def tell_of_renewals(refs: Iterable[EntryRef], outcomes: Mapping[str, Outcome]) -> list[EntryEvent]:

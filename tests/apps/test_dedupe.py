@@ -13,8 +13,10 @@ from contracts.ports import Accepted, Key, Merged, Outcome, Selection, Similar, 
 from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
-from services.dedupe.handler import candidate_entry, find_canonical, judge, judge_proposals, tell
+from services.dedupe.handler import candidate_entry, judge, judge_proposals, tell
+from services.shared.core import repeats
 from services.shared.core.fingerprint import MOST_SIMILAR
+from services.shared.core.repeats import find_canonical
 from services.shared.core.sayings import repeated_by
 from services.shared.core.similarity import same_statement
 from services.shared.stores.tombstones import digests_of, without_words
@@ -159,7 +161,7 @@ async def test_a_template_that_fills_up_costs_no_more_for_each_new_text(
     store: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared = []
-    monkeypatch.setattr(handler, "same_statement", lambda a, b: compared.append(a) or same_statement(a, b))
+    monkeypatch.setattr(repeats, "same_statement", lambda a, b: compared.append(a) or same_statement(a, b))
     for start in range(0, 200, 50):
         await judge_proposals([await propose_all(store, reports(200)[start : start + 50])], store=store)
     assert (await store.counts("ann")).entries == 200
@@ -170,7 +172,7 @@ async def test_a_template_that_fills_up_costs_no_more_for_each_new_text(
 
 async def test_many_texts_of_one_key_are_compared_with_the_newest_only() -> None:
     compared = [a_candidate(text, number) for number, text in enumerate(reports(60))]
-    alike = [entry.model_copy(update={"typo_hash": "shared"}) for entry in compared]
+    alike = [entry.model_copy(update={"minhash_bands": ("shared",)}) for entry in compared]
     decisions = judge(alike, [Similar()] * len(alike))
     assert (
         max(len(decision.known_similar or ()) for decision in decisions if isinstance(decision, Accepted))
@@ -236,7 +238,7 @@ def test_what_names_a_time_relative_to_its_day_is_another_statement_on_another_d
     assert ["new" if isinstance(v, Accepted) else v.canonical_id for v in judged] == ["new", "e0", "new", "e2", "new"]  # type: ignore[union-attr]
     assert find_canonical(said[2], [said[0]]) is None  # wherever the other one was found
     assert said[0].statement_hash != said[2].statement_hash
-    assert set(said[0].near_keys).isdisjoint(said[2].near_keys)
+    assert set(said[0].minhash_bands).isdisjoint(said[2].minhash_bands)
     assert set(digests_of(said[0])) & set(digests_of(said[2]))  # forgotten, it may not come back on either day
 
 

@@ -11,6 +11,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
 from services.bench.duplicates import Pair, Quality, exactly, judged, read_pairs, simhash_alike
 from services.dedupe.handler import candidate_entry, judge
+from services.shared.core.fingerprint import near_keys
 from services.shared.core.similarity import compare, same_statement
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -87,7 +88,7 @@ def test_dedupe_decides_each_pair_by_the_same_rule(turned: bool) -> None:
 def test_what_is_the_same_is_found_by_a_shared_key() -> None:
     def share_a_key(pair: Pair) -> bool:
         a, b = entry(pair.a, "a"), entry(pair.b, "b")
-        return a.statement_hash == b.statement_hash or not set(a.near_keys).isdisjoint(b.near_keys)
+        return a.statement_hash == b.statement_hash or not set(near_keys(a)).isdisjoint(near_keys(b))
 
     assert [pair for pair in PAIRS if same_statement(pair.a, pair.b) and not share_a_key(pair)] == []
 

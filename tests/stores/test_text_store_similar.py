@@ -163,7 +163,7 @@ async def test_many_that_are_near_each_other_are_accepted_beside_what_was_seen(
     text_store: TextStore, user: str
 ) -> None:
     for proposal in await log_proposals(text_store, user, 80):
-        entry = entry_of(proposal, statement_hash=f"own {proposal.id}", typo_hash="shared")
+        entry = entry_of(proposal, statement_hash=f"own {proposal.id}", minhash_bands=("shared",))
         (seen,) = await similar_to(text_store, entry)
         assert len(seen) <= MOST_SIMILAR
         (outcome,) = await text_store.apply([Accepted(entry, known_similar=frozenset(other.id for other in seen))])

@@ -5,52 +5,108 @@ Everything here is the same in every process and on every machine: no `hash()`, 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
+from functools import cache, lru_cache
+from hashlib import blake2b
+from itertools import chain, combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contracts.v1.entries import Entry
+
+if TYPE_CHECKING:
+    from datasketch import MinHash
+
 LONG = 40
-"""Words from which on a text gets a typo hash: only such texts may repeat each other without equal words."""
+"""Words from which on a text may have near copies: only such texts may repeat each other without equal words."""
 
 MOST_SIMILAR = 16
-"""The newest so many entries that share a hash are compared with a new text. Seldom are there more than one."""
+"""So many entries at most that may be near copies are looked at, the nearest first. Seldom are there more than one."""
+
+SIMHASH_BITS = 3
+"""SimHashes that differ in no more bits are those of near copies, the usual bound for web pages."""
 
 _SWAPPABLE = 6  # letters of the shortest word in which a typing error is forgiven
+_BANDS, _ROWS = 2, 32
+_LEAST_SHINGLE, _SHINGLES = 3, 25
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
     """What a normalized text is looked up by.
 
-    All hashes are BLAKE2b-128 in 32 hex digits: `exact_hash` of the normal form, `statement_hash` of the words that
-    make the statement, `typo_hash` of the same words with the letters after the first in alphabetical order, so that
-    letters that changed places make no difference. A text of fewer than 40 words has no typo hash, "". `simhash` is
-    64 bits in 16 hex digits.
+    Hashes are BLAKE2b-128 in 32 hex digits: `exact_hash` of the normal form, `statement_hash` of the words that make
+    the statement. `simhash` is 64 bits in 16 hex digits. `minhash_bands` are those of the MinHash of a text of 40 words
+    and more, () of others.
     """
 
     exact_hash: str
     statement_hash: str
     simhash: str
-    typo_hash: str
+    minhash_bands: tuple[str, ...]
 
 
 def fingerprint(normalized: str, words: Sequence[str]) -> Fingerprint:
     """The fingerprint of a text in its normal form and its words (`reading.Reading`)."""
-    typo_hash = _digest(" ".join(map(_in_order, words))) if len(words) >= LONG else ""
-    return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(normalized.split(" ")), typo_hash)
+    bands = _minhash_bands(words) if len(words) >= LONG else ()
+    return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(normalized.split(" ")), bands)
 
 
-def _in_order(word: str) -> str:
-    """A long word with its letters after the first in alphabetical order; other words as they are."""
-    return word[0] + "".join(sorted(word[1:])) if len(word) >= _SWAPPABLE and word.isalpha() else word
+def _minhash_bands(words: Sequence[str]) -> tuple[str, ...]:
+    """Hashes of the two halves of a MinHash over shingles; a typing error that is forgiven changes neither.
+
+    The shingles of a longer text are longer, so that a single other word is in one of a dozen of them in any text: what
+    is made from a template meets there seldom.
+    """
+    sums = np.cumsum(np.fromiter(chain((0,), map(_number_of, words)), np.uint64, len(words) + 1))
+    length = max(_LEAST_SHINGLE, len(words) // _SHINGLES)
+    sketch = _empty_sketch().copy()
+    sketch.update_batch(((sums[length:] - sums[:-length]) >> np.uint64(32)).tolist())
+    bands = sketch.hashvalues.astype("<u4").reshape(_BANDS, _ROWS)
+    return tuple(f"m{n}:{blake2b(band.tobytes(), digest_size=8).hexdigest()}" for n, band in enumerate(bands))
+
+
+@cache
+def _empty_sketch() -> MinHash:
+    """Imports datasketch only where long texts are written: it brings scipy, 50 MB and a second."""
+    from datasketch import MinHash
+
+    return MinHash(_BANDS * _ROWS, seed=1, scheme="affine32", hashfunc=int)
+
+
+def warm_up() -> None:
+    """Get ready what the first long text would wait for."""
+    _empty_sketch()
+
+
+@lru_cache(maxsize=1 << 14)
+def _number_of(word: str) -> int:
+    """64 bits of a word; of a long one without the order of its letters after the first."""
+    folded = word[0] + "".join(sorted(word[1:])) if len(word) >= _SWAPPABLE and word.isalpha() else word
+    return int.from_bytes(blake2b(folded.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def near_keys(entry: Entry) -> tuple[str, ...]:
+    """What entries share at least one of that may be near copies of each other: all whose MinHashes are nearly equal,
+    and all whose SimHashes differ in at most three bits."""
+    if not entry.minhash_bands or not entry.simhash:
+        return entry.minhash_bands
+    bits = int(entry.simhash, 16)
+    blocks = [bits >> 13 * n & 0x1FFF for n in range(5)]  # of five blocks at least two are equal then
+    pairs = combinations(range(5), 2)
+    return (*entry.minhash_bands, *(f"s{one}{other}:{blocks[one]:04x}{blocks[other]:04x}" for one, other in pairs))
+
+
+def nearness(key: str) -> int:
+    """How much it counts that two entries share a key: a band of the MinHash more than all of the SimHash."""
+    return MOST_SIMILAR if key.startswith("m") else 1
 
 
 def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def on_day(prints: Fingerprint, day: date) -> Fingerprint:
@@ -58,8 +114,8 @@ def on_day(prints: Fingerprint, day: date) -> Fingerprint:
 
     `exact_hash` stays that of the wording alone: who has it forgotten is not told it again a minute after midnight.
     """
-    typo_hash = prints.typo_hash and _digest(f"{prints.typo_hash} {day.isoformat()}")
-    return replace(prints, statement_hash=_digest(f"{prints.statement_hash} {day.isoformat()}"), typo_hash=typo_hash)
+    bands = tuple(f"{band}:{day.isoformat()}" for band in prints.minhash_bands)
+    return replace(prints, statement_hash=_digest(f"{prints.statement_hash} {day.isoformat()}"), minhash_bands=bands)
 
 
 def hamming(a: str, b: str) -> int:
@@ -95,6 +151,6 @@ def _octets_of_short(word: str) -> int:
 
 
 def _spread(word: str) -> int:
-    digest = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    digest = blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     bits = np.unpackbits(np.frombuffer(digest, np.uint8), bitorder="little")
     return int.from_bytes(bits.tobytes(), "little")

@@ -3,21 +3,25 @@
 import random
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.fingerprint import LONG, Fingerprint, fingerprint, hamming
+from contracts.v1.entries import Entry
+from services.shared.core.fingerprint import LONG, Fingerprint, fingerprint, hamming, near_keys
+from tests.stores.builders import an_entry
 
 SENTENCE = "i prefer uv over pip"
 GOLDEN = Fingerprint(
     exact_hash="9774328a36ede4d8dfef9eb49640910b",
     statement_hash="9774328a36ede4d8dfef9eb49640910b",
     simhash="1533288c38e4da79",
-    typo_hash="",
+    minhash_bands=(),
 )
-LONG_GOLDEN = "8b6095e7a7b4c5507a7d49e8e290a73e"
+LONG_GOLDEN = ("m0:0f7d6ae46295be97", "m1:1cc6ab938ecbbd42")
 
 
 def sketch(text: str) -> Fingerprint:
@@ -31,7 +35,7 @@ def _words(rng: random.Random, count: int) -> list[str]:
 
 def test_a_fingerprint_never_changes() -> None:
     assert fingerprint(SENTENCE, SENTENCE.split()) == GOLDEN
-    assert fingerprint(SENTENCE, [*SENTENCE.split(), *["prefer"] * LONG]).typo_hash == LONG_GOLDEN
+    assert fingerprint(SENTENCE, [*SENTENCE.split(), *["prefer"] * LONG]).minhash_bands == LONG_GOLDEN
 
 
 def test_another_process_finds_the_same_fingerprint() -> None:
@@ -44,31 +48,78 @@ def test_another_process_finds_the_same_fingerprint() -> None:
 @given(st.text(st.characters()))
 def test_every_text_has_a_well_formed_fingerprint(text: str) -> None:
     found = sketch(text)
-    hashes = (found.exact_hash, found.statement_hash, found.typo_hash)
-    assert [len(bytes.fromhex(hash_)) for hash_ in hashes] == [16] * 3
+    assert [len(bytes.fromhex(hash_)) for hash_ in (found.exact_hash, found.statement_hash)] == [16] * 2
+    assert [len(bytes.fromhex(band[3:])) for band in found.minhash_bands] == [8] * 2
     assert len(bytes.fromhex(found.simhash)) == 8
     assert sketch(text) == found
 
 
-def test_only_a_long_text_has_a_typo_hash() -> None:
-    words = [f"w{n}" for n in range(LONG)]
-    assert fingerprint(" ".join(words[1:]), words[1:]).typo_hash == ""
-    assert fingerprint(" ".join(words), words).typo_hash != ""
+def a_text(count: int, seed: int = 3) -> list[str]:
+    return _words(random.Random(seed), count)
 
 
-def typo_hash_of(*words: str) -> str:
-    said = ["so"] * LONG + list(words)
-    return fingerprint(" ".join(said), said).typo_hash
+def with_swapped_letters(words: list[str]) -> list[str]:
+    place = next(place for place, word in enumerate(words) if len(word) >= 6 and word[2] != word[3])
+    word = words[place]
+    return [*words[:place], word[:2] + word[3] + word[2] + word[4:], *words[place + 1 :]]
 
 
-def test_letters_that_changed_places_make_no_difference_to_the_typo_hash() -> None:
-    assert typo_hash_of("library") == typo_hash_of("libarry") == typo_hash_of("lirbary")
-    assert typo_hash_of("library", "garden") != typo_hash_of("garden", "library")
+def bands_of(words: list[str]) -> tuple[str, ...]:
+    return fingerprint(" ".join(words), words).minhash_bands
 
 
-def test_what_is_no_typing_error_makes_a_difference_to_the_typo_hash() -> None:
-    for one, other in [("library", "ilbrary"), ("boiled", "broiled"), ("form", "from"), ("123456", "124356")]:
-        assert typo_hash_of(one) != typo_hash_of(other)
+def entry_of(words: list[str]) -> Entry:
+    prints = fingerprint(" ".join(words), words)
+    known = {"simhash": prints.simhash, "minhash_bands": prints.minhash_bands}
+    return an_entry("ann", " ".join(words), **known)
+
+
+def test_only_a_long_text_has_a_minhash() -> None:
+    words = a_text(LONG)
+    assert bands_of(words[1:]) == ()
+    assert len(bands_of(words)) == 2
+
+
+@pytest.mark.parametrize("count", [LONG, 150, 3000])
+def test_letters_that_changed_places_make_no_difference_to_the_minhash(count: int) -> None:
+    words = a_text(count)
+    assert with_swapped_letters(words) != words
+    assert bands_of(with_swapped_letters(words)) == bands_of(words)
+
+
+@pytest.mark.parametrize("place", [0, 17, LONG - 1])
+@pytest.mark.parametrize(
+    ("one", "other"), [("library", "ilbrary"), ("boiled", "broiled"), ("form", "from"), ("123456", "124356")]
+)
+def test_what_is_no_typing_error_makes_a_difference_to_the_minhash(one: str, other: str, place: int) -> None:
+    words = a_text(LONG)
+    said = [[*words[:place], word, *words[place + 1 :]] for word in (one, other)]
+    assert bands_of(said[0]) != bands_of(said[1])
+
+
+@pytest.mark.parametrize("count", [LONG, 150, 3000])
+def test_texts_of_a_template_seldom_share_a_band_however_long_they_are(count: int) -> None:
+    words, bands = a_text(count), Counter[str]()
+    for number in range(100):
+        words[count // 3], words[2 * count // 3] = str(1000 + number), str(7 * number)
+        bands.update(bands_of(words))
+    assert max(bands.values()) < 20
+
+
+@given(st.integers(0, 2**64 - 1), st.sets(st.integers(0, 63), max_size=3))
+def test_simhashes_that_differ_in_three_bits_share_a_key(simhash: int, flipped: set[int]) -> None:
+    other = simhash ^ sum(1 << bit for bit in flipped)
+    one, two = (an_entry("ann", simhash=f"{value:016x}", minhash_bands=(str(value),)) for value in (simhash, other))
+    assert set(near_keys(one)) & set(near_keys(two))
+
+
+def test_unlike_texts_share_no_key() -> None:
+    keys = Counter(key for seed in range(300) for key in near_keys(entry_of(a_text(60, seed))))
+    assert keys.most_common(1)[0][1] == 1
+
+
+def test_a_short_text_has_no_near_keys() -> None:
+    assert near_keys(an_entry("ann", simhash="00ff00ff00ff00ff")) == ()
 
 
 def test_the_statement_hash_is_that_of_the_words_alone() -> None:

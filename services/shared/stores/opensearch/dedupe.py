@@ -15,7 +15,7 @@ from contracts.errors import Unavailable
 from contracts.ports import Accepted, Decision, Key, Outcome, Similar
 from contracts.v1.entries import Entry
 from contracts.values import successor
-from services.shared.core.fingerprint import MOST_SIMILAR
+from services.shared.core.fingerprint import MOST_SIMILAR, near_keys
 from services.shared.core.sayings import not_repeated
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, plan, proposal_of
 from services.shared.stores.opensearch import log, statements
@@ -121,7 +121,7 @@ async def _similar(client: Client, candidates: Sequence[Entry], found: Found) ->
 async def _near_copies(client: Client, candidates: Sequence[Entry]) -> list[dict[str, Entry]]:
     """For each candidate that is long the few active entries that share most of its keys, by id."""
     found: list[dict[str, Entry]] = [{} for _ in candidates]
-    long = [index for index, one in enumerate(candidates) if one.near_keys]
+    long = [index for index, one in enumerate(candidates) if near_keys(one)]
     if long:
         await client.fresh("entries")
     answers = await client.msearch("entries", [_sharing(candidates[index]) for index in long])
@@ -133,9 +133,13 @@ async def _near_copies(client: Client, candidates: Sequence[Entry]) -> list[dict
 
 def _sharing(entry: Entry) -> Json:
     conditions: list[Json] = [{"term": {"user_id": entry.user_id}}, {"term": {"status": "active"}}]
-    shared = [{"constant_score": {"filter": {"term": {"near": label}}}} for label in near_labels(entry)]
+    shared = [
+        {"constant_score": {"filter": {"term": {"near": label}}, "boost": nearness}}
+        for label, nearness in near_labels(entry).items()
+    ]
     query = {"bool": {"filter": conditions, "should": shared, "minimum_should_match": 1}}
-    return {"query": query, "size": MOST_SIMILAR, "track_total_hits": False, "_source": ["body"]}
+    order = ["_score", {"seq": "desc"}]
+    return {"query": query, "sort": order, "size": MOST_SIMILAR, "track_total_hits": False, "_source": ["body"]}
 
 
 @dataclass(slots=True)

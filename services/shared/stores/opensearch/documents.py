@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.core.bm25 import MOST
+from services.shared.core.fingerprint import near_keys, nearness
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.scopes import hashed, scope_key, scope_keys
@@ -147,7 +148,7 @@ def entry_document(entry: Entry, *, seq: int, merged: Sequence[str] = (), stamp:
 def _found_by(entry: Entry, session: str, seq: int) -> Json:
     words = words_of(entry)
     digest = digests(entry.id, session, microseconds(entry.created_at), seq, words)
-    return {"words": " ".join(words), "length": len(words), "digest": digest, "near": near_labels(entry)}
+    return {"words": " ".join(words), "length": len(words), "digest": digest, "near": list(near_labels(entry))}
 
 
 def statement_id(entry: Entry) -> str:
@@ -156,10 +157,10 @@ def statement_id(entry: Entry) -> str:
     return hashed("claim", scope, entry.role, entry.speaker or "", entry.statement_hash)
 
 
-def near_labels(entry: Entry) -> list[str]:
-    """What near-copies of one voice share one of."""
+def near_labels(entry: Entry) -> dict[str, int]:
+    """What near copies of one voice share one of, and how much each counts."""
     voice = (scope_key(entry.user_id, entry.space, entry.persona_id), entry.role, entry.speaker or "")
-    return [hashed(*voice, key) for key in entry.near_keys]
+    return {hashed(*voice, key): nearness(key) for key in near_keys(entry)}
 
 
 def suppression_ids(entry: Entry) -> list[str]:

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 from contracts.errors import Unavailable
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn
+from services.shared.core.repeats import with_bands
 from services.shared.stores.opensearch.documents import entry_document, turn_document
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.schema import (
@@ -175,7 +176,7 @@ def _is_marker(hit: Json) -> bool:
 def made_anew(kind: Kind, source: Json) -> Json:
     """A document as this version writes it: what follows from the body is made from it again."""
     if kind == "entries":
-        entry = Entry.model_validate_json(source["body"])
+        entry = with_bands(Entry.model_validate_json(source["body"]))
         return entry_document(entry, seq=source["seq"], merged=source["merged"], stamp=source["stamp"])
     if kind == "turns" and "body" in source:
         turn = LoggedTurn.model_validate_json(source["body"])

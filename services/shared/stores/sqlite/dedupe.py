@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from contracts.ports import Decision, Outcome, Similar
 from contracts.v1.entries import Entry
+from services.shared.core.fingerprint import near_keys
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, proposal_of
 from services.shared.stores.scopes import scope_key
 from services.shared.stores.sqlite import log, records, statements, suppression, wiping
@@ -50,7 +51,7 @@ def _similar_docs(connection: sqlite3.Connection, candidates: Sequence[Entry]) -
     docs = []
     for entry, made in zip(candidates, makers, strict=True):
         scope, voice = voices.get(_voice(entry), (0, 0))
-        near = statements.nearest(connection, voice, entry.near_keys) if voice and entry.near_keys else []
+        near = statements.nearest(connection, voice, near_keys(entry)) if voice else []
         docs.append(made.union(scope << NUMBER_BITS | number for number in near))
     return docs
 

@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass
 
 from contracts.v1.entries import Entry
 from services.shared.core.capacity import is_protected
+from services.shared.core.fingerprint import near_keys
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import compaction, postings, statements, terms
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks
@@ -161,7 +162,7 @@ class EntryWriter:
         if _who_says_what(old) == _who_says_what(new):
             return
         if old.status == "active":
-            self._statements.remove(*self._voice(doc, old), old.statement_hash, old.near_keys)
+            self._statements.remove(*self._voice(doc, old), old.statement_hash, near_keys(old))
         self._find_as_repeat(doc, new)
 
     def _replace_conversations(self, doc: int, old: Entry, new: Entry) -> None:
@@ -171,7 +172,7 @@ class EntryWriter:
 
     def _find_as_repeat(self, doc: int, entry: Entry) -> None:
         if entry.status == "active":
-            self._statements.add(*self._voice(doc, entry), entry.statement_hash, entry.near_keys)
+            self._statements.add(*self._voice(doc, entry), entry.statement_hash, near_keys(entry))
 
     def flush(self) -> None:
         """Write everything that was collected."""
@@ -210,7 +211,7 @@ class EntryWriter:
 
 
 def _who_says_what(entry: Entry) -> tuple[object, ...]:
-    return entry.status, entry.role, entry.speaker, entry.statement_hash, entry.near_keys
+    return entry.status, entry.role, entry.speaker, entry.statement_hash, entry.minhash_bands
 
 
 def _changing_columns(entry: Entry, words: Iterable[str]) -> tuple[object, ...]:

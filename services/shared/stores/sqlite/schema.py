@@ -11,6 +11,8 @@ import sqlite3
 from collections.abc import Callable, Mapping
 
 from contracts.v1.entries import Entry
+from services.shared.core.fingerprint import near_keys
+from services.shared.core.repeats import with_bands
 from services.shared.stores.sqlite import statements
 from services.shared.stores.sqlite.connection import UnusableFile
 from services.shared.stores.sqlite.keys import NUMBER_MASK
@@ -123,12 +125,27 @@ _STATEMENTS = (
     f"""INSERT INTO fingerprints SELECT voice, value, number FROM ({_ACTIVE}), json_each(near_numbers(body))""",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL, _STATEMENTS)
+_BANDS = (
+    "UPDATE entries SET body = with_bands(body) WHERE with_bands(body) IS NOT NULL",
+    "DELETE FROM fingerprints",
+    f"INSERT INTO fingerprints SELECT voice, value, number FROM ({_ACTIVE}), json_each(near_numbers(body))",
+)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL, _STATEMENTS, _BANDS)
 """Statements that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 
-_FUNCTIONS: Mapping[str, Callable[[str], int | str]] = {
+
+def _with_bands(body: str) -> str | None:
+    """An entry as this version looks it up; None where that is as it was."""
+    entry = Entry.model_validate_json(body)
+    changed = with_bands(entry)
+    return None if changed == entry else changed.model_dump_json(exclude_none=True)
+
+
+_FUNCTIONS: Mapping[str, Callable[[str], int | str | None]] = {
+    "with_bands": _with_bands,
     "statement_number": statements.statement_number,
-    "near_numbers": lambda body: json.dumps(sorted(statements.keys_of(Entry.model_validate_json(body).near_keys))),
+    "near_numbers": lambda body: json.dumps(sorted(statements.keys_of(near_keys(Entry.model_validate_json(body))))),
 }
 """What the statements of migrations call."""
 

@@ -7,26 +7,21 @@ and state different things all the same, by a capital or a citation; who has com
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from zlib import crc32
 
-from services.shared.core.fingerprint import MOST_SIMILAR
+from services.shared.core.fingerprint import MOST_SIMILAR, nearness
 from services.shared.stores.sqlite.keys import chunks
-
-_KEY_BITS = 32
-_KEY_MASK = (1 << _KEY_BITS) - 1
 
 _ADD = """
 INSERT INTO statements (voice, key, variant, number)
 SELECT ?1, ?2, coalesce(max(variant) + 1, 0), ?3 FROM statements WHERE voice = ?1 AND key = ?2"""
 
-_NEAR = f"""
-SELECT value FROM json_each(?) AS asked WHERE EXISTS (
-    SELECT 1 FROM fingerprints WHERE voice = asked.value >> {_KEY_BITS} AND key = asked.value & {_KEY_MASK})"""
+_MOST_SHARING = 64
+"""Entries that share one key, the newest, of which those are sought that share most keys."""
 
 _NEWEST = "SELECT number FROM fingerprints WHERE voice = ? AND key = ? ORDER BY number DESC LIMIT ?"
 
@@ -53,13 +48,12 @@ def holders(connection: sqlite3.Connection, statements: Collection[Statement]) -
     return found
 
 
-def nearest(connection: sqlite3.Connection, voice: int, keys: Collection[str]) -> list[int]:
+def nearest(connection: sqlite3.Connection, voice: int, keys: Iterable[str]) -> list[int]:
     """The numbers of the few entries of a voice that share most of these keys, of equals the newest."""
-    asked = [voice << _KEY_BITS | key for key in keys_of(keys)]
-    stored = connection.execute(_NEAR, (json.dumps(asked),)).fetchall()  # few of those asked for
     shared: Counter[int] = Counter()
-    for (pair,) in stored:
-        shared.update(n for (n,) in connection.execute(_NEWEST, (voice, pair & _KEY_MASK, MOST_SIMILAR)))
+    for key in keys:
+        for (number,) in connection.execute(_NEWEST, (voice, crc32(key.encode()), _MOST_SHARING)):
+            shared[number] += nearness(key)
     return sorted(shared, key=lambda number: (shared[number], number), reverse=True)[:MOST_SIMILAR]
 
 
