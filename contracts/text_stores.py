@@ -6,7 +6,7 @@ nothing: what is another user's is missing from every answer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -53,8 +53,12 @@ class ConversationLog(Protocol):
         """Take turns off the log with all they propose: they were logged just now, and nothing was made of them yet."""
         ...
 
-    async def pending(self, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
-        """The logged proposals, in the order asked, with what became of each; unknown ones are missing."""
+    async def pending(self, proposals: Sequence[Ref], *, may_lag: bool = False) -> dict[str, ProposalRecord]:
+        """The logged proposals, in the order asked, with what became of each; unknown ones are missing.
+
+        With `may_lag` they may be as this process logged them a moment ago, for those who go on to `find_similar` and
+        `apply`: these see what became of them meanwhile.
+        """
         ...
 
     async def reopen(self, proposals: Sequence[Ref]) -> None:
@@ -89,8 +93,12 @@ class DedupeStore(Protocol):
 class EntryStore(Protocol):
     """Entries by id, changed one version at a time."""
 
-    async def get(self, refs: Sequence[Ref]) -> dict[str, Entry]:
-        """The stored entries by id, in any status, in the order asked; unknown ones are missing."""
+    async def get(self, refs: Sequence[Ref], *, may_lag: Callable[[Entry], bool] | None = None) -> dict[str, Entry]:
+        """The stored entries by id, in any status, in the order asked; unknown ones are missing.
+
+        Those of which `may_lag` holds may be as this process stored them a moment ago, for those who go on to `replace`
+        them, which tells what has changed meanwhile.
+        """
         ...
 
     async def replace(self, changes: Sequence[Change]) -> set[str]:

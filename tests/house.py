@@ -190,15 +190,22 @@ def counted_requests() -> Iterator[list[str]]:
 
 
 async def opensearch_requests(url: str) -> dict[str, list[str]]:
-    """What OpenSearch is asked for a new statement, and for a repeat, over all stages."""
+    """What OpenSearch is asked for a new statement, and for a repeat, over all stages in one process.
+
+    Of a few the least: what a busy machine logs slowly is looked after once more.
+    """
+    statements, repeats = [], []
     async with a_store(url) as store:
         stages = Stages(store, ExactVectors())
         await stages.say("My locker at work has the code 4000.")
-        with counted_requests() as statement:
-            await stages.say("My bicycle lock opens with 5511.")
-        with counted_requests() as repeat:
-            await stages.say("my bicycle lock opens with 5511!")
-    return {"a new statement": statement, "a repeat": repeat}
+        for number in range(5510, 5515):
+            with counted_requests() as statement:
+                await stages.say(f"My bicycle lock opens with {number}.")
+            with counted_requests() as repeat:
+                await stages.say(f"my bicycle lock opens with {number}!")
+            statements.append(statement)
+            repeats.append(repeat)
+    return {"a new statement": min(statements, key=len), "a repeat": min(repeats, key=len)}
 
 
 def sizes() -> Table:

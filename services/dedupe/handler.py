@@ -54,7 +54,7 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
     outcomes: dict[str, Outcome] = {}
     deadline, rounds = time.monotonic() + _PATIENCE, 0
     while left := [ref for ref in refs.values() if ref.id not in outcomes]:
-        records = (await store.pending(left)).values()
+        records = (await store.pending(left, may_lag=True)).values()
         outcomes |= {record.proposal.id: record.outcome for record in records if record.outcome}
         open_ = [record.proposal for record in records if record.outcome is None]
         for portion in portions(open_):

@@ -27,7 +27,7 @@ async def embed_entries(
     if vectors is None or embedder is None:
         return []
     refs = {ref.id: ref for event in events for ref in event.entries}
-    found = await store.get(list(refs.values()))
+    found = await store.get(list(refs.values()), may_lag=needs_embedding)
     if gone := out_of_use(refs, found):
         await vectors.remove(gone)
     await vectors.refresh([entry for entry in found.values() if is_embedded(entry)])

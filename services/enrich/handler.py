@@ -21,7 +21,7 @@ async def enrich_entries(
     refs = {ref.id: ref for event in events for ref in event.entries}
     if annotator is None:
         return [EntryEnriched.of(refs.values(), at=datetime.now(UTC), cause=cause_of(events))]
-    found = await store.get(list(refs.values()))
+    found = await store.get(list(refs.values()), may_lag=_is_active)
     todo = [entry for entry in found.values() if needs_enriching(entry)]
     if todo:
         annotations = await annotator.annotate([entry.text for entry in todo])

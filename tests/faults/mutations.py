@@ -87,7 +87,7 @@ def _forget_outcomes() -> None:
     original: Callable[..., Awaitable[dict[str, ProposalRecord]]] = SqliteTextStore.pending
 
     @in_place_of(SqliteTextStore, "pending")
-    async def pending(self: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
+    async def pending(self: SqliteTextStore, proposals: Sequence[Ref], **_: Any) -> dict[str, ProposalRecord]:
         """For the judge alone; who creates an entry still sees what became of it."""
         found = await original(self, proposals)
         task = asyncio.current_task()
@@ -121,7 +121,7 @@ def _search_everybody() -> None:
         return connection.execute("SELECT scope, numbered FROM scopes ORDER BY scope").fetchall()
 
     @in_place_of(SqliteTextStore, "get")
-    async def get(self: SqliteTextStore, refs: Sequence[Ref]) -> dict[str, Entry]:
+    async def get(self: SqliteTextStore, refs: Sequence[Ref], **_: Any) -> dict[str, Entry]:
         return await self.readers.run(lambda db: _entries_of_anybody(db, [ref.id for ref in refs]))
 
     in_place_of(retrieve, "is_visible")(lambda *_: True)

@@ -55,7 +55,7 @@ async def _ack_first(
     await _deliver(world, stage, messages, trouble, lost_acks=lost_acks)
 
 
-async def _no_outcomes(store: SqliteTextStore, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
+async def _no_outcomes(store: SqliteTextStore, proposals: Sequence[Ref], **_: Any) -> dict[str, ProposalRecord]:
     return {}
 
 

@@ -75,7 +75,7 @@ class OpenSearchDedupe(Engine):
         raise Unavailable(CROWDED)
 
     def _taken(self, decisions: Iterable[Decision]) -> Found:
-        ids = (proposal_of(decision).id for decision in decisions)
+        ids = [proposal_of(decision).id for decision in decisions]
         return {key: document for id_ in ids for key, document in (self._looked_up.take(id_) or {}).items()}
 
 
@@ -209,7 +209,10 @@ async def _store(engine: Engine, planned: Plan, read: _Read, made: _Made) -> boo
     """Store new entries and changed ones; False when one of them was changed meanwhile."""
     writes = [_write(engine, planned, entry, read.entries.get(id_)) for id_, entry in planned.written.items()]
     versions = await engine.client.bulk(writes)
-    written = {write.id for write, version in zip(writes, versions, strict=True) if version is not None}
+    made_now = [(write, version) for write, version in zip(writes, versions, strict=True) if version is not None]
+    for write, version in made_now:
+        engine.note_stored(planned.written[write.id], write.body["seq"], version)
+    written = {write.id for write, _ in made_now}
     made.counted |= {proposal: id_ for id_, its in planned.counted.items() if id_ in written for proposal in its}
     return len(written) == len(writes)
 

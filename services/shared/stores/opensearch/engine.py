@@ -9,11 +9,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from contracts.v1.entries import Entry
+from contracts.v1.turns import Proposal
 from services.shared.stores.opensearch.documents import now
-from services.shared.stores.opensearch.transport import Client
+from services.shared.stores.opensearch.transport import Client, Version
 
 _SECONDS = 5.0
 _MOST = 512
+_MOST_SEEN = 10_000
 
 
 class SequenceNumbers:
@@ -82,6 +85,26 @@ class Recent(Generic[K, V]):
         self._dropping = loop.call_at(until, self._drop_old) if self._held else None
 
 
+class Seen:
+    """Which write of a document each of the entries read or stored last was: what a replacement of it has to name.
+
+    What is not remembered any more is read again, so nothing is wrong without it.
+    """
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[tuple[str, int], tuple[int, Version]] = OrderedDict()
+
+    def note(self, entry: Entry, seq: int, version: Version) -> None:
+        """Remember the number of an entry in the order of storing, and the write that it is of."""
+        self._held[entry.id, entry.version] = seq, version
+        while len(self._held) > _MOST_SEEN:
+            self._held.popitem(last=False)
+
+    def of(self, entry: Entry) -> tuple[int, Version] | None:
+        """The same, when it is remembered."""
+        return self._held.get((entry.id, entry.version))
+
+
 class Engine:
     """The base of the classes that fulfil the ports; a text store is all of them around one connection."""
 
@@ -89,3 +112,11 @@ class Engine:
         self.client = client
         self.numbers = SequenceNumbers()
         self.locks = Locks()
+        self.seen = Seen()
+        self.proposed: Recent[str, Proposal] = Recent()
+        self.stored: Recent[str, Entry] = Recent()
+
+    def note_stored(self, entry: Entry, seq: int, version: Version) -> None:
+        """Keep an entry at hand that was stored just now, for the next stage where that is in this process."""
+        self.seen.note(entry, seq, version)
+        self.stored.put(entry.id, entry)

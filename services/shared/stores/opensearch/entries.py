@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from contracts.ports import Accepted, Change, Key, Page, Place, Ref, Selection
@@ -13,53 +12,35 @@ from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
 from services.shared.stores.opensearch import queries, statements
 from services.shared.stores.opensearch.documents import CHANGING, STORED, entry_document
-from services.shared.stores.opensearch.engine import Engine
+from services.shared.stores.opensearch.engine import Engine, Seen
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Document, Version, Write
 
 CROWDED = "other processes keep changing the same entries: try again"
 
-_MOST_SEEN = 10_000
-
-
-class Seen:
-    """Which write of a document each of the entries read last was: what a replacement of it has to name.
-
-    What is not remembered any more is read again, so nothing is wrong without it.
-    """
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, int], tuple[int, Version]] = OrderedDict()
-
-    def note(self, entry: Entry, document: Document) -> None:
-        """Remember the document that an entry was read from."""
-        self._held[entry.id, entry.version] = document.source["seq"], document.version
-        while len(self._held) > _MOST_SEEN:
-            self._held.popitem(last=False)
-
-    def of(self, entry: Entry) -> tuple[int, Version] | None:
-        """The number of the entry in the order of storing, and the write."""
-        return self._held.get((entry.id, entry.version))
-
 
 class OpenSearchEntries(Engine):
     """`contracts.ports.EntryStore`. What is asked for by id is as it was written last; pages and scans refresh."""
 
-    def __init__(self, client: Client) -> None:
-        super().__init__(client)
-        self._seen = Seen()
-
-    async def get(self, refs: Sequence[Ref]) -> dict[str, Entry]:
-        return await get(self.client, owners(refs), self._seen)
+    async def get(self, refs: Sequence[Ref], *, may_lag: Callable[[Entry], bool] | None = None) -> dict[str, Entry]:
+        users = owners(refs)
+        recent = [entry for id_ in users if (entry := self.stored.take(id_))]
+        found = {its.id: its for its in recent if its.user_id == users[its.id] and may_lag and may_lag(its)}
+        found |= await get(self.client, {id_: users[id_] for id_ in users if id_ not in found}, self.seen)
+        return {id_: found[id_] for id_ in users if id_ in found}
 
     async def replace(self, changes: Sequence[Change]) -> set[str]:
-        seen = self._seen
+        seen = self.seen
         if unseen := [change.old for change in changes if seen.of(change.old) is None]:
             await self.get(unseen)
         moved = [its.new for its in changes if _who_says_what(its.new) != _who_says_what(its.old)]
         await statements.claim(self, [Accepted(entry) for entry in moved if entry.status == "active"])
-        writes = [_update(change.new, *held) for change in changes if (held := seen.of(change.old))]
+        known = [(change.new, *held) for change in changes if (held := seen.of(change.old))]
+        writes = [_update(*one) for one in known]
         made = await self.client.bulk(writes)
+        for (entry, seq, _), version in zip(known, made, strict=True):
+            if version is not None:
+                self.note_stored(entry, seq, version)
         refused = [write for write, version in zip(writes, made, strict=True) if version is None]
         # What is there may be our own write after all: its answer was lost, and the second attempt was refused.
         found = await self.client.mget("entries", [(write.id, write.routing) for write in refused], fields=["stamp"])
@@ -122,7 +103,7 @@ async def get(client: Client, users: Mapping[str, str], seen: Seen | None = None
         if document is not None and is_entry(document, user_id):
             found[document.id] = Entry.model_validate_json(document.source["body"])
             if seen is not None:
-                seen.note(found[document.id], document)
+                seen.note(found[document.id], document.source["seq"], document.version)
     return found
 
 

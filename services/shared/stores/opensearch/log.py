@@ -110,6 +110,9 @@ class OpenSearchLog(Engine):
     async def append(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
         new = await _append(self, turns, proposals)
         self._latest.note(new)
+        for proposal in proposals:
+            if proposal.ordinal == 0 and proposal.turn in new:
+                self.proposed.put(proposal.id, proposal)
         return new
 
     async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
@@ -124,8 +127,12 @@ class OpenSearchLog(Engine):
             await backoff()
         raise Unavailable("other processes keep changing what is to be withdrawn: try again")
 
-    async def pending(self, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
-        return await _pending(self.client, owners(proposals))
+    async def pending(self, proposals: Sequence[Ref], *, may_lag: bool = False) -> dict[str, ProposalRecord]:
+        users = owners(proposals)
+        recent = [proposal for id_ in users if (proposal := self.proposed.take(id_))]
+        found = {its.id: ProposalRecord(its, None) for its in recent if may_lag and its.user_id == users[its.id]}
+        found |= await _pending(self.client, {id_: users[id_] for id_ in users if id_ not in found})
+        return {id_: found[id_] for id_ in users if id_ in found}
 
     async def reopen(self, proposals: Sequence[Ref]) -> None:
         """Remove outcomes; a proposal whose entry is there keeps its own.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,9 @@ class SqliteEntries(Engine):
     """`contracts.ports.EntryStore`."""
 
     @reading
-    def get(self, db: sqlite3.Connection, refs: Sequence[Ref]) -> dict[str, Entry]:
+    def get(
+        self, db: sqlite3.Connection, refs: Sequence[Ref], *, may_lag: Callable[[Entry], bool] | None = None
+    ) -> dict[str, Entry]:
         users, found = owners(refs), dict[str, Entry]()
         for chunk in chunks(users):
             rows = dict(db.execute(f"SELECT id, body FROM entries WHERE id IN ({marks(chunk)})", chunk))

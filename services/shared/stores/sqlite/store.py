@@ -56,7 +56,9 @@ class SqliteLog(Engine):
             compaction.note_old_words(db)
 
     @reading
-    def pending(self, db: sqlite3.Connection, proposals: Sequence[Ref]) -> dict[str, ProposalRecord]:
+    def pending(
+        self, db: sqlite3.Connection, proposals: Sequence[Ref], *, may_lag: bool = False
+    ) -> dict[str, ProposalRecord]:
         return log.pending(db, owners(proposals))
 
     @writing
