@@ -16,7 +16,7 @@ os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from services.cli.output import OutputLost, checked_output
+from services.cli.output import OutputLost, ReaderGone, checked_output
 from services.shared.redaction import redact_text
 
 COMMANDS = {
@@ -79,6 +79,8 @@ def main() -> None:
     try:
         with checked_output():
             app()
+    except ReaderGone:
+        sys.exit(1)
     except OutputLost as error:
         sys.exit(f"error: {error}")
     except Exception:

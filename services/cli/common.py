@@ -34,7 +34,15 @@ NatsOption = Annotated[
     str | None, typer.Option("--nats", help="Bus to talk to, instead of finding it by --data.", metavar="URL")
 ]
 NOT_SHOWN = "This user may not look at the bus: what waits there, and dead letters, are not shown."
-UserOption = Annotated[str, typer.Option("--user", "-u", help="Whose memory.")]
+
+
+def _named(user: str) -> str:
+    if not user:
+        raise typer.BadParameter("is empty: name whose memory is meant, for example --user me")
+    return user
+
+
+UserOption = Annotated[str, typer.Option("--user", "-u", help="Whose memory.", callback=_named)]
 
 
 def nats_url(data: Path | None, nats: str | None) -> str:

@@ -12,17 +12,21 @@ from contracts.ports import StageCounts
 from services.cli.common import bars, err, fail, out, plural, run, settings_from
 from services.shared.app import Host
 from services.shared.commands.archive import ArchiveError, Tally
+from services.shared.commands.formats.source import FormatError
 from services.shared.commands.transfer import Imported, counts_of, read_archive
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
   memorybus import memory.jsonl --data ./memory\n
+  memorybus export - --data ./old | memorybus import - --data ./new\n
   MEMORYBUS_OPENSEARCH_URL=http://… memorybus import memory.jsonl --text-store opensearch
 """
 
 
 def import_(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `memorybus export` wrote.", exists=True)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="File that `memorybus export` wrote; - is standard input.")
+    ],
     data: Annotated[Path | None, typer.Option(help="Data folder.", show_default=False)] = None,
     text_store: Annotated[str | None, typer.Option(help="System of record: sqlite, opensearch.")] = None,
 ) -> None:
@@ -34,7 +38,7 @@ def import_(
     settings = settings_from(data=data, text_store=text_store)
     try:
         imported, found = run(_import(settings, file))
-    except ArchiveError as error:
+    except (ArchiveError, FormatError) as error:
         fail(str(error))
     except OSError as error:
         fail(f"{error.filename or file}: {error.strerror or error}")

@@ -17,10 +17,16 @@ class OutputLost(Exception):
     """Standard output takes no more; no OSError, which whoever writes may take for one of its own files."""
 
 
+class ReaderGone(OutputLost):
+    """Whoever read standard output has read enough."""
+
+
 class _Checked(io.FileIO):
     def write(self, data: ReadableBuffer, /) -> int:
         try:
             return super().write(data)
+        except BrokenPipeError as error:
+            raise ReaderGone from error
         except OSError as error:
             raise OutputLost(f"standard output cannot be written: {error.strerror}") from error
 

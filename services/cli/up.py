@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import logging
 import os
 import signal
 import sys
@@ -26,7 +27,9 @@ from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse, FolderUnusable
 from services.shared.logs import configure_logging
 from services.shared.redaction import redact_address
-from services.shared.settings import Settings, UnusableSetting
+from services.shared.settings import Settings, UnusableSetting, misspelt
+
+log = logging.getLogger(__name__)
 
 _SWITCH_INTERVAL = 0.0005
 """Seconds that a thread may keep Python's lock while another waits. A request passes through several threads, and with
@@ -100,6 +103,8 @@ def up(
     )
     os.umask(0o077)
     configure_logging(settings.log_level)
+    for variable, meant in misspelt(os.environ).items():
+        log.warning("setting_unknown", extra={"variable": variable, "did_you_mean": meant})
     raise_limit()
     sys.setswitchinterval(_SWITCH_INTERVAL)
     names = chosen_services(only or [])

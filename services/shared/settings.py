@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
+
+_PREFIX = "MEMORYBUS_"
+_NEAR = 0.8
+"""How alike two names are that are taken for one; Kubernetes sets variables of its own that begin like ours."""
 
 SyncMode = Literal["always", "interval"]
 EmbedderKind = Literal["minilm", "http", "fastembed", "none"]
@@ -39,7 +45,7 @@ class EnvironmentSettings(BaseModel):
 class Settings(EnvironmentSettings):
     """Where things are and which engines are used. No service knows more about its profile than this."""
 
-    prefix = "MEMORYBUS_"
+    prefix = _PREFIX
 
     data: Path = Field(default_factory=_default_data, description="folder of the embedded bus and stores")
     cache: Path = Field(default_factory=_default_cache, description="folder of models made ready; may be deleted")
@@ -175,3 +181,17 @@ class ServiceSettings(EnvironmentSettings):
 
 class UnusableSetting(Exception):
     """A setting of a service has a value that cannot be used; the text names the variable, and says what is wrong."""
+
+
+def misspelt(variables: Iterable[str]) -> dict[str, str]:
+    """The environment variables that are no setting but nearly are, each with the setting that is probably meant."""
+    kinds: list[type[EnvironmentSettings]] = [Settings, *ServiceSettings.__subclasses__()]
+    known = [f"{kind.prefix}{name}".upper() for kind in kinds for name in kind.model_fields]
+    names = [name.removeprefix(_PREFIX) for name in known]
+    others = {name: name.upper() for name in variables if name.upper().startswith(_PREFIX)}
+    near = {
+        name: get_close_matches(upper.removeprefix(_PREFIX), names, 1, _NEAR)
+        for name, upper in others.items()
+        if upper not in known
+    }
+    return {name: f"{_PREFIX}{found[0]}" for name, found in near.items() if found}

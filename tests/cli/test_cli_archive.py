@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -242,6 +244,16 @@ async def test_an_export_is_the_same_bytes_each_time_and_on_standard_output(
     assert (folder / "one").read_bytes() == (folder / "other").read_bytes() == written.stdout_bytes
     assert "turns and" in written.stderr
     assert stat.S_IMODE((folder / "one").stat().st_mode) == 0o600
+
+
+async def test_an_export_is_read_from_standard_input(folder: Path) -> None:
+    assert (await asyncio.to_thread(typed, folder, str(folder / "one"))).exit_code == 0
+    command = [sys.executable, "-m", "services.cli", "import", "-", "--data", str(folder / "new")]
+    with (folder / "one").open("rb") as export:
+        done = await asyncio.to_thread(subprocess.run, command, stdin=export, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (await asyncio.to_thread(typed, folder / "new", str(folder / "again"))).exit_code == 0
+    assert (folder / "again").read_bytes() == (folder / "one").read_bytes()
 
 
 async def test_a_user_who_is_not_known_is_said_to_be_and_no_file_is_made(folder: Path) -> None:

@@ -83,6 +83,9 @@ def test_an_entry_that_the_user_does_not_have_is_told_in_one_line(typed: Typed, 
 
 def test_whose_entry_it_is_must_be_said(typed: Typed) -> None:
     assert typed(FakeForgetter(), "e1").exit_code == 2
+    nobody = typed(FakeForgetter(), "e1", "--user", "")
+    assert nobody.exit_code == 2
+    assert "is empty: name whose memory is meant" in nobody.stderr
 
 
 def test_programs_get_one_line(typed: Typed) -> None:

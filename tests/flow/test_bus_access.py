@@ -79,7 +79,12 @@ async def test_half_of_a_pair_and_files_that_are_no_good_are_named(tmp_path: Pat
     assert "MEMORYBUS_NATS_CREDS cannot be read" in await refusal(url, Access(creds=tmp_path / "none"))
     assert "MEMORYBUS_NATS_CREDS cannot be read" in await refusal(url, Access(creds=tmp_path / "binary"))
     assert "no NATS credentials file" in await refusal(url, Access(creds=tmp_path / "bad"))
-    assert "MEMORYBUS_NATS_CA" in await refusal(url, Access(ca=tmp_path / "none"))
+    for setting, access in (
+        ("CA", Access(ca=tmp_path / "none")),
+        ("CERT", Access(cert=tmp_path / "none")),
+        ("KEY", Access(cert=tmp_path / "bad", key=tmp_path / "none")),
+    ):
+        assert f"no file {tmp_path / 'none'}, which MEMORYBUS_NATS_{setting} names" in await refusal(url, access)
     assert "MEMORYBUS_NATS_CA" in await refusal(url, Access(ca=tmp_path / "bad"))
 
 

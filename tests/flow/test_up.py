@@ -31,10 +31,11 @@ def turns(count: int, start: int = 0) -> list[Turn]:
     ]
 
 
-async def refused_start(data: Path, options: Sequence[str]) -> tuple[int, str]:
+async def refused_start(data: Path, options: Sequence[str], **environment: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "services.cli", "up", "--data", str(data), *LIGHT, *options,
-        stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL, env={**os.environ, "COLUMNS": "400"},
+        stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
+        env={**os.environ, **environment, "COLUMNS": "400"},
     )  # fmt: skip
     _, said = await asyncio.wait_for(process.communicate(), 30)
     assert process.returncode is not None
@@ -95,6 +96,13 @@ async def test_a_folder_that_cannot_be_used_is_named_with_the_reason(tmp_path: P
         assert (code, said.count("\n")) == (1, 1)
         assert said.startswith(f"error: the data folder {folder} cannot be used: ")
         assert "--data" in said
+
+
+async def test_a_misspelt_setting_is_named_without_its_value(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    _, said = await refused_start(tmp_path / "file", [], MEMORYBUS_NATS_PASWORD="walnut")
+    assert '"variable": "MEMORYBUS_NATS_PASWORD", "did_you_mean": "MEMORYBUS_NATS_PASSWORD"' in said
+    assert "walnut" not in said
 
 
 @pytest.mark.parametrize(

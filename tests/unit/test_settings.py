@@ -5,7 +5,7 @@ import pytest
 from services.cli.up import EXPECTED
 from services.curate.settings import CurateSettings
 from services.retrieve.settings import RetrieveSettings
-from services.shared.settings import ServiceSettings, UnusableSetting
+from services.shared.settings import ServiceSettings, UnusableSetting, misspelt
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,14 @@ def test_what_is_given_overrules_the_environment_which_may_be_in_small_letters(m
     monkeypatch.setenv("MEMORYBUS_CURATE_TAU_DAYS", "3")
     settings = CurateSettings(tau_days=5)
     assert (settings.soft_cap, settings.tau_days) == (7, 5)
+
+
+def test_a_misspelt_setting_is_told_from_others_with_the_one_that_is_meant() -> None:
+    known = ("MEMORYBUS_NATS_URL", "memorybus_sync", "MEMORYBUS_CURATE_SOFT_CAP", "MEMORYBUS_RETRIEVE_ALPHA")
+    others = ("MEMORYBUS_PORT_8400_TCP", "MEMORYBUS_SERVICE_HOST", "MEMORYBUS_TEST_HISTORIES", "NATS_URI", "PATH")
+    assert misspelt((*known, *others)) == {}
+    assert misspelt(("MEMORYBUS_NATS_URI", "MEMORYBUS_CURATE_SOFTCAP", "MEMORYBUS_TXT_STORE")) == {
+        "MEMORYBUS_NATS_URI": "MEMORYBUS_NATS_URL",
+        "MEMORYBUS_CURATE_SOFTCAP": "MEMORYBUS_CURATE_SOFT_CAP",
+        "MEMORYBUS_TXT_STORE": "MEMORYBUS_TEXT_STORE",
+    }

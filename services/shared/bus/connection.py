@@ -103,6 +103,9 @@ class Access:
         return options
 
     def _tls(self) -> ssl.SSLContext:
+        for setting, file in (("CA", self.ca), ("CERT", self.cert), ("KEY", self.key)):
+            if file is not None and not file.is_file():
+                raise Unavailable(f"there is no file {file}, which MEMORYBUS_NATS_{setting} names")
         try:
             context = ssl.create_default_context(cafile=self.ca)
             if self.cert is not None:

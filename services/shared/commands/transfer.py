@@ -14,6 +14,7 @@ from contracts.ports import Accepted, Decision, Key, Merged, Place, ProposalReco
 from contracts.v1.entries import Entry, Status
 from services.shared.commands import archive
 from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, Tally, TurnLine
+from services.shared.commands.formats.source import Source
 from services.shared.commands.progress import Progress, untold
 
 _PAGE = 500
@@ -156,8 +157,9 @@ async def read_archive(store: TextStore, file: Path, progress: Progress = untold
 
 def _batches(file: Path, progress: Progress) -> Iterator[list[archive.Line]]:
     """Lines of one kind, at most so many at a time; told are the bytes that are read."""
-    size = file.stat().st_size
-    with file.open("rb") as opened:
+    source = Source(file)
+    size = file.stat().st_size if source.rereadable else None
+    with source.open() as opened:
         for _, same in groupby(archive.read(opened, str(file)), key=lambda found: type(found.line)):
             while some := list(islice(same, _PAGE)):
                 yield [found.line for found in some]
