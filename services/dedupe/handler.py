@@ -23,9 +23,10 @@ from contracts.v1.entries import (
     RepeatRef,
 )
 from contracts.v1.turns import Proposal
+from services.shared import telemetry
 from services.shared.backoff import backoff_seconds
 from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
-from services.shared.core.repeats import find_canonical, prints_of
+from services.shared.core.repeats import find_canonical, likeness, prints_of
 from services.shared.core.salience import detect_type, importance, wants_saving
 from services.shared.tasks import beside_the_loop
 
@@ -93,7 +94,19 @@ async def _decide(proposals: Sequence[Proposal], store: TextStore) -> list[Outco
     chars += sum(len(entry.text) for found in similar for entry in found.entries)
     redacted = {proposal.id for proposal in proposals if proposal.redacted}
     decisions = await beside_the_loop(partial(judge, candidates, similar, redacted=redacted), chars)
-    return await store.apply(decisions)
+    outcomes = await store.apply(decisions)
+    _count_merges(decisions, outcomes, (*candidates, *(entry for found in similar for entry in found.entries)))
+    return outcomes
+
+
+def _count_merges(decisions: Iterable[Decision], outcomes: Iterable[Outcome], entries: Iterable[Entry]) -> None:
+    """Count by what the repeats that were merged had been found."""
+    merged = {outcome.proposal_id: outcome.entry_id for outcome in outcomes if outcome.kind == "merged"}
+    known = {entry.id: entry for entry in entries}
+    for decision in decisions:
+        if isinstance(decision, Merged) and merged.get(decision.proposal.id) == decision.canonical_id:
+            by = likeness(known[decision.proposal.id], known[decision.canonical_id])
+            telemetry.MERGED.labels(by).inc()
 
 
 async def _claimants(candidates: Sequence[Entry], similar: Sequence[Similar], store: TextStore) -> list[Proposal]:

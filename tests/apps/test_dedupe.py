@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -14,9 +14,10 @@ from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, 
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
 from services.dedupe.handler import candidate_entry, judge, judge_proposals, tell
+from services.shared import telemetry
 from services.shared.core import repeats
 from services.shared.core.fingerprint import MOST_SIMILAR
-from services.shared.core.repeats import find_canonical
+from services.shared.core.repeats import Likeness, find_canonical
 from services.shared.core.sayings import repeated_by
 from services.shared.core.similarity import same_statement
 from services.shared.stores.tombstones import digests_of, without_words
@@ -247,3 +248,23 @@ def test_what_names_no_such_time_is_the_same_statement_on_any_day(text: str) -> 
     said = [a_candidate(text, n, created_at=NOON + n * 100 * DAY) for n in range(3)]
     judged = judge(said, [Similar()] * len(said))
     assert [isinstance(decision, Accepted) for decision in judged] == [True, False, False]
+
+
+async def test_a_merge_is_counted_by_what_the_repeat_was_found_by(store: TextStore) -> None:
+    (long,) = reports(1)
+    texts = [
+        long,
+        long.upper(),
+        long.replace("workers packed", "workers really packed", 1),
+        long.replace("pallets", "pallest", 1),
+    ]
+
+    def counted() -> dict[str, float]:
+        found = {by: telemetry.MERGED.labels(by)._value.get() for by in get_args(Likeness)}
+        return {**found, "near": found["simhash"] + found["minhash"]}
+
+    before = counted()
+    for text in texts:
+        await judge_proposals([await propose_all(store, [text])], store=store)
+    by = {name: value - before[name] for name, value in counted().items()}
+    assert (by["exact"], by["statement"], by["near"]) == (1, 1, 1)
