@@ -111,6 +111,14 @@ class EntryStore(Protocol):
         """
         ...
 
+    async def remove(self, entries: Sequence[Entry]) -> set[str]:
+        """Remove entries as if they had never been stored; the ids of conflicts.
+
+        A conflict is an entry that has another version by now, or is gone: it stays as it is. What said a removed entry
+        is judged again once it is reopened.
+        """
+        ...
+
     async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
         """The ids of the user's entries, in any status, that begin so, in order."""
         ...

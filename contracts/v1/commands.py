@@ -133,11 +133,12 @@ class EraseReply(Reply):
 
 
 Side = Literal["log", "entries", "vectors"]
-"""What is gone through: the log for effects that are missing, entries for vectors, vectors for entries."""
+"""What is gone through: the log for effects that are missing, entries for vectors and for what repeats another, vectors
+for entries."""
 
-Kind = Literal["undecided", "without_entry", "without_vector", "without_reason"]
+Kind = Literal["undecided", "without_entry", "without_vector", "without_reason", "near_copy"]
 """A proposal without an outcome, one whose entry is missing, an entry whose vector is missing or filtered by something
-else, a vector of no active entry."""
+else, a vector of no active entry, an entry that repeats an older one because both came at the same moment."""
 
 
 class Difference(Message):

@@ -29,6 +29,7 @@ _MEANINGS: Mapping[Kind, tuple[str, str]] = {
         "judged, and what became of them is missing; --fix judges them again",
     ),
     "without_vector": ("entries without their vector", "not found by meaning, or not as they are; --fix embeds them"),
+    "near_copy": ("entries that repeat another", "two that came at once; --fix merges the later into the earlier"),
     "without_reason": ("vectors without an entry", "of no active entry; --fix removes them"),
 }
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 from typing import Annotated
 
@@ -18,13 +19,18 @@ from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from contracts.v1.turns import Proposal, entry_id
 from services.shared.changes import change_entries
 from services.shared.core.embedding import out_of_use
+from services.shared.core.repeats import find_canonical
 from services.shared.errors import Rejected
+from services.shared.tasks import beside_the_loop
 
 SIDES: tuple[Side, ...] = ("log", "entries", "vectors")
 UNDER_WAY = timedelta(minutes=2)
 """For so long a proposal may be on its way without anything being wrong."""
 
 _MOST_OPEN = 10_000
+_COMPARED_AT_ONCE = 16
+"""Long entries that are looked up and compared in one go: some 50 ms."""
+
 _CURSOR = TypeAdapter(Annotated[list[str], Len(min_length=1)])
 
 Say = Callable[[Sequence[EntryEvent]], Awaitable[None]]
@@ -63,19 +69,79 @@ async def pages(side: Side, stores: Stores, *, fix: bool) -> AsyncIterator[Recon
 
 
 async def _entries(request: ReconcileRequest, stores: Stores) -> ReconcileReply:
-    """Every entry that is marked as embedded has a vector, filtered by the fields of the entry."""
-    if stores.vectors is None:
-        return _reply(request, 0, [], None)
+    """Every entry that is marked as embedded has a vector, filtered by the fields of the entry; none is a near copy."""
     entries = await stores.text.scan(after=request.after, limit=request.limit)
-    ready = [entry for entry in entries if entry.embedding_state == "ready"]
-    lacking = await stores.vectors.lacking(ready)
+    copies = await _copies(entries, stores.text)
+    ready = [entry for entry in entries if entry.embedding_state == "ready" and entry.id not in copies]
+    lacking = await stores.vectors.lacking(ready) if stores.vectors is not None else ()
     wrong = [entry for entry in ready if entry.id in lacking]
-    if request.fix and wrong:
+    if request.fix:
+        for copy, canonical in copies.values():
+            await _judge_again(copy, canonical, stores)
+        await _embed_again(wrong, stores)
+    after = entries[-1].id if len(entries) == request.limit else None
+    differ = [*_differ("without_vector", wrong), *_differ("near_copy", [copy for copy, _ in copies.values()])]
+    return _reply(request, len(entries), differ, after)
+
+
+async def _embed_again(wrong: Sequence[Entry], stores: Stores) -> None:
+    if stores.vectors is not None and wrong:
         missing = await stores.vectors.refresh(wrong)
         again = await change_entries(stores.text, [entry for entry in wrong if entry.id in missing], embed_again)
         await stores.say([EntryEnriched.of(_refs(again), at=datetime.now(UTC), cause=_now())])
-    after = entries[-1].id if len(entries) == request.limit else None
-    return _reply(request, len(entries), _differ("without_vector", wrong), after)
+
+
+async def _copies(entries: Sequence[Entry], store: TextStore) -> dict[str, tuple[Entry, Entry]]:
+    """Those of the entries that repeat an older one, each with that one, by id: both were judged at the same moment.
+
+    What was never logged, as an import may bring it, cannot be judged again and is left out.
+    """
+    found: dict[str, tuple[Entry, Entry]] = {}
+    long = [entry for entry in entries if entry.minhash_bands]
+    for start in range(0, len(long), _COMPARED_AT_ONCE):
+        some = long[start : start + _COMPARED_AT_ONCE]
+        for entry, similar in zip(some, await store.find_similar(some), strict=True):
+            older = [other for other in similar.entries if _age(other) < _age(entry)]
+            chars = sum(len(other.text) for other in older)
+            canonical = await beside_the_loop(partial(find_canonical, entry, older), chars)
+            if canonical is not None:
+                found[entry.id] = entry, canonical
+    logged = await store.pending([entry for entry, _ in found.values()]) if found else {}
+    return {id_: pair for id_, pair in found.items() if id_ in logged and not logged[id_].proposal.redacted}
+
+
+def _age(entry: Entry) -> tuple[datetime, str]:
+    return entry.created_at, entry.id
+
+
+async def _judge_again(copy: Entry, canonical: Entry, stores: Stores) -> None:
+    """Take back a near copy and have what said it judged again, which merges it into the older entry.
+
+    Broken off, it is completed by going through the log, which finds that the entry of a turn is missing.
+    """
+    refs = [Key(copy.user_id, entry_id(copy.user_id, copy.space, saying.turn_id)) for saying in copy.sayings]
+    records = await stores.text.pending([copy, *refs])
+    told = [one.proposal for one in records.values() if one.outcome and one.outcome.entry_id == copy.id]
+    if await _keep_wish(copy, canonical, stores) and not await stores.text.remove([copy]):
+        if stores.vectors is not None:
+            await stores.vectors.remove([copy.id])
+        await stores.text.reopen(told)
+        await stores.say([EntryProposed.of(_refs(told), at=datetime.now(UTC), cause=_now())])
+
+
+async def _keep_wish(copy: Entry, canonical: Entry, stores: Stores) -> bool:
+    """Have the older entry pinned and saved as its copy is; False when it is not active any more."""
+    wish = {
+        "pinned": copy.pinned or canonical.pinned,
+        "manually_saved": copy.manually_saved or canonical.manually_saved,
+    }
+
+    def kept(entry: Entry) -> Entry | None:
+        return entry.model_copy(update=wish) if entry.status == "active" else None
+
+    if wish == {name: getattr(canonical, name) for name in wish}:
+        return True
+    return bool(await change_entries(stores.text, [canonical], kept))
 
 
 def embed_again(entry: Entry) -> Entry | None:

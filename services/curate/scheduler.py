@@ -196,14 +196,17 @@ class Scheduler:
         """Whether some vectors lack fields that this version filters by, as after an upgrade."""
         with suppress(Unavailable):
             looked = await reconcile.reconcile(ReconcileRequest(side="entries", limit=_LOOKED_AT), self._compared)
-            return bool(looked.differences)
+            return any(one.kind == "without_vector" for one in looked.differences)
         return False
 
     async def _reconcile(self, *sides: Side) -> None:
         found: Counter[str] = Counter()
+        started = time.perf_counter()
         for side in sides:
             async for page in reconcile.pages(side, self._compared, fix=True):
                 found.update(one.kind for one in page.differences)
+                await retention.pause_after(time.perf_counter() - started)
+                started = time.perf_counter()
         telemetry.REPAIRED.inc(found.total())
         log.info("reconciled", extra={"sides": sides, "repaired": dict(found)})
 

@@ -10,16 +10,27 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from contracts.ports import Merged, Outcome, TextStore, VectorPoint
+from contracts.ports import Accepted, Merged, Outcome, Selection, TextStore, VectorPoint
 from contracts.v1.commands import ReconcileRequest
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from services.curate import reconcile
 from services.curate.reconcile import SIDES, Stores, pages
-from services.dedupe.handler import judge_proposals
+from services.dedupe.handler import candidate_entry, judge_proposals
 from services.embed.handler import embed_entries
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeEmbedder, FakeVectors
-from tests.stores.builders import NOON, an_entry, log_proposals, outcomes_of, store_entries
+from tests.stores.builders import (
+    NOON,
+    a_proposal,
+    a_turn,
+    an_entry,
+    log_proposals,
+    log_texts,
+    minutes,
+    outcomes_of,
+    store_entries,
+    tomorrow,
+)
 from tests.stores.changing import modify
 
 
@@ -152,3 +163,80 @@ async def test_a_vector_that_is_filtered_by_less_is_filtered_anew_and_kept(store
     assert not await memory.differences(fix=False)
     assert [memory.vectors.points[entry.id].vectors for entry in changed] == vectors
     assert list((await store.get(changed)).values()) == changed  # not marked to be embedded again
+
+
+LONG = "The quarterly review of the northern warehouse took place in a cold room and " + " ".join(
+    f"shelf {number} holds spare valves" for number in range(12)
+)
+MISSPELT = LONG.replace("warehouse", "warehosue")
+
+
+async def accept_at_once(store: TextStore, *texts: str) -> list[Entry]:
+    """Entries that were judged side by side, each without the others."""
+    accepted = [candidate_entry(proposal) for proposal in await log_texts(store, "ann", *texts)]
+    for entry in accepted:
+        await store.apply([Accepted(entry, known_similar=frozenset())])
+    return accepted
+
+
+async def the_entry(store: TextStore) -> Entry:
+    (entry,) = (await store.page(Selection("ann"), limit=9, cursor=None)).entries
+    return entry
+
+
+async def test_near_copies_that_came_at_once_become_one_with_all_that_was_said(store: TextStore) -> None:
+    memory = Memory(store)
+    older, copy = await accept_at_once(store, LONG, MISSPELT)
+    repeat = a_proposal(a_turn("ann", MISSPELT.upper(), created_at=older.created_at + minutes(5)))
+    await store.append([repeat.turn], [repeat])
+    await store.apply([Merged(repeat, copy.id, candidate_entry(repeat))])
+    await modify(store, [copy], lambda entry: entry.model_copy(update={"pinned": True}))
+    await memory.embed([older, copy])
+    assert await memory.differences(fix=False) == {"near_copy": 1}
+    assert await memory.differences(fix=True) == {"near_copy": 1}
+    assert not await memory.differences(fix=False)
+    one = await the_entry(store)
+    assert (one.id, one.repeat_count, one.pinned) == (older.id, 2, True)
+    assert {saying.turn_id for saying in one.sayings} == {older.turn_id, copy.turn_id, repeat.turn.turn_id}
+    outcomes = await outcomes_of(store, [copy, repeat])
+    assert {outcome.entry_id for outcome in outcomes.values()} == {older.id}
+    assert set(memory.vectors.points) == {older.id}
+
+
+async def test_taking_back_a_near_copy_that_was_broken_off_is_completed(store: TextStore) -> None:
+    memory = Memory(store)
+    older, copy = await accept_at_once(store, LONG, MISSPELT)
+    assert await store.remove([copy]) == set()  # and then the process was killed
+    assert await memory.differences(fix=True) == {"without_entry": 1}
+    assert not await memory.differences(fix=False)
+    one = await the_entry(store)
+    assert (one.id, one.repeat_count) == (older.id, 1)
+    assert {saying.turn_id for saying in one.sayings} == {older.turn_id, copy.turn_id}
+
+
+async def test_a_near_copy_whose_turn_was_never_logged_stays(store: TextStore) -> None:
+    memory = Memory(store)
+    (older,) = await accept_at_once(store, LONG)
+    known = {"id": "imported", "text": MISSPELT, "turn_id": "of elsewhere", "created_at": older.created_at + minutes(9)}
+    await store_entries(store, [older.model_copy(update=known)])
+    assert not await memory.differences(fix=True)
+    assert len((await store.page(Selection("ann"), limit=9, cursor=None)).entries) == 2
+
+
+async def test_a_near_copy_of_what_is_forgotten_meanwhile_is_judged_by_itself(store: TextStore) -> None:
+    older, copy = await accept_at_once(store, LONG, MISSPELT)
+
+    class Forgetful(Memory):
+        async def _say(self, events: Sequence[EntryEvent]) -> None:
+            await store.forget([older], until=tomorrow())
+            await super()._say(events)
+
+    assert await Forgetful(store).differences(fix=True) == {"near_copy": 1}
+    assert (await store.get([older]))[older.id].status == "forgotten"
+    one = await the_entry(store)
+    assert (one.id, one.text) == (copy.id, MISSPELT)
+
+
+async def test_long_entries_that_differ_by_more_than_typing_are_left_alone(store: TextStore) -> None:
+    await accept_at_once(store, LONG, LONG.replace("cold", "warm"), LONG.replace("shelf 3", "shelf 33"))
+    assert not await Memory(store).differences(fix=True)

@@ -18,7 +18,8 @@ from tests.cli.fake_memory import FakeMemory, a_status
 
 Typed = Callable[..., Result]
 SIDES: dict[Kind, Side] = {
-    "undecided": "log", "without_entry": "log", "without_vector": "entries", "without_reason": "vectors",
+    "undecided": "log", "without_entry": "log", "without_vector": "entries", "near_copy": "entries",
+    "without_reason": "vectors",
 }  # fmt: skip
 
 
@@ -118,7 +119,7 @@ async def test_a_repair_that_nobody_digests_is_told() -> None:
 
 def test_programs_get_one_line(typed: Typed) -> None:
     said = json.loads(typed(FakeStores("undecided"), "--json").stdout)
-    none = {"undecided": 0, "without_entry": 0, "without_vector": 0, "without_reason": 0}
+    none = {"undecided": 0, "without_entry": 0, "without_vector": 0, "without_reason": 0, "near_copy": 0}
     assert said == {
         "looked_at": {"log": 30, "entries": 30, "vectors": 30},
         "differences": none | {"undecided": 1},

@@ -65,7 +65,7 @@ async def a_stray_vector(instance: Running, like: Entry) -> str:
 async def test_what_went_apart_is_found_put_right_and_found_no_more(instance: Running, client: MemoryClient) -> None:
     assert await typed(instance) == (0, {
         "looked_at": {"log": 3, "entries": 3, "vectors": 3},
-        "differences": {"undecided": 0, "without_entry": 0, "without_vector": 0, "without_reason": 0},
+        "differences": {"undecided": 0, "without_entry": 0, "without_vector": 0, "without_reason": 0, "near_copy": 0},
         "examples": [],
         "ok": True,
     })  # fmt: skip

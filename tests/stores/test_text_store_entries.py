@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from contracts.ports import Change, EmbeddingIdentity, Key, Refused, Stuck, TextStore
+from contracts.ports import Accepted, Change, EmbeddingIdentity, Filters, Key, Outcome, Refused, Scope, Stuck, TextStore
 from contracts.v1.entries import Entity, Entry, Scores
 from tests.stores.builders import (
     NOON,
@@ -18,8 +18,10 @@ from tests.stores.builders import (
     an_entry,
     entry_of,
     log_proposals,
+    log_texts,
     minutes,
     outcomes_of,
+    similar_to,
     store_entries,
     undecided_of,
 )
@@ -236,3 +238,31 @@ async def test_ids_are_found_by_their_beginning_and_only_the_users_own(text_stor
     assert await found(other, ids[0][:8]) == [theirs]
     assert await found(other, ids[2][:8]) == []
     assert await found(mine, "%_*") == []
+
+
+async def test_a_removed_entry_is_found_nowhere_and_its_proposal_is_judged_again(
+    text_store: TextStore, user: str
+) -> None:
+    first, second = await log_texts(text_store, user, "green tea", "green tea, too")
+    entry, other = (entry_of(one, statement_hash=one.text, minhash_bands=("m0:a",)) for one in (first, second))
+    await store_entries(text_store, [entry, other])
+    assert await text_store.remove([entry]) == set()
+    assert await text_store.remove([entry]) == {entry.id}
+    assert list(await text_store.get([entry, other])) == [other.id]
+    like_it = an_entry(user, statement_hash=entry.statement_hash, minhash_bands=entry.minhash_bands)
+    assert await similar_to(text_store, like_it) == [[other]]
+    hits = await text_store.search(Scope(user), "green", limit=9, filters=Filters())
+    assert [hit.id for hit in hits] == [other.id]
+    assert (await text_store.counts(user)).entries == 1
+    await text_store.reopen([first])
+    assert await undecided_of(text_store, [first]) == [first]
+    again = Accepted(entry, known_similar=frozenset({other.id}))
+    assert await text_store.apply([again]) == [Outcome(first.id, "stored", first.id)]
+    assert (await text_store.get([entry]))[entry.id] == entry
+
+
+async def test_what_was_changed_meanwhile_is_not_removed(text_store: TextStore, user: str) -> None:
+    (entry,) = await store_entries(text_store, [an_entry(user)])
+    (changed,) = await modify(text_store, [entry], counted)
+    assert await text_store.remove([entry, an_entry(user, id="unknown")]) == {entry.id, "unknown"}
+    assert await text_store.get([entry]) == {entry.id: changed}

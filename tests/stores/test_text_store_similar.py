@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from contracts.ports import Accepted, Key, Outcome, Scope, TextStore
 from contracts.v1.entries import Entry
 from services.shared.core.fingerprint import MOST_SIMILAR
+from services.shared.core.repeats import find_canonical, prints_of
 from tests.stores.builders import (
     NOON,
     a_session,
@@ -199,3 +201,20 @@ async def test_the_place_of_a_statement_that_went_out_of_use_is_free(text_store:
     await modify(text_store, [first], lambda entry: entry.model_copy(update={"status": "archived"}))
     again = Accepted(entry_of(second, statement_hash="h"), known_similar=frozenset())
     assert await text_store.apply([again]) == [Outcome(second.id, "stored", second.id)]
+
+
+async def test_a_misspelt_copy_is_found_among_many_texts_of_its_template(text_store: TextStore, user: str) -> None:
+    words = "the northern warehouse received new valves and the manager counted every single pallet again".split()
+    texts = [f"Report {number}. {' '.join(words * 4)} In all {7 * number} were left." for number in range(150)]
+    entries = [with_prints(an_entry(user, text, created_at=NOON + minutes(i))) for i, text in enumerate(texts)]
+    await store_entries(text_store, entries)
+    copy = with_prints(an_entry(user, texts[3].replace("warehouse", "warehosue", 1)))
+    (found,) = await text_store.find_similar([copy])
+    assert entries[3] in found.entries
+    assert len(found.entries) <= MOST_SIMILAR
+    assert find_canonical(copy, found.entries) == entries[3]
+
+
+def with_prints(entry: Entry) -> Entry:
+    """The entry as dedupe makes it, with all that it is looked up by."""
+    return entry.model_copy(update=asdict(prints_of(entry.text, entry.created_at)))

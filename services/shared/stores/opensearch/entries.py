@@ -48,6 +48,15 @@ class OpenSearchEntries(Engine):
         overtaken = {write.id for write in refused if stamps.get(write.id) != write.body["stamp"]}
         return overtaken | ({change.new.id for change in changes} - {write.id for write in writes})
 
+    async def remove(self, entries: Sequence[Entry]) -> set[str]:
+        held = await read(self.client, owners(entries))
+        current = [one for one in entries if one.id in held and held[one.id].entry.version == one.version]
+        writes = [Write("delete", "entries", one.user_id, one.id, seen=held[one.id].seen) for one in current]
+        made = await self.client.bulk(writes)
+        removed = [one for one, version in zip(current, made, strict=True) if version is not None]
+        await statements.release(self.client, removed)
+        return {one.id for one in entries} - {one.id for one in removed}
+
     async def ids_beginning(self, user_id: str, beginning: str, *, limit: int) -> list[str]:
         await self.client.refresh("entries")
         body = {

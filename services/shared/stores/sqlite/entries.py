@@ -15,10 +15,10 @@ from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import postings
-from services.shared.stores.sqlite.engine import Engine, reading
+from services.shared.stores.sqlite.engine import Engine, reading, writing
 from services.shared.stores.sqlite.keys import chunks, marks, scopes_of
 from services.shared.stores.sqlite.postings import NOWHERE, Layout
-from services.shared.stores.sqlite.records import EntryWriter, Stored, split
+from services.shared.stores.sqlite.records import EntryWriter, Stored, by_id, split
 from services.shared.stores.sqlite.terms import forbidden, required
 from services.shared.stores.words import Rewording, reworded
 
@@ -46,6 +46,17 @@ class SqliteEntries(Engine):
     async def replace(self, changes: Sequence[Change]) -> set[str]:
         rewordings = [reworded(change.old, change.new) for change in changes]  # takes long, and needs no transaction
         return await self.writer.run(lambda db: _replace(db, changes, rewordings))
+
+    @writing
+    def remove(self, db: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
+        stored, writer = by_id(db, owners(entries)), EntryWriter(db)
+        removed = [
+            stored[one.id] for one in entries if one.id in stored and stored[one.id].entry.version == one.version
+        ]
+        for one in removed:
+            writer.remove(one)
+        writer.flush()
+        return {entry.id for entry in entries} - {one.entry.id for one in removed}
 
     @reading
     def ids_beginning(self, db: sqlite3.Connection, user_id: str, beginning: str, *, limit: int) -> list[str]:

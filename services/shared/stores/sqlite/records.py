@@ -120,6 +120,7 @@ class EntryWriter:
         self._inserts: list[tuple[object, ...]] = []
         self._updates: list[tuple[object, ...]] = []
         self._moves: list[tuple[object, ...]] = []
+        self._removals: list[tuple[object, ...]] = []
         self._linked: list[tuple[object, ...]] = []
         self._unlinked: list[tuple[object, ...]] = []
         self._forgets = False
@@ -148,6 +149,16 @@ class EntryWriter:
         self._forgets |= entry.status == "forgotten" != old.status
         self._count(doc >> NUMBER_BITS, old, stored.words, -1)
         self._count(doc >> NUMBER_BITS, entry, words, 1)
+
+    def remove(self, stored: Stored) -> None:
+        """Take out a stored entry with everything that finds it."""
+        entry, doc = stored.entry, stored.doc
+        self._removals.append((doc,))
+        self._postings.remove(doc, list(terms.terms_of(entry, stored.words)))
+        if entry.status == "active":
+            self._statements.remove(*self._voice(doc, entry), entry.statement_hash, near_keys(entry))
+        self._unlinked += [(doc >> NUMBER_BITS, conversation, doc) for conversation in entry.conversations]
+        self._count(doc >> NUMBER_BITS, entry, stored.words, -1)
 
     def _replace_terms(self, stored: Stored, entry: Entry, words: tuple[str, ...]) -> None:
         if words == stored.words and entry.status == stored.entry.status:
@@ -179,6 +190,7 @@ class EntryWriter:
         self._connection.executemany(_INSERT, self._inserts)
         self._connection.executemany(_UPDATE, self._updates)
         self._connection.executemany(_MOVE, self._moves)
+        self._connection.executemany("DELETE FROM entries WHERE doc = ?", self._removals)
         self._connection.executemany(_UNLINK, self._unlinked)
         self._connection.executemany(_LINK, self._linked)
         if self._forgets:
