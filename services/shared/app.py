@@ -35,11 +35,11 @@ from services.shared.tasks import end
 from services.shared.telemetry import measure_loop_lag
 from services.shared.tokens import Cl100kCounter
 from services.shared.vectors import identity as identities
-from services.shared.vectors.following import Follower
+from services.shared.vectors.folders import VectorFolders
 from services.shared.vectors.identity import IdentityMismatch as IdentityMismatch
 from services.shared.vectors.identity import check_identity as check_identity
-from services.shared.vectors.places import Places
-from services.shared.vectors.switch import Pair, Switch
+from services.shared.vectors.swappable import SwappableIndex, VectorIndex
+from services.shared.vectors.watcher import IndexWatcher
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class Host:
             await worker.start()
         background = [measure_loop_lag, *(work for service in self.services for work in service.background)]
         if "vectors" in self._opened:
-            background.append((await self._follower()).run)
+            background.append((await self._index_watcher()).run)
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]
         self.site.add(route for service in self.services for route in service.routes)
         self.waits_for = None
@@ -155,13 +155,13 @@ class Host:
         Raises:
             IdentityMismatch: the stored vectors are of another model.
         """
-        switch = await self._switch()
-        return switch.vectors if switch else None
+        index = await self._index()
+        return index.vectors if index else None
 
     async def embedder(self) -> Embedder | None:
         """The model that makes the vectors, or None; it is opened together with them."""
-        switch = await self._switch()
-        return switch.embedder if switch else None
+        index = await self._index()
+        return index.embedder if index else None
 
     async def annotator(self) -> Annotator | None:
         """What reads names and key phrases, or None."""
@@ -174,11 +174,11 @@ class Host:
         """Counts cl100k_base tokens."""
         return Cl100kCounter()
 
-    async def _switch(self) -> Switch | None:
+    async def _index(self) -> SwappableIndex | None:
         if self.settings.vector_store == "none" or self.settings.embedder == "none":
             return None
-        switch: Switch = await self._once("vectors", partial(self._patiently, self._open_switch))
-        return switch
+        index: SwappableIndex = await self._once("vectors", partial(self._patiently, self._open_index))
+        return index
 
     async def _once(self, name: str, opener: Callable[[], Awaitable[Any]]) -> Any:
         if name not in self._opened:
@@ -217,7 +217,7 @@ class Host:
         durability: Synchronous = "full" if self.settings.sync == "always" else "normal"
         return await SqliteTextStore.open(self.settings.sqlite_path, synchronous=durability)
 
-    async def _open_switch(self) -> Switch:
+    async def _open_index(self) -> SwappableIndex:
         """The vectors in use with the embedder that made them, which is opened anew for every process."""
         store = await self.text_store()
         settings = identities.chosen(self.settings, await store.get_embedding_identity())
@@ -225,16 +225,16 @@ class Host:
         assert embedder is not None
         try:
             recorded = await check_identity(store, identities.recordable(embedder.identity, settings))
-            return Switch(Pair(recorded, embedder, await open_vectors(settings, recorded)))
+            return SwappableIndex(VectorIndex(recorded, embedder, await open_vectors(settings, recorded)))
         except BaseException:
             await embedder.close()
             raise
 
-    async def _follower(self) -> Follower:
-        switch = await self._switch()
-        assert switch is not None
-        places = Places(self.settings.vectors_path) if self.settings.vector_store == "edge" else None
-        return Follower(switch, await self.text_store(), partial(open_pair, self.settings), places)
+    async def _index_watcher(self) -> IndexWatcher:
+        index = await self._index()
+        assert index is not None
+        folders = VectorFolders(self.settings.vectors_path) if self.settings.vector_store == "edge" else None
+        return IndexWatcher(index, await self.text_store(), partial(open_index, self.settings), folders)
 
     async def _open_annotator(self) -> Annotator:
         return SpacyAnnotator(processes=self.settings.ner_processes)
@@ -300,7 +300,7 @@ async def open_embedder_of(settings: Settings) -> Embedder | None:
     )
 
 
-async def open_pair(settings: Settings, recorded: EmbeddingIdentity) -> Pair:
+async def open_index(settings: Settings, recorded: EmbeddingIdentity) -> VectorIndex:
     """The recorded vectors with their embedder, whatever embedder the settings choose.
 
     Raises:
@@ -313,7 +313,7 @@ async def open_pair(settings: Settings, recorded: EmbeddingIdentity) -> Pair:
     assert embedder is not None
     try:
         identities.check_same(recorded, embedder.identity)
-        return Pair(recorded, embedder, await open_vectors(settings, recorded))
+        return VectorIndex(recorded, embedder, await open_vectors(settings, recorded))
     except BaseException:
         await embedder.close()
         raise
@@ -330,8 +330,8 @@ async def open_vectors(settings: Settings, identity: EmbeddingIdentity, *, in_us
         return await open_qdrant(settings, identity, in_use=in_use)
     if in_use:
         check_layout(settings.vectors_path)
-    place = Places(settings.vectors_path).of(identity)
-    return await EdgeVectorStore.open(place, dimensions=identity.dimensions, copies=settings.vectors_carry_entries)
+    folder = VectorFolders(settings.vectors_path).of(identity)
+    return await EdgeVectorStore.open(folder, dimensions=identity.dimensions, copies=settings.vectors_carry_entries)
 
 
 async def _keep_running(work: Callable[[], Awaitable[None]]) -> None:

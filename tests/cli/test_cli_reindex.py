@@ -21,7 +21,7 @@ from services.shared.instance import FolderLock, Instance
 from services.shared.settings import Settings
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.sqlite import SqliteTextStore
-from services.shared.vectors.places import Places
+from services.shared.vectors.folders import VectorFolders
 from tests.polling import eventually
 from tests.servers.embeddings import MODELS, EmbeddingServer, embedding_server, word
 from tests.stores.builders import an_entry, store_entries
@@ -71,7 +71,7 @@ async def check(settings: Settings, model: str, generation: int) -> None:
     assert recorded == EmbeddingIdentity("http", model, MODELS[model])
     assert recorded
     assert recorded.generation == generation
-    place = Places(settings.vectors_path).of(recorded)
+    place = VectorFolders(settings.vectors_path).of(recorded)
     assert os.listdir(settings.vectors_path) == [place.name]
     vectors = await EdgeVectorStore.open(place, dimensions=MODELS[model])
     assert [key.id for key in await vectors.scan(after="", limit=ENTRIES + 1)] == [e.id for e in entries]

@@ -22,7 +22,7 @@ from services.shared.core.reading import Reading
 from services.shared.stores import decisions
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.stores.scopes import scope_key
-from services.shared.stores.sqlite import SqliteTextStore, log, search, suppression, wiping
+from services.shared.stores.sqlite import SqliteTextStore, log, redaction, search, suppression
 from services.shared.stores.sqlite import dedupe as store_dedupe
 from tests.faults.findings import Kind
 from tests.faults.journal import Kind as Step
@@ -158,7 +158,7 @@ def _write_no_letters() -> None:
 
 
 def _leave_words_in_the_log() -> None:
-    in_place_of(wiping, "without_words")(lambda turn: turn)
+    in_place_of(redaction, "without_words")(lambda turn: turn)
 
 
 def _do_not_sweep() -> None:

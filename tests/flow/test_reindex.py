@@ -24,8 +24,8 @@ from services.shared.client import MemoryClient, memory_client
 from services.shared.commands import reindexing
 from services.shared.commands.reindexing import rebuild
 from services.shared.settings import Settings
-from services.shared.vectors import following, switch
-from services.shared.vectors.places import Places
+from services.shared.vectors import swappable, watcher
+from services.shared.vectors.folders import VectorFolders
 from tests.polling import digested, eventually
 from tests.servers.embeddings import EmbeddingServer, embedding_server, word
 from tests.servers.qdrant import standin
@@ -42,8 +42,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
 
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switch, "LINGER", 0.3)
-    monkeypatch.setattr(following, "LOOK_EVERY", 0.2)
+    monkeypatch.setattr(swappable, "LINGER", 0.3)
+    monkeypatch.setattr(watcher, "LOOK_EVERY", 0.2)
 
 
 @pytest.fixture
@@ -259,7 +259,7 @@ async def test_what_a_process_left_undone_after_the_change_is_done_by_the_next(
         await tell(client, 0, 10)
         await digested(client, turns=10)
     await rebuild(chosen(settings.data.parent, server, "large"))
-    places = Places(settings.vectors_path)
+    folders = VectorFolders(settings.vectors_path)
     async with remembering(chosen(settings.data.parent, server, "large")) as (up, _):
         text, vectors = await up.host.text_store(), await up.host.vector_store()
         assert vectors is not None
@@ -269,12 +269,12 @@ async def test_what_a_process_left_undone_after_the_change_is_done_by_the_next(
         await vectors.remove([entry.id for entry in entries])  # as embedded by the former model at the last moment
     former = settings.vectors_path / "x.48.0123456789.g0"
     await asyncio.to_thread(former.mkdir)
-    assert places.former(recorded) == [former]
+    assert folders.former(recorded) == [former]
     async with remembering(chosen(settings.data.parent, server, "large")) as (up, _):
         vectors = await up.host.vector_store()
         assert vectors is not None
         await eventually(vectors.count, lambda count: count == 10)
-        await eventually(lambda: asyncio.to_thread(places.former, recorded), lambda left: left == [])
+        await eventually(lambda: asyncio.to_thread(folders.former, recorded), lambda left: left == [])
 
 
 async def test_the_memorybus_on_a_bus_is_asked_first_and_waited_for_at_the_end(

@@ -15,8 +15,8 @@ from services.shared.commands.progress import Progress, untold
 from services.shared.instance import FolderInUse, FolderLock
 from services.shared.settings import Settings
 from services.shared.vectors import identity as identities
-from services.shared.vectors.places import Places
-from services.shared.vectors.refill import Refill
+from services.shared.vectors.folders import VectorFolders
+from services.shared.vectors.reindexer import Reindexer
 
 PATIENCE = 120.0
 """Seconds within which a running memorybus is expected to have changed over."""
@@ -52,8 +52,8 @@ async def _rebuild(settings: Settings, *, is_alone: bool, grace: float, progress
         )
         vectors = await open_vectors(settings, target, in_use=False)
         stack.push_async_callback(vectors.close)
-        refill = Refill(text, vectors, embedder)
-        await _fill(refill, recorded, progress)
+        reindexer = Reindexer(text, vectors, embedder)
+        await _fill(reindexer, recorded, progress)
         count = await vectors.count()
         if settings.vector_store == "edge" and not is_alone:
             await vectors.close()  # so that the running process can open them
@@ -62,7 +62,7 @@ async def _rebuild(settings: Settings, *, is_alone: bool, grace: float, progress
             return count
         await _record(text, recorded, target)
         await asyncio.sleep(0 if is_alone else grace)
-        await refill.settle()
+        await reindexer.settle()
         await _drop_former(settings, target)
         return await vectors.count()
 
@@ -83,24 +83,24 @@ def _alone(settings: Settings) -> Iterator[bool]:
         lock.release()
 
 
-async def _fill(refill: Refill, recorded: EmbeddingIdentity | None, progress: Progress) -> None:
+async def _fill(reindexer: Reindexer, recorded: EmbeddingIdentity | None, progress: Progress) -> None:
     """Embed all there is, then what came in meanwhile, until nothing does."""
     for number in range(_MOST_PASSES):
-        await _check_unchanged(refill.text, recorded)
+        await _check_unchanged(reindexer.text, recorded)
         what = f"what came in meanwhile ({number})" if number else "embedding"
-        if not await _fill_once(refill, what, progress):
+        if not await _fill_once(reindexer, what, progress):
             return
 
 
-async def _fill_once(refill: Refill, what: str, progress: Progress) -> int:
-    total, done = (await refill.text.counts()).entries, 0
+async def _fill_once(reindexer: Reindexer, what: str, progress: Progress) -> int:
+    total, done = (await reindexer.text.counts()).entries, 0
 
     def advance(looked_at: int) -> None:
         nonlocal done
         done += looked_at
         progress(what, done, total)
 
-    return await refill.fill(advance)
+    return await reindexer.fill(advance)
 
 
 async def _record(text: TextStore, recorded: EmbeddingIdentity | None, target: EmbeddingIdentity) -> None:
@@ -117,9 +117,9 @@ async def _check_unchanged(text: TextStore, recorded: EmbeddingIdentity | None) 
 
 async def _wait_until_in_use(settings: Settings, target: EmbeddingIdentity, progress: Progress) -> None:
     """The running process removes the former vectors last of all."""
-    places, deadline = Places(settings.vectors_path), time.monotonic() + PATIENCE
+    folders, deadline = VectorFolders(settings.vectors_path), time.monotonic() + PATIENCE
     progress("the running memorybus changes over", 0)
-    while await asyncio.to_thread(places.former, target):
+    while await asyncio.to_thread(folders.former, target):
         if time.monotonic() > deadline:
             raise Unavailable(
                 f"the new vectors are complete and recorded, but the running memorybus has not changed to them "
@@ -132,4 +132,4 @@ async def _drop_former(settings: Settings, target: EmbeddingIdentity) -> None:
     if settings.vector_store == "qdrant":
         await drop_former(settings, target)
     else:
-        await asyncio.to_thread(Places(settings.vectors_path).drop_former, target)
+        await asyncio.to_thread(VectorFolders(settings.vectors_path).drop_former, target)

@@ -1,1 +1,1 @@
-"""Embedder and vector store as one pair, which may be changed for another while memorybus runs."""
+"""Embedder and vector store as one index, which may be changed for another while memorybus runs."""

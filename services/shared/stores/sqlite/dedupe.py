@@ -15,7 +15,7 @@ from contracts.v1.entries import Entry
 from services.shared.core.fingerprint import near_keys
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, proposal_of
 from services.shared.stores.scopes import scope_key
-from services.shared.stores.sqlite import log, records, statements, suppression, wiping
+from services.shared.stores.sqlite import log, records, redaction, statements, suppression
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
 from services.shared.stores.sqlite.statements import statement_number
 from services.shared.stores.words import Rewording, reworded, words_of
@@ -168,5 +168,5 @@ def _note(connection: sqlite3.Connection, outcomes: Mapping[str, Outcome]) -> No
     connection.executemany(
         _NOTE, [(its.kind, elsewhere[id_], its.reason, decided_at, id_) for id_, its in outcomes.items()]
     )
-    wiping.wipe_refused(connection, [id_ for id_, outcome in outcomes.items() if outcome.kind == "refused"])
+    redaction.redact_refused(connection, [id_ for id_, outcome in outcomes.items() if outcome.kind == "refused"])
     log.count_outcomes(connection, outcomes, 1)

@@ -10,7 +10,7 @@ from functools import partial
 from contracts.ports import Erasure, Forgotten, Ref
 from services.shared.stores.decisions import owners
 from services.shared.stores.erasures import dumped, loaded, receipt_key, receipts, removed_by
-from services.shared.stores.sqlite import compaction, records, suppression, wiping
+from services.shared.stores.sqlite import compaction, records, redaction, suppression
 from services.shared.stores.sqlite.engine import Engine, reading, writing
 from services.shared.stores.tombstones import tombstone
 
@@ -83,7 +83,7 @@ class SqlitePrivacy(Engine):
         writer.flush()
         # A speaker by whom no entry is looked up any more is not known by name any more.
         db.executemany(_UNHEARD, {(entry.user_id, entry.space) for entry in tombstones.values()})
-        turn_ids = wiping.wipe_tellings(db, {id_: known.entry.user_id for id_, known in stored.items()})
+        turn_ids = redaction.redact_tellings(db, {id_: known.entry.user_id for id_, known in stored.items()})
         return [Forgotten(tombstones.get(id_, known.entry), turn_ids[id_]) for id_, known in stored.items()]
 
     @reading

@@ -12,9 +12,9 @@ import pytest
 from contracts.ports import EmbeddingIdentity, TextStore, VectorStore
 from contracts.v1.entries import Entry
 from services.shared.stores.edge import EdgeVectorStore
-from services.shared.vectors import refill as module
-from services.shared.vectors.places import Places
-from services.shared.vectors.refill import Refill
+from services.shared.vectors import reindexer as module
+from services.shared.vectors.folders import VectorFolders
+from services.shared.vectors.reindexer import Reindexer
 from tests.apps.fakes import FakeEmbedder
 from tests.stores.builders import an_entry, store_entries
 from tests.stores.changing import modify
@@ -42,13 +42,13 @@ async def held(vectors: VectorStore) -> set[str]:
 
 async def test_a_pass_embeds_what_is_missing_and_nothing_twice(store: TextStore, vectors: VectorStore) -> None:
     entries = await some_entries(store, 10)
-    refill, seen = Refill(store, vectors, FakeEmbedder()), list[int]()
-    assert await refill.fill(seen.append) == 10
+    reindexer, seen = Reindexer(store, vectors, FakeEmbedder()), list[int]()
+    assert await reindexer.fill(seen.append) == 10
     assert sum(seen) == 10
     await store_entries(store, [an_entry("ann", "said meanwhile")])
     await modify(store, entries[:1], lambda entry: entry.model_copy(update={"tags": ("new",)}))
-    assert await refill.fill() == 2
-    assert await refill.fill() == 0
+    assert await reindexer.fill() == 2
+    assert await reindexer.fill() == 0
     assert len(await held(vectors)) == 11
 
 
@@ -56,19 +56,19 @@ async def test_settling_leaves_exactly_the_active_entries_each_with_its_model(
     store: TextStore, vectors: VectorStore
 ) -> None:
     entries = await some_entries(store, 8)
-    refill = Refill(store, vectors, FakeEmbedder())
-    await refill.fill()
+    reindexer = Reindexer(store, vectors, FakeEmbedder())
+    await reindexer.fill()
     await store.forget(entries[:2], until=None)
     await modify(store, entries[2:3], lambda entry: entry.model_copy(update={"status": "archived"}))
     await vectors.remove([entries[3].id])
-    await refill.settle()
+    await reindexer.settle()
     active = await store.scan(after="", limit=100)
     assert await held(vectors) == {entry.id for entry in active} == {entry.id for entry in entries[3:]}
     assert {(e.embedding_state, e.embedding_provider, e.embedding_model) for e in active} == {
         ("ready", "fake", "length")
     }
     versions = {entry.id: entry.version for entry in active}
-    await refill.settle()
+    await reindexer.settle()
     assert {entry.id: entry.version for entry in await store.scan(after="", limit=100)} == versions
 
 
@@ -77,10 +77,10 @@ async def test_what_the_model_refuses_is_marked_and_does_not_hold_up_the_rest(
 ) -> None:
     entries = await store_entries(store, [an_entry("ann", text) for text in ("fine", "weird", "good", "weird too")])
     await modify(store, entries, lambda entry: entry.model_copy(update={"embedding_state": "ready"}))
-    refill = Refill(store, vectors, FakeEmbedder(refuses="weird"))
-    assert await refill.fill() == 2
-    assert await refill.fill() == 0
-    await refill.settle()
+    reindexer = Reindexer(store, vectors, FakeEmbedder(refuses="weird"))
+    assert await reindexer.fill() == 2
+    assert await reindexer.fill() == 0
+    await reindexer.settle()
     states = {entry.text: entry.embedding_state for entry in await store.scan(after="", limit=9)}
     assert states == {"fine": "ready", "good": "ready", "weird": "error", "weird too": "error"}
 
@@ -93,26 +93,26 @@ async def test_an_entry_forgotten_while_it_is_embedded_leaves_no_vector(store: T
             await store.forget(entries[:1], until=None)
             return await super().embed(texts)
 
-    assert await Refill(store, vectors, Slow()).fill() == 2
+    assert await Reindexer(store, vectors, Slow()).fill() == 2
     assert await held(vectors) == {entry.id for entry in entries[1:]}
 
 
 def test_every_model_and_generation_has_a_place_and_earlier_ones_are_former(tmp_path: Path) -> None:
-    places = Places(tmp_path)
+    folders = VectorFolders(tmp_path)
     first = EmbeddingIdentity("http", "bge/M3", 8)
     second = replace(first, generation=1)
     others = [replace(first, provider="fastembed"), replace(first, model="bge-m3"), replace(first, dimensions=9)]
     every = [first, second, *others, EmbeddingIdentity("http", "/../…", 8)]
-    assert len({places.of(each) for each in every}) == len(every)
-    assert {places.of(each).parent for each in every} == {tmp_path}
+    assert len({folders.of(each) for each in every}) == len(every)
+    assert {folders.of(each).parent for each in every} == {tmp_path}
     interrupted, later = replace(others[0], generation=1), replace(first, generation=2)
     for each in (first, second, interrupted, later):
-        places.of(each).mkdir()
+        folders.of(each).mkdir()
     (tmp_path / "segments").mkdir()
     (tmp_path / "edge_config.json").touch()
     mine = tmp_path / f"not ours {uuid4()}"
     mine.mkdir()
-    assert set(places.former(first)) == {tmp_path / "segments", tmp_path / "edge_config.json"}
-    places.drop_former(second)
-    assert set(tmp_path.iterdir()) == {places.of(second), places.of(later), mine}
-    assert places.former(second) == []
+    assert set(folders.former(first)) == {tmp_path / "segments", tmp_path / "edge_config.json"}
+    folders.drop_former(second)
+    assert set(tmp_path.iterdir()) == {folders.of(second), folders.of(later), mine}
+    assert folders.former(second) == []

@@ -12,10 +12,10 @@ from contracts.ports import EmbeddingIdentity
 
 _PLACE = re.compile(r"[a-z0-9-]+\.\d+\.[0-9a-f]{10}\.g(\d+)")
 _FORMER_LAYOUT = ("edge_config.json", "segments", "wal")
-"""What a version before places left directly in the folder."""
+"""What a version before there were such folders left directly in the folder."""
 
 
-class Places:
+class VectorFolders:
     """The folders under one path, each with the vectors of one model and generation."""
 
     def __init__(self, path: Path) -> None:

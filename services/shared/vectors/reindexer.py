@@ -17,7 +17,7 @@ _PAGE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Refill:
+class Reindexer:
     """Fills one vector store from the text store. Whatever is interrupted goes on where it was when done again."""
 
     text: TextStore

@@ -18,9 +18,9 @@ from contracts.ports import (
     Vector,
     VectorPoint,
 )
-from services.shared.vectors import following, switch
-from services.shared.vectors.following import Follower
-from services.shared.vectors.switch import Pair, Switch
+from services.shared.vectors import swappable, watcher
+from services.shared.vectors.swappable import SwappableIndex, VectorIndex
+from services.shared.vectors.watcher import IndexWatcher
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.polling import eventually
 from tests.stores.builders import an_entry
@@ -49,19 +49,19 @@ class NamedVectors(FakeVectors):
         self.closed = True
 
 
-def a_pair(name: str, generation: int = 0) -> tuple[Pair, NamedVectors]:
+def an_index(name: str, generation: int = 0) -> tuple[VectorIndex, NamedVectors]:
     vectors = NamedVectors(name)
     identity = EmbeddingIdentity("fake", name, 4, generation)
-    return Pair(identity, FakeEmbedder(), vectors), vectors
+    return VectorIndex(identity, FakeEmbedder(), vectors), vectors
 
 
-async def searched(on: Switch, vector: Vector) -> str:
+async def searched(on: SwappableIndex, vector: Vector) -> str:
     return (await on.vectors.search(SCOPE, vector, limit=1, filters=Filters()))[0].id
 
 
 async def test_what_was_embedded_before_the_change_is_searched_and_stored_where_it_belongs() -> None:
-    (old, old_vectors), (new, new_vectors) = a_pair("old"), a_pair("new")
-    on = Switch(old)
+    (old, old_vectors), (new, new_vectors) = an_index("old"), an_index("new")
+    on = SwappableIndex(old)
     before = await on.embedder.embed(["one", "two"])
     assert on.change(new) is old
     after = await on.embedder.embed(["one"])
@@ -78,7 +78,7 @@ async def test_what_was_embedded_before_the_change_is_searched_and_stored_where_
 
 
 async def test_a_vector_is_the_same_numbers_as_without_the_switch() -> None:
-    on = Switch(a_pair("old")[0])
+    on = SwappableIndex(an_index("old")[0])
     made, plain = await on.embedder.embed(["one", "three"]), await FakeEmbedder().embed(["one", "three"])
     assert made.dtype == plain.dtype
     assert (np.asarray(made) == plain).all()
@@ -86,9 +86,9 @@ async def test_a_vector_is_the_same_numbers_as_without_the_switch() -> None:
 
 
 async def test_a_former_pair_is_closed_when_nobody_is_at_work_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switch, "LINGER", 0.0)
-    (old, old_vectors), (new, _) = a_pair("old"), a_pair("new")
-    on = Switch(old)
+    monkeypatch.setattr(swappable, "LINGER", 0.0)
+    (old, old_vectors), (new, _) = an_index("old"), an_index("new")
+    on = SwappableIndex(old)
     with old.in_use():
         closing = asyncio.create_task(on.change(new).close_when_idle())
         done, _ = await asyncio.wait([closing], timeout=0.3)
@@ -99,9 +99,9 @@ async def test_a_former_pair_is_closed_when_nobody_is_at_work_with_it(monkeypatc
 
 
 async def test_between_embedding_and_searching_a_former_pair_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switch, "LINGER", 0.5)
-    (old, old_vectors), (new, _) = a_pair("old"), a_pair("new")
-    on = Switch(old)
+    monkeypatch.setattr(swappable, "LINGER", 0.5)
+    (old, old_vectors), (new, _) = an_index("old"), an_index("new")
+    on = SwappableIndex(old)
     vector = (await on.embedder.embed(["one"]))[0]
     closing = asyncio.create_task(on.change(new).close_when_idle())
     await asyncio.wait([closing], timeout=0.2)
@@ -129,20 +129,20 @@ class Recorded:
 async def test_a_follower_changes_when_others_are_recorded_and_goes_on_when_they_cannot_be_opened(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for module, name in ((switch, "LINGER"), (following, "LOOK_EVERY"), (following, "_TRY_AGAIN")):
+    for module, name in ((swappable, "LINGER"), (watcher, "LOOK_EVERY"), (watcher, "_TRY_AGAIN")):
         monkeypatch.setattr(module, name, 0.01)
-    (old, _), (new, _) = a_pair("same"), a_pair("same", generation=1)
-    on, text, opens = Switch(old), Recorded(old.identity), asyncio.Event()
+    (old, _), (new, _) = an_index("same"), an_index("same", generation=1)
+    on, text, opens = SwappableIndex(old), Recorded(old.identity), asyncio.Event()
     refused = 0
 
-    async def open_pair(_: EmbeddingIdentity) -> Pair:
+    async def open_index(_: EmbeddingIdentity) -> VectorIndex:
         nonlocal refused
         if not opens.is_set():
             refused += 1
             raise Unavailable("no key")
         return new
 
-    task = asyncio.create_task(Follower(on, text, open_pair, None).run())  # type: ignore[arg-type]
+    task = asyncio.create_task(IndexWatcher(on, text, open_index, None).run())  # type: ignore[arg-type]
     text.identity = new.identity
     await eventually(lambda: asyncio.sleep(0, refused), lambda times: times > 3)
     assert on.current is old
@@ -153,5 +153,5 @@ async def test_a_follower_changes_when_others_are_recorded_and_goes_on_when_they
     await eventually(lambda: asyncio.sleep(0, text.asked), lambda times: times > asked + 3)
     assert on.current is old
     text.away = False
-    await eventually(lambda: asyncio.sleep(0, on.current), lambda pair: pair is new)
+    await eventually(lambda: asyncio.sleep(0, on.current), lambda index: index is new)
     task.cancel()

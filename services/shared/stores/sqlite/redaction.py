@@ -1,4 +1,4 @@
-"""Taking words out of the log: who spoke when and what became of it stays, what was said does not."""
+"""Redaction of the log: who spoke when and what became of it stays, what was said does not."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SELECT entry, told.id, turn, turn_id, turns.body, told.text FROM (
 ) AS told JOIN turns USING (turn) ORDER BY turn"""
 
 
-def wipe_tellings(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Wipe the turns that entries, given as user by id, were made of or that were merged into them.
+def redact_tellings(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Redact the turns that entries, given as user by id, were made of or that were merged into them.
 
     Returns the ids of these turns for each entry, in the order logged.
     """
@@ -33,24 +33,24 @@ def wipe_tellings(connection: sqlite3.Connection, users: Mapping[str, str]) -> d
                 turn_ids[entry_id][turn_id] = None
                 turns[number] = turn
                 worded += [proposal_id] if text is not None else []
-    _wipe(connection, turns, dict.fromkeys(worded))
+    _redact(connection, turns, dict.fromkeys(worded))
     return {id_: tuple(told_by) for id_, told_by in turn_ids.items()}
 
 
-def wipe_refused(connection: sqlite3.Connection, proposals: Iterable[str]) -> None:
-    """Wipe proposals that were refused: with the turn itself its words, of a fact its own."""
+def redact_refused(connection: sqlite3.Connection, proposals: Iterable[str]) -> None:
+    """Redact proposals that were refused: with the turn itself its words, of a fact its own."""
     for chunk in chunks(proposals):
         rows = connection.execute(
             f"SELECT id, ordinal, turn, body FROM proposals JOIN turns USING (turn) WHERE id IN ({marks(chunk)})", chunk
         ).fetchall()
         turns = {number: LoggedTurn.model_validate_json(body) for _, ordinal, number, body in rows if ordinal == 0}
-        _wipe(connection, turns, {id_: WORDLESS if ordinal else None for id_, ordinal, _, _ in rows})
+        _redact(connection, turns, {id_: WORDLESS if ordinal else None for id_, ordinal, _, _ in rows})
 
 
-def _wipe(connection: sqlite3.Connection, turns: Mapping[int, LoggedTurn], texts: Mapping[str, str | None]) -> None:
+def _redact(connection: sqlite3.Connection, turns: Mapping[int, LoggedTurn], texts: Mapping[str, str | None]) -> None:
     """Leave turns, by number, without words, and give proposals another text; None is that of the turn."""
-    wiped = {number: without_words(turn) for number, turn in turns.items()}
-    changed = [(turn.model_dump_json(exclude_none=True), n) for n, turn in wiped.items() if turn != turns[n]]
+    redacted = {number: without_words(turn) for number, turn in turns.items()}
+    changed = [(turn.model_dump_json(exclude_none=True), n) for n, turn in redacted.items() if turn != turns[n]]
     connection.executemany("UPDATE turns SET body = ? WHERE turn = ?", changed)
     connection.executemany("UPDATE proposals SET text = ? WHERE id = ?", [(text, id_) for id_, text in texts.items()])
     if changed or texts:

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 
 from contracts.errors import Unavailable
 from contracts.ports import EmbeddingIdentity, TextStore
+from services.shared.vectors.folders import VectorFolders
 from services.shared.vectors.identity import described, is_same
-from services.shared.vectors.places import Places
-from services.shared.vectors.refill import Refill
-from services.shared.vectors.switch import Pair, Switch
+from services.shared.vectors.reindexer import Reindexer
+from services.shared.vectors.swappable import SwappableIndex, VectorIndex
 
 log = logging.getLogger(__name__)
 
@@ -21,24 +21,24 @@ LOOK_EVERY = 1.0
 _TRY_AGAIN = 5.0
 
 
-class Follower:
+class IndexWatcher:
     """Looks now and then which vectors are recorded, opens them beside those in use, and changes over.
 
-    `places` are the folders that this process owns, and leaves in order once it has changed; None where the vectors
+    `folders` are those that this process owns, and leaves in order once it has changed; None where the vectors
     are on a server, where `memorybus reindex` does that.
     """
 
     def __init__(
         self,
-        switch: Switch,
+        swappable: SwappableIndex,
         text: TextStore,
-        open_pair: Callable[[EmbeddingIdentity], Awaitable[Pair]],
-        places: Places | None,
+        open_index: Callable[[EmbeddingIdentity], Awaitable[VectorIndex]],
+        folders: VectorFolders | None,
     ) -> None:
-        self._switch = switch
+        self._swappable = swappable
         self._text = text
-        self._open_pair = open_pair
-        self._places = places
+        self._open_index = open_index
+        self._folders = folders
         self._refused = ""
 
     async def run(self) -> None:
@@ -47,7 +47,7 @@ class Follower:
         while True:
             await asyncio.sleep(LOOK_EVERY)
             recorded = await self._recorded()
-            if recorded is not None and not is_same(self._switch.current.identity, recorded):
+            if recorded is not None and not is_same(self._swappable.current.identity, recorded):
                 await self._change_to(recorded)
 
     async def _recorded(self) -> EmbeddingIdentity | None:
@@ -58,11 +58,11 @@ class Follower:
 
     async def _change_to(self, recorded: EmbeddingIdentity) -> None:
         try:
-            pair = await self._open_pair(recorded)
+            index = await self._open_index(recorded)
         except Exception as error:
             await self._stay(recorded, error)
             return
-        former = self._switch.change(pair)
+        former = self._swappable.change(index)
         log.info("vectors_changed", extra={"former": described(former.identity), "now": described(recorded)})
         await former.close_when_idle()
         await self._leave_in_order()
@@ -76,16 +76,16 @@ class Follower:
 
     async def _leave_in_order(self) -> None:
         """Complete the vectors in use and remove former ones. Former ones are the sign that it is yet to be done."""
-        pair = self._switch.current
-        if self._places is None or not await asyncio.to_thread(self._places.former, pair.identity):
+        index = self._swappable.current
+        if self._folders is None or not await asyncio.to_thread(self._folders.former, index.identity):
             return
         while True:
             try:
-                with pair.in_use():
-                    await Refill(self._text, pair.vectors, pair.embedder).settle()
+                with index.in_use():
+                    await Reindexer(self._text, index.vectors, index.embedder).settle()
                 break
             except Unavailable as error:
                 log.warning("vectors_not_complete", extra={"reason": str(error)})
                 await asyncio.sleep(_TRY_AGAIN)
-        await asyncio.to_thread(self._places.drop_former, pair.identity)
-        log.info("former_vectors_removed", extra={"now": described(pair.identity)})
+        await asyncio.to_thread(self._folders.drop_former, index.identity)
+        log.info("former_vectors_removed", extra={"now": described(index.identity)})
