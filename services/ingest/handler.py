@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from time import monotonic
 from typing import TypeVar
 from uuid import uuid5
 
@@ -27,7 +26,7 @@ from contracts.v1.turns import (
     derived_turn_id,
     entry_id,
 )
-from services.shared.erasures import LANDS_WITHIN
+from services.shared.erasures import LANDS_WITHIN, passed_seconds
 from services.shared.errors import Poison
 
 T = TypeVar("T")
@@ -92,21 +91,27 @@ async def log_turns(
 
     What its user has had erased is left out, and what is newer than that is deferred until the text store holds nothing
     older. Whoever erases leaves a mark first, looks at the log a moment later, then at the bus; only then the mark
-    goes. So what is logged promptly after a look for marks is found; what took longer is taken back if there is one by
-    then.
+    goes. So what the bus does not hold any more when it is logged is taken back; and where that took so long that an
+    erasure may have looked at the log before, what is marked by then.
     """
-    began = monotonic()
-    arrived = await _admitted(arrived, store, missing_from_stream, defer)
+    began = passed_seconds()
+    arrived = await _admitted(arrived, await _marks(arrived, store), missing_from_stream, defer)
     if not arrived:
         return []
     turns = [one.turn for one in arrived]
-    marks = await store.last_turns([(_conversation(turn), turn.created_at) for turn in turns])
-    logged = place_in_sessions(turns, marks, gap)
+    latest = await store.last_turns([(_conversation(turn), turn.created_at) for turn in turns])
+    logged = place_in_sessions(turns, latest, gap)
     proposals = {turn: propose(turn) for turn in logged}
     new = await store.append(logged, list(proposals.values()))
     late: list[LoggedTurn] = []
-    if new and monotonic() - began > LANDS_WITHIN:
-        admitted = await _until_done(lambda: _admitted(arrived, store, missing_from_stream, defer))
+    if new:
+        is_prompt = passed_seconds() - began < LANDS_WITHIN
+
+        async def look_again() -> list[Arrived]:
+            marks = {} if is_prompt else await _marks(arrived, store)
+            return await _admitted(arrived, marks, missing_from_stream, defer)
+
+        admitted = await _until_done(look_again)
         held = {_identity(one.turn) for one in admitted}
         late = [turn for turn in new if _identity(turn) not in held]
     if late:
@@ -116,14 +121,15 @@ async def log_turns(
     return [EntryProposed.of(refs, at=max(turn.created_at for turn in logged))]
 
 
-async def _admitted(
-    arrived: Sequence[Arrived], store: TextStore, missing_from_stream: MissingFromStream, defer: Defer
-) -> list[Arrived]:
-    """What may be logged now: not erased, nor newer than an erasure that is not through with the text store.
+async def _marks(arrived: Sequence[Arrived], store: TextStore) -> dict[str, Erasure]:
+    """The erasures of these users by user. Read before the bus is asked: one that ended has taken its messages off."""
+    return {mark.user_id: mark for mark in await store.erasures({one.turn.user_id for one in arrived})}
 
-    The marks are read first: one that is not there any more has taken its messages off the bus.
-    """
-    marks = {mark.user_id: mark for mark in await store.erasures({one.turn.user_id for one in arrived})}
+
+async def _admitted(
+    arrived: Sequence[Arrived], marks: Mapping[str, Erasure], missing_from_stream: MissingFromStream, defer: Defer
+) -> list[Arrived]:
+    """What may be logged now: not erased, nor newer than an erasure that is not through with the text store."""
     missing = await missing_from_stream([one.number for one in arrived])
     there = [one for one in arrived if one.number not in missing and not _is_erased(one, marks)]
     deferred = [one for one in there if one.turn.user_id in marks and not marks[one.turn.user_id].cleared]

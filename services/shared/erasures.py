@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from contracts.ports import Privacy
 
 SETTLING = 0.3
@@ -9,6 +11,13 @@ SETTLING = 0.3
 
 LANDS_WITHIN = 0.2
 """Seconds after a look for marks within which what is logged is surely there when an erasure looks for it."""
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def passed_seconds() -> float:
+    """Seconds since some moment, also those in which this process was paused or its machine suspended."""
+    return time.clock_gettime(_CLOCK)
 
 
 async def is_hidden(store: Privacy, user_id: str) -> bool:

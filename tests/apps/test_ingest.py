@@ -165,9 +165,10 @@ def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handler, "LANDS_WITHIN", 0.0)
 
 
-async def test_what_is_logged_promptly_is_looked_after_once(store: SqliteTextStore) -> None:
-    """An erasure that has left no mark by then finds it."""
-    assert await proposed(store, bus_letting_go_of(0), a_turn(1)) == 1
+async def test_marks_are_looked_for_once_when_logging_is_prompt(store: SqliteTextStore) -> None:
+    """An erasure that leaves its mark meanwhile finds what was logged."""
+    marking = Marking(store, Erasure("ann", 1, NOON), after=False)
+    assert await proposed(cast(TextStore, marking), bus_letting_go_of(), a_turn(1)) == 1
     assert (await store.counts("ann")).turns == 1
 
 
@@ -175,7 +176,6 @@ def test_an_erasure_waits_longer_than_logging_may_take() -> None:
     assert erasures.LANDS_WITHIN < erasures.SETTLING
 
 
-@pytest.mark.usefixtures("slowly")
 @pytest.mark.parametrize("before", [True, False], ids=["before it is logged", "while it is logged"])
 async def test_what_is_erased_while_it_is_in_hand_is_not_left(store: SqliteTextStore, *, before: bool) -> None:
     stays, erased = a_turn(1), a_turn(2, user_id="bob")
@@ -184,7 +184,6 @@ async def test_what_is_erased_while_it_is_in_hand_is_not_left(store: SqliteTextS
     assert (await store.counts("ann")).turns == 1
 
 
-@pytest.mark.usefixtures("slowly")
 async def test_what_somebody_else_has_logged_meanwhile_stays(store: SqliteTextStore) -> None:
     """A message also leaves the bus because it is done with."""
     assert await proposed(store, bus_letting_go_of(), a_turn(1)) == 1
@@ -192,13 +191,11 @@ async def test_what_somebody_else_has_logged_meanwhile_stays(store: SqliteTextSt
     assert (await store.counts("ann")).turns == 1
 
 
-@pytest.mark.usefixtures("slowly")
 async def test_what_comes_again_while_the_first_was_erased_stays(store: SqliteTextStore) -> None:
     assert await proposed(store, bus_letting_go_of(0), a_turn(1), a_turn(1)) == 2
     assert (await store.counts("ann")).turns == 1
 
 
-@pytest.mark.usefixtures("slowly")
 async def test_while_the_bus_is_away_it_is_asked_again(store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handler, "_PAUSE", 0.0)
     assert await proposed(store, bus_letting_go_of(0, away=3), a_turn(1)) == 0

@@ -14,10 +14,10 @@ from contracts import subjects, values
 from contracts.ports import Change, Erasure, ProposalRecord, Ref
 from contracts.subjects import Consumer
 from contracts.v1.entries import Entry
-from services.dedupe import handler as dedupe
 from services.retrieve import handler as retrieve
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
+from services.shared.core import repeats
 from services.shared.core.reading import Reading
 from services.shared.stores import decisions
 from services.shared.stores.edge import EdgeVectorStore
@@ -105,14 +105,14 @@ def _every(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str
 
 
 def _compare_without_numbers() -> None:
-    original: Callable[[str], Reading] = vars(dedupe)["read"]
+    original: Callable[[str], Reading] = vars(repeats)["read"]
 
-    @in_place_of(dedupe, "read")
+    @in_place_of(repeats, "read")
     def read(text: str) -> Reading:
         reading = original(text)
         return replace(reading, words=tuple(word for word in reading.words if not word.isdigit()))
 
-    in_place_of(dedupe, "same_statement")(lambda *_: True)
+    in_place_of(repeats, "same_statement")(lambda *_: True)
 
 
 def _search_everybody() -> None:

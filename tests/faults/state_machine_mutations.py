@@ -27,10 +27,9 @@ from contracts.ports import (
 )
 from contracts.v1.entries import Entry
 from services.curate import retention
-from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
-from services.shared.core import capacity
+from services.shared.core import capacity, repeats
 from services.shared.core.reading import Reading
 from services.shared.stores.sqlite import SqliteTextStore, suppression
 from tests.faults.misbehaving_bus import Message, MisbehavingBus
@@ -103,7 +102,7 @@ MUTATIONS: dict[str, Mutation] = {
     "dedupe ignores outcomes": lambda: patch.object(SqliteTextStore, "pending", _no_outcomes),
     "dedupe trusts what it looked up": lambda: patch.object(SqliteTextStore, "apply", _settle_blindly),
     "dedupe merges a question": lambda: patch.multiple(
-        dedupe, read=_unasking(dedupe.read), same_statement=lambda a, b: True
+        repeats, read=_unasking(repeats.read), same_statement=lambda a, b: True
     ),
     "enrich passes on what it did just now only": lambda: patch.object(enrich, "_is_active", _needs_enriching),
     "embed marks before it writes": lambda: patch.object(embed, "embed_and_mark", _mark_first),

@@ -104,7 +104,7 @@ class World:
         # What was in hand when an erasing began comes to its end while that one waits for it; but for ingest, which
         # sees by the time that has passed that it was held up.
         self._stack.enter_context(patch.object(privacy, "asyncio", _Asyncio(self._settle)))
-        self._stack.enter_context(patch.object(ingest, "monotonic", lambda: self.settled))
+        self._stack.enter_context(patch.object(ingest, "passed_seconds", lambda: self.settled))
 
     @classmethod
     async def open(cls, folder: Path) -> World:
