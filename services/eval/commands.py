@@ -23,7 +23,7 @@ from services.eval.metrics import DEEPEST, Judged, means
 from services.shared.client import MemoryClient
 from services.shared.commands.formats import FormatError, Question
 from services.shared.commands.progress import Progress
-from services.shared.commands.publishing import Tally, at_once, publish_turns, until_digested
+from services.shared.commands.publishing import Tally, at_once, digest, publish_turns
 
 LOCOMO_EPILOG = """Examples:\n
   memorybus eval locomo locomo10.json\n
@@ -99,7 +99,9 @@ async def _report(dataset: Dataset) -> Report:
         async with measured(Path(folder) / "up") as (_, client):
             turns = dataset.turns
             await publish_turns(client, at_once(turns), Tally(), total=len(turns), progress=progress)
-            await until_digested(client, progress)
+            _, problem = await digest(client, progress)
+            if problem:
+                fail(problem)
             judged, took = await _ask(client, dataset, progress)
     kinds = sorted({question.kind for question in dataset.questions})
     return Report(

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -26,7 +26,10 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.legs import REACH, Legs, Memory, search_both
 from services.retrieve.reply import build_reply, cut_reply, item_sizes
 from services.retrieve.settings import RetrieveSettings
+from services.retrieve.speakers import Speakers
+from services.shared.core.features import Found, in_first_person
 from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.profile import profile
 from services.shared.core.ranking import (
     maximal_marginal_relevance,
     pairwise_similarity,
@@ -39,7 +42,6 @@ from services.shared.core.scoring import (
     Ranked,
     Weights,
     blend,
-    contenders,
     context_cosine,
     cosine_only,
     rank,
@@ -60,6 +62,7 @@ class Retriever:
     embedder: Embedder | None
     counter: TokenCounter
     settings: RetrieveSettings
+    speakers: Speakers = field(default_factory=Speakers)
 
     async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
         """The memories that matter now.
@@ -76,14 +79,18 @@ class Retriever:
             legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)
         ids = list(fused)[: self.settings.candidates]
-        stored, neighbours = await asyncio.gather(
+        stored, neighbours, held = await asyncio.gather(
             self._fetched(scope, ids, legs, copies="lexical" in legs.degraded),
             self._neighbours(scope, ids[: self.settings.with_context], legs),
+            self._entries(scope, ids, legs),
         )
-        found = self._relevant(self._candidates(ids, legs, fused, stored, neighbours), request)
-        entries, degraded = await self._contenders(scope, found, request.limit, legs, stored)
+        entries, degraded = await self._or_copies(held, scope, ids, legs, stored)
         visible = as_asked_for(entries, scope, filters)
-        ranked = rank([pair for pair in found if pair[0].id in visible], visible, weights=self._weights, now=now)
+        self.speakers.note(scope, visible.values())
+        candidates = self._candidates([i for i in ids if i in visible], legs, fused, stored, neighbours)
+        measured = self._measure(candidates, request.query, visible, neighbours, stored, legs)
+        found = self._relevant(candidates, measured, request)
+        ranked = rank(found, visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
         reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=degraded)
         took = (time.perf_counter() - started) * 1000
@@ -107,8 +114,11 @@ class Retriever:
         )
 
     async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:
+        query = request.query[: self.settings.max_query_chars]
+        if self.settings.relevance == "profile":
+            query = in_first_person(query, await self.speakers.of(scope, query, self.store, self.store))
         legs = await search_both(
-            request.query[: self.settings.max_query_chars],
+            query,
             scope,
             filters,
             store=self.store,
@@ -156,8 +166,10 @@ class Retriever:
     ) -> list[Candidate]:
         """The best of the fused ranking with all that is known about them; the first ones also with context."""
         cosines = cosines_of(legs, stored)
-        plain = [describe(i, legs, fused[i], cosines.get(i)) for i in ids]
-        return [self._in_context(candidate, neighbours.get(candidate.id), cosines, legs) for candidate in plain]
+        return [
+            describe(i, legs, fused[i], cosines.get(i), self._in_context(i, neighbours.get(i), cosines, legs))
+            for i in ids
+        ]
 
     async def _neighbours(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Mapping[int, str]]:
         """What was said around these entries: as the search by words told it, and of the others as the store tells it.
@@ -175,57 +187,82 @@ class Retriever:
             return known
 
     def _in_context(
-        self, candidate: Candidate, near: Mapping[int, str] | None, cosines: Mapping[str, float], legs: Legs
-    ) -> Candidate:
-        """The candidate with its cosine smoothed over its neighbours.
+        self, entry_id: str, near: Mapping[int, str] | None, cosines: Mapping[str, float], legs: Legs
+    ) -> float | None:
+        """The cosine of an entry smoothed over its neighbours.
 
         A neighbour that the semantic leg did not reach is taken to be as near as the last one that it did.
         """
-        if candidate.cosine is None or near is None:
-            return candidate
+        if entry_id not in cosines or near is None:
+            return None
         reached_all = len(legs.semantic) < self.settings.semantic_depth
         beyond = None if reached_all else legs.semantic[-1].cosine
         around = {distance: cosines.get(i, beyond) for distance, i in near.items()}
         known = {distance: cosine for distance, cosine in around.items() if cosine is not None}
-        return replace(candidate, cosine_context=context_cosine({0: candidate.cosine, **known}))
+        return context_cosine({0: cosines[entry_id], **known})
 
-    def _relevant(self, candidates: Sequence[Candidate], request: RetrieveRequest) -> list[tuple[Candidate, float]]:
+    def _relevant(
+        self, candidates: Sequence[Candidate], measured: Sequence[float], request: RetrieveRequest
+    ) -> list[tuple[Candidate, float]]:
         """The candidates that are relevant enough, with their relevance."""
         least = self.settings.min_score if request.min_score is None else request.min_score
-        pairs = zip(candidates, self._measure(candidates), strict=True)
-        return [(candidate, relevance) for candidate, relevance in pairs if relevance >= least]
+        return [pair for pair in zip(candidates, measured, strict=True) if pair[1] >= least]
 
-    def _measure(self, candidates: Sequence[Candidate]) -> list[float]:
-        return blend(candidates) if self.settings.relevance == "blend" else cosine_only(candidates)
-
-    async def _contenders(
+    def _measure(
         self,
+        candidates: Sequence[Candidate],
+        question: str,
+        entries: Mapping[str, Entry],
+        neighbours: Mapping[str, Mapping[int, str]],
+        stored: Mapping[str, StoredPoint],
+        legs: Legs,
+    ) -> list[float]:
+        """The relevance of each candidate; what the profile needs both legs for, the blend says of one."""
+        if self.settings.relevance == "cosine":
+            return cosine_only(candidates)
+        if self.settings.relevance == "blend" or legs.degraded or legs.query_vector is None:
+            return blend(candidates)
+        found = Found(
+            question,
+            candidates,
+            [entries[candidate.id] for candidate in candidates],
+            neighbours,
+            cosines_of(legs, stored),
+            {i: point.vector for i, point in stored.items()},
+        )
+        return profile(found)
+
+    async def _entries(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Entry] | None:
+        """The entries from the text store; None while it is away."""
+        if "lexical" in legs.degraded:
+            return None
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                return await self.store.get([Key(scope.user_id, i) for i in ids]) if ids else {}
+        except (Unavailable, TimeoutError) as error:
+            log.warning("entries_not_read", extra={"cause": str(error) or "too slow"})
+            return None
+
+    async def _or_copies(
+        self,
+        held: dict[str, Entry] | None,
         scope: Scope,
-        found: Sequence[tuple[Candidate, float]],
-        limit: int,
+        ids: Sequence[str],
         legs: Legs,
         stored: Mapping[str, StoredPoint],
     ) -> tuple[dict[str, Entry], tuple[str, ...]]:
-        """The entries of those that recency and importance can still bring among the best, and what is degraded.
-
-        From the text store; while it is away as the vector store has them.
+        """The entries, and what is degraded: from the text store, while it is away as the vector store has them.
 
         Raises:
             Unavailable: neither has them.
         """
-        best = contenders([relevance for _, relevance in found], self._weights, round(limit * _POOL))
-        ids = [found[index][0].id for index in best]
+        if held is not None:
+            return held, legs.degraded
         away = "lexical" in legs.degraded
-        if away and (copies := copies_of(ids, stored)):
-            return copies, legs.degraded
-        try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await self.store.get([Key(scope.user_id, i) for i in ids]), legs.degraded
-        except (Unavailable, TimeoutError) as error:
-            if not away and (copies := copies_of(ids, await self._fetched(scope, ids, legs, copies=True))):
-                log.warning("answered_from_copies", extra={"cause": str(error) or "too slow"})
-                return copies, (*legs.degraded, "lexical")
-            raise Unavailable(f"the found entries cannot be read: {error or 'the text store is too slow'}") from error
+        copies = copies_of(ids, stored if away else await self._fetched(scope, ids, legs, copies=True))
+        if ids and not copies:
+            raise Unavailable("the found entries cannot be read: the text store is away, and there are no copies")
+        return copies, legs.degraded if away else (*legs.degraded, "lexical")
 
     def _diversify(
         self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, StoredPoint], limit: int
@@ -283,7 +320,7 @@ def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str
     return {i: copy for i, copy in copies.items() if copy is not None}
 
 
-def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None) -> Candidate:
+def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None, cosine_context: float | None) -> Candidate:
     """What the legs say about one candidate."""
     lexical, semantic = legs.lexical_by_id.get(entry_id), legs.semantic_by_id.get(entry_id)
     return Candidate(
@@ -295,6 +332,7 @@ def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None) -> Can
         bm25_turn=lexical[1].turn_score if lexical else None,
         coverage=lexical[1].coverage if lexical else None,
         cosine=cosine,
+        cosine_context=cosine_context,
     )
 
 

@@ -21,8 +21,10 @@ class RetrieveSettings(ServiceSettings):
     rrf_k: int = Field(default=60, ge=1, description="constant of reciprocal rank fusion")
     lexical_weight: float = Field(default=1.0, ge=0, description="weight of the lexical leg in the fusion")
     semantic_weight: float = Field(default=1.0, ge=0, description="weight of the semantic leg in the fusion")
-    relevance: Literal["blend", "cosine"] = Field(
-        default="blend", description="blend: words and meaning; cosine: meaning, words where there is no vector"
+    relevance: Literal["profile", "blend", "cosine"] = Field(
+        default="blend",
+        description="profile: weighted features; blend: words and meaning; cosine: meaning, words where there is no "
+        "vector",
     )
     min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
     mmr_lambda: float = Field(default=0.9, ge=0, le=1, description="1: best first; 0: as different as possible")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,12 +17,13 @@ from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.curate.commands import list_entries
 from services.retrieve.handler import Retriever, is_visible
 from services.retrieve.settings import RetrieveSettings
+from services.retrieve.speakers import Speakers
 from services.shared.core.sayings import renewed
 from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.stores.builders import NOON, an_entry, store_entries
 
-SETTINGS = RetrieveSettings(leg_timeout_seconds=1.0, min_score=0.0)
+SETTINGS = RetrieveSettings(leg_timeout_seconds=1.0, min_score=0.0, relevance="profile")
 
 
 @pytest.fixture
@@ -270,3 +272,38 @@ async def test_explaining_tells_whose_clock_was_ahead(store: TextStore) -> None:
         "green tea": True,
         "black tea": False,
     }
+
+
+async def test_a_question_is_searched_as_the_speaker_whom_it_names_would_ask_it(store: TextStore) -> None:
+    said = [an_entry("ann", "I row on the lake", speaker="Ada Byron"), an_entry("bob", "My lake", speaker="Bob")]
+    await store_entries(store, said)
+    embedder = FakeEmbedder()
+    retriever = a_retriever(store, FakeVectors(), embedder)
+    for question in ("On which lake does Ada row?", "Whose lake is Ada's lake?", "Where is Bob's lake?"):
+        await ask(retriever, question)
+    assert embedder.asked == ["On which lake does I row?", "Whose lake is my lake?", "Where is Bob's lake?"]
+
+
+async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_question_that_may_name_one(
+    store: TextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = await store_entries(store, [an_entry("ann", "I row on the lake", speaker="Ada")])
+    calls: list[str] = []
+
+    class Noting:
+        def __getattr__(self, name: str) -> Any:
+            calls.append(name)
+            return getattr(store, name)
+
+    noting: Any = Noting()
+    speakers, now = Speakers(), [0.0]
+    monkeypatch.setattr("services.retrieve.speakers.time", SimpleNamespace(monotonic=lambda: now[0] + 1000))
+    assert await speakers.of(Scope("ann"), "What did i say?", noting, noting) == frozenset()
+    assert calls == []
+    for _ in range(2):
+        assert await speakers.of(Scope("ann"), "Where on the lake does Ada row?", noting, noting) == {"Ada"}
+    assert calls == ["search", "get"]
+    speakers.note(Scope("ann"), [entries[0].model_copy(update={"speaker": "Ben"})])
+    assert await speakers.of(Scope("ann"), "Ada?", noting, noting) == {"Ada", "Ben"}
+    now[0] = 61.0
+    assert await speakers.of(Scope("ann"), "Does Ada row?", noting, noting) == {"Ada"}

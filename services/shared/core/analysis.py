@@ -53,9 +53,12 @@ def analyze_query(query: str) -> list[str]:
 
     "What did you say about the bike?" asks for say and bike. A query of such words alone is taken as it is.
     """
-    terms = list(dict.fromkeys(analyze(query)))
-    telling = [term for term in terms if term not in _ASKING]
-    return telling or terms
+    return telling_terms(query) or list(dict.fromkeys(analyze(query)))
+
+
+def telling_terms(query: str) -> list[str]:
+    """The distinct terms of a query less the words that only make it a question; none when there are no others."""
+    return [term for term in dict.fromkeys(analyze(query)) if term not in _ASKING]
 
 
 def _terms_of_any(token: str) -> tuple[str, ...]:

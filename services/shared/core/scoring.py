@@ -151,17 +151,6 @@ class Ranked:
         )
 
 
-def contenders(relevances: Sequence[float], weights: Weights, size: int) -> list[int]:
-    """The indices of all that can be among the `size` highest totals, whatever their recency and importance are.
-
-    Both lie between 0 and 1, so a total lies between α·relevance and α·relevance + β + γ.
-    """
-    if len(relevances) <= size:
-        return list(range(len(relevances)))
-    least = sorted(relevances, reverse=True)[size - 1] * weights.alpha
-    return [i for i, value in enumerate(relevances) if value * weights.alpha + weights.beta + weights.gamma >= least]
-
-
 def rank(
     found: Sequence[tuple[Candidate, float]], entries: Mapping[str, Entry], *, weights: Weights, now: datetime
 ) -> list[Ranked]:

@@ -1,0 +1,222 @@
+"""What tells of a candidate that it answers a question: words and meaning in context, who speaks, when, and how.
+
+A feature is 0, or the same for all candidates, where its data is missing: no speakers, no sessions, no vectors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contracts.ports import Vector
+from contracts.v1.entries import Entry
+from services.shared.core.dates import named_dates, nearness
+from services.shared.core.scoring import Candidate
+
+Floats = NDArray[np.float64]
+
+_ALIKE = 0.5  # cosine from which on two entries may be about the same
+
+_TOKEN = re.compile(r"\w+(?:'\w+)?")
+_FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
+_SECOND_PERSON = frozenset("you your yours".split())
+_NUMBER = re.compile(r"\d")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
+_TIMES = frozenset(
+    "january february march april june july august september october november december jan feb aug sep sept oct nov "
+    "dec monday tuesday wednesday thursday friday saturday sunday yesterday today tonight tomorrow ago weekend".split()
+)
+_RELATIVE = frozenset("last next this past few couple".split())
+_SPANS = frozenset("night week month year summer winter spring autumn fall weeks months years".split())
+_ASKS_WHEN = re.compile(
+    r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The candidates for a question with their entries, in the same order, and what is known around them.
+
+    `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `vectors`
+    the unit vectors of the candidates that have one.
+    """
+
+    question: str
+    candidates: Sequence[Candidate]
+    entries: Sequence[Entry]
+    neighbours: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    cosines: Mapping[str, float] = field(default_factory=dict)
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+
+
+def features_of(found: Found) -> dict[str, Floats]:
+    """Each feature of each candidate."""
+    features = _of_words(found) | _of_texts(found) | _of_meaning(found)
+    features |= _of_voices(found) | _of_time(found) | _of_likeness(found)
+    before, after = (_lent(found, features["bm_turn"], distance) for distance in (-1, 1))
+    answers = _lent(found, features["endq"], -1)
+    return features | {
+        "bmcos": features["bm_turn"] * np.maximum(features["cos"], 0),
+        "bm_prev": before,
+        "bm_next": after,
+        "prevq_bm": answers * before,
+        "prevq_cos": answers * features["cos_prev"],
+        "pos_older": features["pos"] * features["older"],
+    }
+
+
+def _of_words(found: Found) -> dict[str, Floats]:
+    context = _over_highest([c.bm25 or 0.0 for c in found.candidates])
+    turn = _over_highest([c.bm25_turn or 0.0 for c in found.candidates])
+    return {
+        "bm_ctx": context,
+        "bm_turn": turn,
+        "bm_ctx_rank": _reciprocal_ranks(context),
+        "bm_turn_rank": _reciprocal_ranks(turn),
+        "cov": np.array([c.coverage or 0.0 for c in found.candidates]),
+    }
+
+
+def _over_highest(values: Sequence[float]) -> Floats:
+    array = np.array(values)
+    highest = array.max(initial=0.0)
+    return array / highest if highest > 0 else array
+
+
+def _reciprocal_ranks(values: Floats) -> Floats:
+    """1 for the highest, 1/2 for the next, 0 for what is 0."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(-values, kind="stable")] = np.arange(1, len(values) + 1)
+    return np.where(values > 0, 1 / ranks, 0.0)
+
+
+def _of_texts(found: Found) -> dict[str, Floats]:
+    texts = [entry.text for entry in found.entries]
+    words = [_words_of(text) for text in texts]
+    date = _told(_names_time(text, its) for text, its in zip(texts, words, strict=True))
+    return {
+        "endq": _told(text.rstrip(" !.)\"'").endswith("?") for text in texts),
+        "loglen": np.log1p([text.count(" ") + 1 for text in texts]),
+        "first": _told(not its.isdisjoint(_FIRST_PERSON) for its in words),
+        "date": date,
+        "num": _told(_NUMBER.search(text) is not None for text in texts),
+        "when_date": date * float(_ASKS_WHEN.search(found.question) is not None),
+    }
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(_TOKEN.findall(text.lower().replace("\u2019", "'")))
+
+
+def _told(answers: Iterable[bool]) -> Floats:
+    return np.fromiter(answers, dtype=np.float64)
+
+
+def _names_time(text: str, words: frozenset[str]) -> bool:
+    if not words.isdisjoint(_TIMES) or not (words.isdisjoint(_RELATIVE) or words.isdisjoint(_SPANS)):
+        return True
+    return any(part in text for part in ("19", "20", "May")) and _YEAR.search(text) is not None
+
+
+def _of_meaning(found: Found) -> dict[str, Floats]:
+    """Cosines of the turn, and of what was said around it and in its session."""
+    own = _filled([candidate.cosine for candidate in found.candidates])
+    context = [c.cosine if c.cosine_context is None else c.cosine_context for c in found.candidates]
+    return {
+        "cos": own,
+        "cos_ctx": _filled(context),
+        "cos_sess": _best_of_session(found.entries, own),
+        "cos_prev": _cosines(found, _around(found, -1)),
+        "cos_next": _cosines(found, _around(found, 1)),
+    }
+
+
+def _filled(values: Sequence[float | None]) -> Floats:
+    """The values, the unknown ones taken for the middle of the known."""
+    known = [value for value in values if value is not None]
+    middle = float(np.median(known)) if known else 0.0
+    return np.array([middle if value is None else value for value in values], dtype=np.float64)
+
+
+def _around(found: Found, distance: int) -> list[str]:
+    return [found.neighbours.get(candidate.id, {}).get(distance, "") for candidate in found.candidates]
+
+
+def _lent(found: Found, values: Floats, distance: int) -> Floats:
+    """What the candidate at this distance in the session has of a feature; 0 where none of the candidates is there."""
+    own = dict(zip((candidate.id for candidate in found.candidates), values.tolist(), strict=True))
+    return np.array([own.get(name, 0.0) for name in _around(found, distance)])
+
+
+def _cosines(found: Found, names: Sequence[str]) -> Floats:
+    return np.array([found.cosines.get(name, 0.0) for name in names])
+
+
+def _best_of_session(entries: Sequence[Entry], cosines: Floats) -> Floats:
+    sessions = [entry.session_id or entry.id for entry in entries]
+    best: dict[str, float] = {}
+    for session, cosine in zip(sessions, cosines.tolist(), strict=True):
+        best[session] = max(cosine, best.get(session, -1.0))
+    return np.array([best[session] for session in sessions])
+
+
+def _of_voices(found: Found) -> dict[str, Floats]:
+    """1 for the voice that the question is about, 0 for another one, 0.5 when that is nobody's or unclear."""
+    named = named_speakers(found.question, {entry.speaker for entry in found.entries if entry.speaker})
+    if len(named) == 1:
+        return {"spk": np.array([float(entry.speaker in named) for entry in found.entries])}
+    role = _role_meant(found.question)
+    if named or role is None or all(entry.role != "assistant" for entry in found.entries):
+        return {"spk": np.full(len(found.entries), 0.5)}
+    return {"spk": np.array([float(entry.role == role) for entry in found.entries])}
+
+
+def _role_meant(question: str) -> str | None:
+    words = _words_of(question)
+    if not words.isdisjoint(_SECOND_PERSON):
+        return "assistant"
+    return None if words.isdisjoint(_FIRST_PERSON) else "user"
+
+
+def named_speakers(question: str, speakers: Collection[str]) -> set[str]:
+    """The speakers whose name, or first name, is in the question."""
+    said = {token.lower().removesuffix("'s") for token in _TOKEN.findall(question)}
+    return {speaker for speaker in speakers if (first := _TOKEN.findall(speaker)) and first[0].lower() in said}
+
+
+def in_first_person(question: str, speakers: Collection[str]) -> str:
+    """The question as those whom it names would ask it: memory is told in the first person."""
+    for speaker in named_speakers(question, speakers):
+        name = "|".join(sorted({re.escape(speaker), re.escape(_TOKEN.findall(speaker)[0])}, key=len, reverse=True))
+        question = re.sub(rf"\b(?:{name})['’]s?\b", "my", question, flags=re.IGNORECASE)
+        question = re.sub(rf"\b(?:{name})\b", "I", question, flags=re.IGNORECASE)
+    return question
+
+
+def _of_time(found: Found) -> dict[str, Floats]:
+    moments = np.array([entry.created_at.timestamp() for entry in found.entries])
+    span = float(np.ptp(moments)) if len(moments) else 0.0
+    dates = named_dates(found.question)
+    return {
+        "pos": (moments - moments.min()) / span if span > 0 else np.zeros(len(moments)),
+        "sprox": np.array([nearness(entry.created_at, dates) for entry in found.entries]),
+    }
+
+
+def _of_likeness(found: Found) -> dict[str, Floats]:
+    """The highest cosine above 0.5 to an earlier candidate of another conversation: perhaps the same, said before."""
+    older = np.zeros(len(found.candidates))
+    places = [i for i, candidate in enumerate(found.candidates) if candidate.id in found.vectors]
+    if len(places) > 1:
+        stacked = np.stack([found.vectors[found.candidates[i].id] for i in places])
+        moments = np.array([found.entries[i].created_at.timestamp() for i in places])
+        numbers: dict[str | None, int] = {}
+        talks = np.array([numbers.setdefault(found.entries[i].conversation_id, len(numbers)) for i in places])
+        earlier = (moments[None, :] < moments[:, None]) & (talks[:, None] != talks[None, :])
+        cosines = stacked @ stacked.T
+        older[places] = np.where(earlier & (cosines > _ALIKE), cosines, 0.0).max(axis=1)
+    return {"older": older}

@@ -1,0 +1,166 @@
+"""What tells of a candidate that it answers, each feature neutral where its data is missing; dates in questions."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.shared.core.dates import NamedDate, named_dates, nearness
+from services.shared.core.features import Found, features_of, in_first_person
+from services.shared.core.profile import WEIGHTS, profile
+from services.shared.core.scoring import Candidate
+from tests.stores.builders import NOON, an_entry
+
+TURNS = ("Where did you row?", "I rowed on the lake in March.", "Nice.")
+
+
+def found(question: str = "Where did I row?", *, turns: tuple[str, ...] = TURNS, **fields: Any) -> Found:
+    """Turns of one session in order, the first shares most words with the question."""
+    entries = [
+        an_entry("ann", text, session_id="s", **{name: values[i] for name, values in fields.items()})
+        for i, text in enumerate(turns)
+    ]
+    count = len(entries)
+    candidates = [
+        Candidate(entry.id, bm25=count - i, bm25_turn=count - i, coverage=0.5, cosine=0.6 - i / 10, cosine_context=0.5)
+        for i, entry in enumerate(entries)
+    ]
+    ids = [entry.id for entry in entries]
+    around = {ids[i]: {d: ids[i + d] for d in (-1, 1) if 0 <= i + d < count} for i in range(count)}
+    return Found(question, candidates, entries, around, {c.id: c.cosine or 0.0 for c in candidates})
+
+
+def of(feature: str, given: Found) -> list[float]:
+    return [round(value, 3) for value in features_of(given)[feature].tolist()]
+
+
+def test_words_count_by_their_share_of_the_best_and_by_their_rank() -> None:
+    assert of("bm_turn", found()) == [1.0, 0.667, 0.333]
+    assert of("bm_turn_rank", found()) == [1.0, 0.5, 0.333]
+    assert of("bm_prev", found()) == [0.0, 1.0, 0.667]
+    assert of("bm_next", found()) == [0.667, 0.333, 0.0]
+
+
+def test_the_answer_gets_the_credit_of_its_question() -> None:
+    assert of("endq", found()) == [1.0, 0.0, 0.0]
+    assert of("prevq_bm", found()) == [0.0, 1.0, 0.0]
+    assert of("prevq_cos", found()) == [0.0, 0.6, 0.0]
+
+
+def test_a_session_lends_its_best_to_all_of_its_turns() -> None:
+    assert of("cos_sess", found()) == [0.6, 0.6, 0.6]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [("Where did Ada row?", [1.0, 0.0, 0.0]), ("Where?", [0.5] * 3), ("Do Ada and Ben row?", [0.5] * 3)],
+)
+def test_the_speaker_whom_the_question_names_counts_and_nobody_when_it_names_none_or_several(
+    question: str, expected: list[float]
+) -> None:
+    assert of("spk", found(question, speaker=("Ada Byron", "Ben", "Ben"))) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What did you suggest?", [0.0, 1.0, 0.0]),
+        ("Where did I row?", [1.0, 0.0, 1.0]),
+        ("Which lake is deep?", [0.5] * 3),
+    ],
+)
+def test_with_an_assistant_the_role_that_is_meant_counts(question: str, expected: list[float]) -> None:
+    assert of("spk", found(question, role=("user", "assistant", "user"))) == expected
+
+
+def test_a_memory_of_one_voice_has_no_voices_to_tell_apart() -> None:
+    assert of("spk", found("What did you suggest?")) == [0.5] * 3
+
+
+def test_what_was_said_of_the_same_before_in_other_conversations_is_known() -> None:
+    days = [NOON, NOON + timedelta(days=5), NOON + timedelta(days=5)]
+    plain = found(created_at=days, conversation_id=["a", "b", "b"])
+    ids = [candidate.id for candidate in plain.candidates]
+    near, far = np.array([0.8, 0.6], np.float32), np.array([1.0, 0.0], np.float32)
+    seen = Found(plain.question, plain.candidates, plain.entries, vectors={ids[0]: far, ids[1]: near, ids[2]: near})
+    assert of("older", seen) == [0.0, 0.8, 0.8]
+
+
+def test_without_vectors_neighbours_and_words_every_feature_is_there_and_finite() -> None:
+    entries = [an_entry("ann", text) for text in TURNS]
+    bare = Found("Where?", [Candidate(entry.id) for entry in entries], entries)
+    values = features_of(bare)
+    assert set(WEIGHTS) <= set(values)
+    assert all(np.isfinite(value).all() and len(value) == 3 for value in values.values())
+    neutral = ("bm_ctx", "cos", "cos_sess", "cos_next", "prevq_bm", "older", "sprox", "pos")
+    assert all(len(set(values[name].tolist())) == 1 for name in neutral)
+
+
+def test_nothing_found_is_nothing() -> None:
+    assert profile(Found("Where?", [], [])) == []
+
+
+numbers = st.one_of(st.none(), st.floats(-1, 1))
+many = st.builds(
+    Candidate,
+    id=st.uuids().map(str),
+    bm25=st.one_of(st.none(), st.floats(0, 40)),
+    bm25_turn=st.one_of(st.none(), st.floats(0, 40)),
+    coverage=st.one_of(st.none(), st.floats(0, 1)),
+    cosine=numbers,
+    cosine_context=numbers,
+)
+
+
+@given(st.lists(st.tuples(many, st.text(max_size=40)), max_size=6, unique_by=lambda pair: pair[0].id), st.text())
+def test_relevance_is_between_zero_and_one(pairs: list[tuple[Candidate, str]], question: str) -> None:
+    entries = [an_entry("ann", text or "x").model_copy(update={"id": candidate.id}) for candidate, text in pairs]
+    relevances = profile(Found(question, [candidate for candidate, _ in pairs], entries))
+    assert len(relevances) == len(pairs)
+    assert all(0.0 <= value <= 1.0 for value in relevances)
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("When did Ada's sister meet ada?", "When did my sister meet I?"),
+        ("Where does Ada Byron live?", "Where does I live?"),
+        ("What is Adam's job?", "What is Adam's job?"),
+        ("Where do I live?", "Where do I live?"),
+    ],
+)
+def test_a_question_is_asked_as_the_speaker_would(question: str, asked: str) -> None:
+    assert in_first_person(question, {"Ada Byron"}) == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "dates"),
+    [
+        ("on 7 May 2023?", [NamedDate(5, 7, 2023)]),
+        ("on July 2nd, 2022", [NamedDate(7, 2, 2022)]),
+        ("in march", []),
+        ("in March or december", [NamedDate(3), NamedDate(12)]),
+        ("may I go on 2023-05-07?", [NamedDate(5, 7, 2023)]),
+        ("on 45 June, 31 Feb 2023", [NamedDate(6), NamedDate(2, 31, 2023)]),
+    ],
+)
+def test_months_and_days_are_read_out_of_a_question(question: str, dates: list[NamedDate]) -> None:
+    assert named_dates(question) == dates
+
+
+def test_nearness_fades_faster_before_a_date_than_after_it() -> None:
+    dates = [NamedDate(5, 7, 2023)]
+    on, after, before = (nearness(datetime(2023, 5, day, 12, tzinfo=UTC), dates) for day in (7, 12, 2))
+    assert 1.0 == on > after > before > 0.0
+    assert nearness(datetime(2023, 5, 7, tzinfo=UTC), []) == 0.0
+    assert nearness(datetime(1999, 3, 31, tzinfo=UTC), [NamedDate(3)]) == 1.0
+
+
+@given(st.datetimes(timezones=st.just(UTC)), st.text(max_size=60))
+def test_any_moment_and_question_have_a_nearness(moment: datetime, question: str) -> None:
+    assert 0.0 <= nearness(moment, named_dates(question)) <= 1.0
