@@ -44,6 +44,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(swappable, "LINGER", 0.3)
     monkeypatch.setattr(watcher, "LOOK_EVERY", 0.2)
+    monkeypatch.setenv("MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS", "20")  # what is asked for is right, not fast
 
 
 @pytest.fixture
@@ -89,7 +90,8 @@ class Questions:
 
     async def ask(self, number: int) -> None:
         query = f"{word('omega', number)}"
-        reply = await self.client.retrieve(RetrieveRequest(user_id="ann", query=query, limit=3, min_score=0.0))
+        request = RetrieveRequest(user_id="ann", query=query, limit=3, min_score=0.0)
+        reply = await self.client.retrieve(request, patience=20.0)
         wanted = f"We spoke of {word('alpha', number)}."
         if reply.degraded or not reply.items or reply.items[0].text != wanted or not reply.items[0].signals.semantic:
             self.wrong.append(f"{query}: {reply.degraded} {[item.text for item in reply.items]}")
