@@ -52,6 +52,7 @@ def scan(text: str) -> Scan:
 _LEAD_OF_LITERAL = "\"'`([{)]},;*"
 _TAIL_OF_LITERAL = ".,:;\"'`)]}*"
 _END_OF_SECRET = re.compile(r"""["'`)\]}*]*[.,]?["'`)\]}*]*\Z""")
+_CAPITAL_INSIDE = re.compile(r"[a-z0-9][A-Z]")
 _BULLET = re.compile(r"""[ \t]*(?:(?:[-*]|\#{1,6}|>)[ \t]+)+(?=[^\W\d_]|["'(*_])""")
 _RULE = re.compile(r"([-*=_#~.])\1{2,}")
 _RULE_IN_TEXT = re.compile(r"([-_~.])\1{2,}")
@@ -91,7 +92,7 @@ class _Scanner:
         return self.found
 
     def _take(self, chunk: str, i: int, chunks: Sequence[str], emphasis: frozenset[tuple[int, bool]]) -> None:
-        noun = self._named_to_the_letter()
+        noun = self._named_to_the_letter(chunk)
         if noun is not None and self._take_literal(chunk, noun):
             return
         if chunk.isascii() and chunk.isalpha():
@@ -126,9 +127,11 @@ class _Scanner:
         self._end(chunk[chunk.rindex(literal) + len(literal.rstrip("?!")) :], literal)
         return True
 
-    def _named_to_the_letter(self) -> str | None:
+    def _named_to_the_letter(self, chunk: str) -> str | None:
         """What the next word names to the letter, as after "my password:" and "the function is called"."""
         words = self.found.words
+        if words and words[-1] in lexicon.SECRETS and _CAPITAL_INSIDE.search(chunk):
+            return words[-1]
         if not words or (words[-1] not in lexicon.NAMING and not self.starts):
             return None
         noun = next((word for word in reversed(words[-3:]) if word not in lexicon.NAMING), None)
@@ -159,7 +162,7 @@ class _Scanner:
         marks = chunk.strip(_WRAPPING)
         before = self.raw[-1] if self.raw else ""
         if marks in ("-", "--", "\u2014"):
-            counts = _OPERAND.fullmatch(before) or before.lower() in lexicon.LINKING  # 7 - 5, the balance is - 5
+            counts = self.starts or _OPERAND.fullmatch(before) or before.lower() in lexicon.LINKING  # 7 - 5, it is - 5
             if marks == "-" and counts and _OPERAND.fullmatch(following.rstrip(TAIL)):
                 self._add("-")
             self.pausing = True
@@ -244,8 +247,9 @@ class _Scanner:
         loud = all(token.isupper() for token in lettered)
         found.cased = not (titled or loud) and any(map(_shows_case, lettered))
         uncased = self.literal if shouts or titled else frozenset()
+        measured = set() if shouts or titled or loud else set(_units_with_case(self.raw))
         found.words = [
-            token if i in found.code and token not in uncased else keyed(token, shouts)
+            token if i in measured or (i in found.code and token not in uncased) else keyed(token, shouts)
             for i, token in enumerate(self.raw)
         ]
         for name, opens in _capitalized(prose, self.opening):
@@ -272,6 +276,13 @@ def _capitalized(raw: Sequence[str], opening: Sequence[bool]) -> Iterator[tuple[
             name = lower if is_capital and lower not in lexicon.CASED_UNITS else token
             yield (f"{before} {name}" if before in lexicon.ARTICLES else name), False
         before = lower
+
+
+def _units_with_case(raw: Sequence[str]) -> Iterator[int]:
+    """The places of units after a number whose capitals tell: 5 MB and 5 Mb, 10 mg and 10 Mg."""
+    for i, token in enumerate(raw[1:], start=1):
+        if raw[i - 1][-1:].isdigit() and token.lower() in lexicon.CASED_UNITS:
+            yield i
 
 
 def _shows_case(token: str) -> bool:
