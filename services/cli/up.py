@@ -7,6 +7,7 @@ import gc
 import json
 import logging
 import os
+import shlex
 import signal
 import sys
 from contextlib import suppress
@@ -15,6 +16,7 @@ from typing import Annotated
 
 import typer
 import uvloop
+from rich.markup import escape
 
 from contracts.errors import Unavailable, UnusableStore
 from services.cli.common import fail, out, settings_from
@@ -158,7 +160,8 @@ def _announce(instance: Running, settings: Settings, only: list[str], *, as_json
         return
     out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}")
     out.print(f"  bus   {redact_address(instance.nats)}\n  http  {instance.http}\n  data  {settings.data}")
+    here = "" if settings.data == Settings().data else f" --data {escape(shlex.quote(str(settings.data)))}"
     out.print(
-        "Ctrl-C stops it. Next: [bold]memorybus publish FILE[/bold], [bold]memorybus ask[/bold] …; "
-        "for programs: [bold]memorybus address[/bold]"
+        f"Ctrl-C stops it. Next: [bold]memorybus publish FILE{here}[/bold], [bold]memorybus ask …{here}[/bold]; "
+        f"for programs: [bold]memorybus address{here}[/bold]"
     )
