@@ -255,6 +255,20 @@ async def test_what_was_looked_up_is_decided_as_it_is_by_then(
     assert await store.get([decided, gone]) == {}
 
 
+async def test_what_was_taken_back_since_it_was_looked_up_is_stored_again(
+    store: OpenSearchTextStore, another: Another, user: str
+) -> None:
+    (proposal, *_) = await history(store, user)
+    accepted = Accepted(entry_of(proposal, statement_hash="h"), known_similar=frozenset())
+    await store.apply([accepted])
+    await store.find_similar([accepted.entry])
+    other = await another()
+    assert await other.remove(list((await other.get([proposal])).values())) == set()
+    await other.reopen([proposal])
+    assert [outcome.kind for outcome in await store.apply([accepted])] == ["stored"]
+    assert list(await store.get([proposal])) == [proposal.id]
+
+
 async def test_changes_by_several_processes_do_not_overwrite_each_other(
     store: OpenSearchTextStore, another: Another, user: str
 ) -> None:

@@ -75,8 +75,15 @@ class OpenSearchDedupe(Engine):
         raise Unavailable(CROWDED)
 
     def _taken(self, decisions: Iterable[Decision]) -> Found:
+        """What was looked up, if nothing is decided yet: no write would tell that a decision was taken back."""
         ids = [proposal_of(decision).id for decision in decisions]
-        return {key: document for id_ in ids for key, document in (self._looked_up.take(id_) or {}).items()}
+        held = {key: document for id_ in ids for key, document in (self._looked_up.take(id_) or {}).items()}
+        decided = {id_ for id_ in ids if held.get(("entries", id_)) or _is_decided(held.get(("turns", id_)))}
+        return {key: document for key, document in held.items() if key[1] not in decided}
+
+
+def _is_decided(document: Document | None) -> bool:
+    return document is not None and not is_open(document)
 
 
 async def _look_up(engine: OpenSearchDedupe, candidates: Sequence[Entry]) -> Found:
