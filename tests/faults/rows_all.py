@@ -14,6 +14,5 @@ QUICK = (
     "twice",
     "reordered",
     "opensearch-writes",
-    "replicas",
 )
 """Those of the quick part, each of which is smaller there."""

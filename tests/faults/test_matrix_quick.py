@@ -33,7 +33,7 @@ async def test_no_promise_is_broken_by_a_row_of_the_matrix(name: str, tmp_path: 
         await launcher.close()
     assert outcome.good, str(outcome.findings)
     assert outcome.runs >= 1
-    assert len(outcome.unreached) <= outcome.runs // 4  # a slow machine may not come to every point in time
+    assert len(outcome.unreached) <= outcome.runs // 2  # a slow machine may not come to every point in time
 
 
 async def test_every_effect_of_a_load_is_a_point_at_which_the_matrix_kills(tmp_path: Path) -> None:

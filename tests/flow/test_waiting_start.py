@@ -19,7 +19,7 @@ from services.shared.health import deaf
 from services.shared.settings import Settings
 from tests.polling import eventually
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 
 
 async def looked_at(url: str, page: str) -> tuple[int, list[str]]:
