@@ -10,7 +10,7 @@ import re
 
 HIDDEN = "…"
 
-_ADDRESS = re.compile(r"\s*([a-z][a-z0-9+.-]{0,30}://)?([^/?#\\]*)(.*)", re.IGNORECASE | re.DOTALL)
+_ADDRESS = re.compile(r"\s*((?:nats|tls|wss?|https?|grpcs?)://)?([^/?#\\]*)(.*)", re.IGNORECASE | re.DOTALL)
 _SERVER = re.compile(r"(?:\[[0-9a-f:.]+(?:%[\w.-]+)?\]|[a-z0-9_][a-z0-9_.-]*)(?::\d{1,5})?", re.IGNORECASE)
 _IN_TEXT = re.compile(r"[a-z][a-z0-9+.-]{0,30}://[^\s\"'`<>|\\]+", re.IGNORECASE)
 _LOGIN = re.compile(r"[^\s\"'`<>/@:]+:[^\s\"'`<>@]+@(?=[\w\[])")
