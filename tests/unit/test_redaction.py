@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from services.shared.redaction import redact_address, redact_text
@@ -32,6 +32,7 @@ one_address = st.one_of(
 
 
 @given(st.lists(one_address, min_size=1, max_size=3), st.sampled_from([",", ", ", " ,"]))
+@example([f"{MARKER}://@bus"], ",")
 def test_of_addresses_only_servers_and_ports_are_shown(addresses: list[str], comma: str) -> None:
     assert MARKER not in redact_address(comma.join(addresses))
 
