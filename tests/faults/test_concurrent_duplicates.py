@@ -19,6 +19,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
+from contracts.errors import Unavailable
 from contracts.v1.commands import ListRequest, StatusReply
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, Turn
@@ -27,10 +28,12 @@ from services.ingest.handler import propose
 from services.shared.client import MemoryClient, memory_client
 from services.shared.core.similarity import same_statement
 from services.shared.core.text import normalize
+from services.shared.errors import RequestFailed
 from tests.faults.replicas import Replicas, replicas, send
 from tests.polling import eventually
 from tests.servers import opensearch
 from tests.servers.workers import Worker
+from tests.sizes import sized
 from tests.stores.opensearch_openers import a_prefix
 
 SEED = 20261
@@ -121,7 +124,10 @@ async def all_decided(client: MemoryClient, user_id: str, turns: int) -> StatusR
 
     async def look() -> StatusReply:
         await asyncio.sleep(0.2)  # counting must not be what the replicas are busy with
-        return await client.status(user_id)
+        try:
+            return await client.status(user_id)
+        except RequestFailed as error:  # replicas that have the processor to themselves do not answer in time
+            raise Unavailable(str(error)) from error
 
     return await eventually(look, lambda s: s.turns >= turns and s.pending == 0, within=WITHIN)
 
@@ -223,19 +229,21 @@ def test_the_check_finds_a_flaw(flaw: Callable[[Outcome], Outcome]) -> None:
         check(flaw(good), said)
 
 
-async def test_ten_thousand_near_duplicates_at_once_become_a_hundred_entries(tmp_path: Path) -> None:
-    user_id, said = f"u-{uuid4().hex}", sentences(100)
+async def test_near_duplicates_at_once_become_one_entry_each(tmp_path: Path) -> None:
+    user_id, said = f"u-{uuid4().hex}", sentences(sized(100))
     async with replicas(tmp_path, services(), NEVER) as running:
         outcome = await published_at_once(running, shuffled_turns(user_id, said))
     report("SQLite", len(said) * TIMES, outcome)
     check(outcome, said)
 
 
-async def test_ten_thousand_near_duplicates_at_once_become_a_hundred_entries_in_opensearch(tmp_path: Path) -> None:
+async def test_a_hundred_near_duplicates_of_each_sentence_at_once_become_one_entry_in_opensearch(
+    tmp_path: Path,
+) -> None:
     url, where = opensearch.server_url()
     if url is None:
         pytest.skip(where)
-    user_id, said = f"u-{uuid4().hex}", sentences(100)
+    user_id, said = f"u-{uuid4().hex}", sentences(sized(100))
     with a_prefix(url) as prefix:
         chosen = {
             "MEMORYBUS_TEXT_STORE": "opensearch",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -174,9 +173,7 @@ async def test_closing_does_not_wait_for_a_sweep(tmp_path: Path, monkeypatch: py
     await store.remove(ids(points)[:1])
     sweeping = asyncio.create_task(store.compact())
     await eventually(lambda: asyncio.to_thread(names_in, tmp_path), lambda names: "2" in names)
-    began = time.monotonic()
     await store.close()
-    assert time.monotonic() - began < 1
     with pytest.raises(Unavailable, match="closed"):
         await sweeping
     again = await open_store(tmp_path)
