@@ -86,9 +86,11 @@ class Retriever:
         )
         entries, degraded = await self._or_copies(held, scope, ids, legs, stored)
         visible = as_asked_for(entries, scope, filters)
-        self.speakers.note(scope, visible.values())
-        candidates = self._candidates([i for i in ids if i in visible], legs, fused, stored, neighbours)
-        measured = self._measure(candidates, request.query, visible, neighbours, stored, legs)
+        if self.settings.relevance == "profile":
+            self.speakers.note(scope, visible.values())
+        cosines = cosines_of(legs, stored)
+        candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
+        measured = self._measure(candidates, request.query, visible, neighbours, cosines, stored, legs)
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
@@ -161,11 +163,10 @@ class Retriever:
         ids: Sequence[str],
         legs: Legs,
         fused: Mapping[str, float],
-        stored: Mapping[str, StoredPoint],
+        cosines: Mapping[str, float],
         neighbours: Mapping[str, Mapping[int, str]],
     ) -> list[Candidate]:
         """The best of the fused ranking with all that is known about them; the first ones also with context."""
-        cosines = cosines_of(legs, stored)
         return [
             describe(i, legs, fused[i], cosines.get(i), self._in_context(i, neighbours.get(i), cosines, legs))
             for i in ids
@@ -214,6 +215,7 @@ class Retriever:
         question: str,
         entries: Mapping[str, Entry],
         neighbours: Mapping[str, Mapping[int, str]],
+        cosines: Mapping[str, float],
         stored: Mapping[str, StoredPoint],
         legs: Legs,
     ) -> list[float]:
@@ -227,7 +229,7 @@ class Retriever:
             candidates,
             [entries[candidate.id] for candidate in candidates],
             neighbours,
-            cosines_of(legs, stored),
+            cosines,
             {i: point.vector for i, point in stored.items()},
         )
         return profile(found)

@@ -22,7 +22,7 @@ class RetrieveSettings(ServiceSettings):
     lexical_weight: float = Field(default=1.0, ge=0, description="weight of the lexical leg in the fusion")
     semantic_weight: float = Field(default=1.0, ge=0, description="weight of the semantic leg in the fusion")
     relevance: Literal["profile", "blend", "cosine"] = Field(
-        default="blend",
+        default="profile",
         description="profile: weighted features; blend: words and meaning; cosine: meaning, words where there is no "
         "vector",
     )
@@ -32,6 +32,6 @@ class RetrieveSettings(ServiceSettings):
     lexical_depth: int = Field(default=50, ge=1, le=1000, description="entries that the search by words brings")
     semantic_depth: int = Field(default=150, ge=1, le=5000, description="entries whose cosine is known to the ranking")
     leg_timeout_seconds: float = Field(default=1.0, gt=0, description="a leg that takes longer is left out")
-    with_context: int = Field(default=32, ge=0, le=1000, description="candidates whose neighbours' meaning counts")
+    with_context: int = Field(default=48, ge=0, le=1000, description="candidates whose neighbours' meaning counts")
     max_query_chars: int = Field(default=8192, ge=1, description="longer queries are cut")
     max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")

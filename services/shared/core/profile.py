@@ -6,6 +6,7 @@ both kinds: LoCoMo (Maharana et al., ACL 2024) and chats of a user with an assis
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -46,6 +47,9 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
 _SPREAD = 8.0
 """What the weighted sum must fall by for relevance to fall to 0.37 of that of the best."""
 
+_MANY = 80
+"""Candidates of the memories that the level of the best is fitted on."""
+
 
 def profile(found: Found) -> list[float]:
     """The relevance of each candidate, 0 to 1: that of the best, and of the others as far as they fall behind it.
@@ -64,7 +68,12 @@ def profile(found: Found) -> list[float]:
 
 
 def _best(found: Found, features: Mapping[str, Floats]) -> float:
-    """How likely it is that the memory holds an answer: a logistic fit, half as steep."""
+    """How likely it is that the memory holds an answer: a logistic fit, half as steep.
+
+    The best of few has to be less alike than the best of many, of which some are alike by chance: by 1.5 in a memory of
+    one entry, as measured with candidates left out at random.
+    """
     highest = max(blend(found.candidates)), float(features["cos"].max()), float(features["cov"].max())
-    logit = float(np.dot((2.98, 5.18, 1.27), highest)) - 3.79
-    return 1 / (1 + float(np.exp(-logit)))
+    fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
+    logit = float(np.dot((2.98, 5.18, 1.27), highest)) - 3.79 + 1.5 * fewness
+    return 1 / (1 + math.exp(-logit))

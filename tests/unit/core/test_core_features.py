@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
 from services.shared.core.features import Found, features_of, in_first_person
 from services.shared.core.profile import WEIGHTS, profile
@@ -103,6 +104,14 @@ def test_without_vectors_neighbours_and_words_every_feature_is_there_and_finite(
 
 def test_nothing_found_is_nothing() -> None:
     assert profile(Found("Where?", [], [])) == []
+
+
+@pytest.mark.parametrize(("others", "answers"), [(0, True), (79, False)])
+def test_the_best_of_few_counts_for_more_than_the_best_of_many(others: int, answers: bool) -> None:
+    entries = [an_entry("ann", f"said {number}") for number in range(others + 1)]
+    candidates = [Candidate(entry.id, cosine=0.27 if entry is entries[0] else 0.2) for entry in entries]
+    best = profile(Found("Which one?", candidates, entries))[0]
+    assert (best >= RetrieveSettings().min_score) == answers
 
 
 numbers = st.one_of(st.none(), st.floats(-1, 1))
