@@ -11,5 +11,6 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+app.command(epilog=commands.GOLDEN_EPILOG)(commands.golden)
 app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)
 app.command(epilog=commands.CHATS_EPILOG)(commands.chats)

@@ -1,25 +1,41 @@
-"""Judged questions about a memory: LoCoMo, and chats with an assistant."""
+"""Judged questions about a memory: golden cases, LoCoMo, LongMemEval, and chats with an assistant."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
-from pydantic import AwareDatetime, BaseModel
+from pydantic import AwareDatetime, BaseModel, Field
 
-from contracts.v1.turns import Role, Turn
+from contracts.v1.turns import EntryType, Role, Turn
+from services.eval.metrics import DEEPEST
 from services.shared.commands.formats import FormatError, Question, Source, read_locomo_questions, read_turns
 from services.shared.commands.formats.source import checked, parsed
+
+GOLDEN = Path(__file__).with_name("golden.json")
+"""The golden cases that are part of memorybus."""
+
+_ABSTENTION = "_abs"
+
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Turns to remember, and questions to ask then; every turn is a source with an id that its user has once."""
+    """Turns to remember, and questions to ask then; every turn is a source with an id that its user has once.
+
+    `limit` items are asked for. With `by_session` sessions are ranked, each by its best turn, and evidence and sources
+    are sessions. A metric below its value in `least` fails the run.
+    """
 
     name: str
     turns: Sequence[Turn]
     questions: Sequence[Question]
+    limit: int = DEEPEST
+    by_session: bool = False
+    least: Mapping[str, float] = field(default_factory=dict)
 
     def sessions(self) -> dict[str, dict[str, str]]:
         """By user and source, the session it belongs to: its conversation."""
@@ -71,13 +87,7 @@ def chats(path: Path) -> Dataset:
         FormatError: the file holds no such chats.
     """
     source = Source(path)
-    try:
-        document = parsed(source.whole(), source.name)
-    except OSError as error:
-        raise FormatError(f"{source.name}: {error.strerror or error}") from error
-    if not isinstance(document, list):
-        raise FormatError(f"{source.name}: is no list of chats")
-    read = [checked(_Chat, data, f"{source.name}: chat {number}") for number, data in enumerate(document, start=1)]
+    read = _list_of(_Chat, _document(source), source.name, "chat")
     turns = [_turn(source, chat, said) for chat in read for said in chat.turns]
     asked = (
         Question(chat.id, one.q, one.kind, one.evidence, one.stale, one.now) for chat in read for one in chat.questions
@@ -89,6 +99,96 @@ def _turn(source: Source, chat: _Chat, said: _Said) -> Turn:
     fields = said.model_dump(exclude={"id"})
     place = {"user_id": chat.id, "turn_id": f"{chat.id}:{said.id}", "source_ids": (said.id,)}
     return source.turn(f"{source.name}: {chat.id} {said.id}", fields | place)
+
+
+class _Memory(BaseModel):
+    content: str
+    type: EntryType | None = None
+    role: Role = "user"
+    created_at: AwareDatetime | None = None
+
+
+class _Case(BaseModel):
+    id: str = Field(min_length=1, max_length=100)
+    setup_memories: list[_Memory]
+    query: str
+    expected_retrievals: list[str]
+    kind: str = "golden"
+    half: str = ""
+    other_user_memories: list[_Memory] = []
+    outdated: list[str] = []
+    now: AwareDatetime | None = None
+    token_budget: int = Field(default=1000, ge=0, le=1_000_000)
+
+
+class _Golden(BaseModel):
+    cases: list[Any]
+
+
+def golden(path: Path) -> Dataset:
+    """Golden cases, each with a memory of its own: statements that have nothing to do with each other.
+
+    Raises:
+        FormatError: the file holds no golden cases, or one expects what is not among its memories.
+    """
+    source = Source(path)
+    document = checked(_Golden, _document(source), source.name)
+    cases = _list_of(_Case, document.cases, source.name, "case")
+    if len({case.id for case in cases}) < len(cases):
+        raise FormatError(f"{source.name}: two cases have the same id: each needs its own")
+    turns = [turn for case in cases for turn in _memories(source, case)]
+    questions = [_golden_question(source, case) for case in cases]
+    return Dataset("golden", turns, questions, least={"recall@5": 0.8, "precision@5": 0.7})
+
+
+def _memories(source: Source, case: _Case) -> Iterator[Turn]:
+    """What is told to memory for a case: its user's statements, then those of somebody else."""
+    for user, memories in ((case.id, case.setup_memories), (_other(case), case.other_user_memories)):
+        for number, memory in enumerate(memories):
+            said = {
+                "user_id": user,
+                "text": memory.content,
+                "turn_id": f"{user}:{number}",
+                "source_ids": (str(number),),
+            }
+            fields = memory.model_dump(exclude={"content"}, exclude_none=True) | {"conversation_id": str(number)}
+            yield source.turn(f"{source.name}: case {case.id!r} memory {number + 1}", said | fields)
+
+
+def _other(case: _Case) -> str:
+    return f"{case.id}-other"
+
+
+def _golden_question(source: Source, case: _Case) -> Question:
+    numbers = {memory.content: str(number) for number, memory in enumerate(case.setup_memories)}
+    for content in (*case.expected_retrievals, *case.outdated):
+        if content not in numbers:
+            raise FormatError(f"{source.name}: case {case.id!r}: {content!r} is none of its setup_memories")
+    return Question(
+        user_id=case.id,
+        text=case.query,
+        kind=case.kind,
+        evidence=frozenset(numbers[content] for content in case.expected_retrievals),
+        stale=frozenset(numbers[content] for content in case.outdated),
+        now=case.now,
+        half=case.half,
+        token_budget=case.token_budget,
+    )
+
+
+def _document(source: Source) -> Any:
+    try:
+        return parsed(source.whole(), source.name)
+    except OSError as error:
+        raise FormatError(f"{source.name}: {error.strerror or error}") from error
+
+
+def _list_of(model: type[M], document: Any, name: str, what: str) -> list[M]:
+    if not isinstance(document, list):
+        raise FormatError(f"{name}: is no list of {what}s")
+    if not document:
+        raise FormatError(f"{name}: has no {what}s")
+    return [checked(model, data, f"{name}: {what} {number}") for number, data in enumerate(document, start=1)]
 
 
 def _with_known_evidence(turns: Sequence[Turn], questions: Sequence[Question]) -> list[Question]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -12,13 +13,16 @@ class Judged:
     """What was found for a question, best first: each item names the sources that it stands for.
 
     `evidence` are the sources that answer, `stale` those with a value that changed later; `sessions` tells in which
-    session each source is.
+    session each source is. The context had `tokens` of at most `budget`; `foreign` items were of another user.
     """
 
     found: Sequence[Collection[str]]
     evidence: frozenset[str]
     stale: frozenset[str] = frozenset()
     sessions: Mapping[str, str] = field(default_factory=dict)
+    tokens: int = 0
+    budget: int = 0
+    foreign: int = 0
 
     def recall(self, k: int) -> float:
         """The share of the evidence among the first k."""
@@ -28,10 +32,28 @@ class Judged:
         """1 when any evidence is among the first k."""
         return float(not self.evidence.isdisjoint(self._sources(k)))
 
+    def all(self, k: int) -> float:
+        """1 when all evidence is among the first k."""
+        return float(self.evidence <= self._sources(k))
+
+    def precision(self, k: int) -> float:
+        """The share of evidence in what was returned, at most k; 0 when nothing was."""
+        first = self.found[:k]
+        return sum(not self.evidence.isdisjoint(item) for item in first) / len(first) if first else 0.0
+
     def reciprocal_rank(self) -> float:
         """1 / the rank of the first evidence; 0 when none was found."""
         rank = self._first_of(self.evidence)
         return 1 / rank if rank else 0.0
+
+    def ndcg(self, k: int) -> float:
+        """The discounted gain over the highest possible: Järvelin and Kekäläinen, as LongMemEval computes it.
+
+        Each evidence is worth 1 at the first two ranks and 1 / log2(rank) further down.
+        """
+        ranks = {self._first_of(frozenset({source})) for source in self.evidence}
+        gained = sum(_worth(rank) for rank in ranks if rank is not None and rank <= k)
+        return gained / sum(_worth(rank) for rank in range(1, min(k, len(self.evidence)) + 1))
 
     def session_hit(self, k: int) -> float:
         """1 when anything among the first k was said in a session that holds evidence."""
@@ -51,15 +73,28 @@ class Judged:
         return next(ranks, None)
 
 
+def _worth(rank: int) -> float:
+    return 1 / math.log2(max(rank, 2))
+
+
 _METRICS: dict[str, Callable[[Judged], float]] = {
     "hit@1": lambda judged: judged.hit(1),
     "hit@3": lambda judged: judged.hit(3),
+    "hit@5": lambda judged: judged.hit(5),
+    "hit@10": lambda judged: judged.hit(10),
+    "hit@20": lambda judged: judged.hit(20),
+    "all@5": lambda judged: judged.all(5),
+    "all@10": lambda judged: judged.all(10),
+    "recall@1": lambda judged: judged.recall(1),
     "recall@5": lambda judged: judged.recall(5),
     "recall@10": lambda judged: judged.recall(10),
     "recall@20": lambda judged: judged.recall(20),
-    "hit@20": lambda judged: judged.hit(20),
+    "precision@5": lambda judged: judged.precision(5),
     "mrr": Judged.reciprocal_rank,
+    "ndcg@5": lambda judged: judged.ndcg(5),
+    "ndcg@10": lambda judged: judged.ndcg(10),
     "session_hit@10": lambda judged: judged.session_hit(10),
+    "refused": lambda judged: float(not judged.found),
 }
 DEEPEST = 20
 """How many items the deepest metric looks at."""
@@ -68,8 +103,9 @@ DEEPEST = 20
 def means(judged: Sequence[Judged]) -> dict[str, float]:
     """Each metric averaged over the questions that have evidence; none when none has.
 
-    `new_above_old` is of those with stale sources, `silent` of the questions without evidence: the share of them that
-    got no item at all.
+    `refused` is the share of them that got no item, `silent` that of the questions without evidence, `new_above_old` is
+    of those with stale sources. Of all questions are `tokens`, the mean size of the context, `within_budget`, the share
+    of contexts that kept to their budget, and `cross_user`, how many items of other users were returned.
     """
     answerable = [one for one in judged if one.evidence]
     changed = [one for one in answerable if one.stale]
@@ -79,4 +115,8 @@ def means(judged: Sequence[Judged]) -> dict[str, float]:
         found["new_above_old"] = fmean(one.new_above_old() for one in changed)
     if unanswerable:
         found["silent"] = fmean(not one.found for one in unanswerable)
+    if judged:
+        found["tokens"] = fmean(one.tokens for one in judged)
+        found["within_budget"] = fmean(one.tokens <= one.budget for one in judged)
+        found["cross_user"] = sum(one.foreign for one in judged)
     return found

@@ -10,8 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from services.eval import app
-from services.eval.datasets import chats, locomo
+from services.eval.datasets import GOLDEN, Dataset, chats, golden, locomo
 from services.eval.metrics import Judged, means
+from services.eval.report import shortfalls
 
 SESSIONS = {"a": "s1", "b": "s1", "c": "s2", "d": "s3"}
 
@@ -31,6 +32,25 @@ def test_an_item_stands_for_all_turns_merged_into_it() -> None:
     assert judged(("c", "a", "b"), evidence="ab").recall(1) == 1.0
 
 
+def test_precision_is_over_what_was_returned_but_at_most_five() -> None:
+    assert judged(("a",), ("c",), evidence="a").precision(5) == 0.5
+    assert judged(*[("c",)] * 5, ("a",), evidence="a").precision(5) == 0.0
+    assert judged(evidence="a").precision(5) == 0.0
+
+
+def test_gain_is_discounted_from_the_third_rank_on_and_1_when_the_evidence_comes_first() -> None:
+    assert judged(("a",), ("b",), ("c",), evidence="ab").ndcg(5) == 1.0
+    assert judged(("c",), ("a",), evidence="a").ndcg(5) == 1.0
+    assert judged(("c",), ("d",), ("d",), ("a",), evidence="a").ndcg(5) == 0.5
+    assert judged(("c",), ("a",), evidence="a").ndcg(1) == 0.0
+    assert judged(evidence="a").ndcg(5) == 0.0
+
+
+def test_all_needs_every_evidence() -> None:
+    one = judged(("a",), ("b",), evidence="ab")
+    assert (one.all(1), one.all(2)) == (0.0, 1.0)
+
+
 def test_a_turn_of_the_session_that_holds_evidence_is_a_session_hit() -> None:
     one = judged(("c",), ("b",), evidence="a")
     assert (one.session_hit(1), one.session_hit(2)) == (0.0, 1.0)
@@ -48,6 +68,23 @@ def test_means_are_over_the_questions_that_a_metric_is_of() -> None:
     assert (found["hit@1"], found["mrr"], found["new_above_old"], found["silent"]) == (0.5, 0.5, 0.0, 0.5)
     assert "silent" not in means([judged(("a",), evidence="a")])
     assert means([]) == {}
+
+
+def test_budget_and_other_users_count_over_all_questions() -> None:
+    over = Judged((("a",), ()), frozenset("a"), sessions=SESSIONS, tokens=101, budget=100, foreign=1)
+    found = means([over, Judged((), frozenset(), tokens=0, budget=100)])
+    assert (found["within_budget"], found["cross_user"], found["tokens"]) == (0.5, 1, 50.5)
+
+
+def test_what_falls_short_is_said_in_a_sentence_each() -> None:
+    dataset = Dataset("golden", [], [], least={"recall@5": 0.8, "precision@5": 0.7})
+    good = {"recall@5": 0.8, "precision@5": 0.71, "within_budget": 1.0, "cross_user": 0}
+    assert shortfalls(dataset, good) == []
+    assert shortfalls(dataset, good | {"recall@5": 0.7, "within_budget": 0.5, "cross_user": 2}) == [
+        "recall@5 is 0.700, at least 0.80 is expected",
+        "only 50.0% of the contexts kept to their token budget, all have to",
+        "2 items of other users were returned, none may ever be",
+    ]
 
 
 LOCOMO: list[dict[str, Any]] = [
@@ -105,7 +142,62 @@ def test_chats_keep_the_questions_that_have_no_answer(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("document", [{}, [{"id": "u1"}], 7])
+CASE: dict[str, Any] = {
+    "id": "c1",
+    "setup_memories": [{"content": "I row."}, {"content": "I ski.", "type": "preference"}],
+    "other_user_memories": [{"content": "I swim."}],
+    "query": "Sport?",
+    "expected_retrievals": ["I ski."],
+    "outdated": ["I row."],
+}
+
+
+def test_golden_cases_have_a_memory_each_and_others_beside_it(tmp_path: Path) -> None:
+    dataset = golden(written(tmp_path, {"cases": [CASE]}))
+    assert [(turn.user_id, turn.text, turn.type) for turn in dataset.turns] == [
+        ("c1", "I row.", None),
+        ("c1", "I ski.", "preference"),
+        ("c1-other", "I swim.", None),
+    ]
+    (question,) = dataset.questions
+    assert (question.user_id, question.evidence, question.stale) == ("c1", {"1"}, {"0"})
+    assert question.token_budget == 1000
+
+
+def test_the_cases_of_memorybus_cover_what_they_are_to_cover() -> None:
+    dataset = golden(GOLDEN)
+    kinds = [question.kind for question in dataset.questions]
+    assert len(kinds) >= 80
+    assert kinds.count("task") >= 20
+    needed = {"preference", "recurring", "changed", "goal", "paraphrase", "no-answer", "cross-user"}
+    assert {kind for kind in needed if kinds.count(kind) < 8} == set()
+    assert {question.half for question in dataset.questions} == {"a", "b"}
+    assert all(question.stale for question in dataset.questions if question.kind == "changed")
+    assert all(not question.evidence for question in dataset.questions if question.kind == "no-answer")
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "Input should be"),
+        ({"cases": []}, "has no cases"),
+        ({"cases": [CASE, CASE]}, "two cases have the same id"),
+        ({"cases": [CASE | {"expected_retrievals": ["I fly."]}]}, "'I fly.' is none of its setup_memories"),
+        ({"cases": [CASE | {"query": 7}]}, "case 1: query: "),
+        ({"cases": [CASE | {"setup_memories": [{"content": " "}]}]}, "case 'c1' memory 1: text: is blank"),
+        ({"cases": [CASE | {"now": "yesterday"}]}, "case 1: now: "),
+        ({"cases": [CASE | {"id": "x" * 101}]}, "case 1: id: "),
+    ],
+)
+def test_golden_cases_that_cannot_be_used_are_refused_in_one_line(tmp_path: Path, document: object, said: str) -> None:
+    result = CliRunner().invoke(app, ["golden", str(written(tmp_path, document))])
+    assert result.exit_code == 1
+    assert result.output.startswith("error: ")
+    assert said in result.output
+    assert result.output.count("\n") == 1
+
+
+@pytest.mark.parametrize("document", [{}, [], [{"id": "u1"}], 7])
 def test_a_file_without_chats_is_refused_in_one_line(tmp_path: Path, document: object) -> None:
     result = CliRunner().invoke(app, ["chats", str(written(tmp_path, document))])
     assert result.exit_code == 1
@@ -123,3 +215,21 @@ def test_a_run_through_a_whole_memorybus_is_reported(tmp_path: Path, monkeypatch
     assert (said["dataset"], said["questions"], said["metrics"]["mrr"]) == ("locomo", 2, 1.0)
     assert set(said["latency_ms"]) == {"p50", "p95"}
     assert set(said["kinds"]) == {"single-hop", "adversarial"}
+
+
+def test_a_run_that_falls_short_ends_with_exit_code_1_after_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYBUS_EMBEDDER", "none")
+    monkeypatch.setenv("MEMORYBUS_NER", "none")
+    missing = CASE | {"id": "c2", "query": "Which instrument do I play?", "half": "b"}
+    found = CASE | {"query": "Do I ski?", "half": "a"}
+    report = tmp_path / "report.json"
+    result = CliRunner().invoke(
+        app, ["golden", str(written(tmp_path, {"cases": [found, missing]})), "--json", str(report)]
+    )
+    assert result.exit_code == 1
+    assert "error: recall@5 is 0.500, at least 0.80 is expected; precision@5 is" in result.output
+    said = json.loads(report.read_text())
+    assert (said["halves"]["a"]["recall@5"], said["halves"]["b"]["recall@5"]) == (1.0, 0.0)
+    assert (said["metrics"]["cross_user"], said["metrics"]["within_budget"]) == (0, 1.0)

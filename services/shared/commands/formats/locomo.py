@@ -51,7 +51,8 @@ class _Sample(BaseModel):
 class Question:
     """A question to a user's memory, and the source ids of all turns that answer it.
 
-    `stale` are the turns with a value that changed later, `now` is the moment to answer as of.
+    `stale` are the turns with a value that changed later, `now` is the moment to answer as of, `half` the part of the
+    questions that it belongs to.
     """
 
     user_id: str
@@ -60,6 +61,8 @@ class Question:
     evidence: frozenset[str]
     stale: frozenset[str] = frozenset()
     now: datetime | None = None
+    half: str = ""
+    token_budget: int = 1_000_000
 
 
 def read_locomo(source: Source) -> Iterator[Turn]:

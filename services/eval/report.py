@@ -1,0 +1,109 @@
+"""The figures of a run, as tables, as JSON, and against the least that is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from services.bench.measure import percentile
+from services.eval.datasets import Dataset
+from services.eval.metrics import means
+from services.eval.runs import Asked
+
+_SHOWN_BY_KIND = ("hit@1", "hit@3", "recall@10", "precision@5", "mrr", "new_above_old", "silent")
+
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures over all questions, by half and by kind of question; latency in milliseconds."""
+
+    dataset: str
+    questions: int
+    metrics: Figures
+    latency_ms: Figures
+    halves: Mapping[str, Figures]
+    kinds: Mapping[str, Figures]
+
+    @classmethod
+    def of(cls, dataset: Dataset, asked: Asked) -> Report:
+        """The report on what was found."""
+        halves = sorted({question.half for question in asked.questions if question.half})
+        kinds = sorted({question.kind for question in asked.questions})
+        return cls(
+            dataset=dataset.name,
+            questions=len(asked.judged),
+            metrics=means(asked.judged),
+            latency_ms=latency(asked),
+            halves={half: means(asked.of_half(half)) for half in halves},
+            kinds={kind: means(asked.of_kind(kind)) for kind in kinds},
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as it is written to a file."""
+        return {
+            "dataset": self.dataset,
+            "questions": self.questions,
+            "metrics": rounded(self.metrics),
+            "latency_ms": rounded(self.latency_ms),
+            "halves": {half: rounded(figures) for half, figures in self.halves.items()},
+            "kinds": {kind: rounded(figures) for kind, figures in self.kinds.items()},
+        }
+
+    def shown(self) -> list[RenderableType]:
+        """The report as it is printed."""
+        took = "".join(f", {name} {value:.1f} ms" for name, value in self.latency_ms.items())
+        return [f"{self.dataset}: {self.questions:,} questions{took}", self._overall(), self._by_kind()]
+
+    def _overall(self) -> Table:
+        table = Table("metric")
+        for name in ("all", *(f"half {half}" for half in self.halves)):
+            table.add_column(name, justify="right")
+        for metric in self.metrics:
+            table.add_row(metric, *(figure(metric, of) for of in (self.metrics, *self.halves.values())))
+        return table
+
+    def _by_kind(self) -> Table:
+        metrics = [metric for metric in _SHOWN_BY_KIND if metric in self.metrics]
+        table = Table("kind of question", box=None)
+        for metric in metrics:
+            table.add_column(metric, justify="right")
+        for kind, figures in self.kinds.items():
+            table.add_row(kind, *(figure(metric, figures) for metric in metrics))
+        return table
+
+
+def latency(asked: Asked) -> dict[str, float]:
+    """Percentiles of the answers' time in milliseconds; none without questions."""
+    return {f"p{share}": percentile(asked.took, share / 100) for share in (50, 95) if asked.took}
+
+
+def shortfalls(dataset: Dataset, metrics: Figures) -> list[str]:
+    """What is worse than it may be, a sentence each; a context over its budget and a foreign item may never be."""
+    said = [
+        f"{metric} is {metrics[metric]:.3f}, at least {least:.2f} is expected"
+        for metric, least in dataset.least.items()
+        if metrics.get(metric, least) < least
+    ]
+    if metrics.get("within_budget", 1.0) < 1:
+        said.append(f"only {metrics['within_budget']:.1%} of the contexts kept to their token budget, all have to")
+    if metrics.get("cross_user", 0):
+        said.append(f"{metrics['cross_user']:.0f} items of other users were returned, none may ever be")
+    return said
+
+
+def figure(metric: str, figures: Figures) -> str:
+    """A figure in a table."""
+    if metric not in figures:
+        return ""
+    return f"{figures[metric]:,.0f}" if metric in ("tokens", "cross_user") else f"{figures[metric]:.3f}"
+
+
+def rounded(figures: Figures) -> dict[str, float]:
+    """Figures as they are written."""
+    return {name: round(value, 4) for name, value in figures.items()}
