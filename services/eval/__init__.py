@@ -12,5 +12,6 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command(epilog=commands.GOLDEN_EPILOG)(commands.golden)
+app.command(epilog=commands.LONGMEMEVAL_EPILOG)(commands.longmemeval)
 app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)
 app.command(epilog=commands.CHATS_EPILOG)(commands.chats)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,10 @@ LOCOMO_EPILOG = """Examples:\n
 CHATS_EPILOG = """Examples:\n
   memorybus eval chats chats.json\n
   MEMORYBUS_EMBEDDER=none memorybus eval chats chats.json --json report.json
+"""
+LONGMEMEVAL_EPILOG = """Examples:\n
+  memorybus eval longmemeval longmemeval_s_cleaned.json --first 50\n
+  memorybus eval longmemeval longmemeval_s_cleaned.json --json report.json
 """
 GOLDEN_EPILOG = """Examples:\n
   memorybus eval golden\n
@@ -55,6 +60,21 @@ def chats(path: PathArgument, report: JsonOption = None) -> None:
     stale, now}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
     """
     _evaluate(path, datasets.chats, report)
+
+
+def longmemeval(
+    path: PathArgument,
+    first: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.", show_default=False)
+    ] = None,
+    report: JsonOption = None,
+) -> None:
+    """Ask the questions of LongMemEval, scored by sessions; each has a haystack of its own, some 500 turns in `_s`.
+
+    hit@k is recall_any@k of the original, all@k recall_all@k, and ndcg@k ndcg_any@k. Questions that are to be abstained
+    from (`_abs`) count in none of them.
+    """
+    _evaluate(path, partial(datasets.longmemeval, first=first), report)
 
 
 def golden(path: CasesArgument = datasets.GOLDEN, report: JsonOption = None) -> None:

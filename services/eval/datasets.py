@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,12 +14,15 @@ from pydantic import AwareDatetime, BaseModel, Field
 from contracts.v1.turns import EntryType, Role, Turn
 from services.eval.metrics import DEEPEST
 from services.shared.commands.formats import FormatError, Question, Source, read_locomo_questions, read_turns
-from services.shared.commands.formats.source import checked, parsed
+from services.shared.commands.formats.source import MAX_DOCUMENT_BYTES, checked, later, parsed
 
 GOLDEN = Path(__file__).with_name("golden.json")
 """The golden cases that are part of memorybus."""
 
-_ABSTENTION = "_abs"
+_LARGEST = 1024**3  # LongMemEval-S has 277 MB
+_MOST_ITEMS = 200
+_STEP = timedelta(seconds=30)
+_WEEKDAY = re.compile(r" \([A-Za-z]{2,9}\)")
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -176,9 +181,74 @@ def _golden_question(source: Source, case: _Case) -> Question:
     )
 
 
-def _document(source: Source) -> Any:
+class _Spoken(BaseModel):
+    role: Role
+    content: str
+
+
+class _Haystack(BaseModel):
+    question_id: str = Field(min_length=1, max_length=100)
+    question_type: str
+    question: str
+    question_date: str
+    haystack_session_ids: list[str]
+    haystack_dates: list[str]
+    haystack_sessions: list[list[_Spoken]]
+    answer_session_ids: list[str]
+
+
+def longmemeval(path: Path, first: int | None = None) -> Dataset:
+    """LongMemEval (Wu et al., ICLR 2025), ranked by sessions; each question is a user of its own with a haystack.
+
+    Whether nothing is said to a question whose id ends in `_abs` is told, but it counts in no other metric, as in the
+    original. Evidence are the `answer_session_ids`, also where the assistant answers. `first`: only so many questions.
+
+    Raises:
+        FormatError: the file is not LongMemEval.
+    """
+    source = Source(path)
+    document = _document(source, _LARGEST)
+    listed = document[:first] if isinstance(document, list) else document
+    read = _list_of(_Haystack, listed, source.name, "question")
+    turns = [turn for one in read for turn in _haystack(source, one)]
+    questions = _with_known_evidence(turns, [_sought(source, one) for one in read])
+    return Dataset("longmemeval", turns, questions, limit=_MOST_ITEMS, by_session=True)
+
+
+def _haystack(source: Source, one: _Haystack) -> Iterator[Turn]:
+    where = f"{source.name}: {one.question_id}"
+    if not len(one.haystack_session_ids) == len(one.haystack_dates) == len(one.haystack_sessions):
+        raise FormatError(f"{where}: haystack_session_ids, haystack_dates and haystack_sessions differ in length")
+    sessions = zip(one.haystack_session_ids, one.haystack_dates, one.haystack_sessions, strict=True)
+    for number, (session, date, spoken) in enumerate(sessions):
+        began = _date(date, f"{where}: haystack_dates")
+        for index, said in enumerate(spoken):
+            if said.content.strip():
+                place: dict[str, Any] = {"turn_id": f"{one.question_id}:{number}:{index}", "source_ids": (session,)}
+                place |= {"user_id": one.question_id, "conversation_id": session, "role": said.role}
+                fields = place | {"text": said.content, "created_at": later(began, index * _STEP)}
+                yield source.turn(f"{where} {session} turn {index + 1}", fields)
+
+
+def _sought(source: Source, one: _Haystack) -> Question:
+    abstains = one.question_id.endswith("_abs")
+    evidence = frozenset[str]() if abstains else frozenset(one.answer_session_ids)
+    now = _date(one.question_date, f"{source.name}: {one.question_id}: question_date")
+    kind = "abstention" if abstains else one.question_type
+    return Question(one.question_id, one.question, kind, evidence, now=now)
+
+
+def _date(text: str, where: str) -> datetime:
+    """A moment of LongMemEval, which names the weekday but no zone."""
     try:
-        return parsed(source.whole(), source.name)
+        return datetime.strptime(_WEEKDAY.sub("", text), "%Y/%m/%d %H:%M").replace(tzinfo=UTC)
+    except ValueError:
+        raise FormatError(f"{where}: is not like '2023/05/30 (Tue) 23:40'") from None
+
+
+def _document(source: Source, most: int = MAX_DOCUMENT_BYTES) -> Any:
+    try:
+        return parsed(source.whole(most), source.name)
     except OSError as error:
         raise FormatError(f"{source.name}: {error.strerror or error}") from error
 

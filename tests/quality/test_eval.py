@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from services.eval import app
-from services.eval.datasets import GOLDEN, Dataset, chats, golden, locomo
+from services.eval.datasets import GOLDEN, Dataset, chats, golden, locomo, longmemeval
 from services.eval.metrics import Judged, means
 from services.eval.report import shortfalls
 
@@ -202,6 +202,75 @@ def test_a_file_without_chats_is_refused_in_one_line(tmp_path: Path, document: o
     result = CliRunner().invoke(app, ["chats", str(written(tmp_path, document))])
     assert result.exit_code == 1
     assert result.output.startswith("error: ")
+
+
+LONGMEMEVAL: list[dict[str, Any]] = [
+    {
+        "question_id": "q1",
+        "question_type": "multi-session",
+        "question": "Which sports do I do?",
+        "answer": "rowing and skiing",
+        "question_date": "2023/05/30 (Tue) 23:40",
+        "haystack_session_ids": ["answer_1", "s2", "answer_2"],
+        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 02:21", "2023/05/22 (Mon) 02:21"],
+        "haystack_sessions": [
+            [
+                {"role": "user", "content": "My sport is rowing."},
+                {"role": "assistant", "content": "A sport!"},
+            ],
+            [{"role": "user", "content": "My flat is cold."}, {"role": "assistant", "content": " "}],
+            [{"role": "user", "content": "Another sport I do is skiing."}],
+        ],
+        "answer_session_ids": ["answer_1", "answer_2"],
+    },
+]
+LONGMEMEVAL.append(LONGMEMEVAL[0] | {"question_id": "q2_abs", "question": "Which instrument do I play?"})
+
+
+def test_haystacks_are_users_and_their_sessions_the_sources(tmp_path: Path) -> None:
+    dataset = longmemeval(written(tmp_path, LONGMEMEVAL))
+    first = [(turn.conversation_id, turn.source_ids, turn.role) for turn in dataset.turns if turn.user_id == "q1"]
+    assert first == [
+        ("answer_1", ("answer_1",), "user"),
+        ("answer_1", ("answer_1",), "assistant"),
+        ("s2", ("s2",), "user"),
+        ("answer_2", ("answer_2",), "user"),
+    ]
+    assert [(question.kind, set(question.evidence)) for question in dataset.questions] == [
+        ("multi-session", {"answer_1", "answer_2"}),
+        ("abstention", set()),
+    ]
+    assert len(longmemeval(written(tmp_path, LONGMEMEVAL), first=1).questions) == 1
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({}, "is no list of questions"),
+        ([LONGMEMEVAL[0] | {"haystack_dates": []}], "q1: haystack_session_ids, haystack_dates and"),
+        ([LONGMEMEVAL[0] | {"question_date": "soon"}], "q1: question_date: is not like '2023/05/30 (Tue) 23:40'"),
+        ([LONGMEMEVAL[0] | {"question_date": "2023/13/30 (Tue) 23:40"}], "question_date: is not like"),
+    ],
+)
+def test_what_is_not_longmemeval_is_refused_in_one_line(tmp_path: Path, document: object, said: str) -> None:
+    result = CliRunner().invoke(app, ["longmemeval", str(written(tmp_path, document))])
+    assert result.exit_code == 1
+    assert said in result.output
+    assert result.output.count("\n") == 1
+
+
+def test_sessions_are_ranked_by_their_best_turn_and_abstention_counts_in_no_other_metric(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYBUS_EMBEDDER", "none")
+    monkeypatch.setenv("MEMORYBUS_NER", "none")
+    report = tmp_path / "report.json"
+    result = CliRunner().invoke(app, ["longmemeval", str(written(tmp_path, LONGMEMEVAL)), "--json", str(report)])
+    assert result.exit_code == 0, result.output
+    said = json.loads(report.read_text())
+    assert said["questions"] == 2
+    assert (said["metrics"]["all@5"], said["metrics"]["ndcg@5"], said["metrics"]["precision@5"]) == (1.0, 1.0, 1.0)
+    assert set(said["kinds"]["abstention"]) == {"silent", "tokens", "within_budget", "cross_user"}
 
 
 def test_a_run_through_a_whole_memorybus_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,12 +63,12 @@ class Source:
         # A reader of its own: a thread that waits in sys.stdin would keep the interpreter from ending.
         return open(sys.stdin.fileno(), "rb", closefd=False)
 
-    def whole(self) -> bytes:
-        """The file at once, without a byte order mark."""
+    def whole(self, most: int = MAX_DOCUMENT_BYTES) -> bytes:
+        """The file at once, without a byte order mark; it may have `most` bytes."""
         with self.open() as file:
-            raw = file.read(MAX_DOCUMENT_BYTES + 1)
-        if len(raw) > MAX_DOCUMENT_BYTES:
-            raise FormatError(f"{self.name}: has more than {MAX_DOCUMENT_BYTES:,} bytes: split it")
+            raw = file.read(most + 1)
+        if len(raw) > most:
+            raise FormatError(f"{self.name}: has more than {most:,} bytes: split it")
         return without_mark(raw, self.name)
 
     def turn(self, where: str, fields: dict[str, Any]) -> Turn:
