@@ -90,7 +90,7 @@ class Retriever:
             self.speakers.note(scope, visible.values())
         cosines = cosines_of(legs, stored)
         candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
-        measured = self._measure(candidates, request.query, visible, neighbours, cosines, stored, legs)
+        measured = self._measure(candidates, request.query, visible, neighbours, cosines, legs)
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
@@ -216,7 +216,6 @@ class Retriever:
         entries: Mapping[str, Entry],
         neighbours: Mapping[str, Mapping[int, str]],
         cosines: Mapping[str, float],
-        stored: Mapping[str, StoredPoint],
         legs: Legs,
     ) -> list[float]:
         """The relevance of each candidate; what the profile needs both legs for, the blend says of one."""
@@ -224,15 +223,8 @@ class Retriever:
             return cosine_only(candidates)
         if self.settings.relevance == "blend" or legs.degraded or legs.query_vector is None:
             return blend(candidates)
-        found = Found(
-            question,
-            candidates,
-            [entries[candidate.id] for candidate in candidates],
-            neighbours,
-            cosines,
-            {i: point.vector for i, point in stored.items()},
-        )
-        return profile(found)
+        of_candidates = [entries[candidate.id] for candidate in candidates]
+        return profile(Found(question, candidates, of_candidates, neighbours, cosines))
 
     async def _entries(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Entry] | None:
         """The entries from the text store; None while it is away."""
@@ -262,9 +254,12 @@ class Retriever:
             return held, legs.degraded
         away = "lexical" in legs.degraded
         copies = copies_of(ids, stored if away else await self._fetched(scope, ids, legs, copies=True))
-        if ids and not copies:
+        if copies or not ids:
+            return copies, legs.degraded if away else (*legs.degraded, "lexical")
+        if away:
             raise Unavailable("the found entries cannot be read: the text store is away, and there are no copies")
-        return copies, legs.degraded if away else (*legs.degraded, "lexical")
+        # Perhaps it is only slow, and late is better than nothing: the caller's deadline ends the waiting.
+        return await self.store.get([Key(scope.user_id, i) for i in ids]), legs.degraded
 
     def _diversify(
         self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, StoredPoint], limit: int

@@ -139,6 +139,24 @@ async def test_while_both_searches_are_late_the_first_to_come_answers(store: Tex
     assert [item.text for item in reply.items] == ["green tea"]
 
 
+async def test_entries_that_come_late_are_waited_for_where_there_are_no_copies(
+    store: TextStore, vectors: FakeVectors
+) -> None:
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def get(self, *args: Any, **kwargs: Any) -> Any:
+            await asyncio.sleep(SETTINGS.leg_timeout_seconds * 1.5)
+            return await store.get(*args, **kwargs)
+
+    slow: Any = Slow()
+    vectors.keeps_copies = False
+    reply = await ask(a_retriever(slow, vectors, FakeEmbedder()))
+    assert reply.degraded == ()
+    assert "green tea" in [item.text for item in reply.items]
+
+
 async def test_a_copy_of_somebody_else_never_goes_out(vectors: FakeVectors) -> None:
     foreign = an_entry("bob", "green tea for bob")
     (vector,) = await FakeEmbedder().embed([foreign.text])

@@ -12,14 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from contracts.ports import Vector
 from contracts.v1.entries import Entry
 from services.shared.core.dates import named_dates, nearness
 from services.shared.core.scoring import Candidate
 
 Floats = NDArray[np.float64]
-
-_ALIKE = 0.5  # cosine from which on two entries may be about the same
 
 _TOKEN = re.compile(r"\w+(?:'\w+)?")
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
@@ -41,8 +38,7 @@ _ASKS_WHEN = re.compile(
 class Found:
     """The candidates for a question with their entries, in the same order, and what is known around them.
 
-    `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `vectors`
-    the unit vectors of the candidates that have one.
+    `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id.
     """
 
     question: str
@@ -50,13 +46,12 @@ class Found:
     entries: Sequence[Entry]
     neighbours: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     cosines: Mapping[str, float] = field(default_factory=dict)
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
 
 
 def features_of(found: Found) -> dict[str, Floats]:
     """Each feature of each candidate."""
     features = _of_words(found) | _of_texts(found) | _of_meaning(found)
-    features |= _of_voices(found) | _of_time(found) | _of_likeness(found)
+    features |= _of_voices(found) | _of_time(found)
     before, after = (_lent(found, features["bm_turn"], distance) for distance in (-1, 1))
     answers = _lent(found, features["endq"], -1)
     return features | {
@@ -65,7 +60,6 @@ def features_of(found: Found) -> dict[str, Floats]:
         "bm_next": after,
         "prevq_bm": answers * before,
         "prevq_cos": answers * features["cos_prev"],
-        "pos_older": features["pos"] * features["older"],
     }
 
 
@@ -205,18 +199,3 @@ def _of_time(found: Found) -> dict[str, Floats]:
         "pos": (moments - moments.min()) / span if span > 0 else np.zeros(len(moments)),
         "sprox": np.array([nearness(entry.created_at, dates) for entry in found.entries]),
     }
-
-
-def _of_likeness(found: Found) -> dict[str, Floats]:
-    """The highest cosine above 0.5 to an earlier candidate of another conversation: perhaps the same, said before."""
-    older = np.zeros(len(found.candidates))
-    places = [i for i, candidate in enumerate(found.candidates) if candidate.id in found.vectors]
-    if len(places) > 1:
-        stacked = np.stack([found.vectors[found.candidates[i].id] for i in places])
-        moments = np.array([found.entries[i].created_at.timestamp() for i in places])
-        numbers: dict[str | None, int] = {}
-        talks = np.array([numbers.setdefault(found.entries[i].conversation_id, len(numbers)) for i in places])
-        earlier = (moments[None, :] < moments[:, None]) & (talks[:, None] != talks[None, :])
-        cosines = stacked @ stacked.T
-        older[places] = np.where(earlier & (cosines > _ALIKE), cosines, 0.0).max(axis=1)
-    return {"older": older}

@@ -39,8 +39,6 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
     "when_date": (1.32, 0.08),
     "sprox": (4.16, 5.05),
     "pos": (-0.06, 1.62),
-    "older": (-0.51, 0.71),
-    "pos_older": (-0.09, 0.19),
 }
 """(among people, with an assistant) by feature; a difference of 1 in the weighted sum is odds of 2.7 : 1."""
 

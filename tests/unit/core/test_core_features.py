@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from services.shared.core.dates import NamedDate, named_dates, nearness
 from services.shared.core.features import Found, features_of, in_first_person
 from services.shared.core.profile import WEIGHTS, profile
 from services.shared.core.scoring import Candidate
-from tests.stores.builders import NOON, an_entry
+from tests.stores.builders import an_entry
 
 TURNS = ("Where did you row?", "I rowed on the lake in March.", "Nice.")
 
@@ -83,22 +83,13 @@ def test_a_memory_of_one_voice_has_no_voices_to_tell_apart() -> None:
     assert of("spk", found("What did you suggest?")) == [0.5] * 3
 
 
-def test_what_was_said_of_the_same_before_in_other_conversations_is_known() -> None:
-    days = [NOON, NOON + timedelta(days=5), NOON + timedelta(days=5)]
-    plain = found(created_at=days, conversation_id=["a", "b", "b"])
-    ids = [candidate.id for candidate in plain.candidates]
-    near, far = np.array([0.8, 0.6], np.float32), np.array([1.0, 0.0], np.float32)
-    seen = Found(plain.question, plain.candidates, plain.entries, vectors={ids[0]: far, ids[1]: near, ids[2]: near})
-    assert of("older", seen) == [0.0, 0.8, 0.8]
-
-
 def test_without_vectors_neighbours_and_words_every_feature_is_there_and_finite() -> None:
     entries = [an_entry("ann", text) for text in TURNS]
     bare = Found("Where?", [Candidate(entry.id) for entry in entries], entries)
     values = features_of(bare)
     assert set(WEIGHTS) <= set(values)
     assert all(np.isfinite(value).all() and len(value) == 3 for value in values.values())
-    neutral = ("bm_ctx", "cos", "cos_sess", "cos_next", "prevq_bm", "older", "sprox", "pos")
+    neutral = ("bm_ctx", "cos", "cos_sess", "cos_next", "prevq_bm", "sprox", "pos")
     assert all(len(set(values[name].tolist())) == 1 for name in neutral)
 
 
