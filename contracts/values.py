@@ -297,13 +297,13 @@ class Similar:
     """What is known about a candidate for a new entry.
 
     `entries` are active ones of its voice that have its statement key, or that may be near-copies of it. `suppressed`:
-    its statement was forgotten and may not come back now. `claimed_by` names other proposals that were about to become
+    its statement was forgotten and may not come back now. `proposed` names other proposals that were about to become
     the entry of this statement when they were seen last: once they are decided, they are among the entries.
     """
 
     entries: tuple[Entry, ...] = ()
     suppressed: bool = False
-    claimed_by: tuple[Key, ...] = ()
+    proposed: tuple[Key, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

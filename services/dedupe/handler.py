@@ -89,7 +89,7 @@ async def _decide(proposals: Sequence[Proposal], store: TextStore) -> list[Outco
     chars = sum(len(proposal.text) for proposal in proposals)
     candidates = await beside_the_loop(lambda: [candidate_entry(proposal) for proposal in proposals], chars)
     similar = await store.find_similar(candidates)
-    if first := await _claimants(candidates, similar, store):
+    if first := await _first_to_state(candidates, similar, store):
         return await _decide([*first, *proposals], store)
     chars += sum(len(entry.text) for found in similar for entry in found.entries)
     redacted = {proposal.id for proposal in proposals if proposal.redacted}
@@ -109,14 +109,14 @@ def _count_merges(decisions: Iterable[Decision], outcomes: Iterable[Outcome], en
             telemetry.MERGED.labels(by).inc()
 
 
-async def _claimants(candidates: Sequence[Entry], similar: Sequence[Similar], store: TextStore) -> list[Proposal]:
+async def _first_to_state(candidates: Sequence[Entry], similar: Sequence[Similar], store: TextStore) -> list[Proposal]:
     """The undecided proposals of others that were first to make the same statements.
 
     They are decided together with ours: whoever works on them may be held up, or have died.
     """
     ours = {candidate.id for candidate in candidates}
-    claims = {key.id: key for found in similar for key in found.claimed_by if key.id not in ours}
-    records = (await store.pending(list(claims.values()))).values() if claims else ()
+    before = {key.id: key for found in similar for key in found.proposed if key.id not in ours}
+    records = (await store.pending(list(before.values()))).values() if before else ()
     return [record.proposal for record in records if record.outcome is None]
 
 

@@ -178,7 +178,7 @@ def _surround_opensearch(trap: Trap) -> None:
 
 
 def written_by(path: str, body: object) -> str:
-    """What a request to OpenSearch writes: `create_turns`, `index_entries_update_claims`; "" for one that reads."""
+    """What a request to OpenSearch writes: `create_turns`, `index_entries_update_statements`; "" for one that reads."""
     verb = path.rpartition("/")[2]
     if verb == "_delete_by_query":
         return "delete_by_query"

@@ -27,7 +27,7 @@ from tests.stores.opensearch_openers import a_prefix
 _SURVEYED = 150
 _AWAY = 1.0
 _PAUSED = 35.0
-"""Seconds: longer than the bus waits for an acknowledgement, and than OpenSearch's claims for who made them."""
+"""Seconds: longer than the bus waits for an acknowledgement."""
 
 _OFTEN = 4
 """What is passed less often in the survey only happens when two things meet."""

@@ -14,7 +14,7 @@ from contracts.v1.turns import Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import statements
 from services.shared.stores.opensearch.engine import Engine
-from services.shared.stores.opensearch.statements import claim
+from services.shared.stores.opensearch.statements import enlist
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.faults.test_concurrent_duplicates import proposals
 from tests.servers import opensearch
@@ -27,9 +27,9 @@ class Died(Exception):
     """A replica ended here."""
 
 
-async def claim_and_die(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
-    """Claim statements for entries, and store none of them."""
-    await claim(engine, accepted)
+async def enlist_and_die(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
+    """List entries as makers of their statements, and store none of them."""
+    await enlist(engine, accepted)
     raise Died
 
 
@@ -67,7 +67,7 @@ async def test_what_a_replica_that_died_was_about_to_store_is_stored_by_whoever_
         first, second = proposals(f"u-{uuid4().hex}", "I live in Porto", "Well, I live in Porto!")
         await store.append([first.turn, second.turn], [first, second])
         with monkeypatch.context() as broken:
-            broken.setattr(statements, "claim", claim_and_die)
+            broken.setattr(statements, "enlist", enlist_and_die)
             with pytest.raises(Died):
                 await judged(store, first)
         assert isinstance(await judged(store, second), EntryRepeated)

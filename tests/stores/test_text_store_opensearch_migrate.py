@@ -84,7 +84,7 @@ def first_layout() -> Layout:
     properties: Any = copy.deepcopy(dict(PROPERTIES))
     properties["turns"]["entry_id"] = {"type": "keyword", "index": False, "doc_values": False}
     properties["entries"] |= {"owner": {"type": "keyword"}, "entry_id": {"type": "keyword"}}
-    del properties["claims"]["until"]
+    del properties["statements"]["until"]
     return Layout(refresh_seconds=RARELY, schema=1, properties=properties)
 
 

@@ -187,7 +187,7 @@ async def dies(store: OpenSearchTextStore, proposal: Proposal, write: int) -> No
             await judge_proposals([proposed([proposal])], store=process)
 
 
-@pytest.mark.parametrize("write", range(3), ids=["before claiming", "before storing", "before noting"])
+@pytest.mark.parametrize("write", range(3), ids=["before listing", "before storing", "before noting"])
 async def test_who_was_held_up_and_goes_on_stores_no_second(store: OpenSearchTextStore, user: str, write: int) -> None:
     late, prompt = await said_again(store, user, 2)
     async with overtaken(store, write, lambda: judged([store], [[prompt]])) as held_up:
@@ -195,7 +195,7 @@ async def test_who_was_held_up_and_goes_on_stores_no_second(store: OpenSearchTex
     assert await repeats_of_each(store, user) == [1]
 
 
-@pytest.mark.parametrize("write", range(3), ids=["before claiming", "before storing", "before noting"])
+@pytest.mark.parametrize("write", range(3), ids=["before listing", "before storing", "before noting"])
 async def test_what_was_broken_off_is_carried_through_by_whoever_repeats_it(
     store: OpenSearchTextStore, user: str, write: int
 ) -> None:
@@ -217,7 +217,7 @@ async def test_the_place_of_an_entry_that_was_erased_before_it_was_stored_is_fre
     assert await repeats_of_each(store, user) == [0]
 
 
-@pytest.mark.parametrize("write", range(3), ids=["before claiming", "before storing", "before noting"])
+@pytest.mark.parametrize("write", range(3), ids=["before listing", "before storing", "before noting"])
 async def test_nothing_is_left_of_what_is_being_stored_when_its_user_is_erased_meanwhile(
     store: OpenSearchTextStore, user: str, write: int
 ) -> None:

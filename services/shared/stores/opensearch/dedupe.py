@@ -1,9 +1,9 @@
 """Letting every statement in once: looking for what is similar, and carrying decisions out.
 
-A statement is claimed first (`statements`). Then entries are stored and changed, an entry that counts a repeat naming
-it, and at last the outcome is noted with the proposal (`log.note`), which is undecided until then. So a call that was
-broken off anywhere is simply made again. Who finds in the end that a proposal was decided otherwise meanwhile, or
-erased, takes back what it has made of it.
+An entry is listed for its statement first (`statements`). Then entries are stored and changed, an entry that counts a
+repeat naming it, and at last the outcome is noted with the proposal (`log.note`), which is undecided until then. So a
+call that was broken off anywhere is simply made again. Who finds in the end that a proposal was decided otherwise
+meanwhile, or erased, takes back what it has made of it.
 """
 
 from __future__ import annotations
@@ -88,23 +88,23 @@ def _is_decided(document: Document | None) -> bool:
 
 async def _look_up(engine: OpenSearchDedupe, candidates: Sequence[Entry]) -> Found:
     """All that decisions on candidates rest on: in one request when it is known which entries make the statements."""
-    claims = {statement_id(one): one.user_id for one in candidates if one.statement_hash}
+    stated = {statement_id(one): one.user_id for one in candidates if one.statement_hash}
     suppressions = {id_: one.user_id for one in candidates for id_ in suppression_ids(one)}
-    wanted = [Get("claims", user_id, id_) for id_, user_id in (claims | suppressions).items()]
+    wanted = [Get("statements", user_id, id_) for id_, user_id in (stated | suppressions).items()]
     for one in candidates:
         wanted += [Get("turns", one.user_id, one.id, _PROPOSED), Get("entries", one.user_id, one.id, STORED)]
-    likely = {id_: user_id for statement, user_id in claims.items() for id_ in engine.makers.of(statement)}
+    likely = {id_: user_id for statement, user_id in stated.items() for id_ in engine.makers.of(statement)}
     found = await engine.client.find([*wanted, *statements.wanted(likely)])
-    lists = {statement: its.source["entries"] for statement in claims if (its := found["claims", statement])}
+    lists = {statement: its.source["entries"] for statement in stated if (its := found["statements", statement])}
     for statement, listed in lists.items():
         engine.makers.learn(statement, listed)
-    listed_users = {id_: claims[statement] for statement, listed in lists.items() for id_ in listed}
+    listed_users = {id_: stated[statement] for statement, listed in lists.items() for id_ in listed}
     return await engine.client.find(statements.wanted(listed_users), found)
 
 
 def _listed(found: Found, candidate: Entry) -> Sequence[str]:
     """The entries that are listed for the statement of a candidate."""
-    document = found["claims", statement_id(candidate)] if candidate.statement_hash else None
+    document = found["statements", statement_id(candidate)] if candidate.statement_hash else None
     return document.source["entries"] if document else ()
 
 
@@ -112,7 +112,9 @@ async def _similar(client: Client, candidates: Sequence[Entry], found: Found) ->
     """For each candidate what makes the same statement, may be a near-copy of it, or suppresses it."""
     users = {id_: one.user_id for one in candidates for id_ in _listed(found, one)}
     known = statements.listed(found, users)
-    suppressed = statements.standing([its for (kind, _), its in found.items() if kind == "claims" and its], candidates)
+    suppressed = statements.standing(
+        [its for (kind, _), its in found.items() if kind == "statements" and its], candidates
+    )
     if users.keys() - known.active.keys():  # what went out of use was perhaps forgotten since
         suppressed |= await statements.suppressed(client, candidates)
     near = await _near_copies(client, candidates)
@@ -120,8 +122,8 @@ async def _similar(client: Client, candidates: Sequence[Entry], found: Found) ->
     for one, copies in zip(candidates, near, strict=True):
         makers = known.makers(_listed(found, one), statement_id(one))
         same = {id_: known.active[id_] for id_ in makers if id_ in known.active}
-        claimed_by = tuple(Key(one.user_id, id_) for id_ in makers if id_ not in same and id_ != one.id)
-        similar.append(Similar(tuple((copies | same).values()), one.id in suppressed, claimed_by))
+        proposed = tuple(Key(one.user_id, id_) for id_ in makers if id_ not in same and id_ != one.id)
+        similar.append(Similar(tuple((copies | same).values()), one.id in suppressed, proposed))
     return similar
 
 
@@ -202,7 +204,7 @@ async def _carry_out(engine: OpenSearchDedupe, decisions: Sequence[Decision], re
         made.stored |= {entry.id: entry for entry in judged}
         for entry in judged:
             engine.makers.learn(statement_id(entry), (*engine.makers.of(statement_id(entry)), entry.id))
-        if overtaken := await statements.claim(engine, accepted):
+        if overtaken := await statements.enlist(engine, accepted):
             planned = plan(decisions, read.known, without=overtaken)
     if not await _store(engine, planned, read, made):
         return None

@@ -154,7 +154,7 @@ def _found_by(entry: Entry, session: str, seq: int) -> Json:
 def statement_id(entry: Entry) -> str:
     """The id of the document that names who makes a statement, among those of one voice."""
     scope = scope_key(entry.user_id, entry.space, entry.persona_id)
-    return hashed("claim", scope, entry.role, entry.speaker or "", entry.statement_hash)
+    return hashed("claim", scope, entry.role, entry.speaker or "", entry.statement_hash)  # as of schema 5: ids stay
 
 
 def near_labels(entry: Entry) -> dict[str, int]:

@@ -34,7 +34,7 @@ class OpenSearchEntries(Engine):
         if unseen := [change.old for change in changes if seen.of(change.old) is None]:
             await self.get(unseen)
         moved = [its.new for its in changes if _who_says_what(its.new) != _who_says_what(its.old)]
-        await statements.claim(self, [Accepted(entry) for entry in moved if entry.status == "active"])
+        await statements.enlist(self, [Accepted(entry) for entry in moved if entry.status == "active"])
         known = [(change.new, *held) for change in changes if (held := seen.of(change.old))]
         writes = [_update(*one) for one in known]
         made = await self.client.bulk(writes)

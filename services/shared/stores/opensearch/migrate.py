@@ -187,12 +187,11 @@ def made_anew(kind: Kind, source: Json) -> Json:
 
 async def _move_alias(client: Client, index: Index, target: str) -> None:
     """Let the alias stand for the new index, in one step."""
-    alias = client.alias(index.kind)
     actions = [
-        {"remove": {"index": index.name, "alias": alias, "must_exist": True}},
-        {"add": {"index": target, "alias": alias, "is_write_index": True}},
+        {"remove": {"index": index.name, "alias": index.alias, "must_exist": True}},
+        {"add": {"index": target, "alias": client.alias(index.kind), "is_write_index": True}},
     ]
     try:
         await client.request("POST", "/_aliases", body={"actions": actions})
     except NotFoundError as error:
-        raise Unavailable(f"alias {alias} was moved by somebody else meanwhile: try again") from error
+        raise Unavailable(f"alias {index.alias} was moved by somebody else meanwhile: try again") from error

@@ -40,12 +40,8 @@ _MARK = "erasure-"
 _RECEIPT = "erased-"
 _MOST_MARKS = 1000
 
-_PLACES: Mapping[str, tuple[Kind, str]] = {
-    "turns": ("turns", "user_id"),
-    "entries": ("entries", "user_id"),
-    "statements": ("claims", "user_id"),
-}
-"""Where something of a user may be: in which indices, and under which field."""
+_PLACES: Sequence[Kind] = ("turns", "entries", "statements")
+"""The indices where something of a user may be."""
 
 _TOGETHER = 5000
 """So many documents are removed by one request, so that none takes long."""
@@ -179,12 +175,12 @@ class OpenSearchPrivacy(Engine):
         if old := await schema.replaced(self.client):  # nobody else writes to them any more
             await self.client.request("PUT", f"/{','.join(old)}/_settings", body={"index.blocks.write": None})
         for _ in range(_ROUNDS):
-            for kind, field in _PLACES.values():
+            for kind in _PLACES:
                 looked_at = now()
                 if mark is not None and await self.erasures([user_id]) != [mark]:
                     return
-                theirs: Json = {"bool": {"filter": [{"term": {field: user_id}}]}}
-                if mark is not None and kind != "claims":  # these find entries, and say nothing
+                theirs: Json = {"bool": {"filter": [{"term": {"user_id": user_id}}]}}
+                if mark is not None and kind != "statements":  # these find entries, and say nothing
                     theirs["bool"]["must_not"] = [{"range": {"seq": {"gt": looked_at}}}]
                 # The oldest first: while a migration fills a new index, the old one takes no writes.
                 for name in await schema.generations(self.client, kind):
@@ -193,12 +189,12 @@ class OpenSearchPrivacy(Engine):
                 return
 
     async def count_remaining(self, user_id: str) -> dict[str, int]:
-        return {place: await self._count(user_id, kind, field) for place, (kind, field) in _PLACES.items()}
+        return {kind: await self._count(user_id, kind) for kind in _PLACES}
 
-    async def _count(self, user_id: str, kind: Kind, field: str) -> int:
+    async def _count(self, user_id: str, kind: Kind) -> int:
         names = ",".join(await schema.generations(self.client, kind))
         await self.client.request("POST", f"/{names}/_refresh")
-        body = {"size": 0, "track_total_hits": True, "query": {"term": {field: user_id}}}
+        body = {"size": 0, "track_total_hits": True, "query": {"term": {"user_id": user_id}}}
         params = {"routing": routed(user_id), "allow_partial_search_results": "false"}
         answer = await self.client.request("POST", f"/{names}/_search", body=body, params=params)
         return int(answer["hits"]["total"]["value"])
@@ -213,7 +209,7 @@ class OpenSearchPrivacy(Engine):
         and left.
         """
         client = self.client
-        await remove(client, client.alias("claims"), {"range": {"until": {"lte": now()}}})
+        await remove(client, client.alias("statements"), {"range": {"until": {"lte": now()}}})
         await remove(client, client.alias("meta"), {"bool": {"must_not": [_of([NOBODY, *_days()])]}})
         names = ",".join(client.alias(kind) for kind in schema.KINDS)
         await client.request("POST", f"/{names}/_flush")

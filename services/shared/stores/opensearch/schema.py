@@ -18,10 +18,13 @@ from services.shared.settings import Settings
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Kind
 
-SCHEMA = 5
+SCHEMA = 6
 """Which layout of this program's indices this is; every index says which it has."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+_FORMER: Mapping[Kind, str] = {"statements": "claims"}
+"""What a kind was called before schema 6."""
 
 _READY = 15  # seconds; after a restart the shards answer later than the port
 
@@ -62,7 +65,7 @@ PROPERTIES: Mapping[Kind, Json] = {
         english="text",
         kept="merged stamp body",
     ),
-    "claims": _fields(keyword="user_id", long="until", kept="entries"),
+    "statements": _fields(keyword="user_id", long="until", kept="entries"),
     "meta": _fields(kept="body"),
 }
 
@@ -116,6 +119,7 @@ class Index:
     """The index behind an alias."""
 
     kind: Kind
+    alias: str
     name: str
     schema: int
     shards: int
@@ -127,7 +131,7 @@ class Index:
 
 
 async def ensure(client: Client, layout: Layout) -> None:
-    """Make the indices that are missing, wait until all of them answer, and check that they are of this version.
+    """Make the indices that are missing, check that all are of this version, and wait until they answer.
 
     Several processes may do this at once.
 
@@ -141,12 +145,12 @@ async def ensure(client: Client, layout: Layout) -> None:
         await asyncio.gather(*(put_template(client, layout, kind) for kind in missing))
         await asyncio.gather(*(_create_first(client, layout, kind) for kind in missing))
         held = await current(client)
-    await _wait_until_ready(client)
     for index in held.values():
         if index.schema > layout.schema:
             raise UnusableIndexes(f"index {index.name} was made by a newer version: start that version, or a newer one")
         if index.schema < layout.schema:
             raise UnusableIndexes(f"index {index.name} is of an older version: run `memorybus migrate` first")
+    await _wait_until_ready(client)
 
 
 async def current(client: Client) -> Mapping[Kind, Index]:
@@ -155,26 +159,32 @@ async def current(client: Client) -> Mapping[Kind, Index]:
     Raises:
         UnusableIndexes: an alias is not one that this program made.
     """
-    kinds = {client.alias(kind): kind for kind in KINDS}
+    kinds = {alias: kind for kind in KINDS for alias in _aliases(client, kind)}
     try:
         answer = await client.request("GET", f"/{','.join(f'{alias}-*' for alias in kinds)}")
     except NotFoundError:
         return {}
-    found: dict[Kind, Index] = {}
+    found: dict[str, Index] = {}
     for name in answer if isinstance(answer, dict) else [""]:
         described = client.part(answer, name, dict)
         for alias in client.part(described, "aliases", dict).keys() & kinds.keys():
-            if kinds[alias] in found:
+            if alias in found:
                 raise UnusableIndexes(f"alias {alias} stands for several indices: remove all but the newest from it")
-            found[kinds[alias]] = _index(kinds[alias], name, described)
-    return found
+            found[alias] = _index(kinds[alias], alias, name, described)
+    return {kind: found[alias] for alias, kind in reversed(kinds.items()) if alias in found}
 
 
-def _index(kind: Kind, name: str, described: Json) -> Index:
+def _aliases(client: Client, kind: Kind) -> list[str]:
+    """The alias of a kind, and the one that it had formerly."""
+    former = [f"{client.prefix}-{_FORMER[kind]}"] if kind in _FORMER else []
+    return [client.alias(kind), *former]
+
+
+def _index(kind: Kind, alias: str, name: str, described: Json) -> Index:
     schema = described["mappings"].get("_meta", {}).get("schema")
     if not isinstance(schema, int) or not name.rpartition("-")[2].isdecimal():
         raise UnusableIndexes(f"index {name} is not of memorybus: choose another MEMORYBUS_OPENSEARCH_PREFIX")
-    return Index(kind, name, schema, int(described["settings"]["index"]["number_of_shards"]))
+    return Index(kind, alias, name, schema, int(described["settings"]["index"]["number_of_shards"]))
 
 
 def generation_of(name: str) -> int:
@@ -188,10 +198,11 @@ def name_of(client: Client, kind: Kind, generation: int) -> str:
 
 
 async def generations(client: Client, kind: Kind) -> list[str]:
-    """The indices of a kind, in use or not."""
-    answer = await client.request("GET", f"/{client.alias(kind)}-*/_alias")
-    prefix = f"{client.alias(kind)}-"
-    return sorted(name for name in answer if name.removeprefix(prefix).isdecimal())
+    """The indices of a kind, in use or not, the oldest first."""
+    aliases = _aliases(client, kind)
+    answer = await client.request("GET", f"/{','.join(f'{alias}-*' for alias in aliases)}/_alias")
+    numbered = (name for name in answer if name.rpartition("-")[2].isdecimal())
+    return sorted((name for name in numbered if name.rpartition("-")[0] in aliases), key=generation_of)
 
 
 async def replaced(client: Client) -> list[str]:

@@ -75,7 +75,7 @@ def listed(found: Found, users: Mapping[str, str]) -> Listed:
     return Listed(active, open_ - entries.keys())
 
 
-async def claim(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
+async def enlist(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
     """List the entries that are to be accepted; the ids of those that must be judged again.
 
     These were overtaken, and are not listed, or their statement is suppressed by now. Whether there are suppressions at
@@ -84,13 +84,13 @@ async def claim(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
     Raises:
         Unavailable: others keep listing entries of the same statements, or nothing can be written now.
     """
-    claimants: dict[str, list[Accepted]] = {}
+    enlisted: dict[str, list[Accepted]] = {}
     for one in accepted:
         if one.entry.statement_hash:
-            claimants.setdefault(statement_id(one.entry), []).append(one)
+            enlisted.setdefault(statement_id(one.entry), []).append(one)
     judged = [one.entry for one in accepted if one.known_similar is not None]
-    writes = [_write(id_, ones[0].entry.user_id, [one.entry.id for one in ones]) for id_, ones in claimants.items()]
-    looks = [Write("update", "claims", entry.user_id, id_) for entry in judged for id_ in suppression_ids(entry)]
+    writes = [_write(id_, ones[0].entry.user_id, [one.entry.id for one in ones]) for id_, ones in enlisted.items()]
+    looks = [Write("update", "statements", entry.user_id, id_) for entry in judged for id_ in suppression_ids(entry)]
     made = await engine.client.bulk([*writes, *looks])
     left = _refused(writes, made[: len(writes)])
     if not left and not any(made[len(writes) :]):
@@ -99,7 +99,7 @@ async def claim(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
     for _ in range(CAS_ATTEMPTS):
         if not left:
             return overtaken | await suppressed(engine.client, judged)
-        writes, behind = await _claims(engine.client, {id_: claimants[id_] for id_ in left})
+        writes, behind = await _beside(engine.client, {id_: enlisted[id_] for id_ in left})
         overtaken |= behind
         left = _refused(writes, await engine.client.bulk(writes))
         if left:
@@ -107,16 +107,16 @@ async def claim(engine: Engine, accepted: Sequence[Accepted]) -> set[str]:
     raise Unavailable("other processes keep storing the same statements: try again")
 
 
-async def _claims(client: Client, claimants: Mapping[str, Sequence[Accepted]]) -> tuple[list[Write], set[str]]:
+async def _beside(client: Client, enlisted: Mapping[str, Sequence[Accepted]]) -> tuple[list[Write], set[str]]:
     """The writes that list entries beside those that are listed, and the ids of those that stand back behind one."""
-    users = {id_: ones[0].entry.user_id for id_, ones in claimants.items()}
-    documents = {its.id: its for its in await client.mget("claims", users.items()) if its}
-    ours = {one.entry.id for ones in claimants.values() for one in ones}
+    users = {id_: ones[0].entry.user_id for id_, ones in enlisted.items()}
+    documents = {its.id: its for its in await client.mget("statements", users.items()) if its}
+    ours = {one.entry.id for ones in enlisted.values() for one in ones}
     others = {id_: users[its.id] for its in documents.values() for id_ in its.source["entries"] if id_ not in ours}
     known = listed(await client.find(wanted(others)), others)
     writes: list[Write] = []
     overtaken: set[str] = set()
-    for statement, ones in claimants.items():
+    for statement, ones in enlisted.items():
         held = documents[statement].source["entries"] if statement in documents else []
         makers = known.makers([id_ for id_ in held if id_ in others], statement)
         first = [one.entry.id for one in ones if one.known_similar is None or set(makers).issubset(one.known_similar)]
@@ -131,10 +131,10 @@ async def release(client: Client, entries: Sequence[Entry]) -> None:
     users = {statement_id(entry): entry.user_id for entry in entries if entry.statement_hash}
     ids = {entry.id for entry in entries}
     writes = []
-    for document in await client.mget("claims", users.items()):
+    for document in await client.mget("statements", users.items()):
         if document is not None and not ids.isdisjoint(document.source["entries"]):
             left = [id_ for id_ in document.source["entries"] if id_ not in ids]
-            emptied = Write("delete", "claims", users[document.id], document.id, seen=document.version)
+            emptied = Write("delete", "statements", users[document.id], document.id, seen=document.version)
             writes.append(_write(document.id, users[document.id], left, document) if left else emptied)
     await client.bulk(writes)
 
@@ -142,8 +142,8 @@ async def release(client: Client, entries: Sequence[Entry]) -> None:
 def _write(id_: str, user_id: str, listed: Sequence[str], seen: Document | None = None) -> Write:
     body = {"user_id": user_id, "entries": list(dict.fromkeys(listed))}
     if seen is None:
-        return Write("create", "claims", user_id, id_, body)
-    return Write("index", "claims", user_id, id_, body, seen.version)
+        return Write("create", "statements", user_id, id_, body)
+    return Write("index", "statements", user_id, id_, body, seen.version)
 
 
 def _refused(writes: Sequence[Write], made: Sequence[object | None]) -> set[str]:
@@ -158,14 +158,14 @@ async def suppress(client: Client, entries: Sequence[Entry], until: datetime) ->
     """
     left = {id_: entry.user_id for entry in entries for id_ in suppression_ids(entry)}
     for _ in range(CAS_ATTEMPTS):
-        held = await client.mget("claims", left.items())
+        held = await client.mget("statements", left.items())
         writes = []
         for (id_, user_id), document in zip(left.items(), held, strict=True):
             body = {"user_id": user_id, "until": microseconds(until)}
             if document is None:
-                writes.append(Write("create", "claims", user_id, id_, body))
+                writes.append(Write("create", "statements", user_id, id_, body))
             elif document.source["until"] < microseconds(until):
-                writes.append(Write("index", "claims", user_id, id_, body, document.version))
+                writes.append(Write("index", "statements", user_id, id_, body, document.version))
         made = await client.bulk(writes)
         left = {write.id: write.routing for write, version in zip(writes, made, strict=True) if version is None}
         if not left:
@@ -177,7 +177,7 @@ async def suppress(client: Client, entries: Sequence[Entry], until: datetime) ->
 async def suppressed(client: Client, entries: Sequence[Entry]) -> set[str]:
     """Of these entries, the ids of those whose statement may not come back now."""
     users = {id_: entry.user_id for entry in entries for id_ in suppression_ids(entry)}
-    found = await client.mget("claims", users.items(), fields=("until",))
+    found = await client.mget("statements", users.items(), fields=("until",))
     return standing([document for document in found if document], entries)
 
 
