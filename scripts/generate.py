@@ -89,8 +89,8 @@ def readme() -> str:
     """The README with its generated blocks renewed."""
     text = (ROOT / "README.md").read_text()
     for name, table in (("services", services_table()), ("settings", settings_table())):
-        block = f"<!-- generated: {name} -->\n{table}\n<!-- end -->"
-        text = re.sub(rf"<!-- generated: {name} -->.*?<!-- end -->", lambda _, b=block: b, text, flags=re.DOTALL)
+        before, mark, rest = text.partition(f"<!-- generated: {name} -->")
+        text = f"{before}{mark}\n{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
     return text
 
 

@@ -117,7 +117,7 @@ async def test_broken_off_anywhere_it_is_completed_by_whoever_finds_the_mark(
     in_flight.turns, in_flight.letters = {"ann": ["t9"]}, {"ann": 2}
     mark = await begin("ann", stores=everywhere)
     broken = DataStores(
-        Failing(store, method, nth), Failing(vectors, method, nth), Failing(in_flight, method, nth)  # type: ignore[arg-type]
+        Failing(store, method, nth), Failing(vectors, method, nth), Failing(in_flight, method, nth)
     )  # fmt: skip
     try:
         await complete(mark, stores=broken)
@@ -251,7 +251,7 @@ async def test_a_mark_that_does_not_say_how_far_it_goes_is_completed_all_the_sam
     everywhere, _, in_flight = places(store)
     in_flight.turns = {"ann": ["t1"]}
     with pytest.raises(Unavailable):
-        await begin("ann", stores=replace(everywhere, in_flight=Failing(in_flight, "last", 1)))  # type: ignore[arg-type]
+        await begin("ann", stores=replace(everywhere, in_flight=Failing(in_flight, "last", 1)))
     (mark,) = await store.erasures(["ann"])
     assert (await complete(mark, stores=everywhere)).before == 1
     assert await store.erasures() == []

@@ -95,7 +95,7 @@ async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
 ) -> None:
     monkeypatch.setattr(scheduler, "_SOON", 0.01)
     monkeypatch.setattr(scheduler, "AT_ONCE", 2)
-    monkeypatch.setitem(resume.__kwdefaults__, "limit", 2)
+    monkeypatch.setitem(resume.__kwdefaults__ or {}, "limit", 2)
     left = await log_proposals(store, "ann", 4)
     bus = BusyBus()
     async with resuming(store, bus):
@@ -114,7 +114,8 @@ async def resuming(store: TextStore, bus: BusyBus) -> AsyncIterator[None]:
     """Curate's resuming, beside the block."""
     host: Any = SimpleNamespace(bus=bus, settings=Settings(ner="none"))
     stores: Any = SimpleNamespace(text=store, vectors=None)
-    work = scheduler.Scheduler(host, CurateSettings(), stores, Any)
+    compared: Any = None
+    work = scheduler.Scheduler(host, CurateSettings(), stores, compared)
     task = asyncio.create_task(work.resume())
     try:
         yield

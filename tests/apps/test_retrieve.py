@@ -216,7 +216,7 @@ async def the_items(store: TextStore, entries: list[Entry], **given: Any) -> dic
     """What is found by both legs, by its text."""
     await store_entries(store, entries)
     vectors, embedder = FakeVectors(), FakeEmbedder()
-    matrix = await embedder.embed([entry.text for entry in entries]) if entries else []
+    matrix: Any = await embedder.embed([entry.text for entry in entries]) if entries else []
     await vectors.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
     retriever = a_retriever(store, vectors, embedder)
     reply = await ask(retriever, "tea", limit=20, **given)

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from contracts.ports import Accepted, Key, Place, Refused, TextStore
 from contracts.v1.entries import Entry

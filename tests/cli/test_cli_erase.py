@@ -206,7 +206,8 @@ UNDER_WAY = {"state": "under_way", "requested_at": AT, "drained": False, "swept"
 async def test_what_is_under_way_is_waited_for_and_not_asked_for_anew() -> None:
     under_way = a_receipt({"log": 5}, {"log": 3}).model_copy(update=UNDER_WAY)
     done = a_receipt().model_copy(update={"requested_at": AT})
-    eraser, told = FakeEraser(under_way, under_way, AWAY, under_way, done), []
+    eraser = FakeEraser(under_way, under_way, AWAY, under_way, done)
+    told: list[EraseReceipt] = []
     receipt = await erased(eraser, "ann", patience=0.05, pause=0.03, tell=told.append)
     assert eraser.since == [None, AT, AT, AT, AT]
     assert [one.state for one in told] == ["under_way"] * 3 + ["done"]

@@ -119,12 +119,14 @@ async def test_killed_at_any_time_it_goes_on_where_it_was(
     await rebuild(settings)
     server.pause = 0.01 if after == "recorded" else 0.05
     async with reindexing(settings) as process:
-        if after == "recorded":
-            await eventually(lambda: recorded_in(settings), lambda now: bool(now) and now.model == "large", within=90)  # type: ignore[union-attr]
+        if isinstance(after, str):
+            await eventually(
+                lambda: recorded_in(settings), lambda it: it is not None and it.model == "large", within=90
+            )
         else:
             await eventually(
                 lambda: asyncio.sleep(0, len(server.embedded["large"])), lambda made: made > after, within=90
-            )  # type: ignore[operator]
+            )
         process.send_signal(signal.SIGKILL)
         assert await process.wait() == -signal.SIGKILL
     server.pause = 0.0

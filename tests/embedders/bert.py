@@ -51,4 +51,5 @@ def _dense(w: Mapping[str, Array], name: str, state: Array) -> Array:
 def _norm(w: Mapping[str, Array], name: str, state: Array) -> Array:
     centred = state - state.mean(axis=-1, keepdims=True)
     deviation = np.sqrt(centred.var(axis=-1, keepdims=True) + 1e-12)
-    return centred / deviation * w[f"{name}.weight"] + w[f"{name}.bias"]
+    normed: Array = centred / deviation * w[f"{name}.weight"] + w[f"{name}.bias"]
+    return normed

@@ -91,7 +91,9 @@ async def opened(server: FakeServer, **options: Any) -> HttpEmbedder:
 
 
 def unit(text: str) -> np.ndarray:
-    return np.array(direction(text)) / np.linalg.norm(direction(text))
+    along = np.array(direction(text))
+    length: np.ndarray = along / np.linalg.norm(along)
+    return length
 
 
 async def test_texts_become_unit_vectors_in_their_order(server: FakeServer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -263,7 +264,7 @@ def test_a_build_that_is_cut_short_leaves_nothing_behind(tmp_path: Path, monkeyp
     def full(*_: object) -> None:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(minilm_model.os, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(EmbedderMisconfigured, match=r"no space left.*MEMORYBUS_CACHE"):
         asyncio.run(_open_and_close(tmp_path))
     assert list(tmp_path.iterdir()) == []

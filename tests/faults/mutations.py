@@ -149,12 +149,11 @@ def _do_nothing(kind: type, method: str) -> None:
 
 
 def _write_no_letters() -> None:
-    original: Callable[..., Awaitable[None]] = Bus.publish
+    original: Callable[..., Awaitable[bool]] = Bus.publish
 
     @in_place_of(Bus, "publish")
-    async def publish(self: Bus, subject: str, body: bytes, **kwargs: Any) -> None:
-        if not subject.startswith(subjects.DEAD):
-            await original(self, subject, body, **kwargs)
+    async def publish(self: Bus, subject: str, body: bytes, **kwargs: Any) -> bool:
+        return subject.startswith(subjects.DEAD) or await original(self, subject, body, **kwargs)
 
 
 def _leave_words_in_the_log() -> None:

@@ -10,14 +10,14 @@ from itertools import product
 
 import numpy as np
 
-from contracts.ports import Filters, Key, LogRecord, ProposalRecord, Scope, TextStore, VectorPoint
+from contracts.ports import TURN, Filters, Key, LogRecord, ProposalRecord, Scope, TextStore, VectorPoint
 from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryRefused, EntryRepeated
 from contracts.v1.turns import WORDLESS
 from contracts.values import StageCounts
 from services.curate import reconcile
 from services.shared.core.capacity import is_protected
 from tests.faults.state_machine_model import MARKERS, Group, Model, TurnKey, group_of
-from tests.faults.state_machine_ports import TURN, TinyEmbedder
+from tests.faults.state_machine_ports import TinyEmbedder
 from tests.faults.state_machine_world import World
 
 _ALL = 10_000

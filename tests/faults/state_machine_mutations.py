@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from contracts import values
 from contracts.ports import (
+    TURN,
     Accepted,
     Decision,
     Embedder,
@@ -30,10 +31,10 @@ from services.curate import retention
 from services.embed import handler as embed
 from services.enrich import handler as enrich
 from services.shared.core import capacity, repeats
-from services.shared.core.reading import Reading
+from services.shared.core.reading import Reading, read
 from services.shared.stores.sqlite import SqliteTextStore, suppression
 from tests.faults.misbehaving_bus import Message, MisbehavingBus
-from tests.faults.state_machine_ports import TURN, ExactVectors, Trouble
+from tests.faults.state_machine_ports import ExactVectors, Trouble
 from tests.faults.state_machine_world import World
 from tests.stores.changing import modify
 
@@ -101,9 +102,7 @@ MUTATIONS: dict[str, Mutation] = {
     "acknowledges before the effect": lambda: patch.object(World, "deliver", _ack_first),
     "dedupe ignores outcomes": lambda: patch.object(SqliteTextStore, "pending", _no_outcomes),
     "dedupe trusts what it looked up": lambda: patch.object(SqliteTextStore, "apply", _settle_blindly),
-    "dedupe merges a question": lambda: patch.multiple(
-        repeats, read=_unasking(repeats.read), same_statement=lambda a, b: True
-    ),
+    "dedupe merges a question": lambda: patch.multiple(repeats, read=_unasking(read), same_statement=lambda a, b: True),
     "enrich passes on what it did just now only": lambda: patch.object(enrich, "_is_active", _needs_enriching),
     "embed marks before it writes": lambda: patch.object(embed, "embed_and_mark", _mark_first),
     "embed leaves what went out of use": lambda: patch.object(embed, "_take_back", _nothing),

@@ -68,7 +68,7 @@ async def test_a_subscription_that_drains_is_given_up_before_the_ping_that_says_
         subscription = await client.subscribe("question", cb=ignore)
         await client.flush()
         ear.said.clear()
-        await subscription.drain()
+        await subscription.drain()  # type: ignore[no-untyped-call]
     assert ear.said[:2] == [b"UNSUB 1", b"PING"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from contracts import subjects
@@ -23,8 +25,9 @@ async def stored(client: MemoryClient) -> dict[str, int]:
     return {info.config.name or "": info.state.last_seq for info in infos}
 
 
-def refused(answer: Answer) -> float:
-    return telemetry.REPLIES_REFUSED.labels(answer.name)._value.get()
+def refused(answer: Answer[Any, Any]) -> float:
+    count: float = telemetry.REPLIES_REFUSED.labels(answer.name)._value.get()
+    return count
 
 
 async def test_no_request_is_answered_outside_of_an_inbox(instance: Running) -> None:
@@ -47,7 +50,7 @@ async def test_no_request_is_answered_outside_of_an_inbox(instance: Running) -> 
 
 @pytest.mark.parametrize("answer", [RETRIEVE, LIST], ids=lambda answer: answer.name)
 async def test_an_inbox_is_answered_and_the_refusal_is_logged_without_what_was_asked(
-    instance: Running, caplog: pytest.LogCaptureFixture, answer: Answer
+    instance: Running, caplog: pytest.LogCaptureFixture, answer: Answer[Any, Any]
 ) -> None:
     async with memory_client(instance.nats) as client:
         subject = answer.pattern.replace("*", "ann")

@@ -105,7 +105,7 @@ async def test_one_that_does_not_end_is_answered_at_the_deadline(bus: Bus) -> No
     ended = asyncio.Event()
 
     async def handle(_: StatusRequest) -> StatusReply:
-        for _ in range(3):
+        for _attempt in range(3):
             try:
                 await asyncio.sleep(10)
             except asyncio.CancelledError:

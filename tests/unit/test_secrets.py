@@ -73,7 +73,9 @@ async def test_no_page_shows_a_password() -> None:
             raise OSError(ADDRESS)
 
     class Process:
-        waits_for, client, workers = None, Client(), (Waiting(),)
+        waits_for = None
+        client: Any = Client()
+        workers: Any = (Waiting(),)
 
     sent: list[Any] = []
 
@@ -83,7 +85,7 @@ async def test_no_page_shows_a_password() -> None:
     async def receive() -> Any:
         return {"type": "http.request"}
 
-    readyz: Any = dict(health_routes(Process()))["/readyz"]  # type: ignore[arg-type]
+    readyz: Any = dict(health_routes(Process()))["/readyz"]
     await readyz({"type": "http", "method": "GET", "path": "/readyz", "headers": []}, receive, send)
     assert "127.0.0.1:9" in str(sent)
     assert MARKER not in str(sent)
@@ -100,10 +102,10 @@ SECRETS = [name for name in Settings.model_fields if name.endswith(("_url", "_pa
 
 @pytest.mark.parametrize("name", SECRETS)
 def test_settings_show_no_password(name: str, tmp_path: Path) -> None:
-    settings = Settings(data=tmp_path, **{name: ADDRESS})  # type: ignore[arg-type]
+    settings = Settings(data=tmp_path, **{name: ADDRESS})
     assert MARKER not in repr(settings) + str(settings)
     with pytest.raises(ValidationError) as raised:
-        Settings(data=tmp_path, **{name: [ADDRESS]})  # type: ignore[arg-type]
+        Settings(data=tmp_path, **{name: [ADDRESS]})
     assert MARKER not in str(raised.value) + repr(raised.value)
 
 
