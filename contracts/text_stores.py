@@ -153,6 +153,10 @@ class LexicalIndex(Protocol):
         """
         ...
 
+    async def frequencies(self, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
+        """How many active entries of the scope have each of these terms; those that none has are missing."""
+        ...
+
     async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """The active entries around each entry in its session, as in `LexicalHit.neighbours`; unknown ones are missing.
 

@@ -85,7 +85,8 @@ class RetrieveReply(Reply):
 
     `total_count` is how many candidates were found, `token_count` what `context` weighs in cl100k_base tokens,
     `truncated` whether the budget, the limit or the size of a message left something out,
-    `degraded` the legs that could not answer.
+    `degraded` the legs that could not answer. `explanation` tells, on request, how the question was read:
+    `corrections` names its words that the memory does not have, with those that were looked for instead.
     """
 
     items: tuple[RetrievedItem, ...]
@@ -97,3 +98,4 @@ class RetrieveReply(Reply):
     degraded: tuple[str, ...] = ()
     query_embedding_ms: float
     retrieval_ms: float
+    explanation: dict[str, Any] | None = None

@@ -96,7 +96,9 @@ class Retriever:
         chosen = self._diversify(ranked, visible, stored, request.limit)
         reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=degraded)
         took = (time.perf_counter() - started) * 1000
-        return reply.model_copy(update={"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took})
+        explanation = {"corrections": dict(legs.corrections)} if request.explain else None
+        times = {"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took}
+        return reply.model_copy(update={"explanation": explanation, **times})
 
     async def shorten(self, request: RetrieveRequest, reply: RetrieveReply, room: int) -> RetrieveReply:
         """The answer with as many items as fit into so many bytes; of one that does not fit alone, a part."""

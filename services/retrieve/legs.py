@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from contracts.ports import (
@@ -23,7 +23,9 @@ from contracts.ports import (
     Vector,
     VectorStore,
 )
+from services.retrieve.spelling import find_corrections
 from services.shared import telemetry
+from services.shared.core.typing_errors import respelled
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +50,14 @@ class Legs:
     degraded: tuple[str, ...]
     lexical_by_id: dict[str, tuple[int, LexicalHit]]
     semantic_by_id: dict[str, tuple[int, SemanticHit]]
+    corrections: Mapping[str, str]
+    """Words of the query that were taken for typing errors, and for what."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lexical:
+    hits: Sequence[LexicalHit] = ()
+    corrections: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,29 +84,36 @@ async def search_both(
     the caller's deadline ends the waiting: late is better than nothing.
     """
     widest, deepest = limits
-    words = store.search(scope, query, limit=widest, filters=filters, reach=REACH)
-    meaning_of = _search_meaning(query, scope, filters, vectors, embedder, deepest)
-    lexical = asyncio.create_task(_or_none("lexical", words))
-    semantic = asyncio.create_task(_or_none("semantic", meaning_of))
+    by_words = _search_words(query, scope, filters, store, widest)
+    by_meaning = _search_meaning(query, scope, filters, vectors, embedder, deepest)
+    lexical = asyncio.create_task(_or_none("lexical", by_words))
+    semantic = asyncio.create_task(_or_none("semantic", by_meaning))
     try:
         _, late = await asyncio.wait((lexical, semantic), timeout=patience)
         while late and not (_answers(lexical) or _answers(semantic)):
             _, late = await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
-        hits, meaning = _answer("lexical", lexical), _answer("semantic", semantic)
+        words, meaning = _answer("lexical", lexical), _answer("semantic", semantic)
     finally:
         lexical.cancel()
         semantic.cancel()
-    degraded = tuple(leg for leg, found in (("lexical", hits), ("semantic", meaning)) if found is None)
-    hits, meaning = hits or [], meaning or _Semantic()
+    degraded = tuple(leg for leg, found in (("lexical", words), ("semantic", meaning)) if found is None)
+    words, meaning = words or _Lexical(), meaning or _Semantic()
     return Legs(
-        lexical=hits,
+        lexical=words.hits,
         semantic=meaning.hits,
         query_vector=meaning.vector,
         embedding_ms=meaning.embedding_ms,
         degraded=degraded,
-        lexical_by_id={hit.id: (rank, hit) for rank, hit in enumerate(hits, start=1)},
+        lexical_by_id={hit.id: (rank, hit) for rank, hit in enumerate(words.hits, start=1)},
         semantic_by_id={hit.id: (rank, hit) for rank, hit in enumerate(meaning.hits, start=1)},
+        corrections=words.corrections,
     )
+
+
+async def _search_words(query: str, scope: Scope, filters: Filters, store: LexicalIndex, limit: int) -> _Lexical:
+    corrections = await find_corrections(query, scope, store)
+    meant = respelled(query, corrections)
+    return _Lexical(await store.search(scope, meant, limit=limit, filters=filters, reach=REACH), corrections)
 
 
 async def _search_meaning(
@@ -123,7 +140,7 @@ async def _or_none(leg: str, search: Awaitable[T]) -> T | None:
         return None
 
 
-def _answers(leg: asyncio.Task[Sequence[LexicalHit] | None] | asyncio.Task[_Semantic | None]) -> bool:
+def _answers(leg: asyncio.Task[_Lexical | None] | asyncio.Task[_Semantic | None]) -> bool:
     """Whether a search is done and found something to begin with; a search by meaning without a model has not."""
     found = leg.result() if leg.done() else None
     return found.vector is not None if isinstance(found, _Semantic) else found is not None

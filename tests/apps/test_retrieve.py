@@ -325,3 +325,21 @@ async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_ques
     assert await speakers.of(Scope("ann"), "Ada?", noting, noting) == {"Ada", "Ben"}
     now[0] = 61.0
     assert await speakers.of(Scope("ann"), "Does Ada row?", noting, noting) == {"Ada"}
+
+
+async def test_a_typing_error_finds_what_was_meant_and_explaining_tells_it(store: TextStore) -> None:
+    entries = ("my bicycle is red", "a bicicle of Anna", "the kitchen is white", "my bicycle squeaks")
+    await store_entries(store, [an_entry("ann", text) for text in entries])
+    retriever = a_retriever(store, None, None)
+    reply = await ask(retriever, "Where is my Bicyvle and the adventure?", explain=True)
+    assert {item.text for item in reply.items} == {"my bicycle is red", "my bicycle squeaks"}
+    assert reply.explanation == {"corrections": {"bicyvle": "bicycle"}}
+    assert [item.text for item in (await ask(retriever, "bicicle")).items] == ["a bicicle of Anna"]
+    assert (await ask(retriever, "Bicyvle")).explanation is None
+
+
+async def test_nobody_elses_words_correct_a_question(store: TextStore) -> None:
+    await store_entries(store, [an_entry("bob", "my bicycle"), an_entry("ann", "my bicycle", space="work")])
+    await store_entries(store, [an_entry("ann", "my bicycle", persona_id="guide"), an_entry("ann", "a car")])
+    reply = await ask(a_retriever(store, None, None), "bicyvle car", explain=True)
+    assert reply.explanation == {"corrections": {}}

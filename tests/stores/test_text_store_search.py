@@ -291,3 +291,22 @@ async def test_hits_come_with_what_was_said_around_them(text_store: TextStore, u
     assert around[entries[7].id] == {}
     alone = await text_store.search(Scope(user), "tea", limit=20, filters=Filters())
     assert [hit.neighbours for hit in alone] == [{}] * len(hits)
+
+
+async def test_the_entries_that_have_a_term_are_counted_by_scope(text_store: TextStore, user: str) -> None:
+    said = [an_entry(user, text) for text in ("green tea, tea", "black tea", "red wine")]
+    await store_entries(text_store, [*said, an_entry(user, "tea time", persona_id="guide"), an_entry(a_user(), "tea")])
+    await store_entries(text_store, [an_entry(user, "tea", space="work")])
+    terms = ["tea", "wine", "time", "coffee", "\x1flength", "tea"]
+    counted = await text_store.frequencies(Scope(user), terms)
+    assert {term: n for term, n in counted.items() if term.isprintable()} == {"tea": 2, "wine": 1}
+    assert (await text_store.frequencies(Scope(user, persona_id="guide"), ["tea", "time"])) == {"tea": 3, "time": 1}
+    assert await text_store.frequencies(Scope("nobody"), terms) == await text_store.frequencies(Scope(user), []) == {}
+    await modify(text_store, said[:1], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    assert await text_store.frequencies(Scope(user), ["tea", "green"]) == {"tea": 1}
+
+
+async def test_any_number_of_terms_can_be_counted(text_store: TextStore, user: str) -> None:
+    await store_entries(text_store, [an_entry(user, "green tea"), an_entry(a_user(), "red wine")])
+    many = [f"term{number}" for number in range(2_000)]
+    assert await text_store.frequencies(Scope(user), [*many, "tea", "wine"]) == {"tea": 1}

@@ -25,6 +25,7 @@ from tests.stores.changing import modify
 Schema = set[tuple[str, str]]
 
 _BACK_TO_FIRST = """
+DROP INDEX postings_by_term;
 DROP TABLE statements;
 DROP TABLE digests;
 DROP INDEX proposals_merged;

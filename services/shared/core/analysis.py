@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
@@ -61,6 +62,12 @@ def telling_terms(query: str) -> list[str]:
     return [term for term in dict.fromkeys(analyze(query)) if term not in _ASKING]
 
 
+def question_words(query: str) -> list[str]:
+    """The distinct words of a query as they are written, folded, less those that only make it a question."""
+    words = dict.fromkeys(word.removesuffix("'s") for word in _TOKEN.findall(separate(fold(query))))
+    return [word for word in words if word not in _ASKED]
+
+
 def _terms_of_any(token: str) -> tuple[str, ...]:
     if len(token) <= LONGEST_TERM:
         return _terms(token)
@@ -80,10 +87,20 @@ def _terms(token: str) -> tuple[str, ...]:
 def _stem(word: str) -> str:
     if len(word) < 3:  # as Porter's own program: "js" is no plural
         return word
+    return str(_stemmer().stemWord(word))
+
+
+def stems(words: Sequence[str]) -> list[str]:
+    """What `analyze` makes of each of these words, which are three letters or more in lower case and no stop words."""
+    return list(map(str, _stemmer().stemWords(words)))
+
+
+def _stemmer() -> Stemmer.Stemmer:
     stemmer = getattr(_stemmers, "porter", None)
     if stemmer is None:  # a Stemmer is not safe to share between threads
         stemmer = _stemmers.porter = Stemmer.Stemmer("porter", 0)
-    return str(stemmer.stemWord(word))
+    return stemmer
 
 
+_ASKED = STOP_WORDS.union(_ASKING_WORDS.split())
 _ASKING = frozenset(map(_stem, _ASKING_WORDS.split()))

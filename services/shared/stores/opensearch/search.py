@@ -24,10 +24,13 @@ from services.shared.stores.opensearch.documents import Digests, sort_key, unpac
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.entries import is_entry
 from services.shared.stores.opensearch.errors import Json
-from services.shared.stores.opensearch.transport import Client, Document
+from services.shared.stores.opensearch.transport import Client, Document, routed
 
 _MOST_BUCKETS = 30_000
 """Of those that pass the filters, and of others; the engine makes no more than 65,535 in one answer."""
+
+_FEW_TERMS = 100
+"""Terms that are counted at once: every entry of the scope is held against each."""
 
 _FIELDS = ("user_id", "space", "persona_id", "session", "created_at", "seq")
 
@@ -63,6 +66,17 @@ class OpenSearchIndex(Engine):
         found = await _turns(self.client, scope, _sessions(chosen, count), filters)
         return _hits(found, terms, _statistics(counted), limit, reach) if found.ids else []
 
+    async def frequencies(self, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
+        await self.client.fresh("entries")
+        asked = list(dict.fromkeys(terms))
+        if len(asked) > _FEW_TERMS:
+            asked = await _known_to_anybody(self.client, scope.user_id, asked)
+        if not asked:
+            return {}
+        (counted,) = await self.client.msearch("entries", [_counting(scope, asked)], routing=scope.user_id)
+        buckets = counted["aggregations"]["having"]["buckets"]
+        return {term: n for term, bucket in zip(asked, buckets, strict=True) if (n := bucket["doc_count"])}
+
     async def neighbours(self, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none."""
         await self.client.fresh("entries")
@@ -76,6 +90,15 @@ class OpenSearchIndex(Engine):
         )
         around = {id_: near for part in parts for id_, near in part.items()}
         return {ref.id: around[ref.id] for ref in refs if ref.id in around}
+
+
+async def _known_to_anybody(client: Client, user_id: str, terms: Sequence[str]) -> list[str]:
+    """Those of the terms that entries in the user's shard have: looked up in its dictionary, no entry is read."""
+    wanted = {"doc": {"words": " ".join(terms)}, "fields": ["words"], "term_statistics": True}
+    wanted |= dict.fromkeys(("field_statistics", "positions", "offsets", "payloads"), False)
+    path, params = f"/{client.alias('entries')}/_termvectors", {"routing": routed(user_id)}
+    found = client.part(await client.request("POST", path, body=wanted, params=params), "term_vectors", dict)
+    return [term for term, its in found.get("words", {}).get("terms", {}).items() if "doc_freq" in its]
 
 
 def _counting(scope: Scope, terms: list[str]) -> Json:

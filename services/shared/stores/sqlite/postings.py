@@ -87,6 +87,18 @@ def read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -
     return {term: _unpacked(starts[term], blobs) for term, blobs in codes.items()}
 
 
+def frequencies(connection: sqlite3.Connection, scopes: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
+    """In how many documents of the scopes each term occurs; terms that occur nowhere are missing."""
+    found: dict[str, int] = {}
+    for chunk in chunks(terms):
+        found |= connection.execute(
+            f"""SELECT term, sum(length(codes)) / {_CODE.itemsize} FROM postings INDEXED BY postings_by_term
+            WHERE scope IN ({marks(scopes)}) AND term IN ({marks(chunk)}) GROUP BY term""",
+            (*scopes, *chunk),
+        )
+    return found
+
+
 def having(layout: Layout, found: Mapping[str, Postings], groups: Iterable[Iterable[str]]) -> NDArray[np.bool_]:
     """By place: whether it has at least one term of every group. `found` is what `read` gave."""
     passing = np.ones(layout.size, np.bool_)

@@ -131,7 +131,9 @@ _BANDS = (
     f"INSERT INTO fingerprints SELECT voice, value, number FROM ({_ACTIVE}), json_each(near_numbers(body))",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL, _STATEMENTS, _BANDS)
+_VOCABULARY = ("CREATE INDEX postings_by_term ON postings (scope, term)",)
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL, _STATEMENTS, _BANDS, _VOCABULARY)
 """Statements that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 
 

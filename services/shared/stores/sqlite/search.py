@@ -91,6 +91,10 @@ class SqliteIndex(Engine):
         return _hits(db, matches, scored)[:limit]
 
     @reading
+    def frequencies(self, db: sqlite3.Connection, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
+        return postings.frequencies(db, [number for number, _ in visible_scopes(db, scope)], terms)
+
+    @reading
     def neighbours(self, db: sqlite3.Connection, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none."""
         ids_by_doc = _docs(db, owners(refs))

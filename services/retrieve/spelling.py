@@ -1,0 +1,32 @@
+"""Typing errors in a question, told by the words of the memory that is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from contracts.ports import LexicalIndex, Scope
+from services.shared.core.analysis import stems
+from services.shared.core.typing_errors import correctable, variants
+
+_MOST = 3
+"""Words of a question that are corrected: a question full of unknown words is about something else."""
+
+
+async def find_corrections(query: str, scope: Scope, index: LexicalIndex) -> dict[str, str]:
+    """By word of the query that the scope's entries do not have, the one closest to it that they have.
+
+    Of several it is the one that most entries have. Words without any are missing.
+    """
+    words = correctable(query)
+    known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
+    unknown = [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
+    return await _nearest(unknown, scope, index) if unknown else {}
+
+
+async def _nearest(words: Sequence[str], scope: Scope, index: LexicalIndex) -> dict[str, str]:
+    near = {word: sorted(variants(word)) for word in words}
+    terms = {word: dict(zip(its, stems(its), strict=True)) for word, its in near.items()}
+    having = await index.frequencies(scope, [term for its in terms.values() for term in its.values()])
+    best = {word: max(its, key=lambda variant: having.get(its[variant], 0)) for word, its in terms.items()}
+    return {word: variant for word, variant in best.items() if terms[word][variant] in having}

@@ -1,0 +1,40 @@
+"""Words that one typing error makes of another: a letter left out, added or changed, or two swapped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from services.shared.core.analysis import analyze, question_words
+
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_ACCENTED = "àáâãäåæçèéêëìíîïñòóôõöøùúûüœß"
+_CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+_LETTERS = re.compile(rf"[{_LATIN}{_ACCENTED}]+|[{_CYRILLIC}]+")
+
+_SHORTEST, _LONGEST = 4, 24
+
+
+def correctable(query: str) -> dict[str, list[str]]:
+    """The words of a query in which an error could be told, with the terms that they are looked for by."""
+    words = (word for word in question_words(query) if _SHORTEST <= len(word) <= _LONGEST and _LETTERS.fullmatch(word))
+    return {word: terms for word in words if (terms := analyze(word))}
+
+
+def variants(word: str) -> set[str]:
+    """The words that are one typing error away from a word, in letters of the same script."""
+    letters = _LATIN if word[0] < "\u0400" else _CYRILLIC
+    changed = letters + (_ACCENTED if letters is _LATIN else "")
+    splits = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    found = {head + tail[1:] for head, tail in splits}
+    found |= {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
+    found |= {head + letter + tail for head, tail in splits for letter in letters}
+    found |= {head + letter + tail[1:] for head, tail in splits if tail for letter in changed}
+    return found - {word}
+
+
+def respelled(query: str, corrections: Mapping[str, str]) -> str:
+    """The query with words replaced, whatever their case."""
+    for word, meant in corrections.items():
+        query = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", meant, query, flags=re.IGNORECASE)
+    return query
