@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from services.cli.common import bars, err, fail, out, run
-from services.eval import datasets
+from services.cli.common import bars, err, fail, out, run, settings_from
+from services.eval import datasets, variants
 from services.eval.datasets import Dataset
-from services.eval.report import Report, shortfalls
+from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
+from services.eval.variants import BadSweep, Variant
 from services.shared.commands.formats import FormatError
 
 LOCOMO_EPILOG = """Examples:\n
   memorybus eval locomo locomo10.json\n
-  memorybus eval locomo locomo10.json --json report.json\n
+  memorybus eval locomo locomo10.json --ablation --outages --json report.json\n
+  memorybus eval locomo locomo10.json --sweep beta,tau,mmr_lambda=0.8:0.9:1\n
   MEMORYBUS_RETRIEVE_RELEVANCE=cosine memorybus eval locomo locomo10.json
 """
 CHATS_EPILOG = """Examples:\n
@@ -33,6 +36,7 @@ LONGMEMEVAL_EPILOG = """Examples:\n
 """
 GOLDEN_EPILOG = """Examples:\n
   memorybus eval golden\n
+  memorybus eval golden --sweep min_score,limit\n
   memorybus eval golden cases.json --json report.json
 """
 
@@ -43,23 +47,68 @@ CasesArgument = Annotated[
 JsonOption = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the report there too.", show_default=False)
 ]
+AblationOption = Annotated[
+    bool, typer.Option("--ablation", help="Ask again with each component of the ranking switched off, or alone.")
+]
+SweepOption = Annotated[
+    str,
+    typer.Option(
+        "--sweep",
+        metavar="SETTING[=VALUE:VALUE…],…",
+        help="Ask again with each value of settings of retrieve, or of the limit: alpha,beta,gamma,tau,rrf_k,limit.",
+        show_default=False,
+    ),
+]
+OutagesOption = Annotated[
+    bool, typer.Option("--outages", help="Ask again without vector store, embedder, and half of the vectors.")
+]
 
 
-def locomo(path: PathArgument, report: JsonOption = None) -> None:
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What is to be done beside the run itself."""
+
+    json: Path | None
+    ablation: bool
+    sweep: str
+    outages: bool
+
+    def variants(self) -> list[Variant]:
+        """The further runs; what takes vectors away comes last."""
+        return [
+            *(variants.ablation() if self.ablation else []),
+            *variants.sweep(self.sweep),
+            *(variants.outages() if self.outages else []),
+        ]
+
+
+def locomo(
+    path: PathArgument,
+    report: JsonOption = None,
+    ablation: AblationOption = False,
+    sweep: SweepOption = "",
+    outages: OutagesOption = False,
+) -> None:
     """Ask the questions of LoCoMo, scored by turns; each conversation is a user of its own.
 
     A whole memorybus runs in a temporary folder, with the settings of the environment.
     """
-    _evaluate(path, datasets.locomo, report)
+    _evaluate(path, datasets.locomo, Wishes(report, ablation, sweep, outages))
 
 
-def chats(path: PathArgument, report: JsonOption = None) -> None:
+def chats(
+    path: PathArgument,
+    report: JsonOption = None,
+    ablation: AblationOption = False,
+    sweep: SweepOption = "",
+    outages: OutagesOption = False,
+) -> None:
     """Ask about chats with an assistant, by kind of question; each chat is a user of its own.
 
     A file is a list of {id, turns: [{id, conversation_id, role, created_at, text}], questions: [{q, kind, evidence,
     stale, now}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
     """
-    _evaluate(path, datasets.chats, report)
+    _evaluate(path, datasets.chats, Wishes(report, ablation, sweep, outages))
 
 
 def longmemeval(
@@ -68,40 +117,53 @@ def longmemeval(
         int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.", show_default=False)
     ] = None,
     report: JsonOption = None,
+    ablation: AblationOption = False,
+    sweep: SweepOption = "",
+    outages: OutagesOption = False,
 ) -> None:
     """Ask the questions of LongMemEval, scored by sessions; each has a haystack of its own, some 500 turns in `_s`.
 
     hit@k is recall_any@k of the original, all@k recall_all@k, and ndcg@k ndcg_any@k. Questions that are to be abstained
     from (`_abs`) count in none of them.
     """
-    _evaluate(path, partial(datasets.longmemeval, first=first), report)
+    _evaluate(path, partial(datasets.longmemeval, first=first), Wishes(report, ablation, sweep, outages))
 
 
-def golden(path: CasesArgument = datasets.GOLDEN, report: JsonOption = None) -> None:
+def golden(
+    path: CasesArgument = datasets.GOLDEN,
+    report: JsonOption = None,
+    ablation: AblationOption = False,
+    sweep: SweepOption = "",
+    outages: OutagesOption = False,
+) -> None:
     """Ask golden cases, each of a small memory of its own; fails when less is found than has to be.
 
     A file is {cases: [{id, setup_memories: [{content, type}], query, expected_retrievals: [content]}]}. A case may also
     have `kind`, `half`, `now`, `token_budget`, `outdated` contents, and `other_user_memories`, which nobody may find.
     """
-    _evaluate(path, datasets.golden, report)
+    _evaluate(path, datasets.golden, Wishes(report, ablation, sweep, outages))
 
 
-def _evaluate(path: Path, read: Callable[[Path], Dataset], file: Path | None) -> None:
+def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> None:
+    if settings_from().nats_url:
+        fail("MEMORYBUS_NATS_URL names a bus: eval fills a memory of its own, unset the variable")
     try:
+        chosen = wishes.variants()
         dataset = read(path)
-    except FormatError as error:
+    except (FormatError, BadSweep) as error:
         fail(str(error))
-    report = Report.of(dataset, run(_asked(dataset)))
+    asked, *others = run(_asked(dataset, chosen))
+    report = Report.of(dataset, asked, [Run.of(*pair) for pair in zip(chosen, others, strict=True)])
     out.print(*report.shown(), sep="\n")
-    if file is not None:
-        _write(file, json.dumps(report.as_json(), indent=2) + "\n")
+    if wishes.json is not None:
+        _write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
     if short := shortfalls(dataset, report.metrics):
         fail("; ".join(short))
 
 
-async def _asked(dataset: Dataset) -> Asked:
+async def _asked(dataset: Dataset, chosen: Sequence[Variant]) -> list[Asked]:
     with tempfile.TemporaryDirectory(prefix="memorybus-eval-") as folder, bars(err) as progress:
-        return await evaluate(dataset, Path(folder) / "up", progress)
+        return await evaluate(dataset, Path(folder) / "up", chosen, progress)
 
 
 def _write(file: Path, text: str) -> None:

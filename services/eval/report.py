@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,10 +13,37 @@ from services.bench.measure import percentile
 from services.eval.datasets import Dataset
 from services.eval.metrics import means
 from services.eval.runs import Asked
+from services.eval.variants import Variant
 
 _SHOWN_BY_KIND = ("hit@1", "hit@3", "recall@10", "precision@5", "mrr", "new_above_old", "silent")
 
+_SHOWN_BY_RUN = ("hit@1", "recall@5", "recall@10", "mrr", "precision@5", "silent", "tokens")
+
 Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The figures with other settings than those of the environment."""
+
+    variant: Variant
+    metrics: Figures
+    latency_ms: Figures
+
+    @classmethod
+    def of(cls, variant: Variant, asked: Asked) -> Run:
+        """The figures of what was found with a variant."""
+        return cls(variant, means(asked.judged), latency(asked))
+
+    def as_json(self) -> dict[str, Any]:
+        """The run as it is written to a file."""
+        return {
+            "table": self.variant.table,
+            "name": self.variant.name,
+            "settings": dict(self.variant.settings),
+            "metrics": rounded(self.metrics),
+            "latency_ms": rounded(self.latency_ms),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +56,11 @@ class Report:
     latency_ms: Figures
     halves: Mapping[str, Figures]
     kinds: Mapping[str, Figures]
+    runs: Sequence[Run] = ()
 
     @classmethod
-    def of(cls, dataset: Dataset, asked: Asked) -> Report:
-        """The report on what was found."""
+    def of(cls, dataset: Dataset, asked: Asked, runs: Sequence[Run] = ()) -> Report:
+        """The report on what was found, and on runs with other settings."""
         halves = sorted({question.half for question in asked.questions if question.half})
         kinds = sorted({question.kind for question in asked.questions})
         return cls(
@@ -42,6 +70,7 @@ class Report:
             latency_ms=latency(asked),
             halves={half: means(asked.of_half(half)) for half in halves},
             kinds={kind: means(asked.of_kind(kind)) for kind in kinds},
+            runs=runs,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -53,12 +82,18 @@ class Report:
             "latency_ms": rounded(self.latency_ms),
             "halves": {half: rounded(figures) for half, figures in self.halves.items()},
             "kinds": {kind: rounded(figures) for kind, figures in self.kinds.items()},
+            "runs": [run.as_json() for run in self.runs],
         }
 
     def shown(self) -> list[RenderableType]:
         """The report as it is printed."""
         took = "".join(f", {name} {value:.1f} ms" for name, value in self.latency_ms.items())
-        return [f"{self.dataset}: {self.questions:,} questions{took}", self._overall(), self._by_kind()]
+        return [
+            f"{self.dataset}: {self.questions:,} questions{took}",
+            self._overall(),
+            self._by_kind(),
+            *self._by_run(),
+        ]
 
     def _overall(self) -> Table:
         table = Table("metric")
@@ -76,6 +111,24 @@ class Report:
         for kind, figures in self.kinds.items():
             table.add_row(kind, *(figure(metric, figures) for metric in metrics))
         return table
+
+    def _by_run(self) -> Iterator[Table]:
+        metrics = [metric for metric in _SHOWN_BY_RUN if metric in self.metrics]
+        for name, runs in self.tables().items():
+            table = Table(name, box=None)
+            for metric in (*metrics, "p95 ms"):
+                table.add_column(metric, justify="right")
+            for title, figures, took in (("as set", self.metrics, self.latency_ms), *runs):
+                cells = (figure(metric, figures) for metric in metrics)
+                table.add_row(title, *cells, f"{took.get('p95', 0):.0f}")
+            yield table
+
+    def tables(self) -> dict[str, list[tuple[str, Figures, Figures]]]:
+        """By table, the name, metrics and latency of each run."""
+        found: dict[str, list[tuple[str, Figures, Figures]]] = {}
+        for run in self.runs:
+            found.setdefault(run.variant.table, []).append((run.variant.name, run.metrics, run.latency_ms))
+        return found
 
 
 def latency(asked: Asked) -> dict[str, float]:

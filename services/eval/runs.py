@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contracts.errors import Unavailable
+from contracts.ports import Key, VectorStore
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
+from contracts.v1.turns import Turn
 from services.bench.process import measured
+from services.cli.common import settings_from
 from services.eval.datasets import Dataset
 from services.eval.metrics import Judged
+from services.eval.variants import Variant
+from services.shared.app import Host
 from services.shared.client import MemoryClient
 from services.shared.commands.formats import Question
-from services.shared.commands.progress import Progress
+from services.shared.commands.progress import Progress, untold
 from services.shared.commands.publishing import Tally, at_once, digest, publish_turns
 from services.shared.tokens import Cl100kCounter
 
+_NOTHING_IS_READ = ("--ner", "none")  # loading the models takes longer than asking
 _PATIENCE = 30.0
+_TRY_AGAIN = 0.05
+_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,23 +51,67 @@ class Asked:
         return zip(self.questions, self.judged, strict=True)
 
 
-async def evaluate(dataset: Dataset, folder: Path, progress: Progress) -> Asked:
-    """Remember the turns of a dataset in this folder, then ask its questions.
+async def evaluate(
+    dataset: Dataset, folder: Path, variants: Sequence[Variant] = (), progress: Progress = untold
+) -> list[Asked]:
+    """Remember the turns of a dataset in this folder, ask its questions, and ask again with each of the variants.
+
+    The turns are taken in once; what is changed by a variant is there for those that come after it.
 
     Raises:
         Unavailable: memorybus did not start, or did not digest the turns.
     """
     async with measured(folder) as (_, client):
-        turns = dataset.turns
-        await publish_turns(client, at_once(turns), Tally(), total=len(turns), progress=progress)
-        _, problem = await digest(client, progress)
-        if problem:
-            raise Unavailable(problem)
-        return await ask(client, dataset, progress)
+        await _remember(client, dataset.turns, progress)
+        asked = [await _ask(client, dataset, progress)]
+    for done, variant in enumerate(variants):
+        progress("runs", done, len(variants), note=variant.name)
+        if variant.vectors < 1:
+            await _lose_vectors(folder, dataset, 1 - variant.vectors)
+        async with measured(folder, _NOTHING_IS_READ, environment=variant.settings) as (_, client):
+            await _until_answered(client)
+            asked.append(await _ask(client, replace(dataset, limit=variant.limit or dataset.limit), progress))
+    progress("runs", len(variants), len(variants))
+    return asked
 
 
-async def ask(client: MemoryClient, dataset: Dataset, progress: Progress, what: str = "asking") -> Asked:
-    """Ask the questions, one after the other."""
+async def _remember(client: MemoryClient, turns: Sequence[Turn], progress: Progress) -> None:
+    await publish_turns(client, at_once(turns), Tally(), total=len(turns), progress=progress)
+    _, problem = await digest(client, progress)
+    if problem:
+        raise Unavailable(problem)
+
+
+async def _until_answered(client: MemoryClient) -> None:
+    """Wait for a first answer: a bus that has just started may not know yet who answers."""
+    async with asyncio.timeout(_PATIENCE):
+        while True:
+            with suppress(Unavailable):
+                await client.retrieve(RetrieveRequest(user_id="nobody", query="up?"), patience=_PATIENCE)
+                return
+            await asyncio.sleep(_TRY_AGAIN)
+
+
+async def _lose_vectors(folder: Path, dataset: Dataset, share: float) -> None:
+    """Remove a share of the vectors of these users, evenly over the ids, behind the back of memorybus."""
+    users = {turn.user_id for turn in dataset.turns}
+    host = Host(settings_from(data=folder), nats_url="")
+    try:
+        if (vectors := await host.vector_store()) is not None:
+            ids = [key.id for key in await _all_points(vectors) if key.user_id in users]
+            await vectors.remove([name for i, name in enumerate(ids) if int((i + 1) * share) > int(i * share)])
+    finally:
+        await host.close()
+
+
+async def _all_points(vectors: VectorStore) -> list[Key]:
+    found: list[Key] = []
+    while page := await vectors.scan(after=found[-1].id if found else "", limit=_PAGE):
+        found += page
+    return found
+
+
+async def _ask(client: MemoryClient, dataset: Dataset, progress: Progress) -> Asked:
     sessions = dataset.sessions()
     own = {(turn.user_id, turn.turn_id) for turn in dataset.turns}
     judged: list[Judged] = []
@@ -68,7 +122,7 @@ async def ask(client: MemoryClient, dataset: Dataset, progress: Progress, what: 
         took.append((time.perf_counter() - started) * 1000)
         foreign = [item for item in reply.items if (question.user_id, item.turn_id) not in own]
         judged.append(_judged(question, reply, foreign, dataset, sessions.get(question.user_id, {})))
-        progress(what, done, len(dataset.questions))
+        progress("asking", done, len(dataset.questions))
     return Asked(dataset.questions, judged, took)
 
 
