@@ -160,7 +160,7 @@ def test_golden_cases_have_a_memory_each_and_others_beside_it(tmp_path: Path) ->
         ("c1-other", "I swim.", None),
     ]
     (question,) = dataset.questions
-    assert (question.user_id, question.evidence, question.stale) == ("c1", {"1"}, {"0"})
+    assert (question.user_id, question.evidence, question.stale) == ("c1", frozenset("1"), frozenset("0"))
     assert question.token_budget == 1000
 
 
