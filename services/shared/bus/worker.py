@@ -35,6 +35,7 @@ from services.shared.bus.declarations import ACK_WAIT
 from services.shared.bus.fairness import LoadOf, load_of_event
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
+from services.shared.cache import Cache
 from services.shared.descriptors import named_when_exhausted
 from services.shared.tasks import end
 
@@ -88,7 +89,9 @@ class Worker(Generic[M]):
         self._pull = PullConsumer(
             bus.client, stage.consumer, max_batch=stage.max_batch, window=stage.window, load_of=stage.load_of
         )
-        self._left: dict[int, M] = {}  # by number, the parts of messages that are to be handled at redelivery
+        self._left: Cache[int, M] = Cache(
+            _MOST_LEFT
+        )  # by number, the parts of messages that are to be handled at redelivery
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._releasing = False
@@ -244,7 +247,8 @@ class Worker(Generic[M]):
             await self._dead_letter(msg, [(None if is_whole else part, why) for part, why in bad])
         else:
             if bad[0][0] is not model:
-                self._keep_left(msg, [part for part, _ in bad])
+                # So that the others are not handled again; forgetting them changes no result.
+                self._left.put(number_of(msg), joined([part for part, _ in bad]))
             await self._retry(msg, bad[0][1])
 
     async def _bad_parts(self, model: M, error: Exception) -> list[tuple[M, Exception]]:
@@ -261,12 +265,6 @@ class Worker(Generic[M]):
             except Exception as why:
                 bad += await self._bad_parts(part, why)
         return bad
-
-    def _keep_left(self, msg: Msg, parts: Sequence[M]) -> None:
-        """Remember the bad parts, so that the others are not handled again; forgetting them changes no result."""
-        self._left[number_of(msg)] = joined(parts)
-        if len(self._left) > _MOST_LEFT:  # redelivered to another replica
-            del self._left[next(iter(self._left))]
 
     async def _retry(self, msg: Msg, error: Exception) -> None:
         attempts = attempts_of(msg)
@@ -290,11 +288,11 @@ class Worker(Generic[M]):
             telemetry.MESSAGES.labels(self.stage.name, "dead").inc()
             log.warning("dead_lettered", extra={"stage": self.stage.name, "reason": letter.reason})
         await msg.term()
-        self._left.pop(number_of(msg), None)
+        self._left.pop(number_of(msg))
 
     async def _ack(self, messages: Sequence[Msg]) -> None:
         for msg in messages:
-            self._left.pop(number_of(msg), None)
+            self._left.pop(number_of(msg))
         await _settle(messages, lambda msg: msg.ack())
         telemetry.MESSAGES.labels(self.stage.name, "done").inc(len(messages))
 

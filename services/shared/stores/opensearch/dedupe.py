@@ -15,6 +15,7 @@ from contracts.errors import Unavailable
 from contracts.ports import Accepted, Decision, Key, Outcome, Similar
 from contracts.v1.entries import Entry
 from contracts.values import successor
+from services.shared.cache import Cache
 from services.shared.core.fingerprint import MOST_SIMILAR, near_keys
 from services.shared.core.sayings import not_repeated
 from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, plan, proposal_of
@@ -34,6 +35,7 @@ from services.shared.stores.opensearch.log import DECISION, is_open, note, outco
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Found, Get, Kind, Write, backoff
 
 _PROPOSED = (*DECISION, "text", "body")
+_MOST_STATEMENTS = 20_000
 
 
 class OpenSearchDedupe(Engine):
@@ -41,7 +43,9 @@ class OpenSearchDedupe(Engine):
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)
-        self.makers = statements.Makers()
+        self.makers: Cache[str, tuple[str, ...]] = Cache(_MOST_STATEMENTS)
+        """The entries that were listed for a statement when this process saw that last: read beside the list."""
+
         self._looked_up: Recent[str, Found] = Recent()
 
     async def find_similar(self, candidates: Sequence[Entry]) -> list[Similar]:
@@ -93,11 +97,11 @@ async def _look_up(engine: OpenSearchDedupe, candidates: Sequence[Entry]) -> Fou
     wanted = [Get("statements", user_id, id_) for id_, user_id in (stated | suppressions).items()]
     for one in candidates:
         wanted += [Get("turns", one.user_id, one.id, _PROPOSED), Get("entries", one.user_id, one.id, STORED)]
-    likely = {id_: user_id for statement, user_id in stated.items() for id_ in engine.makers.of(statement)}
+    likely = {id_: user_id for statement, user_id in stated.items() for id_ in engine.makers.get(statement) or ()}
     found = await engine.client.find([*wanted, *statements.wanted(likely)])
     lists = {statement: its.source["entries"] for statement in stated if (its := found["statements", statement])}
     for statement, listed in lists.items():
-        engine.makers.learn(statement, listed)
+        engine.makers.put(statement, tuple(listed))
     listed_users = {id_: stated[statement] for statement, listed in lists.items() for id_ in listed}
     return await engine.client.find(statements.wanted(listed_users), found)
 
@@ -203,7 +207,8 @@ async def _carry_out(engine: OpenSearchDedupe, decisions: Sequence[Decision], re
         judged = [one.entry for one in accepted if one.known_similar is not None]
         made.stored |= {entry.id: entry for entry in judged}
         for entry in judged:
-            engine.makers.learn(statement_id(entry), (*engine.makers.of(statement_id(entry)), entry.id))
+            statement = statement_id(entry)
+            engine.makers.put(statement, (*(engine.makers.get(statement) or ()), entry.id))
         if overtaken := await statements.enlist(engine, accepted):
             planned = plan(decisions, read.known, without=overtaken)
     if not await _store(engine, planned, read, made):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Generic, TypeVar
@@ -11,6 +10,7 @@ from weakref import WeakValueDictionary
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Proposal
+from services.shared.cache import Cache
 from services.shared.stores.opensearch.documents import now
 from services.shared.stores.opensearch.transport import Client, Version
 
@@ -61,48 +61,16 @@ class Recent(Generic[K, V]):
     """
 
     def __init__(self) -> None:
-        self._held: OrderedDict[K, tuple[V, float]] = OrderedDict()
-        self._dropping: asyncio.TimerHandle | None = None
+        self._held: Cache[K, V] = Cache(_MOST)
 
     def put(self, key: K, value: V) -> None:
         """Keep a value until it is taken."""
-        loop = asyncio.get_running_loop()
-        self._held.pop(key, None)
-        self._held[key] = value, loop.time() + _SECONDS
-        if len(self._held) > _MOST:
-            self._held.popitem(last=False)
-        self._dropping = self._dropping or loop.call_later(_SECONDS, self._drop_old)
+        self._held.put(key, value)
+        asyncio.get_running_loop().call_later(_SECONDS, self._held.pop, key)
 
     def take(self, key: K) -> V | None:
         """The value, which is not kept any longer."""
-        value, _ = self._held.pop(key, (None, 0.0))
-        return value
-
-    def _drop_old(self) -> None:
-        loop = asyncio.get_running_loop()
-        while self._held and (until := next(iter(self._held.values()))[1]) <= loop.time():
-            self._held.popitem(last=False)
-        self._dropping = loop.call_at(until, self._drop_old) if self._held else None
-
-
-class Seen:
-    """Which write of a document each of the entries read or stored last was: what a replacement of it has to name.
-
-    What is not remembered any more is read again, so nothing is wrong without it.
-    """
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[tuple[str, int], tuple[int, Version]] = OrderedDict()
-
-    def note(self, entry: Entry, seq: int, version: Version) -> None:
-        """Remember the number of an entry in the order of storing, and the write that it is of."""
-        self._held[entry.id, entry.version] = seq, version
-        while len(self._held) > _MOST_SEEN:
-            self._held.popitem(last=False)
-
-    def of(self, entry: Entry) -> tuple[int, Version] | None:
-        """The same, when it is remembered."""
-        return self._held.get((entry.id, entry.version))
+        return self._held.pop(key)
 
 
 class Engine:
@@ -112,11 +80,14 @@ class Engine:
         self.client = client
         self.numbers = SequenceNumbers()
         self.locks = Locks()
-        self.seen = Seen()
+        self.seen: Cache[tuple[str, int], tuple[int, Version]] = Cache(_MOST_SEEN)
+        """Of entries by id and version, as they were read or stored last: the number in the order of storing, and the
+        write that each is of. A replacement names both. What is not remembered any more is read again."""
+
         self.proposed: Recent[str, Proposal] = Recent()
         self.stored: Recent[str, Entry] = Recent()
 
     def note_stored(self, entry: Entry, seq: int, version: Version) -> None:
         """Keep an entry at hand that was stored just now, for the next stage where that is in this process."""
-        self.seen.note(entry, seq, version)
+        self.seen.put((entry.id, entry.version), (seq, version))
         self.stored.put(entry.id, entry)

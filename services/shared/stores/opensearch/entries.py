@@ -12,7 +12,7 @@ from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
 from services.shared.stores.opensearch import queries, statements
 from services.shared.stores.opensearch.documents import CHANGING, STORED, entry_document
-from services.shared.stores.opensearch.engine import Engine, Seen
+from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Document, Version, Write
 
@@ -26,16 +26,20 @@ class OpenSearchEntries(Engine):
         users = owners(refs)
         recent = [entry for id_ in users if (entry := self.stored.take(id_))]
         found = {its.id: its for its in recent if its.user_id == users[its.id] and may_lag and may_lag(its)}
-        found |= await get(self.client, {id_: users[id_] for id_ in users if id_ not in found}, self.seen)
+        left = [(id_, user_id) for id_, user_id in users.items() if id_ not in found]
+        for document in await self.client.mget("entries", left, fields=("user_id", "body", "seq")):
+            if document is not None and is_entry(document, users[document.id]):
+                entry = found[document.id] = Entry.model_validate_json(document.source["body"])
+                self.seen.put(_key(entry), (document.source["seq"], document.version))
         return {id_: found[id_] for id_ in users if id_ in found}
 
     async def replace(self, changes: Sequence[Change]) -> set[str]:
         seen = self.seen
-        if unseen := [change.old for change in changes if seen.of(change.old) is None]:
+        if unseen := [change.old for change in changes if _key(change.old) not in seen]:
             await self.get(unseen)
         moved = [its.new for its in changes if _who_says_what(its.new) != _who_says_what(its.old)]
         await statements.enlist(self, [Accepted(entry) for entry in moved if entry.status == "active"])
-        known = [(change.new, *held) for change in changes if (held := seen.of(change.old))]
+        known = [(change.new, *held) for change in changes if (held := seen.get(_key(change.old)))]
         writes = [_update(*one) for one in known]
         made = await self.client.bulk(writes)
         for (entry, seq, _), version in zip(known, made, strict=True):
@@ -104,16 +108,8 @@ class OpenSearchEntries(Engine):
         return [Entry.model_validate_json(body) for body in bodies]
 
 
-async def get(client: Client, users: Mapping[str, str], seen: Seen | None = None) -> dict[str, Entry]:
-    """The entries asked for as user by id, in the order asked; unknown ones are missing."""
-    found: dict[str, Entry] = {}
-    documents = await client.mget("entries", users.items(), fields=("user_id", "body", "seq"))
-    for document, user_id in zip(documents, users.values(), strict=True):
-        if document is not None and is_entry(document, user_id):
-            found[document.id] = Entry.model_validate_json(document.source["body"])
-            if seen is not None:
-                seen.note(found[document.id], document.source["seq"], document.version)
-    return found
+def _key(entry: Entry) -> tuple[str, int]:
+    return entry.id, entry.version
 
 
 def is_entry(document: Document | None, user_id: str) -> bool:

@@ -6,8 +6,7 @@ onto the document that was read. So what was broken off on the way is simply dec
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
@@ -22,6 +21,7 @@ from contracts.ports import (
     Unavailable,
 )
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal, entry_id
+from services.shared.cache import Cache
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import queries
@@ -53,54 +53,21 @@ _SECONDS = 300.0
 """For so long: another process may log turns of the same conversation once its part of the stream has moved there."""
 
 
-class LatestTurns:
-    """The latest turns of the conversations that were talked in last; None of one in which nothing was said yet."""
-
-    def __init__(self) -> None:
-        self._held: OrderedDict[Conversation, tuple[LastTurn | None, float]] = OrderedDict()
-
-    def knows(self, talk: Conversation) -> bool:
-        """Whether the latest turn of a conversation is known."""
-        return talk in self._held and time.monotonic() < self._held[talk][1]
-
-    def of(self, talk: Conversation) -> LastTurn | None:
-        """The latest turn of a conversation that is known."""
-        return self._held[talk][0]
-
-    def learn(self, talk: Conversation, last: LastTurn | None) -> None:
-        """Remember the latest turn, as it was read just now."""
-        self._held[talk] = last, time.monotonic() + _SECONDS
-        self._held.move_to_end(talk)
-        while len(self._held) > _MOST:
-            self._held.popitem(last=False)
-
-    def note(self, turns: Iterable[LoggedTurn]) -> None:
-        """Follow turns that were logged, in the conversations that are known."""
-        for turn in turns:
-            talk = Conversation(turn.user_id, turn.space, turn.conversation_id)
-            if self.knows(talk) and ((last := self.of(talk)) is None or last.at <= turn.created_at):
-                self.learn(talk, LastTurn(turn.session_id, turn.created_at))
-
-    def drop(self, turns: Iterable[LoggedTurn]) -> None:
-        """Forget the conversations of turns that are taken off the log."""
-        for turn in turns:
-            self._held.pop(Conversation(turn.user_id, turn.space, turn.conversation_id), None)
-
-
 class OpenSearchLog(Engine):
     """`contracts.ports.ConversationLog`."""
 
     def __init__(self, client: Client) -> None:
         super().__init__(client)
-        self._latest = LatestTurns()
+        self._latest: Cache[Conversation, tuple[LastTurn, ...]] = Cache(_MOST, seconds=_SECONDS)
+        """The latest turn of each of the conversations that were talked in last; none where nothing was said yet."""
 
     async def last_turns(self, moments: Sequence[tuple[Conversation, datetime]]) -> list[LastTurn | None]:
-        latest = {talk: self._latest.of(talk) for talk, _ in moments if self._latest.knows(talk)}
+        latest = {talk: held for talk, _ in moments if (held := self._latest.get(talk)) is not None}
         unknown = list({talk: None for talk, _ in moments if talk not in latest})
         for talk, last in zip(unknown, await _search(self.client, [(talk, None) for talk in unknown]), strict=True):
-            self._latest.learn(talk, last)
-            latest[talk] = last
-        found = [latest[talk] for talk, _ in moments]
+            latest[talk] = (last,) if last else ()
+            self._latest.put(talk, latest[talk])
+        found = [next(iter(latest[talk]), None) for talk, _ in moments]
         # Turns nearly always arrive in order, so the latest of all is usually the one before the moment, too.
         earlier = [index for index, last in enumerate(found) if last is not None and last.at > moments[index][1]]
         for index, last in zip(earlier, await _search(self.client, [moments[i] for i in earlier]), strict=True):
@@ -109,14 +76,18 @@ class OpenSearchLog(Engine):
 
     async def append(self, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:
         new = await _append(self, turns, proposals)
-        self._latest.note(new)
+        for turn in new:
+            held = self._latest.get(_conversation(turn))
+            if held is not None and all(last.at <= turn.created_at for last in held):
+                self._latest.put(_conversation(turn), (LastTurn(turn.session_id, turn.created_at),))
         for proposal in proposals:
             if proposal.ordinal == 0 and proposal.turn in new:
                 self.proposed.put(proposal.id, proposal)
         return new
 
     async def withdraw(self, turns: Sequence[LoggedTurn]) -> None:
-        self._latest.drop(turns)
+        for turn in turns:
+            self._latest.pop(_conversation(turn))
         users = {turn_document_id(turn): turn.user_id for turn in turns}
         facts = await _facts(self.client, users)
         for _ in range(CAS_ATTEMPTS):
@@ -162,6 +133,10 @@ class OpenSearchLog(Engine):
         turns = [LoggedTurn.model_validate_json(body) for body in bodies]
         records = await _records(self.client, turns)
         return [LogRecord(turn, tuple(records[turn.space, turn.turn_id])) for turn in turns]
+
+
+def _conversation(turn: LoggedTurn) -> Conversation:
+    return Conversation(turn.user_id, turn.space, turn.conversation_id)
 
 
 async def _append(engine: Engine, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]) -> list[LoggedTurn]:

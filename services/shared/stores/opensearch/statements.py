@@ -11,7 +11,6 @@ are read by id, so that what was made or forgotten a moment ago is known at once
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,7 +24,6 @@ from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Found, Get, Write, backoff
 
 _DECIDED = ("user_id", "proposed", "outcome")
-_MOST_KNOWN = 20_000  # statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +37,6 @@ class Listed:
         """Of the listed entries those that make the statement now, or are about to."""
         active = (id_ for id_ in listed if id_ in self.active and statement_id(self.active[id_]) == statement)
         return [*active, *(id_ for id_ in listed if id_ in self.open)]
-
-
-class Makers:
-    """The entries that were listed for a statement when this process saw that last: worth reading beside the list."""
-
-    def __init__(self) -> None:
-        self._listed: OrderedDict[str, tuple[str, ...]] = OrderedDict()
-
-    def of(self, statement: str) -> tuple[str, ...]:
-        """Their ids, as far as they are known."""
-        return self._listed.get(statement, ())
-
-    def learn(self, statement: str, listed: Iterable[str]) -> None:
-        """Remember a list."""
-        self._listed[statement] = tuple(listed)
-        self._listed.move_to_end(statement)
-        if len(self._listed) > _MOST_KNOWN:
-            self._listed.popitem(last=False)
 
 
 def wanted(users: Mapping[str, str]) -> list[Get]:
