@@ -18,6 +18,8 @@ from services.cli.common import settings_from
 from services.eval.datasets import Dataset
 from services.eval.metrics import Judged
 from services.eval.variants import Variant
+from services.retrieve.settings import RetrieveSettings
+from services.retrieve.weights import WeightsFile, load_weights
 from services.shared.app import Host
 from services.shared.client import MemoryClient
 from services.shared.commands.formats import Question
@@ -68,11 +70,22 @@ async def evaluate(
         progress("runs", done, len(variants), note=variant.name)
         if variant.vectors < 1:
             await _lose_vectors(folder, dataset, 1 - variant.vectors)
-        async with measured(folder, _NOTHING_IS_READ, environment=variant.settings) as (_, client):
+        settings = {**variant.settings, **_weights_without(variant.without, folder)}
+        async with measured(folder, _NOTHING_IS_READ, environment=settings) as (_, client):
             await _until_answered(client)
             asked.append(await _ask(client, replace(dataset, limit=variant.limit or dataset.limit), progress))
     progress("runs", len(variants), len(variants))
     return asked
+
+
+def _weights_without(features: Sequence[str], folder: Path) -> dict[str, str]:
+    """The setting that leaves these features out of the profile."""
+    if not features:
+        return {}
+    file = folder / "weights.json"
+    weights = {**load_weights(RetrieveSettings().weights), **dict.fromkeys(features, (0.0, 0.0))}
+    file.write_text(WeightsFile(weights=weights).model_dump_json())
+    return {"MEMORYBUS_RETRIEVE_WEIGHTS": str(file)}
 
 
 async def _remember(client: MemoryClient, turns: Sequence[Turn], progress: Progress) -> None:

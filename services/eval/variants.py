@@ -17,12 +17,15 @@ class BadSweep(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A run: the environment variables that differ, another limit of items, and the share of vectors that are left."""
+    """A run: the environment variables that differ, another limit of items, the features of the profile that are left
+    out, and the share of vectors that are there.
+    """
 
     table: str
     name: str
     settings: Mapping[str, str] = field(default_factory=dict)
     limit: int | None = None
+    without: Sequence[str] = ()
     vectors: float = 1.0
 
 
@@ -33,6 +36,7 @@ def _retrieve(**settings: object) -> dict[str, str]:
 _ABLATION: dict[str, Mapping[str, str]] = {
     "words alone (BM25 in context)": _retrieve(relevance="blend") | {"MEMORYBUS_VECTOR_STORE": "none"},
     "meaning alone (cosine)": _retrieve(relevance="cosine", lexical_weight=0, with_context=0),
+    "order of both (RRF)": _retrieve(relevance="rrf", min_score=0),
     "blend of both": _retrieve(relevance="blend"),
     "blend, without neighbours": _retrieve(relevance="blend", with_context=0),
     "without neighbours' meaning": _retrieve(with_context=0),
@@ -41,6 +45,18 @@ _ABLATION: dict[str, Mapping[str, str]] = {
     "without diversity (MMR)": _retrieve(mmr_lambda=1),
     "without threshold": _retrieve(min_score=0),
 }
+
+_FEATURES: dict[str, str] = {
+    "words": "bm_ctx bm_ctx_rank bm_turn bm_turn_rank cov bmcos bm_prev bm_next prevq_bm",
+    "meaning": "cos cos_ctx cos_sess cos_prev cos_next bmcos prevq_cos",
+    "neighbours": "bm_ctx bm_ctx_rank cos_ctx bm_prev bm_next cos_prev cos_next prevq_bm prevq_cos",
+    "session": "cos_sess",
+    "speakers": "spk first",
+    "form": "endq loglen num",
+    "dates": "date when_date sprox",
+    "age": "pos",
+}
+"""What of the profile is left out together; the other weights stay, so that a fit without them would lose less."""
 
 _OUTAGES: dict[str, Mapping[str, str]] = {
     "vector store off": {"MEMORYBUS_VECTOR_STORE": "none"},
@@ -66,7 +82,8 @@ _SHORT = {"tau": "tau_days"}
 
 def ablation() -> list[Variant]:
     """Each component switched off, or alone."""
-    return [Variant("ablation", name, settings) for name, settings in _ABLATION.items()]
+    parts = [Variant("ablation", f"profile without {name}", without=of.split()) for name, of in _FEATURES.items()]
+    return [*(Variant("ablation", name, settings) for name, settings in _ABLATION.items()), *parts]
 
 
 def outages() -> list[Variant]:

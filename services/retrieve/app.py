@@ -5,13 +5,17 @@ memory.v1.retrieve.<user> ◄──► retrieve
 
 from __future__ import annotations
 
+from functools import partial
+
 from contracts import flow
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.handler import Retriever
 from services.retrieve.recorder import ScoreRecorder
 from services.retrieve.settings import RetrieveSettings
+from services.retrieve.weights import load_weights
 from services.shared.app import Host, Service
 from services.shared.bus.requests import RequestHandler
+from services.shared.core.profile import profile
 
 
 async def build(host: Host) -> Service:
@@ -25,6 +29,7 @@ async def build(host: Host) -> Service:
         embedder=await host.embedder(),
         counter=host.token_counter(),
         settings=settings,
+        measure=partial(profile, weights=load_weights(settings.weights)),
     )
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -44,6 +44,7 @@ from services.shared.core.scoring import (
     blend,
     context_cosine,
     cosine_only,
+    fused_only,
     rank,
 )
 from services.shared.erasures import is_hidden
@@ -63,6 +64,7 @@ class Retriever:
     counter: TokenCounter
     settings: RetrieveSettings
     speakers: Speakers = field(default_factory=Speakers)
+    measure: Callable[[Found], list[float]] = profile
 
     async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
         """The memories that matter now.
@@ -221,12 +223,14 @@ class Retriever:
         legs: Legs,
     ) -> list[float]:
         """The relevance of each candidate; what the profile needs both legs for, the blend says of one."""
+        if self.settings.relevance == "rrf":
+            return fused_only(candidates)
         if self.settings.relevance == "cosine":
             return cosine_only(candidates)
         if self.settings.relevance == "blend" or legs.degraded or legs.query_vector is None:
             return blend(candidates)
         of_candidates = [entries[candidate.id] for candidate in candidates]
-        return profile(Found(question, candidates, of_candidates, neighbours, cosines))
+        return self.measure(Found(question, candidates, of_candidates, neighbours, cosines))
 
     async def _entries(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Entry] | None:
         """The entries from the text store; None while it is away."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -21,10 +22,13 @@ class RetrieveSettings(ServiceSettings):
     rrf_k: int = Field(default=60, ge=1, description="constant of reciprocal rank fusion")
     lexical_weight: float = Field(default=1.0, ge=0, description="weight of the lexical leg in the fusion")
     semantic_weight: float = Field(default=1.0, ge=0, description="weight of the semantic leg in the fusion")
-    relevance: Literal["profile", "blend", "cosine"] = Field(
+    relevance: Literal["profile", "blend", "cosine", "rrf"] = Field(
         default="profile",
         description="profile: weighted features; blend: words and meaning; cosine: meaning, words where there is no "
-        "vector",
+        "vector; rrf: the order of both searches",
+    )
+    weights: Path | None = Field(
+        default=None, description="weights of the features of the profile, a file that `memorybus eval fit` has written"
     )
     min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
     mmr_lambda: float = Field(default=0.9, ge=0, le=1, description="1: best first; 0: as different as possible")

@@ -16,6 +16,7 @@ from services.eval.runs import evaluate
 from services.eval.variants import BadSweep, Variant, sweep
 from services.retrieve.settings import RetrieveSettings
 from services.shared.commands.formats import Question
+from services.shared.core.profile import WEIGHTS
 
 SAID = [
     "I row.",
@@ -60,6 +61,11 @@ def test_what_cannot_be_swept_over_is_refused_with_what_can(tmp_path: Path, want
     assert result.output.count("\n") == 1
 
 
+def test_every_feature_of_the_profile_is_left_out_once() -> None:
+    left_out = [name for variant in variants.ablation() for name in variant.without]
+    assert set(left_out) == set(WEIGHTS)
+
+
 def test_every_setting_that_is_switched_exists_and_may_have_that_value() -> None:
     for variant in (*variants.ablation(), *variants.outages(), *sweep(",".join(variants._SWEPT))):
         own = {name: value for name, value in variant.settings.items() if name.startswith(RetrieveSettings.prefix)}
@@ -85,8 +91,8 @@ async def test_turns_are_taken_in_once_and_asked_for_with_other_settings(
 def test_further_runs_are_in_tables_and_in_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MEMORYBUS_EMBEDDER", "none")
     monkeypatch.setenv("MEMORYBUS_NER", "none")
-    case = {"id": "c1", "query": "Do I row?", "expected_retrievals": ["I row."]}
-    case |= {"setup_memories": [{"content": text} for text in SAID]}
+    memories = [{"content": text} for text in SAID]
+    case = {"id": "c1", "query": "Do I row?", "expected_retrievals": ["I row."], "setup_memories": memories}
     path, report = tmp_path / "cases.json", tmp_path / "report.json"
     path.write_text(json.dumps({"cases": [case]}))
     result = CliRunner().invoke(app, ["golden", str(path), "--sweep", "limit=1", "--json", str(report)])

@@ -46,7 +46,7 @@ _MANY = 80
 """Candidates of the memories that the level of the best is fitted on."""
 
 
-def profile(found: Found) -> list[float]:
+def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) -> list[float]:
     """The relevance of each candidate, 0 to 1: that of the best, and of the others as far as they fall behind it.
 
     As a threshold, 0.2 is below the best of 97 % (chats with an assistant) to 99.9 % (people) of the questions that the
@@ -57,7 +57,7 @@ def profile(found: Found) -> list[float]:
         return []
     features = features_of(found)
     with_assistant = any(entry.role == "assistant" for entry in found.entries)
-    score = sum((pair[with_assistant] * features[name] for name, pair in WEIGHTS.items()), np.zeros(1))
+    score = sum((pair[with_assistant] * features[name] for name, pair in weights.items()), np.zeros(1))
     relevance: list[float] = (_best(found, features) * np.exp((score - score.max()) / _spread(found))).tolist()
     return relevance
 

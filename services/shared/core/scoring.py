@@ -67,6 +67,12 @@ def cosine_only(candidates: Sequence[Candidate]) -> list[float]:
     return [word if c.cosine is None else _unit_interval(c.cosine) for c, word in zip(candidates, words, strict=True)]
 
 
+def fused_only(candidates: Sequence[Candidate]) -> list[float]:
+    """The reciprocal rank fusion of each candidate over the highest: nothing but both legs' order."""
+    highest = max((c.rrf for c in candidates), default=0.0)
+    return [c.rrf / highest if highest > 0 else 0.0 for c in candidates]
+
+
 def smoothed(vectors: Mapping[int, Vector]) -> Vector:
     """The unit vector of a turn among its neighbours: Σ 0.5^|d| · v_d, by distance d in the session (0: the turn).
 
