@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.eval import commands
+from services.eval import commands, fit
 
 app = typer.Typer(
     help="Measure how well memory is found: put judged questions to a memory of its own.",
@@ -15,3 +15,4 @@ app.command(epilog=commands.GOLDEN_EPILOG)(commands.golden)
 app.command(epilog=commands.LONGMEMEVAL_EPILOG)(commands.longmemeval)
 app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)
 app.command(epilog=commands.CHATS_EPILOG)(commands.chats)
+app.command("fit", epilog=fit.EPILOG)(fit.fit_weights)

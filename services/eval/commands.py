@@ -145,8 +145,7 @@ def golden(
 
 
 def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> None:
-    if settings_from().nats_url:
-        fail("MEMORYBUS_NATS_URL names a bus: eval fills a memory of its own, unset the variable")
+    refuse_a_bus()
     try:
         chosen = wishes.variants()
         dataset = read(path)
@@ -156,9 +155,15 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
     report = Report.of(dataset, asked, [Run.of(*pair) for pair in zip(chosen, others, strict=True)])
     out.print(*report.shown(), sep="\n")
     if wishes.json is not None:
-        _write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
+        write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
     if short := shortfalls(dataset, report.metrics):
         fail("; ".join(short))
+
+
+def refuse_a_bus() -> None:
+    """End where turns would go to a bus that somebody uses."""
+    if settings_from().nats_url:
+        fail("MEMORYBUS_NATS_URL names a bus: eval fills a memory of its own, unset the variable")
 
 
 async def _asked(dataset: Dataset, chosen: Sequence[Variant]) -> list[Asked]:
@@ -166,7 +171,8 @@ async def _asked(dataset: Dataset, chosen: Sequence[Variant]) -> list[Asked]:
         return await evaluate(dataset, Path(folder) / "up", chosen, progress)
 
 
-def _write(file: Path, text: str) -> None:
+def write(file: Path, text: str) -> None:
+    """Write a file, or say why not."""
     try:
         file.write_text(text)
     except OSError as error:

@@ -246,6 +246,22 @@ def _date(text: str, where: str) -> datetime:
         raise FormatError(f"{where}: is not like '2023/05/30 (Tue) 23:40'") from None
 
 
+def by_content(path: Path) -> Dataset:
+    """The dataset of whichever kind the file is.
+
+    Raises:
+        FormatError: it is of none.
+    """
+    source = Source(path)
+    document = _document(source, _LARGEST)
+    first = document[0] if isinstance(document, list) and document else document
+    keys = set(first) if isinstance(first, dict) else set()
+    readers = {"cases": golden, "turns": chats, "conversation": locomo, "haystack_sessions": longmemeval}
+    for key in keys & set(readers):
+        return readers[key](path)
+    raise FormatError(f"{source.name}: is neither chats nor LoCoMo, LongMemEval or golden cases")
+
+
 def _document(source: Source, most: int = MAX_DOCUMENT_BYTES) -> Any:
     try:
         return parsed(source.whole(most), source.name)

@@ -95,6 +95,16 @@ async def _remember(client: MemoryClient, turns: Sequence[Turn], progress: Progr
         raise Unavailable(problem)
 
 
+async def take_in(dataset: Dataset, folder: Path, progress: Progress) -> None:
+    """Remember the turns of a dataset in this folder.
+
+    Raises:
+        Unavailable: as `evaluate`.
+    """
+    async with measured(folder) as (_, client):
+        await _remember(client, dataset.turns, progress)
+
+
 async def _until_answered(client: MemoryClient) -> None:
     """Wait for a first answer: a bus that has just started may not know yet who answers."""
     async with asyncio.timeout(_PATIENCE):

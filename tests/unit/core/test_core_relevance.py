@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.scoring import Candidate, blend, context_cosine, cosine_only, smoothed
+from services.shared.core.scoring import Candidate, blend, context_cosine, cosine_only, fused_only, smoothed
 
 parts = st.one_of(st.none(), st.floats(-1, 1))
 candidates = st.builds(
@@ -15,12 +15,13 @@ candidates = st.builds(
     coverage=st.one_of(st.none(), st.floats(0, 1)),
     cosine=parts,
     cosine_context=parts,
+    rrf=st.floats(0, 0.04),
 )
 
 
 @given(st.lists(candidates))
 def test_relevance_is_between_zero_and_one(found: list[Candidate]) -> None:
-    for relevances in (blend(found), cosine_only(found)):
+    for relevances in (blend(found), cosine_only(found), fused_only(found)):
         assert len(relevances) == len(found)
         assert all(0.0 <= value <= 1.0 for value in relevances)
 
