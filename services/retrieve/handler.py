@@ -96,7 +96,9 @@ class Retriever:
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
-        reply = build_reply(request, chosen, visible, counter=self.counter, found=len(found), degraded=degraded)
+        reply = build_reply(
+            request, chosen, visible, counter=self.counter, now=now, found=len(found), degraded=degraded
+        )
         took = (time.perf_counter() - started) * 1000
         explanation = {"corrections": dict(legs.corrections)} if request.explain else None
         times = {"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took}

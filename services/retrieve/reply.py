@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 
 from pydantic_core import to_json
@@ -11,8 +12,10 @@ from pydantic_core import to_json
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest, Signals
-from services.shared.core.context import assemble, snippet
+from services.shared.core.analysis import telling_terms
+from services.shared.core.context import assemble
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.passages import passage
 from services.shared.core.scoring import Ranked
 
 _SNIPPET_CHARS = 200
@@ -26,16 +29,22 @@ def build_reply(
     entries: Mapping[str, Entry],
     *,
     counter: TokenCounter,
+    now: datetime,
     found: int,
     degraded: Sequence[str],
 ) -> RetrieveReply:
     """The reply with those of the chosen entries that fit into the token budget; times are filled in by the caller."""
+    terms = telling_terms(request.query)
     block = assemble(
-        [entries[ranked.candidate.id] for ranked in chosen], token_budget=request.token_budget, counter=counter
+        [entries[ranked.candidate.id] for ranked in chosen],
+        token_budget=request.token_budget,
+        counter=counter,
+        terms=terms,
+        now=now,
     )
     kept = set(block.kept)
     items = [
-        item_of(ranked, entries[ranked.candidate.id], explain=request.explain)
+        item_of(ranked, entries[ranked.candidate.id], terms, explain=request.explain)
         for ranked in chosen
         if ranked.candidate.id in kept
     ]
@@ -67,13 +76,13 @@ def cut_reply(reply: RetrieveReply, room: int) -> RetrieveReply:
     return reply.model_copy(update={"items": items, "context": context, "entity_cards": ()})
 
 
-def item_of(ranked: Ranked, entry: Entry, *, explain: bool) -> RetrievedItem:
+def item_of(ranked: Ranked, entry: Entry, terms: Collection[str], *, explain: bool) -> RetrievedItem:
     """One entry as it is shown to who asked."""
     candidate = ranked.candidate
     return RetrievedItem(
         id=entry.id,
         text=entry.text,
-        snippet=snippet(entry.summary or entry.text, _SNIPPET_CHARS),
+        snippet=passage(entry.summary or entry.text, terms, _SNIPPET_CHARS),
         type=entry.type,
         role=entry.role,
         speaker=entry.speaker,

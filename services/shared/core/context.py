@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
+from services.shared.core.passages import passage, snippet
 
 HEAD = (
     "<memory>\n"
@@ -53,8 +54,13 @@ class _Line:
     entry_id: str
     heading: str
     said_at: datetime
-    text: str
+    label: str
+    body: str
     cut: bool = False
+
+    @property
+    def text(self) -> str:
+        return f"{self.label} {self.body}"
 
 
 @dataclass(slots=True)
@@ -80,17 +86,25 @@ class _Block:
         return True
 
 
-def assemble(entries: Sequence[Entry], *, token_budget: int, counter: TokenCounter) -> Assembled:
+def assemble(
+    entries: Sequence[Entry],
+    *,
+    token_budget: int,
+    counter: TokenCounter,
+    terms: Collection[str] = (),
+    now: datetime | None = None,
+) -> Assembled:
     """The block of the best entries that fit.
 
     `entries` come best first. Pinned ones are taken first, for at most half of the budget; the rest follow by rank.
     Entries that share a theme, entity or tag stand under one heading, those said last first. The first entry that does
     not fit is cut, ends in "…", and is the last that is taken. The whole block, frame included, has at most
-    `token_budget` tokens; it is empty when not one entry fits.
+    `token_budget` tokens; it is empty when not one entry fits. Of a very long entry the part with most of the `terms`
+    that were asked for is shown; with `now`, each date also tells how long ago that was.
     """
     topics = Counter(topic for entry in entries for topic in _topics_of(entry))
     lines = [
-        _Line(entry.id, _heading(entry, topics), entry.last_said_at, f"{_label(entry)} {_body(entry)}")
+        _Line(entry.id, _heading(entry, topics), entry.last_said_at, _label(entry, now), _body(entry, terms))
         for entry in entries
     ]
     if not any(entry.pinned for entry in entries):  # mostly all of them fit, and one count is enough
@@ -101,40 +115,32 @@ def assemble(entries: Sequence[Entry], *, token_budget: int, counter: TokenCount
     return _selected(entries, lines, token_budget, counter)
 
 
-def snippet(text: str, limit: int) -> str:
-    """The text on one line in at most `limit` characters, cut between words, with "…" where something is missing."""
-    flat = " ".join(text.split())
-    if len(flat) <= limit:
-        return flat
-    space = flat.rfind(" ", 0, max(limit, 0))
-    head = flat[:space] if space > limit // 2 else flat[: max(limit - 1, 0)]
-    return f"{head.rstrip()}…"[: max(limit, 0)]
-
-
 def _selected(entries: Sequence[Entry], lines: Sequence[_Line], token_budget: int, counter: TokenCounter) -> Assembled:
     frame = counter.count(HEAD) + counter.count(TAIL)
     block = _Block(counter, spent=frame)
-    both = list(zip(entries, lines, strict=True))
-    _fill(block, [pair for pair in both if pair[0].pinned], limit=min(token_budget, frame + token_budget // 2))
-    _fill(block, [pair for pair in both if not pair[0].pinned], limit=token_budget)
+    pinned = {entry.id for entry in entries if entry.pinned}
+    _fill(
+        block, [line for line in lines if line.entry_id in pinned], limit=min(token_budget, frame + token_budget // 2)
+    )
+    _fill(block, [line for line in lines if line.entry_id not in pinned], limit=token_budget)
     context, tokens = _rendered(block, token_budget)
     kept = tuple(line.entry_id for line in block.lines)
     truncated = len(kept) < len(entries) or any(line.cut for line in block.lines)
     return Assembled(context, kept, tokens, truncated)
 
 
-def _fill(block: _Block, both: Sequence[tuple[Entry, _Line]], *, limit: int) -> None:
-    for entry, line in both:
+def _fill(block: _Block, lines: Sequence[_Line], *, limit: int) -> None:
+    for line in lines:
         if not block.place(line, limit=limit):
-            _place_cut(block, replace(line, text=_label(entry)), _body(entry), limit=limit)
+            _place_cut(block, line, limit=limit)
             return
 
 
-def _place_cut(block: _Block, bare: _Line, text: str, *, limit: int) -> None:
-    room = limit - block.spent - block.cost(bare) - 2  # for "…" and what joining may cost
+def _place_cut(block: _Block, line: _Line, *, limit: int) -> None:
+    room = limit - block.spent - block.cost(replace(line, body="")) - 2  # for "…" and what joining may cost
     if room >= _SHORTEST_CUT:
-        begun = block.counter.cut(text, room).rstrip("… ")
-        block.place(replace(bare, text=f"{bare.text} {begun}…", cut=True), limit=limit)
+        begun = block.counter.cut(line.body, room).rstrip("… ")
+        block.place(replace(line, body=f"{begun}…", cut=True), limit=limit)
 
 
 def _rendered(block: _Block, budget: int) -> tuple[str, int]:
@@ -174,23 +180,35 @@ def _heading(entry: Entry, topics: Counter[str]) -> str:
     return f"## about {_plain_label(max(shared, key=topics.__getitem__))}" if shared else _ALONE
 
 
-def _label(entry: Entry) -> str:
+def _label(entry: Entry, now: datetime | None) -> str:
     """When, who, what kind, and where from."""
     sources = ", ".join(entry.source_ids[:_MOST_SOURCES]) or (entry.conversation_id or "")
     said = f"{entry.created_at:%Y-%m-%d}"
     if entry.repeat_count:
         said += f", said {entry.repeat_count + 1} times, last on {entry.last_said_at:%Y-%m-%d}"
+    if now is not None:
+        said += f", {ago((now.date() - entry.last_said_at.date()).days)}"
     parts = (said, f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources)
     return f"- [{' | '.join(filter(None, map(_plain_label, parts)))}]"
+
+
+def ago(days: int) -> str:
+    """So many whole days before today, as people say it; the same all day long."""
+    if days <= 1:
+        return "yesterday" if days == 1 else "today"
+    for unit, length in (("year", 365), ("month", 30), ("week", 7)):
+        if days >= 2 * length:
+            return f"{days // length} {unit}s ago"
+    return f"{days} days ago"
 
 
 def _plain_label(text: str) -> str:
     return snippet(_inline(_BRACKET.sub(" ", text)), _LONGEST_LABEL)
 
 
-def _body(entry: Entry) -> str:
+def _body(entry: Entry, terms: Collection[str]) -> str:
     text = entry.summary if entry.summary and len(entry.text) > LONG else entry.text
-    return snippet(_inline(text), LONGEST)
+    return passage(_inline(text), terms, LONGEST)
 
 
 def _inline(text: str) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.v1.entries import Entity, Entry
-from services.shared.core.context import HEAD, LONGEST, TAIL, Assembled, assemble, snippet
+from services.shared.core.context import HEAD, LONGEST, TAIL, Assembled, ago, assemble
 
 MOMENT = datetime(2026, 2, 1, 10, tzinfo=UTC)
 
@@ -174,17 +174,36 @@ def test_a_very_long_text_without_summary_is_shortened() -> None:
     assert "word…" in result.context
 
 
-@given(st.text(), st.integers(0, 80))
-def test_a_snippet_is_one_line_within_its_limit(text: str, limit: int) -> None:
-    found = snippet(text, limit)
-    flat = " ".join(text.split())
-    assert len(found) <= limit
-    assert found == flat or (len(flat) > limit and (limit == 0 or found.endswith("…")))
+def test_of_a_very_long_entry_the_part_that_was_asked_for_is_shown() -> None:
+    entry = an_entry(1, "word " * 1000 + "The salmon comes from Norway. " + "word " * 1000)
+    shown = assemble([entry], token_budget=2000, counter=Characters(), terms=["salmon"]).context
+    assert "The salmon comes from Norway." in shown
+    assert len(shown) < LONGEST + 400
 
 
-def test_a_snippet_is_cut_between_words() -> None:
-    assert snippet("I prefer\nuv over  pip", 12) == "I prefer uv…"
-    assert snippet("abcdefghij", 4) == "abc…"
+@pytest.mark.parametrize(
+    ("days", "told"),
+    [
+        (-1, "today"),
+        (0, "today"),
+        (1, "yesterday"),
+        (13, "13 days ago"),
+        (14, "2 weeks ago"),
+        (59, "8 weeks ago"),
+        (60, "2 months ago"),
+        (729, "24 months ago"),
+        (730, "2 years ago"),
+    ],
+)
+def test_days_are_told_as_people_say_them(days: int, told: str) -> None:
+    assert ago(days) == told
+
+
+def test_a_date_also_tells_how_long_ago_that_was() -> None:
+    entry = an_entry(1, "I prefer uv over pip")
+    later = entry.last_said_at + timedelta(days=21)
+    shown = assemble([entry], token_budget=500, counter=Characters(), now=later).context
+    assert f"- [{entry.created_at:%Y-%m-%d}, 3 weeks ago | user" in shown
 
 
 def test_of_several_about_one_thing_the_last_said_comes_first() -> None:

@@ -1,0 +1,76 @@
+"""The part of a text that is shown where the whole would be too long."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection
+
+_SHORTEST = 3  # letters: what begins with fewer is mostly another word
+_SENTENCE_END = re.compile(r"[.!?;:][\"')\]]* ")
+
+
+def snippet(text: str, limit: int) -> str:
+    """The text on one line in at most `limit` characters, cut between words, with "…" where something is missing."""
+    flat = " ".join(text.split())
+    if len(flat) <= limit:
+        return flat
+    space = flat.rfind(" ", 0, max(limit, 0))
+    head = flat[:space] if space > limit // 2 else flat[: max(limit - 1, 0)]
+    return f"{head.rstrip()}…"[: max(limit, 0)]
+
+
+def passage(text: str, terms: Collection[str], limit: int) -> str:
+    """The part of the text, as `snippet` cuts it, that has most of these terms; the beginning when it has none.
+
+    `terms` are as `analysis` makes them. A word counts that begins as a term does: stems are not made here, so that a
+    long text costs no more than reading it once.
+    """
+    flat = " ".join(text.split())
+    spots = _spots(flat, terms) if len(flat) > limit else []
+    if not spots:
+        return snippet(flat, limit)
+    first, last = _densest(spots, limit)
+    start = _beginning(flat, first, last, limit)
+    return f"…{snippet(flat[start:], limit - 1)}"[: max(limit, 0)] if start else snippet(flat, limit)
+
+
+def _spots(text: str, terms: Collection[str]) -> list[tuple[int, int, str]]:
+    """Where words begin and end that begin as a term does, and which one."""
+    beginnings = {term.removesuffix("i"): term for term in terms if len(term) >= _SHORTEST}
+    if not beginnings:
+        return []
+    longest_first = sorted(beginnings, key=len, reverse=True)
+    wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\w*", re.IGNORECASE)
+    lengths = sorted({len(beginning) for beginning in beginnings}, reverse=True)
+    found = []
+    for match in wanted.finditer(text):
+        word = match.group().lower()
+        term = next((word[:n] for n in lengths if word[:n] in beginnings), word)
+        found.append((match.start(), match.end(), term))
+    return found
+
+
+def _densest(spots: list[tuple[int, int, str]], limit: int) -> tuple[int, int]:
+    """Where the window of `limit` characters with most different terms, then most words, begins and ends."""
+    within: Counter[str] = Counter()
+    best, place, oldest = (0, 0), spots[0][:2], 0
+    for begin, end, term in spots:
+        within[term] += 1
+        while end - spots[oldest][0] > limit and spots[oldest][0] < begin:
+            within[spots[oldest][2]] -= 1
+            within += Counter()  # without those that are not in the window any more
+            oldest += 1
+        if (worth := (len(within), within.total())) > best:
+            best, place = worth, (spots[oldest][0], end)
+    return place
+
+
+def _beginning(text: str, first: int, last: int, limit: int) -> int:
+    """Where to begin for what lies between `first` and `last`: at a sentence, else a few words before it."""
+    room = max(0, limit - 2 - (last - first))
+    earliest = min(first - room // 2, len(text) - limit + 1)
+    if earliest <= 0:
+        return 0
+    sentence = _SENTENCE_END.search(text, earliest, first)
+    return sentence.end() if sentence else text.find(" ", earliest, first) + 1 or first

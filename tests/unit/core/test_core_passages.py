@@ -1,0 +1,75 @@
+"""What is shown of a long text: on one line, within the limit, and the part that was asked for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.shared.core.analysis import telling_terms
+from services.shared.core.passages import passage, snippet
+
+WEEK = (
+    "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas. Tuesday: a lentil soup, which keeps "
+    "well. Wednesday: grilled salmon with rice. Thursday: shakshuka with feta. Friday: pizza from the stone oven. If "
+    "you want something quick, an omelette is always fine; and for guests a lamb tagine with apricots."
+)
+
+
+@given(st.text(), st.integers(0, 80))
+def test_a_snippet_is_one_line_within_its_limit(text: str, limit: int) -> None:
+    found = snippet(text, limit)
+    flat = " ".join(text.split())
+    assert len(found) <= limit
+    assert found == flat or (len(flat) > limit and (limit == 0 or found.endswith("…")))
+
+
+def test_a_snippet_is_cut_between_words() -> None:
+    assert snippet("I prefer\nuv over  pip", 12) == "I prefer uv…"
+    assert snippet("abcdefghij", 4) == "abc…"
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        (
+            "Which soups did you suggest?",
+            "…Tuesday: a lentil soup, which keeps well. Wednesday: grilled salmon with rice.…",
+        ),
+        ("What was it with salmon?", "…Wednesday: grilled salmon with rice. Thursday: shakshuka with feta. Friday:…"),
+        ("What do I cook for guests?", "…and for guests a lamb tagine with apricots."),
+        ("ideas?", "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas.…"),
+        ("What about the harbour?", "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas.…"),
+        ("", "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas.…"),
+    ],
+)
+def test_the_part_that_was_asked_for_is_shown_from_the_beginning_of_its_sentence(question: str, shown: str) -> None:
+    assert passage(WEEK, telling_terms(question), 80) == shown
+
+
+words = st.sampled_from(
+    ["salmon", "Salmon's", "rice", "rices", "tea.", "a", "!", "\n", "lamb", "[x]", "(", "東京", "ſalmon"]
+)
+
+
+@given(
+    st.lists(words, max_size=200),
+    st.lists(st.sampled_from(["salmon", "rice", "lamb", "(", "東京"])),
+    st.integers(12, 120),
+)
+def test_a_passage_is_one_line_within_its_limit_with_a_term_when_there_is_one(
+    said: list[str], terms: list[str], limit: int
+) -> None:
+    shown = passage(" ".join(said), terms, limit)
+    assert len(shown) <= limit
+    assert shown == " ".join(shown.split())
+    if len(" ".join(" ".join(said).split())) <= limit:
+        assert shown == " ".join(" ".join(said).split())
+    for term in ("salmon", "lamb"):
+        if term in terms and set(terms) == {term} and term in said:
+            assert term in shown.lower()
+
+
+@given(st.text(max_size=400), st.lists(st.text(max_size=8), max_size=5), st.integers(0, 80))
+def test_any_text_and_terms_stay_within_the_limit(text: str, terms: list[str], limit: int) -> None:
+    assert len(passage(text, terms, limit)) <= limit
