@@ -14,7 +14,6 @@ from contracts.text_stores import ConversationLog, DedupeStore, EntryStore, Lexi
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from contracts.values import (
-    TURN,
     UNBOUNDED,
     Accepted,
     Annotation,
@@ -52,7 +51,6 @@ from contracts.values import (
 )
 
 __all__ = [
-    "TURN",
     "UNBOUNDED",
     "Accepted",
     "Annotation",

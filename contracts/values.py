@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 Vector: TypeAlias = "NDArray[np.float32]"
 """One embedding, shape (dimensions,), unit length; or several, shape (n, dimensions)."""
 
-TURN = "turn"
-"""The name of the vector of an entry's own text."""
-
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -375,7 +372,7 @@ class VectorPoint:
     """A vector of an entry with what it is filtered by. A point of an older version never replaces a newer one."""
 
     entry: Entry
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
+    vector: Vector
 
 
 @dataclass(frozen=True, slots=True)

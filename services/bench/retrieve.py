@@ -17,7 +17,7 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from contracts.ports import TURN, Accepted, Embedder, Filters, Scope, TextStore, Vector, VectorPoint, VectorStore
+from contracts.ports import Accepted, Embedder, Filters, Scope, TextStore, Vector, VectorPoint, VectorStore
 from contracts.v1.turns import DatedTurn, LoggedTurn, Turn
 from services.bench.measure import percentile
 from services.bench.process import Up, measured, milliseconds_to_retrieve
@@ -148,7 +148,7 @@ async def _write(
     weights = random.standard_normal((len(done), 6)).astype(np.float32)
     mixed = np.einsum("nk,nkd->nd", weights, basis[random.integers(0, len(basis), (len(done), 6))])
     mixed /= np.linalg.norm(mixed, axis=1, keepdims=True)
-    await vectors.upsert([VectorPoint(entry, {TURN: vector}) for entry, vector in zip(done, mixed, strict=True)])
+    await vectors.upsert([VectorPoint(entry, vector) for entry, vector in zip(done, mixed, strict=True)])
 
 
 async def _engines_alone(asked: Sequence[str], store: TextStore, vectors: VectorStore, embedder: Embedder) -> Alone:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from contracts.errors import TextRefused
-from contracts.ports import TURN, Embedder, EmbeddingIdentity, EntryStore, VectorPoint, VectorStore
+from contracts.ports import Embedder, EmbeddingIdentity, EntryStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 from services.shared.changes import change_entries
 from services.shared.core.embedding import made_by, out_of_use
@@ -51,7 +51,7 @@ async def embed_and_mark(
         await _leave_out_the_refused(entries, error, store=store, vectors=vectors, embedder=embedder)
         return
     versions = {entry.id: entry.version for entry in entries}
-    points = [VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)]
+    points = [VectorPoint(entry, vector) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
     marked = await change_entries(store, entries, lambda entry: embedded(entry, embedder.identity))
     marked_ids = {entry.id for entry in marked}

@@ -74,7 +74,7 @@ class FakeVectors:
 
     async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
         await self._maybe_fail()
-        hits = [SemanticHit(i, float(p.vectors["turn"] @ vector)) for i, p in self.points.items()]
+        hits = [SemanticHit(i, float(p.vector @ vector)) for i, p in self.points.items()]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
     async def fetch(
@@ -83,7 +83,7 @@ class FakeVectors:
         await self._maybe_fail()
         held = {i: self.points[i] for i in ids if i in self.points}
         kept = copies and self.keeps_copies
-        return {i: StoredPoint(point.vectors["turn"], point.entry if kept else None) for i, point in held.items()}
+        return {i: StoredPoint(point.vector, point.entry if kept else None) for i, point in held.items()}
 
     async def count(self, user_id: str | None = None) -> int:
         await self._maybe_fail()
@@ -101,7 +101,7 @@ class FakeVectors:
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:
         await self._maybe_fail()
         held = [entry for entry in entries if entry.id in self.points]
-        self.points |= {entry.id: VectorPoint(entry, self.points[entry.id].vectors) for entry in held}
+        self.points |= {entry.id: VectorPoint(entry, self.points[entry.id].vector) for entry in held}
         return {entry.id for entry in entries} - self.points.keys()
 
     async def erase(self, user_id: str) -> None:

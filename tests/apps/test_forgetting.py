@@ -41,7 +41,7 @@ async def the_entry(store: TextStore, turn: LoggedTurn) -> Entry:
 
 
 async def embed(vectors: FakeVectors, entry: Entry) -> None:
-    await vectors.upsert([VectorPoint(entry, {"turn": np.ones(4, np.float32)})])
+    await vectors.upsert([VectorPoint(entry, np.ones(4, np.float32))])
 
 
 def places(store: TextStore) -> tuple[DataStores, FakeVectors, FakeInFlight]:

@@ -99,7 +99,7 @@ async def test_missing_outdated_and_needless_vectors_are_found_and_put_right(sto
     await modify(store, [stored[1]], lambda entry: entry.model_copy(update={"tags": ("new",)}))
     await modify(store, [stored[2]], lambda entry: entry.model_copy(update={"status": "archived"}))
     ghost = an_entry("nobody", "never stored")
-    await memory.vectors.upsert([VectorPoint(ghost, {"turn": np.ones(4, np.float32)})])
+    await memory.vectors.upsert([VectorPoint(ghost, np.ones(4, np.float32))])
 
     expected = {"without_vector": 2, "without_reason": 2}
     assert await memory.differences(fix=False) == expected
@@ -158,10 +158,10 @@ async def test_a_place_that_no_page_said_is_refused(store: TextStore, after: str
 async def test_a_vector_that_is_filtered_by_less_is_filtered_anew_and_kept(store: TextStore) -> None:
     memory, stored = await a_memory(store)
     changed = await modify(store, stored[:2], lambda entry: entry.model_copy(update={"tags": ("new",)}))
-    vectors = [memory.vectors.points[entry.id].vectors for entry in changed]
+    vectors = [memory.vectors.points[entry.id].vector for entry in changed]
     assert await memory.differences(fix=True) == {"without_vector": 2}
     assert not await memory.differences(fix=False)
-    assert [memory.vectors.points[entry.id].vectors for entry in changed] == vectors
+    assert [memory.vectors.points[entry.id].vector for entry in changed] == vectors
     assert list((await store.get(changed)).values()) == changed  # not marked to be embedded again
 
 

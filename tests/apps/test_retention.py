@@ -30,7 +30,7 @@ async def active(store: TextStore, user: str = "ann") -> list[str]:
 
 async def embedded(entries: list[Entry]) -> FakeVectors:
     vectors = FakeVectors()
-    await vectors.upsert([VectorPoint(entry, {"turn": np.ones(4, np.float32)}) for entry in entries])
+    await vectors.upsert([VectorPoint(entry, np.ones(4, np.float32)) for entry in entries])
     return vectors
 
 

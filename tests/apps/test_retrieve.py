@@ -35,7 +35,7 @@ async def entries(store: TextStore) -> list[Entry]:
 async def vectors(entries: list[Entry]) -> FakeVectors:
     filled, embedder = FakeVectors(), FakeEmbedder()
     matrix = await embedder.embed([entry.text for entry in entries])
-    await filled.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
+    await filled.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
     return filled
 
 
@@ -160,7 +160,7 @@ async def test_entries_that_come_late_are_waited_for_where_there_are_no_copies(
 async def test_a_copy_of_somebody_else_never_goes_out(vectors: FakeVectors) -> None:
     foreign = an_entry("bob", "green tea for bob")
     (vector,) = await FakeEmbedder().embed([foreign.text])
-    await vectors.upsert([VectorPoint(foreign, {"turn": vector})])
+    await vectors.upsert([VectorPoint(foreign, vector)])
     store: Any = Away(hangs=False)
     assert foreign.id not in [item.id for item in (await ask(a_retriever(store, vectors, FakeEmbedder()))).items]
 
@@ -168,7 +168,7 @@ async def test_a_copy_of_somebody_else_never_goes_out(vectors: FakeVectors) -> N
 async def test_a_hit_that_is_not_in_scope_never_goes_out(store: TextStore, vectors: FakeVectors) -> None:
     foreign = await store_entries(store, [an_entry("bob", "green tea for bob")])
     matrix = await FakeEmbedder().embed(["green tea for bob"])
-    await vectors.upsert([VectorPoint(foreign[0], {"turn": matrix[0]})])  # a store that ignores scopes
+    await vectors.upsert([VectorPoint(foreign[0], matrix[0])])  # a store that ignores scopes
     reply = await ask(a_retriever(store, vectors, FakeEmbedder()))
     assert foreign[0].id not in [item.id for item in reply.items]
     assert len(reply.items) == 3
@@ -217,7 +217,7 @@ async def the_items(store: TextStore, entries: list[Entry], **given: Any) -> dic
     await store_entries(store, entries)
     vectors, embedder = FakeVectors(), FakeEmbedder()
     matrix: Any = await embedder.embed([entry.text for entry in entries]) if entries else []
-    await vectors.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
+    await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
     retriever = a_retriever(store, vectors, embedder)
     reply = await ask(retriever, "tea", limit=20, **given)
     return {item.text: item for item in reply.items}

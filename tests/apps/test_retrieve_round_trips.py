@@ -40,7 +40,7 @@ async def test_a_request_takes_at_most_two_round_trips(store: TextStore, tmp_pat
     with standin(tmp_path / "qdrant") as server:
         port = server.grpc_port if way == "grpc" else 0
         vectors = await QdrantVectorStore.open(server.url, grpc_port=port, dimensions=4)
-        await vectors.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
+        await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
         away: Any = Away()
         for text, least in ((store, 10), (away, 1)):
             before = server.asked()[way]
@@ -83,7 +83,7 @@ async def test_the_text_store_is_asked_for_nothing_twice(store: TextStore) -> No
     entries = await store_entries(store, [an_entry("ann", text, session_id=session) for text, session in said])
     embedder, vectors, noting = FakeEmbedder(), FakeVectors(), Noting(store)
     matrix = await embedder.embed([entry.text for entry in entries])
-    await vectors.upsert([VectorPoint(e, {"turn": v}) for e, v in zip(entries, matrix, strict=True)])
+    await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
     settings = RetrieveSettings(min_score=0.0)
     text: Any = noting
     retriever = Retriever(store=text, vectors=vectors, embedder=embedder, counter=Cl100kCounter(), settings=settings)

@@ -71,7 +71,7 @@ async def test_what_was_embedded_before_the_change_is_searched_and_stored_where_
     assert [*await on.vectors.fetch(SCOPE, [])] == ["new"]
     entries = [an_entry("ann") for _ in range(3)]
     rows = [before[0], after[0], np.ones(4, np.float32)]
-    await on.vectors.upsert([VectorPoint(e, {"turn": row}) for e, row in zip(entries, rows, strict=True)])
+    await on.vectors.upsert([VectorPoint(e, row) for e, row in zip(entries, rows, strict=True)])
     assert list(old_vectors.points) == [entries[0].id]
     assert list(new_vectors.points) == [entries[1].id, entries[2].id]
     assert on.embedder.identity.model == "new"

@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from contracts.ports import TURN, Filters, Key, LogRecord, ProposalRecord, Scope, TextStore, VectorPoint
+from contracts.ports import Filters, Key, LogRecord, ProposalRecord, Scope, TextStore, VectorPoint
 from contracts.v1.entries import Entry, EntryAccepted, EntryEvent, EntryRefused, EntryRepeated
 from contracts.v1.turns import WORDLESS
 from contracts.values import StageCounts
@@ -206,7 +206,7 @@ async def _check_vectors(now: Snapshot) -> None:
     assert found == wanted, f"vectors without a reason {found - wanted}, missing {wanted - found}"
     for entry in ready:
         (vector,) = await TinyEmbedder().embed([entry.text])
-        np.testing.assert_array_equal(now.points[entry.id].vectors[TURN], vector)
+        np.testing.assert_array_equal(now.points[entry.id].vector, vector)
 
 
 async def _check_search(now: Snapshot, world: World, scopes: Sequence[Scope]) -> None:

@@ -10,7 +10,6 @@ from unittest.mock import patch
 
 from contracts import values
 from contracts.ports import (
-    TURN,
     Accepted,
     Decision,
     Embedder,
@@ -69,7 +68,7 @@ async def _settle_blindly(store: SqliteTextStore, decisions: Sequence[Decision])
 async def _mark_first(entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder) -> None:
     matrix = await embedder.embed([entry.text for entry in entries])
     await modify(store, entries, lambda entry: embed.embedded(entry, embedder.identity))
-    await vectors.upsert([VectorPoint(entry, {TURN: vector}) for entry, vector in zip(entries, matrix, strict=True)])
+    await vectors.upsert([VectorPoint(entry, vector) for entry, vector in zip(entries, matrix, strict=True)])
 
 
 async def _upsert_any_version(vectors: ExactVectors, points: Sequence[VectorPoint]) -> None:

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 
 from contracts.ports import (
-    TURN,
     Annotation,
     Change,
     EmbeddingIdentity,
@@ -120,13 +119,13 @@ class ExactVectors:
 
     async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
         seen = self._seen_by(scope, list(self.points))
-        hits = [SemanticHit(id_, float(point.vectors[TURN] @ vector)) for id_, point in seen.items()]
+        hits = [SemanticHit(id_, float(point.vector @ vector)) for id_, point in seen.items()]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
     async def fetch(
         self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
     ) -> dict[str, StoredPoint]:
-        return {id_: StoredPoint(point.vectors[TURN]) for id_, point in self._seen_by(scope, ids).items()}
+        return {id_: StoredPoint(point.vector) for id_, point in self._seen_by(scope, ids).items()}
 
     async def count(self, user_id: str | None = None) -> int:
         return sum(user_id in (None, point.entry.user_id) for point in self.points.values())
@@ -141,7 +140,7 @@ class ExactVectors:
 
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:
         held = [entry for entry in entries if entry.id in self.points]
-        await self.upsert([Point(entry, self.points[entry.id].vectors) for entry in held])
+        await self.upsert([Point(entry, self.points[entry.id].vector) for entry in held])
         return {entry.id for entry in entries} - self.points.keys()
 
     async def compact(self) -> bool:

@@ -58,7 +58,7 @@ async def a_stray_vector(instance: Running, like: Entry) -> str:
     vectors = await instance.host.vector_store()
     assert vectors is not None
     stray = like.model_copy(update={"id": str(uuid4())})
-    await vectors.upsert([VectorPoint(stray, {"turn": np.eye(1, 384, dtype=np.float32)[0]})])
+    await vectors.upsert([VectorPoint(stray, np.eye(1, 384, dtype=np.float32)[0])])
     return stray.id
 
 

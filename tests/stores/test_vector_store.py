@@ -175,7 +175,7 @@ async def test_cosines_and_vectors_are_those_of_the_stored_points(store: VectorS
     vectors = await vectors_of(store, scope, asked)
     assert set(vectors) == set(asked[:2])
     for point in points[:2]:
-        assert vectors[point.entry.id] == pytest.approx(point.vectors["turn"], abs=1e-3)
+        assert vectors[point.entry.id] == pytest.approx(point.vector, abs=1e-3)
         assert vectors[point.entry.id].dtype == np.float32
     cosines = await cosines_of(store, scope, asked, towards(0, 1))
     assert cosines == pytest.approx({asked[0]: 0.0, asked[1]: 0.707}, abs=2e-3)

@@ -42,7 +42,7 @@ def points(start: int, end: int, version: int = 1) -> list[VectorPoint]:
     return [
         VectorPoint(
             Entry(id=entry_id(i), user_id="u1", text="…", created_at=moment, updated_at=moment, version=version),
-            {"turn": vector(i)},
+            vector(i),
         )
         for i in range(start, end)
     ]
@@ -102,7 +102,7 @@ async def test_everything_written_survives_a_kill_without_a_flush(tmp_path: Path
         entry_id(i) for i in range(200, 210)
     }
     assert [await nearest(store, number) for number in (200, 2999)] == [entry_id(200), entry_id(2999)]
-    older = [VectorPoint(point.entry, {"turn": -point.vectors["turn"]}) for point in points(500, 600, version=6)]
+    older = [VectorPoint(point.entry, -point.vector) for point in points(500, 600, version=6)]
     await store.upsert(older)
     assert await nearest(store, 555) == entry_id(555)
     await store.close()
@@ -138,21 +138,6 @@ async def test_other_dimensions_are_refused_with_the_command_that_helps(tmp_path
     await (await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)).close()
     with pytest.raises(FolderMismatch, match=r"8 dimensions.*makes 16.*memorybus reindex"):
         await EdgeVectorStore.open(tmp_path, dimensions=16)
-
-
-async def test_a_second_named_vector_can_be_added_later(tmp_path: Path) -> None:
-    both = VectorPoint(points(0, 1)[0].entry, {"turn": vector(0), "window": vector(1)})
-    first = await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS)
-    await first.upsert(points(0, 2))
-    with pytest.raises(ValueError, match="no vector named 'window'"):
-        await first.upsert([both])
-    await first.close()
-
-    for _ in range(2):  # once to add it, once to find it there
-        second = await EdgeVectorStore.open(tmp_path, dimensions=DIMENSIONS, names=("turn", "window"))
-        await second.upsert([both])
-        assert [await nearest(second, 0), await nearest(second, 1)] == [entry_id(0), entry_id(1)]
-        await second.close()
 
 
 async def test_a_folder_left_by_a_death_during_its_creation_is_completed(tmp_path: Path) -> None:

@@ -127,21 +127,6 @@ async def test_another_model_gets_another_collection_and_the_alias(
         await each.close()
 
 
-async def test_a_second_named_vector_can_be_added_later(
-    at_standin: dict[str, Any], alias: str, store: QdrantVectorStore
-) -> None:
-    point = a_point(SCOPE, towards(1))
-    both = type(point)(point.entry, {**point.vectors, "window": towards(0, 1)})
-    with pytest.raises(ValueError, match="no vector named 'window'"):
-        await store.upsert([both])
-    wider = await QdrantVectorStore.open(
-        **at_standin, collection=alias, dimensions=DIMENSIONS, names=("turn", "window")
-    )
-    await wider.upsert([both])
-    assert await found(wider, SCOPE) == await found(store, SCOPE) == ids([point])
-    await wider.close()
-
-
 async def test_a_collection_in_the_place_of_the_alias_is_explained(
     at_standin: dict[str, Any], alias: str, qdrant: AsyncQdrantClient
 ) -> None:

@@ -91,7 +91,7 @@ async def test_random_points_and_filters_give_the_same_answers(
 ) -> None:
     user = f"user-{uuid4()}"
     points, scope = points_of(user, seed, count), Scope(user, persona_id=persona)
-    question = points_of(user, seed + 1, 1)[0].vectors["turn"]
+    question = points_of(user, seed + 1, 1)[0].vector
     found, known, kept = [], [], []
     for store in both:
         await store.upsert(points)

@@ -36,12 +36,12 @@ def a_point(scope: Scope, vector: Vector, **fields: Any) -> VectorPoint:
         "created_at": LONG_AGO,
         "updated_at": LONG_AGO,
     }
-    return VectorPoint(Entry(**{**defaults, **fields}), {"turn": vector})
+    return VectorPoint(Entry(**{**defaults, **fields}), vector)
 
 
 def newer(point: VectorPoint, vector: Vector, **fields: Any) -> VectorPoint:
     """The same entry with other fields."""
-    return VectorPoint(point.entry.model_copy(update=fields), {"turn": vector})
+    return VectorPoint(point.entry.model_copy(update=fields), vector)
 
 
 def ids(points: Sequence[VectorPoint]) -> list[str]:

@@ -13,6 +13,9 @@ from contracts.ports import Filters, Scope, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.scopes import hashed, scope_keys, visible_keys
 
+TURN = "turn"
+"""The name of the vector of an entry's own text: the only one that a point has."""
+
 COPY = "copy"
 """The field of a payload that holds the entry itself."""
 
@@ -57,32 +60,27 @@ def newest_entries(entries: Iterable[Entry]) -> dict[str, Entry]:
     return {entry.id: entry for entry in sorted(entries, key=lambda entry: entry.version)}
 
 
-def check_point(point: VectorPoint, sizes: Mapping[str, int]) -> None:
-    """Make sure that the point can be stored where vectors of these names have these dimensions.
+def check_point(point: VectorPoint, dimensions: int) -> None:
+    """Make sure that the point can be stored where vectors have these dimensions.
 
     Raises:
-        ValueError: its id is no canonical UUID, it has no vector, or a vector is not as it must be.
+        ValueError: its id is no canonical UUID, or its vector is not as it must be.
     """
     if point_id(point.entry.id) is None:
         raise ValueError(f"entry id {point.entry.id!r} is no canonical UUID")
-    if not point.vectors:
-        raise ValueError(f"entry {point.entry.id} comes without a vector")
-    for name, vector in point.vectors.items():
-        checked_vector(vector, sizes.get(name), name)
+    checked_vector(point.vector, dimensions)
 
 
-def checked_vector(vector: Vector, dimensions: int | None, name: str) -> Any:
+def checked_vector(vector: Vector, dimensions: int) -> Any:
     """The vector as the engine takes it.
 
     Raises:
-        ValueError: unknown name, wrong shape, or numbers that are not finite.
+        ValueError: wrong shape, or numbers that are not finite.
     """
-    if dimensions is None:
-        raise ValueError(f"there is no vector named {name!r} in this store")
     if vector.shape != (dimensions,):
-        raise ValueError(f"vector {name!r} has shape {vector.shape}, not ({dimensions},)")
+        raise ValueError(f"the vector has shape {vector.shape}, not ({dimensions},)")
     if not np.isfinite(vector).all():
-        raise ValueError(f"vector {name!r} has numbers that are not finite")
+        raise ValueError("the vector has numbers that are not finite")
     return np.asarray(vector, dtype=np.float32)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from contracts.errors import TextRefused
-from contracts.ports import TURN, Embedder, EmbeddingIdentity, TextStore, VectorPoint, VectorStore
+from contracts.ports import Embedder, EmbeddingIdentity, TextStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry
 from services.shared.changes import change_entries
 from services.shared.core.embedding import is_made_by, made_by, out_of_use
@@ -62,7 +62,7 @@ class Reindexer:
             middle = len(entries) // 2
             return await self._embed(entries[:middle]) + await self._embed(entries[middle:]) if middle else 0
         rows = np.asarray(matrix)
-        await self.vectors.upsert([VectorPoint(e, {TURN: row}) for e, row in zip(entries, rows, strict=True)])
+        await self.vectors.upsert([VectorPoint(e, row) for e, row in zip(entries, rows, strict=True)])
         current = await self.text.get(entries)
         if gone := out_of_use((entry.id for entry in entries), current):
             await self.vectors.remove(gone)

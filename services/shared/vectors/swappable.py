@@ -131,9 +131,7 @@ class _SwappableVectors:
     async def upsert(self, points: Sequence[VectorPoint]) -> None:
         by_index: dict[VectorIndex, list[VectorPoint]] = {}
         for point in points:
-            vector = next(iter(point.vectors.values()), None)
-            index = self._swappable.current if vector is None else self._swappable.of(vector)
-            by_index.setdefault(index, []).append(point)
+            by_index.setdefault(self._swappable.of(point.vector), []).append(point)
         for index, its in by_index.items():
             with index.in_use():
                 await index.vectors.upsert(its)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import qdrant_edge as qdrant
 
 from contracts.errors import Unavailable, UnusableStore
 from services.shared.stores.edge.generations import Generations
 from services.shared.stores.edge.points import INDEXES
+from services.shared.stores.points import TURN
 
 CONFIG_FILE = "edge_config.json"
 DATATYPE = qdrant.VectorStorageDatatype.Turbo16  # two bytes a number, cosines exact to about 1e-5
@@ -37,7 +37,7 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise Unavailable(f"the vector store failed {doing}: {error}") from error
 
 
-def open_current(path: Path, *, dimensions: int, names: Sequence[str]) -> qdrant.EdgeShard:
+def open_current(path: Path, *, dimensions: int) -> qdrant.EdgeShard:
     """The shard in use in the folder of a store; what an interrupted rewriting left beside it is removed.
 
     Raises:
@@ -47,7 +47,7 @@ def open_current(path: Path, *, dimensions: int, names: Sequence[str]) -> qdrant
     """
     check_layout(path)
     generations = Generations(path)
-    shard = open_shard(generations.current, dimensions=dimensions, names=names)
+    shard = open_shard(generations.current, dimensions=dimensions)
     with _explained(path):
         generations.discard_others()
     return shard
@@ -66,8 +66,8 @@ def check_layout(path: Path) -> None:
         )
 
 
-def open_shard(path: Path, *, dimensions: int, names: Sequence[str]) -> qdrant.EdgeShard:
-    """The shard in `path` with these named cosine vectors; missing folders, vectors and indexes are made.
+def open_shard(path: Path, *, dimensions: int) -> qdrant.EdgeShard:
+    """The shard in `path`, of cosine vectors; missing folders and indexes are made.
 
     Raises:
         FolderInUse: another process has it open.
@@ -77,9 +77,13 @@ def open_shard(path: Path, *, dimensions: int, names: Sequence[str]) -> qdrant.E
     with _explained(path):
         path.mkdir(parents=True, exist_ok=True)
         stored = _stored_dimensions(path)
-    _check_dimensions(path, stored, dict.fromkeys(names, dimensions))
+    if stored not in (None, dimensions):
+        raise FolderMismatch(
+            f"the vectors in {path} have {stored} dimensions, the embedder makes {dimensions}: go back to "
+            "the embedder they were made with, or make them anew with `memorybus reindex`"
+        )
     with _explained(path):
-        shard = _load(path, stored, names, dimensions) if stored else _create(path, names, dimensions)
+        shard = qdrant.EdgeShard.load(str(path)) if stored else _create(path, dimensions)
         _add_missing_indexes(shard)
         return shard
 
@@ -100,43 +104,23 @@ def _explained(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _stored_dimensions(path: Path) -> dict[str, int]:
-    """The dimensions of each named vector in the folder; empty when there is no shard in it."""
+def _stored_dimensions(path: Path) -> int | None:
+    """The dimensions of the vectors in the folder; None when there is no shard in it."""
     file = path / CONFIG_FILE
     if not file.exists():
-        return {}
-    vectors: dict[str, dict[str, Any]] = json.loads(file.read_text("utf-8"))["vectors"]
-    return {name: int(vector["size"]) for name, vector in vectors.items()}
+        return None
+    return int(json.loads(file.read_text("utf-8"))["vectors"][TURN]["size"])
 
 
-def _check_dimensions(path: Path, stored: dict[str, int], wanted: dict[str, int]) -> None:
-    for name, dimensions in wanted.items():
-        if stored.get(name, dimensions) != dimensions:
-            raise FolderMismatch(
-                f"the vectors in {path} have {stored[name]} dimensions, the embedder makes {dimensions}: go back to "
-                "the embedder they were made with, or make them anew with `memorybus reindex`"
-            )
-
-
-def _create(path: Path, names: Sequence[str], dimensions: int) -> qdrant.EdgeShard:
+def _create(path: Path, dimensions: int) -> qdrant.EdgeShard:
     vector = qdrant.EdgeVectorParams(size=dimensions, distance=qdrant.Distance.Cosine, datatype=DATATYPE)
     config = qdrant.EdgeConfig(
-        vectors={name: vector for name in names},
+        vectors={TURN: vector},
         # No HNSW: building it blocks the whole process (the engine keeps the interpreter lock), 76 s for 100,000
         # points, and an exact scan of that many takes 6 ms.
         optimizers=qdrant.EdgeOptimizersConfig(indexing_threshold=0),
     )
     return qdrant.EdgeShard.create(str(path), config)
-
-
-def _load(path: Path, stored: dict[str, int], names: Sequence[str], dimensions: int) -> qdrant.EdgeShard:
-    shard = qdrant.EdgeShard.load(str(path))
-    for name in names:
-        if name not in stored:
-            shard.update(
-                qdrant.UpdateOperation.create_dense_vector(name, dimensions, qdrant.Distance.Cosine, datatype=DATATYPE)
-            )
-    return shard
 
 
 def _add_missing_indexes(shard: qdrant.EdgeShard) -> None:

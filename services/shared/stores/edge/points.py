@@ -15,6 +15,7 @@ from services.shared.stores.points import (
     CONVERSATIONS,
     TAGS,
     THEMES,
+    TURN,
     check_point,
     checked_vector,
     copied_entry,
@@ -50,7 +51,7 @@ INDEXES: Mapping[str, Any] = {
 
 
 def upserts(
-    points: Sequence[VectorPoint], sizes: Mapping[str, int], *, copies: bool = False
+    points: Sequence[VectorPoint], dimensions: int, *, copies: bool = False
 ) -> Iterator[qdrant.UpdateOperation]:
     """The operations that store the points, one for each version among them.
 
@@ -62,7 +63,7 @@ def upserts(
     """
     by_version: dict[int, list[qdrant.Point]] = defaultdict(list)
     for point in newest(points):
-        check_point(point, sizes)
+        check_point(point, dimensions)
         by_version[point.entry.version].append(_engine_point(point, copies=copies))
     for version, group in by_version.items():
         not_newer = qdrant.FieldCondition("version", range=qdrant.RangeFloat(lte=version))
@@ -70,8 +71,8 @@ def upserts(
 
 
 def _engine_point(point: VectorPoint, *, copies: bool) -> qdrant.Point:
-    vectors: dict[str, Any] = {name: np.asarray(vector, np.float32) for name, vector in point.vectors.items()}
-    return qdrant.Point(point.entry.id, vectors, payload(point.entry, with_copy=copies))
+    vector: Any = np.asarray(point.vector, np.float32)
+    return qdrant.Point(point.entry.id, {TURN: vector}, payload(point.entry, with_copy=copies))
 
 
 def payload_update(entry: Entry, *, copies: bool) -> qdrant.UpdateOperation:
@@ -100,12 +101,12 @@ def search_filter(scope: Scope, filters: Filters) -> qdrant.Filter:
     return qdrant.Filter(should=keys, must=conditions)  # a third faster than MatchAny on the scope
 
 
-def stored_points(records: Iterable[qdrant.Record], scope: Scope, name: str) -> dict[str, StoredPoint]:
-    """The records that the scope sees and that have a vector of this name, by entry id."""
+def stored_points(records: Iterable[qdrant.Record], scope: Scope) -> dict[str, StoredPoint]:
+    """The records that the scope sees, by entry id."""
     found = {}
     for record in records:
         fields, vectors = record.payload or {}, record.vector  # each made anew whenever it is asked for
-        vector = vectors.get(name) if isinstance(vectors, dict) else None
+        vector = vectors.get(TURN) if isinstance(vectors, dict) else None
         if vector is not None and is_visible(fields, scope):
             found[str(record.id)] = StoredPoint(np.array(vector, np.float32), copied_entry(fields, scope))
     return found

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import qdrant_edge as qdrant
 
 from contracts.errors import Unavailable
-from contracts.ports import TURN, Filters, Key, Scope, SemanticHit, StoredPoint, Vector, VectorPoint
+from contracts.ports import Filters, Key, Scope, SemanticHit, StoredPoint, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.edge.folder import engine_errors, open_current, open_shard
 from services.shared.stores.edge.generations import Generations
@@ -24,7 +24,7 @@ from services.shared.stores.edge.points import (
     upserts,
     user_filter,
 )
-from services.shared.stores.points import COPY, FILTERED, lacking, newest_entries, place_in_order, point_ids
+from services.shared.stores.points import COPY, FILTERED, TURN, lacking, newest_entries, place_in_order, point_ids
 
 T = TypeVar("T")
 
@@ -46,22 +46,20 @@ class EdgeVectorStore:
     """
 
     def __init__(
-        self, path: Path, shard: qdrant.EdgeShard, thread: ThreadPoolExecutor, sizes: dict[str, int], *, copies: bool
+        self, path: Path, shard: qdrant.EdgeShard, thread: ThreadPoolExecutor, dimensions: int, *, copies: bool
     ) -> None:
         self._generations = Generations(path)
         self._copies = copies
         self._shard = shard
         self._thread = thread
-        self._sizes = sizes
+        self._dimensions = dimensions
         self._writing = asyncio.Lock()
         self._unflushed = 0
         self._closed = False
 
     @classmethod
-    async def open(
-        cls, path: str | Path, *, dimensions: int = 384, names: Sequence[str] = (TURN,), copies: bool = False
-    ) -> EdgeVectorStore:
-        """Open the folder, or make it, for named vectors of so many dimensions; with copies of the entries, or without.
+    async def open(cls, path: str | Path, *, dimensions: int = 384, copies: bool = False) -> EdgeVectorStore:
+        """Open the folder, or make it, for vectors of so many dimensions; with copies of the entries, or without.
 
         Raises:
             FolderInUse: another process has it open.
@@ -69,19 +67,19 @@ class EdgeVectorStore:
             Unavailable: it cannot be read or written.
         """
         thread = ThreadPoolExecutor(1, thread_name_prefix="vectors")
-        opening = partial(open_current, Path(path), dimensions=dimensions, names=names)
+        opening = partial(open_current, Path(path), dimensions=dimensions)
         try:
             shard = await asyncio.get_running_loop().run_in_executor(thread, opening)
         except BaseException:
             thread.shutdown(wait=False)
             raise
-        return cls(Path(path), shard, thread, {name: dimensions for name in names}, copies=copies)
+        return cls(Path(path), shard, thread, dimensions, copies=copies)
 
     async def upsert(self, points: Sequence[VectorPoint]) -> None:
         """Store points; one whose entry version is older than the stored one is left out.
 
         Raises:
-            ValueError: an id is no UUID, or a vector has the wrong name, shape or numbers; nothing is stored then.
+            ValueError: an id is no UUID, or a vector has the wrong shape or numbers; nothing is stored then.
         """
         await self._change(partial(self._upsert, points))
 
@@ -102,7 +100,7 @@ class EdgeVectorStore:
         """The points of the scope nearest to a unit vector by cosine, best first. The search is exact."""
         if limit < 1:
             return []
-        nearest = qdrant.Query.Nearest(checked_vector(vector, self._sizes[TURN], TURN), using=TURN)
+        nearest = qdrant.Query.Nearest(checked_vector(vector, self._dimensions), using=TURN)
         # Without payload: it would take longer than the search. Scopes are checked again on the entries themselves.
         request = qdrant.QueryRequest(
             limit=limit, query=nearest, filter=search_filter(scope, filters), with_payload=False
@@ -118,7 +116,7 @@ class EdgeVectorStore:
             return {}
         fields = ["scope", COPY] if copies else ["scope"]
         read = partial(self._read, lambda shard: shard.retrieve(list(known), fields, [TURN]))
-        return stored_points(await self._run(read), scope, TURN)
+        return stored_points(await self._run(read), scope)
 
     async def count(self, user_id: str | None = None) -> int:
         counting = qdrant.CountRequest(exact=True, filter=None if user_id is None else user_filter(user_id))
@@ -169,10 +167,9 @@ class EdgeVectorStore:
         await self._run(partial(self._switch, folder, fresh))
 
     def _begin(self) -> tuple[Path, qdrant.EdgeShard]:
-        dimensions = next(iter(self._sizes.values()))
         with engine_errors("making new files"):
             folder = self._generations.begin()
-        return folder, open_shard(folder, dimensions=dimensions, names=list(self._sizes))
+        return folder, open_shard(folder, dimensions=self._dimensions)
 
     def _copy_some(self, fresh: qdrant.EdgeShard, place: Any) -> Any:
         """Copy the points from this place on; the place where the next begin, None at the end."""
@@ -220,7 +217,7 @@ class EdgeVectorStore:
             return ask(self._shard)
 
     def _upsert(self, points: Sequence[VectorPoint]) -> None:
-        self._write(list(upserts(points, self._sizes, copies=self._copies)), len(points))
+        self._write(list(upserts(points, self._dimensions, copies=self._copies)), len(points))
 
     def _refresh(self, entries: dict[str, Entry]) -> set[str]:
         known: list[Any] = [*point_ids(entries)]

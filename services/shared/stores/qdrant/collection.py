@@ -8,7 +8,7 @@ import re
 from qdrant_client import AsyncQdrantClient, models
 
 from contracts.errors import Unavailable
-from services.shared.stores.points import FORMER_FIELD
+from services.shared.stores.points import FORMER_FIELD, TURN
 from services.shared.stores.qdrant.failures import CollectionMismatch, explained
 from services.shared.stores.qdrant.spec import INDEXES, STRICT_MODE, CollectionSpec
 
@@ -31,7 +31,6 @@ async def prepare(client: AsyncQdrantClient, spec: CollectionSpec) -> None:
             await _create(client, spec)
         held = await client.get_collection(spec.name)
         _check_layout(spec, held)
-        await _complete_vectors(client, spec, held)
         await _complete_indexes(client, spec, held)
         await _complete_settings(client, spec, held)
         if spec.aliased:
@@ -62,21 +61,15 @@ def _check_layout(spec: CollectionSpec, held: models.CollectionInfo) -> None:
             f"collection {spec.name!r} is of a former version, which kept tags and themes as plain words: "
             "make the vectors anew with `memorybus reindex`"
         )
-
-
-async def _complete_vectors(client: AsyncQdrantClient, spec: CollectionSpec, held: models.CollectionInfo) -> None:
-    present = held.config.params.vectors
-    if not isinstance(present, dict):
-        raise CollectionMismatch(f"collection {spec.name!r} has no named vectors: {_other_alias()}")
-    for name, wanted in spec.vectors.items():
-        if name not in present:
-            config = models.DenseVectorConfig(size=wanted.size, distance=wanted.distance)
-            await client.create_vector_name(spec.name, name, models.DenseVectorNameConfig(dense=config))
-        elif (present[name].size, present[name].distance) != (wanted.size, wanted.distance):
-            raise CollectionMismatch(
-                f"vector {name!r} of collection {spec.name!r} has {present[name].size} dimensions and distance "
-                f"{present[name].distance}, not {wanted.size} and {wanted.distance}: {_other_alias()}"
-            )
+    vectors, wanted = held.config.params.vectors, spec.vector
+    present = vectors.get(TURN) if isinstance(vectors, dict) else None
+    if present is None:
+        raise CollectionMismatch(f"collection {spec.name!r} has no vectors named {TURN!r}: {_other_alias()}")
+    if (present.size, present.distance) != (wanted.size, wanted.distance):
+        raise CollectionMismatch(
+            f"vector {TURN!r} of collection {spec.name!r} has {present.size} dimensions and distance "
+            f"{present.distance}, not {wanted.size} and {wanted.distance}: {_other_alias()}"
+        )
 
 
 async def _complete_indexes(client: AsyncQdrantClient, spec: CollectionSpec, held: models.CollectionInfo) -> None:
@@ -92,7 +85,7 @@ async def _complete_settings(client: AsyncQdrantClient, spec: CollectionSpec, he
         on_disk = spec.quantized is not None
         await client.update_collection(
             spec.name,
-            vectors_config={name: models.VectorParamsDiff(on_disk=on_disk) for name in spec.names},
+            vectors_config={TURN: models.VectorParamsDiff(on_disk=on_disk)},
             quantization_config=spec.quantized or models.Disabled.DISABLED,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NewType, TypeVar
 
@@ -12,6 +12,7 @@ from qdrant_client import models
 from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.points import (
+    TURN,
     check_point,
     copied_entry,
     newest,
@@ -32,14 +33,14 @@ NUMBERS_PER_REQUEST = 16_384
 IDS_PER_REQUEST = 1000
 
 
-def checked(points: Sequence[VectorPoint], sizes: Mapping[str, int]) -> list[VectorPoint]:
+def checked(points: Sequence[VectorPoint], dimensions: int) -> list[VectorPoint]:
     """Each entry once, in its newest version, the oldest versions first.
 
     Raises:
         ValueError: an id or a vector cannot be stored.
     """
     for point in points:
-        check_point(point, sizes)
+        check_point(point, dimensions)
     return sorted(newest(points), key=_version)
 
 
@@ -78,8 +79,8 @@ def _upsert(version: int, points: Iterable[VectorPoint], *, copies: bool) -> mod
 
 
 def _point_struct(point: VectorPoint, *, copies: bool) -> models.PointStruct:
-    vectors = {name: vector.tolist() for name, vector in point.vectors.items()}
-    return models.PointStruct(id=point.entry.id, vector=vectors, payload=payload(point.entry, with_copy=copies))
+    vector = {TURN: point.vector.tolist()}
+    return models.PointStruct(id=point.entry.id, vector=vector, payload=payload(point.entry, with_copy=copies))
 
 
 def payload_update(entry: Entry, *, copies: bool) -> models.OverwritePayloadOperation:
@@ -122,9 +123,9 @@ def _is_any(field: str, values: Iterable[str]) -> models.FieldCondition:
     return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))
 
 
-def stored_points(records: Iterable[models.Record], scope: Scope, name: str) -> Iterator[tuple[str, StoredPoint]]:
-    """The id and the point of each record that has a vector of this name."""
+def stored_points(records: Iterable[models.Record], scope: Scope) -> Iterator[tuple[str, StoredPoint]]:
+    """The id and the point of each record."""
     for record in records:
-        vector = record.vector.get(name) if isinstance(record.vector, dict) else None
+        vector = record.vector.get(TURN) if isinstance(record.vector, dict) else None
         if vector is not None:
             yield str(record.id), StoredPoint(np.array(vector, np.float32), copied_entry(record.payload, scope))

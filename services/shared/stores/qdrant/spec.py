@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from qdrant_client import models
 
-from contracts.ports import TURN, EmbeddingIdentity
-from services.shared.stores.points import CONVERSATIONS, TAGS, THEMES
+from contracts.ports import EmbeddingIdentity
+from services.shared.stores.points import CONVERSATIONS, TAGS, THEMES, TURN
 
 Quantization = Literal["none", "scalar"]
 
@@ -51,7 +51,7 @@ STRICT_MODE = models.StrictModeConfig(
 
 @dataclass(frozen=True, slots=True)
 class CollectionSpec:
-    """One collection: vectors of these names, all of the same model and dimensions.
+    """One collection: vectors of one model.
 
     `alias` names the collection in use for people and their tools; one that is only being made is not `aliased`. The
     store itself reads and writes the collection of its own model, so that no process ever puts vectors of its model
@@ -64,7 +64,6 @@ class CollectionSpec:
 
     alias: str
     dimensions: int
-    names: tuple[str, ...] = (TURN,)
     identity: EmbeddingIdentity | None = None
     quantization: Quantization = "none"
     shards: int = 1
@@ -87,12 +86,10 @@ class CollectionSpec:
         return f"{safe_alias}.{readable}.{self.dimensions}.{digest}{generation}"
 
     @property
-    def vectors(self) -> dict[str, models.VectorParams]:
-        """Each named vector; the originals of quantized ones stay on disk, only to rescore."""
-        params = models.VectorParams(
-            size=self.dimensions, distance=models.Distance.COSINE, on_disk=self.quantization == "scalar"
-        )
-        return dict.fromkeys(self.names, params)
+    def vector(self) -> models.VectorParams:
+        """The vectors; the originals of quantized ones stay on disk, only to rescore."""
+        on_disk = self.quantization == "scalar"
+        return models.VectorParams(size=self.dimensions, distance=models.Distance.COSINE, on_disk=on_disk)
 
     @property
     def quantized(self) -> models.ScalarQuantization | None:
@@ -119,7 +116,7 @@ class CollectionSpec:
         """
         identity = self.identity
         return {
-            "vectors_config": self.vectors,
+            "vectors_config": {TURN: self.vector},
             "quantization_config": self.quantized,
             "hnsw_config": models.HnswConfigDiff(m=0),
             "strict_mode_config": STRICT_MODE,

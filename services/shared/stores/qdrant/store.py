@@ -11,7 +11,6 @@ from typing import TypeVar
 from qdrant_client import AsyncQdrantClient, models
 
 from contracts.ports import (
-    TURN,
     EmbeddingIdentity,
     Filters,
     Key,
@@ -26,6 +25,7 @@ from contracts.v1.entries import Entry
 from services.shared.stores.points import (
     COPY,
     FILTERED,
+    TURN,
     checked_vector,
     lacking,
     newest_entries,
@@ -71,7 +71,6 @@ class QdrantVectorStore:
         self._server = server
         self._copies = copies
         self._spec = spec
-        self._sizes = dict.fromkeys(spec.names, spec.dimensions)
         self._prepared = False
         self._preparing = asyncio.Lock()
         self._closed = False
@@ -85,7 +84,6 @@ class QdrantVectorStore:
         grpc_port: int = GRPC_PORT,
         collection: str = "memorybus",
         dimensions: int = 384,
-        names: Sequence[str] = (TURN,),
         identity: EmbeddingIdentity | None = None,
         quantization: Quantization = "none",
         shards: int = 1,
@@ -103,7 +101,7 @@ class QdrantVectorStore:
             ValueError: the URL is none, or the identity is of other dimensions.
             CollectionMismatch: the server holds something else under a name that is needed.
         """
-        spec = CollectionSpec(collection, dimensions, tuple(names), identity, quantization, shards, replicas, aliased)
+        spec = CollectionSpec(collection, dimensions, identity, quantization, shards, replicas, aliased)
         server = Server(url, api_key=api_key, grpc_port=grpc_port, timeout=WRITE_SECONDS)
         return await cls.over(server, spec, copies=copies)
 
@@ -129,10 +127,10 @@ class QdrantVectorStore:
         """Store points; one whose entry version is older than the stored one is left out.
 
         Raises:
-            ValueError: an id is no UUID, or a vector has the wrong name, shape or numbers; nothing is stored then.
+            ValueError: an id is no UUID, or a vector has the wrong shape or numbers; nothing is stored then.
             Unavailable: not everything is stored; the same call again stores the rest.
         """
-        newest_last = checked(points, self._sizes)
+        newest_last = checked(points, self._spec.dimensions)
         for operations in upsert_requests(newest_last, self._spec.dimensions, copies=self._copies):
             await self._write(operations)
 
@@ -149,7 +147,7 @@ class QdrantVectorStore:
         """The points of the scope nearest to a unit vector by cosine, best first; at most 100,000."""
         if limit < 1:
             return []
-        nearest = checked_vector(vector, self._sizes[TURN], TURN).tolist()
+        nearest = checked_vector(vector, self._spec.dimensions).tolist()
         response = await self._ask(
             "searching",
             lambda: self._client.query_points(
@@ -171,7 +169,7 @@ class QdrantVectorStore:
         found: dict[str, StoredPoint] = {}
         for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
             records, _ = await self._ask("reading", partial(self._read, scope, chunk, copies=copies))
-            found.update(stored_points(records, scope, TURN))
+            found.update(stored_points(records, scope))
         return found
 
     async def scan(self, *, after: str, limit: int) -> list[Key]:
