@@ -27,7 +27,7 @@ from services.shared.commands.progress import Progress, untold
 from services.shared.commands.publishing import Tally, at_once, digest, publish_turns
 from services.shared.tokens import Cl100kCounter
 
-_NOTHING_IS_READ = ("--ner", "none")  # loading the models takes longer than asking
+_ALONE = ("--only", "retrieve")  # curate would have vectors that are missing made again, and starts take longer
 _PATIENCE = 30.0
 _TRY_AGAIN = 0.05
 _PAGE = 1000
@@ -71,7 +71,7 @@ async def evaluate(
         if variant.vectors < 1:
             await _lose_vectors(folder, dataset, 1 - variant.vectors)
         settings = {**variant.settings, **_weights_without(variant.without, folder)}
-        async with measured(folder, _NOTHING_IS_READ, environment=settings) as (_, client):
+        async with measured(folder, _ALONE, environment=settings) as (_, client):
             await _until_answered(client)
             asked.append(await _ask(client, replace(dataset, limit=variant.limit or dataset.limit), progress))
     progress("runs", len(variants), len(variants))
