@@ -21,12 +21,12 @@ async def find_corrections(query: str, scope: Scope, index: LexicalIndex) -> dic
     words = correctable(query)
     known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
     unknown = [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
-    return await _nearest(unknown, scope, index) if unknown else {}
+    return await _nearest(unknown, query, scope, index) if unknown else {}
 
 
-async def _nearest(words: Sequence[str], scope: Scope, index: LexicalIndex) -> dict[str, str]:
+async def _nearest(words: Sequence[str], query: str, scope: Scope, index: LexicalIndex) -> dict[str, str]:
     near = {word: sorted(variants(word)) for word in words}
-    terms = {word: dict(zip(its, stems(its), strict=True)) for word, its in near.items()}
+    terms = {word: dict(zip(its, stems(its, query), strict=True)) for word, its in near.items()}
     having = await index.frequencies(scope, [term for its in terms.values() for term in its.values()])
     best = {word: max(its, key=lambda variant: having.get(its[variant], 0)) for word, its in terms.items()}
     return {word: variant for word, variant in best.items() if terms[word][variant] in having}

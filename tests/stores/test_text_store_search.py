@@ -33,6 +33,15 @@ async def test_words_are_found_in_their_other_forms(text_store: TextStore, user:
     assert await found(text_store, user, query) == ["Packages are my thing"]
 
 
+@pytest.mark.parametrize("query", ["Wo ist mein Haus?", "Häuser", "Die Häuser, alt und älter"])
+async def test_words_are_found_in_the_forms_of_their_language(text_store: TextStore, user: str, query: str) -> None:
+    said = ["Unsere Häuser sind alt, das Haus am See ist das älteste", "the house is not of Haus & Co", "我喜欢绿茶"]
+    await store_entries(text_store, [an_entry(user, text) for text in said])
+    assert (await found(text_store, user, query))[0] == said[0]
+    (hit,) = await hits(text_store, user, "绿茶")
+    assert hit.coverage == pytest.approx(1)
+
+
 @pytest.mark.parametrize(
     "query", ["", "the", "is it not?", "?!", "unheard", "\x00", '"NEAR( * ^ -- %', "🦉", "a" * 70_000]
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from contracts.ports import Accepted, Filters, Merged, Refused, Scope, Selection
+from services.shared.stores import words
 from services.shared.stores.sqlite import SqliteTextStore, schema
 from tests.stores.builders import (
     NOON,
@@ -141,3 +142,31 @@ async def test_a_migration_that_breaks_off_leaves_the_file_as_it_was(
     again = await SqliteTextStore.open(path)
     assert (await again.counts(user)).entries == 1
     await again.close()
+
+
+async def test_words_of_an_older_version_are_those_of_this_one_then(
+    path: Path, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries were stored under other terms, and some of their tags later than their text."""
+    texts = ["Meine Häuser sind alt", "我喜欢茶", "I like my bikes", "gone"]
+    entries = [an_entry(user, text, tags=("Räder",)) for text in texts]
+    with monkeypatch.context() as patch:
+        patch.setattr(words, "analyze", lambda text: text.lower().replace("bikes", "bike").split())
+        store = await SqliteTextStore.open(path)
+        await store_entries(store, entries)
+        await modify(store, entries[3:], lambda entry: entry.model_copy(update={"status": "superseded"}))
+        await store.close()
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA user_version = {len(schema.MIGRATIONS) - 1}")
+    db.close()
+    again = await SqliteTextStore.open(path)
+    fresh = await SqliteTextStore.open(path.with_name("fresh"))
+    await store_entries(fresh, entries)
+    await modify(fresh, entries[3:], lambda entry: entry.model_copy(update={"status": "superseded"}))
+    query = "SELECT term, sum(length(codes)) FROM postings GROUP BY term UNION ALL SELECT 'words', words FROM scopes"
+    held = [await store.readers.run(lambda db: db.execute(query).fetchall()) for store in (again, fresh)]
+    assert held[0] == held[1]
+    for query, found in (("Haus", entries[0]), ("喜欢", entries[1]), ("bike", entries[2])):
+        assert (await again.search(Scope(user), query, limit=1, filters=Filters()))[0].id == found.id
+    await again.close()
+    await fresh.close()

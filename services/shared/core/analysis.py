@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
+from typing import get_args
 
 import Stemmer
 
+from services.shared.core import language as languages
+from services.shared.core.language import Language, language_of
 from services.shared.core.text import WORD, fold, separate
 
 _STOP_WORDS = """
@@ -26,81 +29,142 @@ _ASKING_WORDS = """
 
 LONGEST_TERM = 255  # as in Lucene; longer runs are split
 
-_IDEOGRAPH = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_KANA, _SYLLABLE = "\u3040-\u30ff", "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_UNSPACED = f"{_KANA}{_SYLLABLE}"
 _TOKEN = re.compile(
     rf"[{WORD}]+(?:(?:(?<=[0-9])[.,:/-](?=[0-9])|[._'](?=[{WORD}]))[{WORD}]+)*"
     rf"(?:\+\+(?![{WORD}+])|\#(?![{WORD}]))?"
 )
-_LETTER = rf"(?![{_IDEOGRAPH}])[{WORD}]"
-_PART = re.compile(rf"[{_IDEOGRAPH}]|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
+_LETTER = rf"(?![{_UNSPACED}])[{WORD}]"
+_PART = re.compile(rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
+_RUN = re.compile(f"[{_UNSPACED}]")
+_OF_KANA = re.compile(f"[{_KANA}]")
+_SURROGATE = re.compile("[\ud800-\udfff]+")
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+
+_LATIN: tuple[Language, ...] = get_args(Language)
+_STOPS = {**languages.STOP_WORDS, "english": STOP_WORDS}
+_UNSPACED_STOPS = languages.STOP_WORDS["chinese"] | languages.STOP_WORDS["japanese"]
+
 _stemmers = threading.local()
+
+Alternatives = tuple[str, ...]
+"""The terms under any of which a word may be stored."""
 
 
 def analyze(text: str) -> list[str]:
     """The index terms of a text, in order, repeats included.
 
-    A term is a word in lower case without an English possessive 's, stemmed by Porter's algorithm (what Lucene's
-    `english` analyzer does); stop words are left out. A compound such as snake_case, v1.2.3, 10:30, node.js or c++
-    gives its parts and then itself, so that it is found by either. Each East Asian ideograph or kana is a term.
+    A term is a word in lower case without an English possessive 's, stemmed by Snowball's rules for the language of
+    the text; where nothing tells it, and for English, by Porter's (as Lucene's `english` analyzer does). Words in
+    Cyrillic are taken for Russian. Stop words of the language are left out. A compound such as snake_case, v1.2.3,
+    10:30, node.js or c++ gives its parts and then itself, so that it is found by either. Of Chinese, Japanese and
+    Korean, each character but kana is a term, and each two that stand beside each other.
     No term contains white space, a control character or a double quote, or is longer than 255 characters.
     Safe to call from several threads.
     """
-    tokens = _TOKEN.findall(separate(fold(text)))
-    return list(chain.from_iterable(map(_terms_of_any, tokens)))
+    tokens = _tokens(text)
+    language = language_of(tokens) or "english"
+    return list(chain.from_iterable(_terms_of_any(token, language) for token in tokens))
 
 
-def analyze_query(query: str) -> list[str]:
-    """The distinct terms to look for: those of `analyze` less the words that only make it a question.
+def analyze_query(query: str) -> list[Alternatives]:
+    """The distinct words to look for, less those that only make it a question.
 
     "What did you say about the bike?" asks for say and bike. A query of such words alone is taken as it is.
+    A few words are easily taken for another language, and one may ask in one language for what was said in another:
+    unless the query is English, a word is looked for by its stem in each of them.
     """
-    return telling_terms(query) or list(dict.fromkeys(analyze(query)))
+    return telling_words(query) or list(dict.fromkeys((term,) for term in analyze(query)))
 
 
-def telling_terms(query: str) -> list[str]:
-    """The distinct terms of a query less the words that only make it a question; none when there are no others."""
-    return [term for term in dict.fromkeys(analyze(query)) if term not in _ASKING]
+def telling_words(query: str) -> list[Alternatives]:
+    """The words to look for less those that only make it a question; none when there are no others."""
+    return list(dict.fromkeys(chain.from_iterable(words_asked(query).values())))
 
 
-def question_words(query: str) -> list[str]:
-    """The distinct words of a query as they are written, folded, less those that only make it a question."""
-    words = dict.fromkeys(word.removesuffix("'s") for word in _TOKEN.findall(separate(fold(query))))
-    return [word for word in words if word not in _ASKED]
+def words_asked(query: str) -> dict[str, list[Alternatives]]:
+    """By word of a query as it is written, folded, what it is looked for by; without those that only ask."""
+    tokens = _tokens(query)
+    language = language_of(tokens)
+    every = (language,) if language == "english" else _LATIN
+    asked = {token: list(_alternatives(token, language or "english", every)) for token in tokens}
+    if language in (None, "english"):
+        asked = {token: [its for its in found if its[0] not in _ASKING] for token, found in asked.items()}
+    return {token.removesuffix("'s"): found for token, found in asked.items() if found}
 
 
-def _terms_of_any(token: str) -> tuple[str, ...]:
-    if len(token) <= LONGEST_TERM:
-        return _terms(token)
-    pieces = (token[i : i + LONGEST_TERM] for i in range(0, len(token), LONGEST_TERM))
-    return tuple(chain.from_iterable(map(_terms.__wrapped__, pieces)))  # hostile lengths stay out of the cache
+def stems(words: Sequence[str], query: str) -> list[str]:
+    """The terms of words, three letters or more each and all of one script, in the language of a query."""
+    language = language_of(_tokens(query)) or "english"
+    return list(map(str, _stemmer_for(words[0], language).stemWords(words))) if words else []
+
+
+def _tokens(text: str) -> list[str]:
+    folded = separate(fold(text))
+    if not folded.isascii():
+        folded = _SURROGATE.sub(" ", folded)  # half of a character, which no stemmer can read
+    found: list[str] = _TOKEN.findall(folded)
+    return found
+
+
+def _pieces(token: str) -> Iterator[str]:
+    return (token[i : i + LONGEST_TERM] for i in range(0, len(token), LONGEST_TERM))
+
+
+def _terms_of_any(token: str, language: Language) -> Iterable[str]:
+    if len(token) <= LONGEST_TERM and (token.isascii() or not _RUN.search(token)):
+        return _terms(token, language)
+    pieces = (_terms.__wrapped__(piece, language) for piece in _pieces(token))
+    return chain.from_iterable(pieces)  # hostile lengths, and sentences without spaces, stay out of the cache
 
 
 @lru_cache(maxsize=1 << 15)
-def _terms(token: str) -> tuple[str, ...]:
+def _terms(token: str, language: Language) -> tuple[str, ...]:
+    parts, whole = _parts(token)
+    return (*chain.from_iterable(_of_part(part, language) for part in parts), *whole)
+
+
+def _parts(token: str) -> tuple[list[str], tuple[str, ...]]:
+    """The words of a token, and the token itself where it is more than those."""
     word = token.removesuffix("'s")
-    parts = _PART.findall(word)
-    terms = (_stem(part) for part in parts if part not in STOP_WORDS)
-    is_compound = "".join(parts) != word
-    return (*terms, word) if is_compound else tuple(terms)
+    parts: list[str] = _PART.findall(word)
+    return parts, () if "".join(parts) == word else (word,)
 
 
-def _stem(word: str) -> str:
+def _of_part(part: str, language: Language) -> Iterable[str]:
+    if _RUN.match(part):
+        return _overlapping(part)
+    return () if part in _STOPS["russian" if _CYRILLIC.match(part) else language] else (_stem(part, language),)
+
+
+def _overlapping(run: str) -> list[str]:
+    alone = [run] if len(run) == 1 else [char for char in run if not _OF_KANA.match(char)]
+    return [term for term in (*alone, *map("".join, pairwise(run))) if term not in _UNSPACED_STOPS]
+
+
+def _alternatives(token: str, language: Language, every: Sequence[Language]) -> Iterator[Alternatives]:
+    for piece in _pieces(token):
+        parts, whole = _parts(piece)
+        for part in parts:
+            for term in _of_part(part, language):
+                yield (term,) if _RUN.match(part) else tuple(dict.fromkeys(_stem(part, its) for its in every))
+        yield from ((word,) for word in whole)
+
+
+def _stem(word: str, language: Language) -> str:
     if len(word) < 3:  # as Porter's own program: "js" is no plural
         return word
-    return str(_stemmer().stemWord(word))
+    return str(_stemmer_for(word, language).stemWord(word))
 
 
-def stems(words: Sequence[str]) -> list[str]:
-    """What `analyze` makes of each of these words, which are three letters or more in lower case and no stop words."""
-    return list(map(str, _stemmer().stemWords(words)))
-
-
-def _stemmer() -> Stemmer.Stemmer:
-    stemmer = getattr(_stemmers, "porter", None)
+def _stemmer_for(word: str, language: Language) -> Stemmer.Stemmer:
+    name = "russian" if _CYRILLIC.match(word) else "porter" if language == "english" else language
+    stemmer = getattr(_stemmers, name, None)
     if stemmer is None:  # a Stemmer is not safe to share between threads
-        stemmer = _stemmers.porter = Stemmer.Stemmer("porter", 0)
+        stemmer = Stemmer.Stemmer(name, 0)
+        setattr(_stemmers, name, stemmer)
     return stemmer
 
 
-_ASKED = STOP_WORDS.union(_ASKING_WORDS.split())
-_ASKING = frozenset(map(_stem, _ASKING_WORDS.split()))
+_ASKING = frozenset(_stem(word, "english") for word in _ASKING_WORDS.split())

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 
-from services.shared.core.analysis import analyze, question_words
+from services.shared.core.analysis import Alternatives, words_asked
 
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ACCENTED = "àáâãäåæçèéêëìíîïñòóôõöøùúûüœß"
@@ -15,10 +16,13 @@ _LETTERS = re.compile(rf"[{_LATIN}{_ACCENTED}]+|[{_CYRILLIC}]+")
 _SHORTEST, _LONGEST = 4, 24
 
 
-def correctable(query: str) -> dict[str, list[str]]:
+def correctable(query: str) -> dict[str, Alternatives]:
     """The words of a query in which an error could be told, with the terms that they are looked for by."""
-    words = (word for word in question_words(query) if _SHORTEST <= len(word) <= _LONGEST and _LETTERS.fullmatch(word))
-    return {word: terms for word in words if (terms := analyze(word))}
+    return {
+        word: tuple(chain.from_iterable(found))
+        for word, found in words_asked(query).items()
+        if _SHORTEST <= len(word) <= _LONGEST and _LETTERS.fullmatch(word)
+    }
 
 
 def variants(word: str) -> set[str]:

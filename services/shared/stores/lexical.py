@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from contracts.ports import LexicalHit
-from services.shared.core.analysis import analyze_query
+from services.shared.core.analysis import Alternatives, analyze_query
 
 _FEWEST_CANDIDATES = 100
 _MOST_TERMS = 100
 """A longer query is cut: its further words cost time and change little."""
 
 
-def terms_of(query: str) -> list[str]:
-    """The terms to look for."""
+def terms_of(query: str) -> list[Alternatives]:
+    """The words to look for, each by the terms that it may be stored as."""
     return analyze_query(query)[:_MOST_TERMS]
 
 

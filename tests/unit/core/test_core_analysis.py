@@ -1,5 +1,6 @@
 """The terms of the lexical index."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -21,7 +22,14 @@ from services.shared.core.analysis import LONGEST_TERM, STOP_WORDS, analyze, ana
         ("at 10:30", ["10", "30", "10:30"]),
         ("node.js and C++", ["node", "js", "node.js", "c", "c++"]),
         ("don't", ["don't"]),
-        ("我喜欢茶", ["我", "喜", "欢", "茶"]),
+        ("我喜欢茶", ["喜", "欢", "茶", "我喜", "喜欢", "欢茶"]),
+        ("寿司を食べた", ["寿", "司", "食", "寿司", "司を", "を食", "食べ", "べた"]),
+        ("학교에 갔다", ["학", "교", "에", "학교", "교에", "갔", "다", "갔다"]),
+        ("い", ["い"]),
+        ("iPhone手机2台", ["iphon", "手", "机", "手机", "2", "台"]),
+        ("Ich wohne in der alten Mühle", ["wohn", "alt", "muhl"]),
+        ("J'habite près de l'école", ["pres", "écol"]),
+        ("Моя собака любит гулять", ["собак", "люб", "гуля"]),
         ("हिन्दी", ["हिन्दी"]),
         ("１２", ["12"]),
         ("the of and", []),
@@ -67,8 +75,54 @@ def test_threads_agree_on_the_terms() -> None:
 
 
 def test_words_that_only_ask_are_not_looked_for() -> None:
-    assert analyze_query("What did you say about my bikes?") == ["sai", "bike"]
+    assert analyze_query("What did you say about my bikes?") == [("sai",), ("bike",)]
 
 
 def test_a_query_of_nothing_but_asking_words_is_taken_as_it_is() -> None:
-    assert analyze_query("who am I") == analyze("who am I") != []
+    assert analyze_query("who am I") == [(term,) for term in analyze("who am I")] != []
+
+
+def test_a_question_in_a_language_looks_for_the_stem_in_each() -> None:
+    found = analyze_query("Was hast du über die Zahnarzttermine gesagt?")
+    assert [its[0] for its in found] == ["zahnarzttermin", "gesagt"]
+    assert set(analyze("Der Zahnarzttermin ist am Dienstag")) & set(found[0])
+    assert analyze_query("What about the Zahnarzttermine?") == [("zahnarzttermin",)]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Meine Häuser sind alt", "Haus"),
+        ("J'ai deux chevaux", "Où sont mes chevaux ?"),
+        ("Mis perros ladran mucho", "¿Cómo ladra mi perro?"),
+        ("Gli amici di mia sorella", "l'amico?"),
+        ("Trabalhava num hospital", "Onde trabalho eu?"),
+        ("Я работаю в больнице", "больница"),
+        ("我每天喝绿茶", "你喝什么茶？"),
+        ("コーヒーは飲みません", "コーヒー"),
+        ("매일 녹차를 마셔요", "녹차"),
+        ("Zahnarzt Dienstag", "Wann ist mein Zahnarzt?"),
+    ],
+)
+def test_what_is_stored_is_what_is_asked_for(said: str, asked: str) -> None:
+    terms = set(analyze(said))
+    assert any(terms.intersection(its) for its in analyze_query(asked))
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=[]), max_size=80))
+def test_what_was_said_is_found_in_its_own_words(text: str) -> None:
+    """In whatever script, with halves of characters, too."""
+    stored = set(analyze(text))
+    assert all(stored.intersection(its) for its in analyze_query(text))
+
+
+@pytest.mark.parametrize("text", ["我", "x", "ü", "あ", "а", "a'", "我a", "\ud800", "가.", "l'", "_", "7.", "c++ "])
+def test_any_text_is_read_in_linear_time(text: str) -> None:
+    def seconds(length: int) -> float:
+        began = time.process_time()
+        analyze(text * (length // len(text)))
+        analyze_query(text * (length // len(text)))
+        return time.process_time() - began
+
+    seconds(10_000)
+    assert seconds(200_000) < 1.0 + 60 * seconds(10_000)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from contracts.ports import Filters, LexicalHit, Ref, Scope
 from services.shared.core import bm25
+from services.shared.core.analysis import Alternatives
 from services.shared.stores import lexical
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.documents import Digests, sort_key, unpacked
@@ -73,7 +74,9 @@ class OpenSearchIndex(Engine):
             asked = await _known_to_anybody(self.client, scope.user_id, asked)
         if not asked:
             return {}
-        (counted,) = await self.client.msearch("entries", [_counting(scope, asked)], routing=scope.user_id)
+        (counted,) = await self.client.msearch(
+            "entries", [_counting(scope, [(term,) for term in asked])], routing=scope.user_id
+        )
         buckets = counted["aggregations"]["having"]["buckets"]
         return {term: n for term, bucket in zip(asked, buckets, strict=True) if (n := bucket["doc_count"])}
 
@@ -101,7 +104,7 @@ async def _known_to_anybody(client: Client, user_id: str, terms: Sequence[str]) 
     return [term for term, its in found.get("words", {}).get("terms", {}).items() if "doc_freq" in its]
 
 
-def _counting(scope: Scope, terms: list[str]) -> Json:
+def _counting(scope: Scope, terms: list[Alternatives]) -> Json:
     """How many entries there are, how long they are, and how many have each term."""
     having = {"filters": {"filters": [_has(term) for term in terms]}}
     short = {"filter": {"range": {"length": {"lt": bm25.MOST}}}, "aggs": {"length": {"sum": {"field": "length"}}}}
@@ -113,7 +116,7 @@ def _counting(scope: Scope, terms: list[str]) -> Json:
     }
 
 
-def _choosing(scope: Scope, terms: list[str], filters: Filters, count: int) -> list[Json]:
+def _choosing(scope: Scope, terms: list[Alternatives], filters: Filters, count: int) -> list[Json]:
     """Searches for turns: the best of all, and with filters the best of those that pass, be they ever so bad."""
     visible = queries.seen_by(scope)
     bodies = [_best(visible, terms, 3 * count, required=1)]
@@ -122,8 +125,8 @@ def _choosing(scope: Scope, terms: list[str], filters: Filters, count: int) -> l
     return bodies
 
 
-def _best(conditions: list[Json], terms: list[str], count: int, *, required: int) -> Json:
-    should = [_has(term) for term in terms]
+def _best(conditions: list[Json], terms: list[Alternatives], count: int, *, required: int) -> Json:
+    should = [_scored(word) for word in terms]
     return {
         "size": min(count, queries.MOST_HITS),
         "query": {"bool": {"filter": conditions, "should": should, "minimum_should_match": required}},
@@ -132,8 +135,13 @@ def _best(conditions: list[Json], terms: list[str], count: int, *, required: int
     }
 
 
-def _has(term: str) -> Json:
-    return {"term": {"words": term}}
+def _has(word: Alternatives) -> Json:
+    return {"terms": {"words": list(word)}}
+
+
+def _scored(word: Alternatives) -> Json:
+    any_of = [{"term": {"words": term}} for term in word]
+    return any_of[0] if len(any_of) == 1 else {"bool": {"should": any_of}}
 
 
 def _statistics(answer: Json) -> _Statistics:
@@ -164,7 +172,7 @@ def _promising(hits: list[Json], most: int) -> set[Session]:
     return set(heapq.nlargest(most, promises, key=promises.__getitem__))
 
 
-def _hits(found: Digests, terms: list[str], of: _Statistics, limit: int, reach: int) -> list[LexicalHit]:
+def _hits(found: Digests, terms: list[Alternatives], of: _Statistics, limit: int, reach: int) -> list[LexicalHit]:
     places = _places(found)
     counts = _counts(found, terms, places)
     scores, coverage = (
@@ -191,12 +199,13 @@ def _places(found: Digests) -> NDArray[np.int64]:
     return np.arange(len(names)) + bm25.REACH * np.cumsum(begins)
 
 
-def _counts(found: Digests, terms: list[str], places: NDArray[np.int64]) -> bm25.Floats:
+def _counts(found: Digests, terms: list[Alternatives], places: NDArray[np.int64]) -> bm25.Floats:
     """Shape (terms + 1, places): how often each term, and at last any, occurs at each place."""
     counts = np.zeros((len(terms) + 1, int(places[-1]) + bm25.REACH + 1))
-    for row, term in zip(counts, terms, strict=False):
-        entries, times = found.having(term)
-        row[places[entries]] = times
+    for row, word in zip(counts, terms, strict=False):
+        for entries, times in map(found.having, word):
+            row[places[entries]] += times
+    np.minimum(counts, bm25.MOST, out=counts)
     counts[-1, places] = found.lengths
     return counts
 

@@ -87,6 +87,15 @@ def read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -
     return {term: _unpacked(starts[term], blobs) for term, blobs in codes.items()}
 
 
+def merged(terms: Sequence[Postings]) -> Postings:
+    """Where any of the terms occurs, and how often all of them together."""
+    if len(terms) < 2:
+        return terms[0] if terms else NOWHERE
+    places, index = np.unique(np.concatenate([term.places for term in terms]), return_inverse=True)
+    counts = np.bincount(index, np.concatenate([term.counts for term in terms])).astype(np.uint16)
+    return Postings(places, np.minimum(counts, np.uint16(MOST)))
+
+
 def frequencies(connection: sqlite3.Connection, scopes: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
     """In how many documents of the scopes each term occurs; terms that occur nowhere are missing."""
     found: dict[str, int] = {}

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Mapping
 
 from contracts.v1.entries import Entry
 from services.shared.core.fingerprint import near_keys
 from services.shared.core.repeats import with_bands
-from services.shared.stores.sqlite import statements
+from services.shared.stores.sqlite import postings, statements
 from services.shared.stores.sqlite.connection import UnusableFile
-from services.shared.stores.sqlite.keys import NUMBER_MASK
+from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK
+from services.shared.stores.sqlite.terms import terms_of
+from services.shared.stores.words import words_of
 
 APPLICATION_ID = 0x6D656D62
 """Marks a file as ours in its header ("memb")."""
@@ -133,8 +136,37 @@ _BANDS = (
 
 _VOCABULARY = ("CREATE INDEX postings_by_term ON postings (scope, term)",)
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_TABLES, _UPKEEP, _RENEWAL, _STATEMENTS, _BANDS, _VOCABULARY)
-"""Statements that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
+
+def _renew_words(connection: sqlite3.Connection) -> None:
+    """Let the index hold every active entry under the words that this version finds it by."""
+    query = "SELECT doc, words, body FROM entries WHERE doc > ? AND status = 'active' ORDER BY doc LIMIT 1000"
+    last = -1
+    while rows := connection.execute(query, (last,)).fetchall():
+        last, changes = rows[-1][0], postings.Changes()
+        for doc, words, body in rows:
+            entry = Entry.model_validate_json(body)
+            old, new = words.split(), words_of(entry)
+            if Counter(old) != Counter(new):
+                changes.remove(doc, terms_of(entry, old))
+                changes.add(doc, terms_of(entry, new))
+                connection.execute("UPDATE entries SET words = ? WHERE doc = ?", (" ".join(new), doc))
+                longer = (len(new) - len(old), doc >> NUMBER_BITS)
+                connection.execute("UPDATE scopes SET words = words + ? WHERE scope = ?", longer)
+        changes.apply(connection)
+
+
+Step = tuple[str | Callable[[sqlite3.Connection], None], ...]
+
+MIGRATIONS: tuple[Step, ...] = (
+    _TABLES,
+    _UPKEEP,
+    _RENEWAL,
+    _STATEMENTS,
+    _BANDS,
+    _VOCABULARY,
+    (_renew_words,),  # words by the language of their text
+)
+"""Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 
 
 def _with_bands(body: str) -> str | None:
@@ -166,7 +198,10 @@ def migrate(connection: sqlite3.Connection) -> None:
     try:
         version = _checked_version(connection)
         for statement in (s for step in MIGRATIONS[version:] for s in step):
-            connection.execute(statement)
+            if callable(statement):
+                statement(connection)
+            else:
+                connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         connection.execute("COMMIT")

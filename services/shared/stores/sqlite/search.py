@@ -11,12 +11,14 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contracts.ports import Filters, LexicalHit, Ref, Scope
 from services.shared.core import bm25
+from services.shared.core.analysis import Alternatives
 from services.shared.stores import lexical
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
@@ -79,11 +81,11 @@ class SqliteIndex(Engine):
     def search(
         self, db: sqlite3.Connection, scope: Scope, query: str, *, limit: int, filters: Filters, reach: int = 0
     ) -> list[LexicalHit]:
-        terms = lexical.terms_of(query)
+        words = lexical.terms_of(query)
         scopes = visible_scopes(db, scope)
-        if not terms or not scopes or limit < 1:
+        if not words or not scopes or limit < 1:
             return []
-        matches = _match(db, Layout(scopes), terms, filters)
+        matches = _match(db, Layout(scopes), words, filters)
         candidates = _candidates(matches, lexical.candidates(limit))
         if not candidates.size:
             return []
@@ -106,22 +108,22 @@ class SqliteIndex(Engine):
         return {names[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}
 
 
-def _match(connection: sqlite3.Connection, layout: Layout, terms: list[str], filters: Filters) -> _Matches:
+def _match(connection: sqlite3.Connection, layout: Layout, words: list[Alternatives], filters: Filters) -> _Matches:
     groups = required(filters)
-    found = postings.read(connection, layout, [*terms, LENGTH, *(label for group in groups for label in group)])
+    wanted = [*chain.from_iterable(words), LENGTH, *chain.from_iterable(groups)]
+    found = postings.read(connection, layout, wanted)
+    terms = [postings.merged([found[term] for term in word if term in found]) for word in words]
     lengths = found.get(LENGTH, NOWHERE)
     active = np.zeros(layout.size, np.bool_)
     active[lengths.places] = True
-    weights = [bm25.idf(lengths.places.size, found.get(term, NOWHERE).places.size) for term in terms]
+    weights = [bm25.idf(lengths.places.size, where.places.size) for where in terms]
     turn_scores = np.zeros(layout.size)
-    for term, weight in zip(terms, weights, strict=True):
-        where = found.get(term, NOWHERE)
+    for where, weight in zip(terms, weights, strict=True):
         turn_scores[where.places] += bm25.turn_scores(weight)[where.counts]
     allowed = active
     if not filters.empty:
         allowed = active & postings.having(layout, found, groups) & _passing(connection, layout, filters)
-    of_terms = [found.get(term, NOWHERE) for term in terms]
-    return _Matches(layout, of_terms, np.array(weights), lengths, turn_scores, active, allowed)
+    return _Matches(layout, terms, np.array(weights), lengths, turn_scores, active, allowed)
 
 
 def _passing(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
