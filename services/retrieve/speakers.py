@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from contracts.ports import EntryStore, Filters, Key, LexicalIndex, Scope, Unavailable
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import telling_words
+from services.shared.core.analysis import telling_terms
 
 _KEPT = 60.0  # seconds: no longer than erasing may take
 _MOST_SCOPES = 10_000
@@ -29,7 +29,7 @@ class Speakers:
     async def of(self, scope: Scope, question: str, index: LexicalIndex, entries: EntryStore) -> frozenset[str]:
         """The speakers whom a question may name; looked up by its words where it may name one and none are known."""
         until, known = self._known.get(scope, (0.0, frozenset()))
-        if until > time.monotonic() or not telling_words(" ".join(_CAPITALIZED.findall(question))):
+        if until > time.monotonic() or not telling_terms(" ".join(_CAPITALIZED.findall(question))):
             return known
         try:
             async with asyncio.timeout(_PATIENCE):

@@ -75,12 +75,13 @@ def analyze_query(query: str) -> list[Alternatives]:
     A few words are easily taken for another language, and one may ask in one language for what was said in another:
     unless the query is English, a word is looked for by its stem in each of them.
     """
-    return telling_words(query) or list(dict.fromkeys((term,) for term in analyze(query)))
+    asked = dict.fromkeys(chain.from_iterable(words_asked(query).values()))
+    return list(asked or dict.fromkeys((term,) for term in analyze(query)))
 
 
-def telling_words(query: str) -> list[Alternatives]:
-    """The words to look for less those that only make it a question; none when there are no others."""
-    return list(dict.fromkeys(chain.from_iterable(words_asked(query).values())))
+def telling_terms(query: str) -> list[str]:
+    """All terms of the words in a query that do not only make it a question; none when there are no others."""
+    return list(dict.fromkeys(chain.from_iterable(chain.from_iterable(words_asked(query).values()))))
 
 
 def words_asked(query: str) -> dict[str, list[Alternatives]]:
