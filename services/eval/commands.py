@@ -15,6 +15,7 @@ import typer
 from services.cli.common import bars, err, fail, out, run, settings_from
 from services.eval import datasets, variants
 from services.eval.datasets import Dataset
+from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
 from services.eval.variants import BadSweep, Variant
@@ -36,7 +37,7 @@ LONGMEMEVAL_EPILOG = """Examples:\n
 """
 GOLDEN_EPILOG = """Examples:\n
   memorybus eval golden\n
-  memorybus eval golden --sweep min_score,limit\n
+  memorybus eval golden --sweep min_score,limit --html report.html\n
   memorybus eval golden cases.json --json report.json
 """
 
@@ -46,6 +47,9 @@ CasesArgument = Annotated[
 ]
 JsonOption = Annotated[
     Path | None, typer.Option("--json", metavar="FILE", help="Write the report there too.", show_default=False)
+]
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.", show_default=False)
 ]
 AblationOption = Annotated[
     bool, typer.Option("--ablation", help="Ask again with each component of the ranking switched off, or alone.")
@@ -69,6 +73,7 @@ class Wishes:
     """What is to be done beside the run itself."""
 
     json: Path | None
+    html: Path | None
     ablation: bool
     sweep: str
     outages: bool
@@ -85,6 +90,7 @@ class Wishes:
 def locomo(
     path: PathArgument,
     report: JsonOption = None,
+    html: HtmlOption = None,
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -93,12 +99,13 @@ def locomo(
 
     A whole memorybus runs in a temporary folder, with the settings of the environment.
     """
-    _evaluate(path, datasets.locomo, Wishes(report, ablation, sweep, outages))
+    _evaluate(path, datasets.locomo, Wishes(report, html, ablation, sweep, outages))
 
 
 def chats(
     path: PathArgument,
     report: JsonOption = None,
+    html: HtmlOption = None,
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -108,7 +115,7 @@ def chats(
     A file is a list of {id, turns: [{id, conversation_id, role, created_at, text}], questions: [{q, kind, evidence,
     stale, now}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
     """
-    _evaluate(path, datasets.chats, Wishes(report, ablation, sweep, outages))
+    _evaluate(path, datasets.chats, Wishes(report, html, ablation, sweep, outages))
 
 
 def longmemeval(
@@ -117,6 +124,7 @@ def longmemeval(
         int | None, typer.Option(min=1, metavar="N", help="Ask only the first N questions.", show_default=False)
     ] = None,
     report: JsonOption = None,
+    html: HtmlOption = None,
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -126,12 +134,13 @@ def longmemeval(
     hit@k is recall_any@k of the original, all@k recall_all@k, and ndcg@k ndcg_any@k. Questions that are to be abstained
     from (`_abs`) count in none of them.
     """
-    _evaluate(path, partial(datasets.longmemeval, first=first), Wishes(report, ablation, sweep, outages))
+    _evaluate(path, partial(datasets.longmemeval, first=first), Wishes(report, html, ablation, sweep, outages))
 
 
 def golden(
     path: CasesArgument = datasets.GOLDEN,
     report: JsonOption = None,
+    html: HtmlOption = None,
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -141,7 +150,7 @@ def golden(
     A file is {cases: [{id, setup_memories: [{content, type}], query, expected_retrievals: [content]}]}. A case may also
     have `kind`, `half`, `now`, `token_budget`, `outdated` contents, and `other_user_memories`, which nobody may find.
     """
-    _evaluate(path, datasets.golden, Wishes(report, ablation, sweep, outages))
+    _evaluate(path, datasets.golden, Wishes(report, html, ablation, sweep, outages))
 
 
 def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> None:
@@ -156,6 +165,8 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
     out.print(*report.shown(), sep="\n")
     if wishes.json is not None:
         write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
+    if wishes.html is not None:
+        write(wishes.html, page(report))
     if short := shortfalls(dataset, report.metrics):
         fail("; ".join(short))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
@@ -11,8 +13,10 @@ from typer.testing import CliRunner
 from contracts.v1.turns import Turn
 from services.eval import app, variants
 from services.eval.datasets import Dataset
-from services.eval.metrics import means
-from services.eval.runs import evaluate
+from services.eval.metrics import Judged, means
+from services.eval.page import page
+from services.eval.report import Report, Run
+from services.eval.runs import Asked, evaluate
 from services.eval.variants import BadSweep, Variant, sweep
 from services.retrieve.settings import RetrieveSettings
 from services.shared.commands.formats import Question
@@ -93,11 +97,14 @@ def test_further_runs_are_in_tables_and_in_the_report(tmp_path: Path, monkeypatc
     monkeypatch.setenv("MEMORYBUS_NER", "none")
     memories = [{"content": text} for text in SAID]
     case = {"id": "c1", "query": "Do I row?", "expected_retrievals": ["I row."], "setup_memories": memories}
-    path, report = tmp_path / "cases.json", tmp_path / "report.json"
+    path, report, html = tmp_path / "cases.json", tmp_path / "report.json", tmp_path / "report.html"
     path.write_text(json.dumps({"cases": [case]}))
-    result = CliRunner().invoke(app, ["golden", str(path), "--sweep", "limit=1", "--json", str(report)])
+    result = CliRunner().invoke(
+        app, ["golden", str(path), "--sweep", "limit=1", "--json", str(report), "--html", str(html)]
+    )
     assert result.exit_code == 0, result.output
     assert "limit 1" in result.output
+    assert "polyline" in html.read_text()
     (run,) = json.loads(report.read_text())["runs"]
     assert (run["table"], run["name"], run["metrics"]["recall@1"]) == ("limit", "limit 1", 1.0)
 
@@ -107,3 +114,22 @@ def test_a_bus_that_others_use_is_not_filled(monkeypatch: pytest.MonkeyPatch) ->
     result = CliRunner().invoke(app, ["golden"])
     assert result.exit_code == 1
     assert result.output.startswith("error: MEMORYBUS_NATS_URL names a bus")
+
+
+def test_a_page_is_whole_in_itself_and_nothing_in_it_is_taken_for_markup() -> None:
+    judged = Judged((("a",), ("b",)), frozenset("a"), sessions={"a": "s", "b": "s"})
+    question = Question("ann", "?", "<script>alert(1)</script>", frozenset("a"), half="b&w")
+    asked = Asked([question], [judged], [1.0])
+    shown = [*variants.ablation()[:2], *variants.outages(), *sweep("beta,limit")]
+    report = Report.of(Dataset("<b>made up</b>", [], []), asked, [Run.of(variant, asked) for variant in shown])
+    drawn = page(report)
+    ElementTree.fromstring(drawn.removeprefix("<!doctype html>\n"))
+    assert "<script" not in drawn
+    assert "<b>made" not in drawn
+    assert not re.search(r"(?:src|href|url|@import)\b", drawn)
+    assert drawn.count("<svg") == 5
+    assert "half b&amp;w" in drawn
+
+
+def test_a_page_without_questions_is_one_too() -> None:
+    assert "<h1>none: 0 questions</h1>" in page(Report.of(Dataset("none", [], []), Asked([], [], [])))
