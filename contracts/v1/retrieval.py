@@ -86,7 +86,8 @@ class RetrieveReply(Reply):
     `total_count` is how many candidates were found, `token_count` what `context` weighs in cl100k_base tokens,
     `truncated` whether the budget, the limit or the size of a message left something out,
     `degraded` the legs that could not answer. `explanation` tells, on request, how the question was read:
-    `corrections` names its words that the memory does not have, with those that were looked for instead.
+    `corrections` names its words that the memory does not have, with those that were looked for instead,
+    `times` the times that it names: from when to when, or which month or day of any year.
     """
 
     items: tuple[RetrievedItem, ...]

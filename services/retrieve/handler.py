@@ -24,7 +24,7 @@ from contracts.ports import (
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.legs import REACH, Legs, Memory, search_both
-from services.retrieve.reply import build_reply, cut_reply, item_sizes
+from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.shared.core.features import Found, in_first_person
@@ -92,7 +92,7 @@ class Retriever:
             self.speakers.note(scope, visible.values())
         cosines = cosines_of(legs, stored)
         candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
-        measured = self._measure(candidates, request.query, visible, neighbours, cosines, legs)
+        measured = self._measure(candidates, request.query, visible, neighbours, cosines, legs, now)
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
@@ -100,7 +100,7 @@ class Retriever:
             request, chosen, visible, counter=self.counter, now=now, found=len(found), degraded=degraded
         )
         took = (time.perf_counter() - started) * 1000
-        explanation = {"corrections": dict(legs.corrections)} if request.explain else None
+        explanation = explained_question(request.query, legs.corrections, now) if request.explain else None
         times = {"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took}
         return reply.model_copy(update={"explanation": explanation, **times})
 
@@ -223,6 +223,7 @@ class Retriever:
         neighbours: Mapping[str, Mapping[int, str]],
         cosines: Mapping[str, float],
         legs: Legs,
+        now: datetime,
     ) -> list[float]:
         """The relevance of each candidate; what the profile needs both legs for, the blend says of one."""
         if self.settings.relevance == "rrf":
@@ -232,7 +233,7 @@ class Retriever:
         if self.settings.relevance == "blend" or legs.degraded or legs.query_vector is None:
             return blend(candidates)
         of_candidates = [entries[candidate.id] for candidate in candidates]
-        return self.measure(Found(question, candidates, of_candidates, neighbours, cosines))
+        return self.measure(Found(question, candidates, of_candidates, neighbours, cosines, now))
 
     async def _entries(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Entry] | None:
         """The entries from the text store; None while it is away."""

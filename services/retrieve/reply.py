@@ -14,9 +14,11 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest, Signals
 from services.shared.core.analysis import telling_terms
 from services.shared.core.context import assemble
+from services.shared.core.dates import named_dates
 from services.shared.core.fitting import cut, size_of
 from services.shared.core.passages import passage
 from services.shared.core.scoring import Ranked
+from services.shared.core.time_spans import spans_named, without
 
 _SNIPPET_CHARS = 200
 _LINE = 1000
@@ -109,3 +111,10 @@ def explained(ranked: Ranked) -> dict[str, Any]:
     features = asdict(ranked.candidate)
     del features["id"]
     return features
+
+
+def explained_question(question: str, corrections: Mapping[str, str], now: datetime) -> dict[str, Any]:
+    """How the question was read: words taken for typing errors, and times that it names."""
+    spans = spans_named(question, now)
+    dates = ({part: n for part, n in date._asdict().items() if n} for date in named_dates(without(question, spans)))
+    return {"corrections": dict(corrections), "times": [*(span._asdict() for span in spans), *dates]}

@@ -333,7 +333,7 @@ async def test_a_typing_error_finds_what_was_meant_and_explaining_tells_it(store
     retriever = a_retriever(store, None, None)
     reply = await ask(retriever, "Where is my Bicyvle and the adventure?", explain=True)
     assert {item.text for item in reply.items} == {"my bicycle is red", "my bicycle squeaks"}
-    assert reply.explanation == {"corrections": {"bicyvle": "bicycle"}}
+    assert reply.explanation == {"corrections": {"bicyvle": "bicycle"}, "times": []}
     assert [item.text for item in (await ask(retriever, "bicicle")).items] == ["a bicicle of Anna"]
     assert (await ask(retriever, "Bicyvle")).explanation is None
 
@@ -342,4 +342,23 @@ async def test_nobody_elses_words_correct_a_question(store: TextStore) -> None:
     await store_entries(store, [an_entry("bob", "my bicycle"), an_entry("ann", "my bicycle", space="work")])
     await store_entries(store, [an_entry("ann", "my bicycle", persona_id="guide"), an_entry("ann", "a car")])
     reply = await ask(a_retriever(store, None, None), "bicyvle car", explain=True)
-    assert reply.explanation == {"corrections": {}}
+    assert reply.explanation == {"corrections": {}, "times": []}
+
+
+async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explaining_tells_it(store: TextStore) -> None:
+    moments = [NOON - timedelta(days=days) for days in (1, 9, 40, 100)]
+    said = [an_entry("ann", "I cooked a green curry", created_at=moment) for moment in moments]
+    await store_entries(store, said)
+    vectors, embedder = FakeVectors(), FakeEmbedder()
+    matrix = await embedder.embed([entry.text for entry in said])
+    await vectors.upsert([VectorPoint(e, v) for e, v in zip(said, matrix, strict=True)])
+    retriever = a_retriever(store, vectors, embedder)
+    for question, best in (("two weeks ago", 1), ("yesterday", 0), ("before November", 3)):
+        reply = await ask(retriever, f"Which curry did I cook {question}?", now=NOON, explain=True)
+        assert reply.items[0].id == said[best].id, question
+        assert reply.explanation is not None
+        ((time),) = reply.explanation["times"]
+        assert time["text"] == question
+        assert set(time) == {"text", "since", "until"}
+    reply = await ask(retriever, "Which curry in March 2025?", now=NOON, explain=True)
+    assert (reply.explanation or {})["times"] == [{"month": 3, "year": 2025}]

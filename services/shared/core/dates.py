@@ -7,10 +7,14 @@ import re
 from calendar import monthrange
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 _FADES_AFTER, _FADES_BEFORE = 10.0, 3.0  # days: what happened is told afterwards, what is planned shortly before
 _DAY = 86400.0
+
+_MOST = 16
+"""Dates of a question that are read."""
 
 _NAMES = "jan feb mar apr may jun jul aug sep oct nov dec".split()
 _MONTH = (
@@ -18,11 +22,14 @@ _MONTH = (
     "[Ss]ept?(?:ember)?|[Oo]ct(?:ober)?|[Nn]ov(?:ember)?|[Dd]ec(?:ember)?"
 )
 _NUMBER = r"[0-3]?\d"
-_DATE = re.compile(
+DATE = (
     rf"\b(?:(?P<before>{_NUMBER})(?:st|nd|rd|th)?(?: of)? )?(?P<month>{_MONTH})\b\.?"
     rf"(?: (?P<after>{_NUMBER})(?:st|nd|rd|th)?\b)?(?:,? (?P<year>(?:19|20)\d\d)\b)?"
     r"|\b(?P<iso>(?:19|20)\d\d-[01]\d-[0-3]\d)\b"
 )
+"""A day or a month, as a pattern that minds the case: May, not may."""
+
+_DATE = re.compile(DATE)
 
 
 class NamedDate(NamedTuple):
@@ -35,7 +42,7 @@ class NamedDate(NamedTuple):
 
 def named_dates(question: str) -> list[NamedDate]:
     """The months and days in a question: 7 May 2023, May 7th, in March, 2023-05-07."""
-    return [_read(found) for found in _DATE.finditer(question)]
+    return [_read(found) for found in islice(_DATE.finditer(question), _MOST)]
 
 
 def _read(found: re.Match[str]) -> NamedDate:
@@ -57,16 +64,19 @@ def nearness(moment: datetime, dates: Sequence[NamedDate]) -> float:
 
 def _nearness(moment: datetime, date: NamedDate) -> float:
     years = [date.year] if date.year else [moment.year - 1, moment.year, moment.year + 1]
-    return max(_decayed(moment, *_interval(date, min(9998, max(1, year)))) for year in years)
+    return max(nearness_to_span(moment, *interval(date, min(9998, max(1, year)))) for year in years)
 
 
-def _interval(date: NamedDate, year: int) -> tuple[datetime, datetime]:
+def interval(date: NamedDate, year: int) -> tuple[datetime, datetime]:
+    """When the date begins and ends in a year."""
     last = monthrange(year, date.month)[1]
     day = None if date.day is None else max(1, min(last, date.day))
     start = datetime(year, date.month, day or 1, tzinfo=UTC)
     return start, start + timedelta(days=1 if day else last)
 
 
-def _decayed(moment: datetime, start: datetime, end: datetime) -> float:
+def nearness_to_span(moment: datetime, start: datetime | None, end: datetime | None) -> float:
+    """1 within a stretch of time, falling by days to 0, faster before it than after it; None is no end."""
+    start, end = start or moment, end or moment
     early, late = (start - moment).total_seconds() / _DAY, (moment - end).total_seconds() / _DAY
     return math.exp(-max(early / _FADES_BEFORE, late / _FADES_AFTER, 0.0))

@@ -8,13 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contracts.v1.entries import Entry
-from services.shared.core.dates import named_dates, nearness
+from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.scoring import Candidate
+from services.shared.core.time_spans import Span, spans_named, without
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +40,8 @@ _ASKS_WHEN = re.compile(
 class Found:
     """The candidates for a question with their entries, in the same order, and what is known around them.
 
-    `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id.
+    `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `now` is when
+    the question is asked.
     """
 
     question: str
@@ -46,6 +49,7 @@ class Found:
     entries: Sequence[Entry]
     neighbours: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     cosines: Mapping[str, float] = field(default_factory=dict)
+    now: datetime | None = None
 
 
 def features_of(found: Found) -> dict[str, Floats]:
@@ -194,8 +198,15 @@ def in_first_person(question: str, speakers: Collection[str]) -> str:
 def _of_time(found: Found) -> dict[str, Floats]:
     moments = np.array([entry.created_at.timestamp() for entry in found.entries])
     span = float(np.ptp(moments)) if len(moments) else 0.0
-    dates = named_dates(found.question)
+    spans = spans_named(found.question, found.now) if found.now else []
+    dates = named_dates(without(found.question, spans))
     return {
         "pos": (moments - moments.min()) / span if span > 0 else np.zeros(len(moments)),
-        "sprox": np.array([nearness(entry.created_at, dates) for entry in found.entries]),
+        "sprox": np.array([_near(entry.created_at, dates, spans) for entry in found.entries]),
     }
+
+
+def _near(moment: datetime, dates: Sequence[NamedDate], spans: Sequence[Span]) -> float:
+    """1 within what is named, 0 far from all of it."""
+    spanned = max((nearness_to_span(moment, span.since, span.until) for span in spans), default=0.0)
+    return max(spanned, nearness(moment, dates))
