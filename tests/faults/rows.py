@@ -30,7 +30,7 @@ _DISK = "96m"
 _RESERVED = str(8 * 2**20)
 _FULL_FOR = 5.0
 _BEFORE = 1.0
-_SOME = 16
+_SOME = 8
 _PASSINGS = (1, 2, 4, 7)
 _PLAIN: tuple[Kind, ...] = ("say", "spoil", "create")
 

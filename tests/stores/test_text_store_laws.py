@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from contracts.ports import Accepted, Decision, Filters, Key, Refused, Scope, Selection, TextStore
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import LoggedTurn
+from tests.sizes import sized
 from tests.stores.builders import (
     NOON,
     a_proposal,
@@ -26,7 +27,7 @@ from tests.stores.builders import (
 )
 from tests.stores.changing import modify
 
-LAWS = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAWS = settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 TEXTS = ("green tea", "black tea with lemon", "it rains in Ghent", "green Ghent")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Key, LexicalHit, Scope, TextStore
 from contracts.v1.entries import Entry, Saying
 from contracts.v1.turns import EVERY_PERSONA
+from tests.sizes import sized
 from tests.stores.builders import NOON, a_session, a_user, an_entry, minutes, store_entries
 from tests.stores.changing import modify
 
@@ -268,7 +269,7 @@ WORDS = ["tea", "lemon", "zebra", "coffee", "rain"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join), min_size=1, max_size=6)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(texts=TEXTS, query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join))
 async def test_scopes_with_the_same_texts_never_see_each_other(
     text_store: TextStore, texts: list[str], query: str

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from contracts.ports import Accepted, Filters, Refused, Scope, StageCounts, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, Proposal
+from tests.sizes import sized
 from tests.stores.builders import (
     NOON,
     a_proposal,
@@ -27,7 +28,7 @@ from tests.stores.builders import (
 )
 from tests.stores.changing import modify
 
-LAWS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+LAWS = settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 TURNS = 6
 STATEMENTS = ("green tea", "black tea with lemon", "it rains in Ghent")

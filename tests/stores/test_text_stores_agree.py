@@ -18,11 +18,12 @@ from contracts.ports import Filters, Key, LexicalHit, Scope, Selection, TextStor
 from contracts.v1.entries import Entry
 from services.shared.stores.opensearch import queries, search
 from services.shared.stores.sqlite import SqliteTextStore
+from tests.sizes import sized
 from tests.stores.builders import NOON, a_session, a_user, minutes, store_entries
 from tests.stores.histories import HISTORIES, PERSONAS, QUESTIONS, SELECTIONS, SPACES, WORDS, Said, carry_out
 from tests.stores.opensearch_openers import open_at
 
-LAWS = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+LAWS = settings(max_examples=sized(75), deadline=None, suppress_health_check=list(HealthCheck))
 ANY = Filters()
 QUERIES = 10_000
 AT_ONCE = 16

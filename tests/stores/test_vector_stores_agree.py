@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from contracts.ports import Filters, Scope, SemanticHit, VectorPoint, VectorStore
 from services.shared.stores.edge import EdgeVectorStore
+from tests.sizes import sized
 from tests.stores.qdrant_openers import open_local
 from tests.stores.vector_builders import DIMENSIONS, LONG_AGO, a_point, copies_of, cosines_of, ids, vectors_of
 
@@ -71,7 +72,7 @@ def agree(some: list[SemanticHit], others: list[SemanticHit]) -> bool:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(75), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**32 - 1),
     count=st.integers(1, 40),
