@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -27,8 +26,8 @@ class RetrieveSettings(ServiceSettings):
         description="profile: weighted features; blend: words and meaning; cosine: meaning, words where there is no "
         "vector; rrf: the order of both searches",
     )
-    weights: Path | None = Field(
-        default=None, description="weights of the features of the profile, a file that `memorybus eval fit` has written"
+    weights: str | None = Field(
+        default=None, description="file with weights of the profile's features, as `memorybus eval fit` writes it"
     )
     min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
     mmr_lambda: float = Field(default=0.9, ge=0, le=1, description="1: best first; 0: as different as possible")

@@ -22,14 +22,15 @@ class WeightsFile(BaseModel):
     weights: dict[str, tuple[Weight, Weight]]
 
 
-def load_weights(path: Path | None) -> Mapping[str, tuple[float, float]]:
+def load_weights(name: str | None) -> Mapping[str, tuple[float, float]]:
     """The weights in a file, for the features that it does not name those of memorybus; without a file all of these.
 
     Raises:
         UnusableSetting: the file cannot be read, or holds something else.
     """
-    if path is None:
+    if not name:
         return WEIGHTS
+    path = Path(name)
     try:
         with path.open("rb") as file:
             given = WeightsFile.model_validate_json(file.read(_LARGEST)).weights

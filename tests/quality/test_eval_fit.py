@@ -101,7 +101,7 @@ def test_weights_are_fitted_shown_for_other_users_and_written_as_they_are_read(
     assert result.exit_code == 0, result.output
     assert "fitted on the other users" in result.output
     assert "6 questions" in result.output
-    weights = load_weights(output)
+    weights = load_weights(str(output))
     assert {name for name, pair in weights.items() if pair[0] != WEIGHTS[name][0]}
     assert {pair[1] for pair in weights.values()} == {pair[1] for pair in WEIGHTS.values()}
 

@@ -20,7 +20,7 @@ def test_without_a_file_they_are_those_of_memorybus() -> None:
 def test_features_that_a_file_does_not_name_keep_their_weights(tmp_path: Path) -> None:
     file = tmp_path / "weights.json"
     file.write_text(json.dumps({"weights": {"spk": [0, -1.5]}, "made by": "somebody"}))
-    assert load_weights(file) == {**WEIGHTS, "spk": (0.0, -1.5)}
+    assert load_weights(str(file)) == {**WEIGHTS, "spk": (0.0, -1.5)}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_file_that_cannot_be_used_is_refused_in_one_line(tmp_path: Path, text:
     if text is not None:
         file.write_text(text)
     with pytest.raises(UnusableSetting) as refused:
-        load_weights(file)
+        load_weights(str(file))
     assert str(refused.value).startswith(f"MEMORYBUS_RETRIEVE_WEIGHTS: {file}: ")
     assert said in str(refused.value)
     assert str(refused.value).count("\n") == 0
