@@ -15,6 +15,7 @@ import typer
 from services.cli.common import bars, err, fail, out, run, settings_from
 from services.eval import datasets, variants
 from services.eval.datasets import Dataset
+from services.eval.misspelling import misspelt
 from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
@@ -94,12 +95,22 @@ def locomo(
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
+    typing_errors: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Put one typing error into each question.", show_default=False)
+    ] = None,
 ) -> None:
     """Ask the questions of LoCoMo, scored by turns; each conversation is a user of its own.
 
     A whole memorybus runs in a temporary folder, with the settings of the environment.
     """
-    _evaluate(path, datasets.locomo, Wishes(report, html, ablation, sweep, outages))
+    read: Callable[[Path], Dataset] = datasets.locomo
+    if typing_errors is not None:
+        read = partial(_misspelt, seed=typing_errors)
+    _evaluate(path, read, Wishes(report, html, ablation, sweep, outages))
+
+
+def _misspelt(path: Path, seed: int) -> Dataset:
+    return misspelt(datasets.locomo(path), seed)
 
 
 def chats(

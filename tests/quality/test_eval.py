@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from services.eval import app
 from services.eval.datasets import GOLDEN, Dataset, chats, golden, locomo, longmemeval
 from services.eval.metrics import Judged, means
+from services.eval.misspelling import misspelt
 from services.eval.report import shortfalls
 
 SESSIONS = {"a": "s1", "b": "s1", "c": "s2", "d": "s3"}
@@ -302,3 +304,14 @@ def test_a_run_that_falls_short_ends_with_exit_code_1_after_its_report(
     said = json.loads(report.read_text())
     assert (said["halves"]["a"]["recall@5"], said["halves"]["b"]["recall@5"]) == (1.0, 0.0)
     assert (said["metrics"]["cross_user"], said["metrics"]["within_budget"]) == (0, 1.0)
+
+
+def test_each_question_gets_the_same_typing_error_for_the_same_seed(tmp_path: Path) -> None:
+    (tmp_path / "locomo.json").write_text(json.dumps(LOCOMO))
+    clean = locomo(tmp_path / "locomo.json")
+    wrong, again, other = (misspelt(clean, seed).questions for seed in (1, 1, 2))
+    assert wrong == again != other
+    for asked, typed in zip(clean.questions, wrong, strict=True):
+        assert asked == replace(typed, text=asked.text)
+        assert sum(a != b for a, b in zip(asked.text.split(), typed.text.split(), strict=True)) <= 1
+        assert abs(len(asked.text) - len(typed.text)) <= 1
