@@ -120,14 +120,11 @@ class VectorStore(Protocol):
         """The points of the scope nearest to a unit vector by cosine, best first."""
         ...
 
-    async def fetch(
-        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
-    ) -> dict[str, StoredPoint]:
+    async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         """The stored points of these ids within the scope; others are missing. One round trip.
 
-        Where a query vector is given, its model has made the vectors, so that they can be compared with it. With
-        `copies` there are the entries as they were when embedded, where these are kept: for answering while the text
-        store is away, and for nothing else, as what changed since is not in them.
+        With `copies` there are the entries as they were when embedded, where these are kept: for answering while the
+        text store is away, and for nothing else, as what changed since is not in them.
         """
         ...
 

@@ -5,7 +5,7 @@ entry.enriched ──► embed ──► entry.embedded
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 
 from contracts import subjects
 from contracts.v1.entries import EntryEmbedded, EntryEnriched
@@ -13,17 +13,18 @@ from services.embed.handler import embed_entries
 from services.embed.settings import EmbedSettings
 from services.shared.app import Host, Service
 from services.shared.bus.worker import Stage, read_json
+from services.shared.vectors.swappable import using
 
 
 async def build(host: Host) -> Service:
     """Wire the stage."""
     settings = EmbedSettings()
-    handle = partial(
-        embed_entries,
-        store=await host.text_store(),
-        vectors=await host.vector_store(),
-        embedder=await host.embedder(),
-    )
+    store, index = await host.text_store(), await host.vector_index()
+
+    async def handle(events: Sequence[EntryEnriched]) -> list[EntryEmbedded]:
+        with using(index) as (vectors, embedder):
+            return await embed_entries(events, store=store, vectors=vectors, embedder=embedder)
+
     stage = Stage(
         subjects.EMBED,
         EntryEnriched,

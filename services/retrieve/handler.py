@@ -160,7 +160,7 @@ class Retriever:
             return {}
         try:
             async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await self.vectors.fetch(scope, ids, query=legs.query_vector, copies=copies)
+                return await self.vectors.fetch(scope, ids, copies=copies)
         except (Unavailable, TimeoutError):
             return {}
 

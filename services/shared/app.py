@@ -155,13 +155,20 @@ class Host:
         Raises:
             IdentityMismatch: the stored vectors are of another model.
         """
-        index = await self._index()
+        index = await self.vector_index()
         return index.vectors if index else None
 
     async def embedder(self) -> Embedder | None:
-        """The model that makes the vectors, or None; it is opened together with them."""
-        index = await self._index()
-        return index.embedder if index else None
+        """The model that makes the vectors in use now, or None; it is opened together with them."""
+        index = await self.vector_index()
+        return index.current.embedder if index else None
+
+    async def vector_index(self) -> SwappableIndex | None:
+        """The vectors together with the model that makes them, or None; both may be changed while the process runs."""
+        if self.settings.vector_store == "none" or self.settings.embedder == "none":
+            return None
+        index: SwappableIndex = await self._once("vectors", partial(self._patiently, self._open_index))
+        return index
 
     async def annotator(self) -> Annotator | None:
         """What reads names and key phrases, or None."""
@@ -173,12 +180,6 @@ class Host:
     def token_counter(self) -> TokenCounter:
         """Counts cl100k_base tokens."""
         return Cl100kCounter()
-
-    async def _index(self) -> SwappableIndex | None:
-        if self.settings.vector_store == "none" or self.settings.embedder == "none":
-            return None
-        index: SwappableIndex = await self._once("vectors", partial(self._patiently, self._open_index))
-        return index
 
     async def _once(self, name: str, opener: Callable[[], Awaitable[Any]]) -> Any:
         if name not in self._opened:
@@ -231,7 +232,7 @@ class Host:
             raise
 
     async def _index_watcher(self) -> IndexWatcher:
-        index = await self._index()
+        index = await self.vector_index()
         assert index is not None
         folders = VectorFolders(self.settings.vectors_path) if self.settings.vector_store == "edge" else None
         return IndexWatcher(index, await self.text_store(), partial(open_index, self.settings), folders)

@@ -77,9 +77,7 @@ class FakeVectors:
         hits = [SemanticHit(i, float(p.vector @ vector)) for i, p in self.points.items()]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
-    async def fetch(
-        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
-    ) -> dict[str, StoredPoint]:
+    async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         await self._maybe_fail()
         held = {i: self.points[i] for i in ids if i in self.points}
         kept = copies and self.keeps_copies

@@ -17,9 +17,10 @@ from contracts.ports import (
     Unavailable,
     Vector,
     VectorPoint,
+    VectorStore,
 )
-from services.shared.vectors import swappable, watcher
-from services.shared.vectors.swappable import SwappableIndex, VectorIndex
+from services.shared.vectors import watcher
+from services.shared.vectors.swappable import SwappableIndex, VectorIndex, using
 from services.shared.vectors.watcher import IndexWatcher
 from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.polling import eventually
@@ -40,9 +41,7 @@ class NamedVectors(FakeVectors):
         await self._maybe_fail()
         return [SemanticHit(self.name, float(vector[0]))]
 
-    async def fetch(
-        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
-    ) -> dict[str, StoredPoint]:
+    async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         return {self.name: StoredPoint(np.ones(4, np.float32))}
 
     async def close(self) -> None:
@@ -55,59 +54,57 @@ def an_index(name: str, generation: int = 0) -> tuple[VectorIndex, NamedVectors]
     return VectorIndex(identity, FakeEmbedder(), vectors), vectors
 
 
-async def searched(on: SwappableIndex, vector: Vector) -> str:
-    return (await on.vectors.search(SCOPE, vector, limit=1, filters=Filters()))[0].id
+async def searched(vectors: VectorStore | None) -> str:
+    assert vectors is not None
+    return (await vectors.search(SCOPE, np.ones(4, np.float32), limit=1, filters=Filters()))[0].id
 
 
-async def test_what_was_embedded_before_the_change_is_searched_and_stored_where_it_belongs() -> None:
+async def test_who_began_before_the_change_goes_on_with_the_same_vectors_and_their_model() -> None:
     (old, old_vectors), (new, new_vectors) = an_index("old"), an_index("new")
     on = SwappableIndex(old)
-    before = await on.embedder.embed(["one", "two"])
-    assert on.change(new) is old
-    after = await on.embedder.embed(["one"])
+    with using(on) as (vectors, embedder):
+        assert on.change(new) is old
+        assert (vectors, embedder) == (old_vectors, old.embedder)
+        assert await searched(vectors) == "old"
+        with using(on) as others:
+            assert others == (new_vectors, new.embedder)
+    with using(on) as (vectors, embedder):
+        assert (vectors, embedder) == (new_vectors, new.embedder)
 
-    assert [await searched(on, vector) for vector in (before[0], before[1:][0], after[0])] == ["old", "old", "new"]
-    assert [*await on.vectors.fetch(SCOPE, [], query=before[0])] == ["old"]
+
+async def test_without_an_index_there_are_neither_vectors_nor_a_model() -> None:
+    with using(None) as index:
+        assert index == (None, None)
+
+
+async def test_each_call_on_its_own_is_for_the_current_vectors() -> None:
+    (old, old_vectors), (new, new_vectors) = an_index("old"), an_index("new")
+    on = SwappableIndex(old)
+    points = [VectorPoint(an_entry("ann"), np.ones(4, np.float32)) for _ in range(2)]
+    await on.vectors.upsert(points[:1])
+    on.change(new)
+    await on.vectors.upsert(points[1:])
+    assert [*old_vectors.points, *new_vectors.points] == [point.entry.id for point in points]
+    assert await searched(on.vectors) == "new"
     assert [*await on.vectors.fetch(SCOPE, [])] == ["new"]
-    entries = [an_entry("ann") for _ in range(3)]
-    rows = [before[0], after[0], np.ones(4, np.float32)]
-    await on.vectors.upsert([VectorPoint(e, row) for e, row in zip(entries, rows, strict=True)])
-    assert list(old_vectors.points) == [entries[0].id]
-    assert list(new_vectors.points) == [entries[1].id, entries[2].id]
-    assert on.embedder.identity.model == "new"
 
 
-async def test_a_vector_is_the_same_numbers_as_without_the_switch() -> None:
-    on = SwappableIndex(an_index("old")[0])
-    made, plain = await on.embedder.embed(["one", "three"]), await FakeEmbedder().embed(["one", "three"])
-    assert made.dtype == plain.dtype
-    assert (np.asarray(made) == plain).all()
-    assert type(np.asarray(made[0])) is np.ndarray
-
-
-async def test_a_former_pair_is_closed_when_nobody_is_at_work_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swappable, "LINGER", 0.0)
+async def test_a_former_index_is_closed_as_soon_as_nobody_is_at_work_with_it() -> None:
     (old, old_vectors), (new, _) = an_index("old"), an_index("new")
     on = SwappableIndex(old)
-    with old.in_use():
+    with using(on), using(on) as (vectors, _):
         closing = asyncio.create_task(on.change(new).close_when_idle())
         done, _ = await asyncio.wait([closing], timeout=0.3)
         assert not done
+        assert await searched(vectors) == "old"
         assert not old_vectors.closed
     await asyncio.wait_for(closing, 5)
     assert old_vectors.closed
 
 
-async def test_between_embedding_and_searching_a_former_pair_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swappable, "LINGER", 0.5)
+async def test_a_former_index_that_nobody_uses_is_closed_at_once() -> None:
     (old, old_vectors), (new, _) = an_index("old"), an_index("new")
-    on = SwappableIndex(old)
-    vector = (await on.embedder.embed(["one"]))[0]
-    closing = asyncio.create_task(on.change(new).close_when_idle())
-    await asyncio.wait([closing], timeout=0.2)
-    assert await searched(on, vector) == "old"
-    assert not old_vectors.closed
-    await asyncio.wait_for(closing, 5)
+    await SwappableIndex(old).change(new).close_when_idle()
     assert old_vectors.closed
 
 
@@ -129,8 +126,8 @@ class Recorded:
 async def test_a_follower_changes_when_others_are_recorded_and_goes_on_when_they_cannot_be_opened(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for module, name in ((swappable, "LINGER"), (watcher, "LOOK_EVERY"), (watcher, "_TRY_AGAIN")):
-        monkeypatch.setattr(module, name, 0.01)
+    for name in ("LOOK_EVERY", "_TRY_AGAIN"):
+        monkeypatch.setattr(watcher, name, 0.01)
     (old, _), (new, _) = an_index("same"), an_index("same", generation=1)
     on, text, opens = SwappableIndex(old), Recorded(old.identity), asyncio.Event()
     refused = 0

@@ -122,9 +122,7 @@ class ExactVectors:
         hits = [SemanticHit(id_, float(point.vector @ vector)) for id_, point in seen.items()]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
-    async def fetch(
-        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
-    ) -> dict[str, StoredPoint]:
+    async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         return {id_: StoredPoint(point.vector) for id_, point in self._seen_by(scope, ids).items()}
 
     async def count(self, user_id: str | None = None) -> int:

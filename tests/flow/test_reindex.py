@@ -24,7 +24,7 @@ from services.shared.client import MemoryClient, memory_client
 from services.shared.commands import reindexing
 from services.shared.commands.reindexing import rebuild
 from services.shared.settings import Settings
-from services.shared.vectors import swappable, watcher
+from services.shared.vectors import watcher
 from services.shared.vectors.folders import VectorFolders
 from tests.polling import digested, eventually
 from tests.servers.embeddings import EmbeddingServer, embedding_server, word
@@ -42,7 +42,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
 
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swappable, "LINGER", 0.3)
     monkeypatch.setattr(watcher, "LOOK_EVERY", 0.2)
     monkeypatch.setenv("MEMORYBUS_RETRIEVE_LEG_TIMEOUT_SECONDS", "20")  # what is asked for is right, not fast
 

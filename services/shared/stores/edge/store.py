@@ -108,9 +108,7 @@ class EdgeVectorStore:
         points = await self._run(partial(self._read, lambda shard: shard.query(request)))
         return [SemanticHit(str(point.id), max(-1.0, min(1.0, point.score))) for point in points]
 
-    async def fetch(
-        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
-    ) -> dict[str, StoredPoint]:
+    async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         known = point_ids(ids)
         if not known:
             return {}

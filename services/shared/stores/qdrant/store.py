@@ -163,9 +163,7 @@ class QdrantVectorStore:
         )
         return [SemanticHit(str(point.id), max(-1.0, min(1.0, point.score))) for point in response.points]
 
-    async def fetch(
-        self, scope: Scope, ids: Sequence[str], *, query: Vector | None = None, copies: bool = False
-    ) -> dict[str, StoredPoint]:
+    async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         found: dict[str, StoredPoint] = {}
         for chunk in chunks(point_ids(ids), IDS_PER_REQUEST):
             records, _ = await self._ask("reading", partial(self._read, scope, chunk, copies=copies))
