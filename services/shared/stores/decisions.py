@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from contracts.ports import Accepted, Decision, Merged, Outcome, Ref, Refused
+from contracts.ports import Accepted, Decision, Merged, Outcome, Ref
 from contracts.v1.entries import Entry
 from contracts.values import successor
 from services.shared.core.sayings import repeated_by
@@ -89,55 +89,47 @@ class _Planner:
         id_ = proposal_of(decision).id
         if id_ in self.plan.outcomes:
             return
+        if outcome := self._outcome(id_, decision):
+            self.plan.outcomes[id_] = outcome
+            if id_ in self._known.open:
+                self.plan.noted[id_] = outcome
+
+    def _outcome(self, id_: str, decision: Decision) -> Outcome | None:
         if id_ in self._known.entries:  # a call that was broken off has stored it
-            self._decide(Outcome(id_, "stored", id_))
-        elif isinstance(decision, Accepted):
-            self._accept(decision)
-        elif id_ in self._known.open:
-            self._merge(decision) if isinstance(decision, Merged) else self._refuse(decision)
+            return Outcome(id_, "stored", id_)
+        if isinstance(decision, Accepted):
+            return self._accept(decision)
+        if id_ not in self._known.open:
+            return None
+        return self._merge(decision) if isinstance(decision, Merged) else Outcome(id_, "refused", None, decision.reason)
 
-    def _accept(self, accepted: Accepted) -> None:
-        entry = accepted.entry
-        if entry.id in self._without or (accepted.known_similar is not None and self._is_outdated(accepted)):
-            return
+    def _accept(self, accepted: Accepted) -> Outcome | None:
+        entry, makers = accepted.entry, self._makers[_statement(accepted.entry)]
+        if entry.id in self._without:
+            return None
+        # Judged on what was known then: its turn may have left the log, or one before it have made the same statement.
+        if accepted.known_similar is not None and (
+            entry.id not in self._known.open or not accepted.known_similar.issuperset(makers)
+        ):
+            return None
+        if entry.statement_hash:
+            makers.append(entry.id)
         self.plan.accepted[entry.id] = accepted
-        self._makers[_statement(entry)].append(entry.id)
-        self._write(entry)
-        self._decide(Outcome(entry.id, "stored", entry.id))
+        self._entries[entry.id] = self.plan.written[entry.id] = entry
+        return Outcome(entry.id, "stored", entry.id)
 
-    def _is_outdated(self, accepted: Accepted) -> bool:
-        """Whether its turn is not in the log any more, or an entry accepted just before makes the same statement."""
-        beside = self._makers[_statement(accepted.entry)] if accepted.entry.statement_hash else []
-        return accepted.entry.id not in self._known.open or not set(beside).issubset(accepted.known_similar or ())
-
-    def _merge(self, merged: Merged) -> None:
+    def _merge(self, merged: Merged) -> Outcome | None:
         canonical, id_ = self._entries.get(merged.canonical_id), merged.proposal.id
         if canonical is None or _scope(canonical) != self._known.open[id_]:
-            return
-        if merged.repeat is not None and id_ not in self._counted(canonical.id):
+            return None
+        counted = self.plan.counted.get(canonical.id, [])
+        if merged.repeat is not None and id_ not in (*self._known.counted.get(canonical.id, ()), *counted):
             if canonical.status != "active":
-                return
-            self._write(self._renewed(canonical, merged.repeat))
-            self.plan.counted.setdefault(canonical.id, []).append(id_)
-        self._decide(Outcome(id_, "merged", canonical.id))
-
-    def _renewed(self, canonical: Entry, repeat: Entry) -> Entry:
-        """The next version; an entry that is new in this call has had no other."""
-        return successor(canonical, repeated_by(canonical, repeat))
-
-    def _refuse(self, refused: Refused) -> None:
-        self._decide(Outcome(refused.proposal.id, "refused", None, refused.reason))
-
-    def _counted(self, id_: str) -> Collection[str]:
-        return {*self._known.counted.get(id_, ()), *self.plan.counted.get(id_, ())}
-
-    def _write(self, entry: Entry) -> None:
-        self._entries[entry.id] = self.plan.written[entry.id] = entry
-
-    def _decide(self, outcome: Outcome) -> None:
-        self.plan.outcomes[outcome.proposal_id] = outcome
-        if outcome.proposal_id in self._known.open:
-            self.plan.noted[outcome.proposal_id] = outcome
+                return None
+            renewed = successor(canonical, repeated_by(canonical, merged.repeat))
+            self._entries[canonical.id] = self.plan.written[canonical.id] = renewed
+            self.plan.counted[canonical.id] = [*counted, id_]
+        return Outcome(id_, "merged", canonical.id)
 
 
 def _statement(entry: Entry) -> tuple[str | None, ...]:

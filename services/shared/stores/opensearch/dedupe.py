@@ -236,8 +236,7 @@ def _write(engine: Engine, planned: Plan, entry: Entry, old: Stored | None) -> W
     if old is None:
         body = entry_document(entry, seq=engine.numbers.next(), merged=counted)
         return Write("create", "entries", entry.user_id, entry.id, body)
-    body = entry_document(entry, seq=old.seq, merged=[*old.merged, *counted])
-    return Write("index", "entries", entry.user_id, entry.id, body, old.seen)
+    return old.replaced_by(entry, [*old.merged, *counted])
 
 
 async def _take_back(engine: Engine, made: _Made, read: _Read) -> bool:
@@ -251,8 +250,7 @@ async def _take_back(engine: Engine, made: _Made, read: _Read) -> bool:
         held = read.entries.get(id_)
         if held and proposal in held.merged and not _stands(read, proposal, Outcome(proposal, "merged", id_)):
             entry = successor(held.entry, not_repeated(held.entry))
-            body = entry_document(entry, seq=held.seq, merged=[other for other in held.merged if other != proposal])
-            writes.append(Write("index", "entries", entry.user_id, id_, body, held.seen))
+            writes.append(held.replaced_by(entry, [other for other in held.merged if other != proposal]))
     await engine.client.bulk(writes)
     await statements.release(engine.client, list(lost.values()))
     return bool(writes)

@@ -35,7 +35,7 @@ from services.shared.stores.words import words_of
 CHANGING: Final = ("words", "length", "digest", "near", "session")
 """What an entry may have and have no more after a change."""
 
-STORED: Final = ("user_id", "body", "seq", "merged", "stamp")
+STORED: Final = ("user_id", "body", "seq", "merged")
 """The fields of an entry's document that a replacement of it needs."""
 
 _MOST_MERGED = 256

@@ -146,15 +146,19 @@ class Stored:
     entry: Entry
     seq: int
     merged: tuple[str, ...]
-    stamp: str
     seen: Version
+
+    def replaced_by(self, entry: Entry, merged: Sequence[str]) -> Write:
+        """The write that puts an entry in its place, unless it was changed meanwhile; `merged` is kept beside that."""
+        body = entry_document(entry, seq=self.seq, merged=merged)
+        return Write("index", "entries", entry.user_id, entry.id, body, self.seen)
 
 
 def stored(document: Document) -> Stored:
     """What a document with the fields `STORED` holds."""
     source = document.source
     entry = Entry.model_validate_json(source["body"])
-    return Stored(entry, source["seq"], tuple(source["merged"]), source["stamp"], document.version)
+    return Stored(entry, source["seq"], tuple(source["merged"]), document.version)
 
 
 async def read(client: Client, users: Mapping[str, str]) -> dict[str, Stored]:
@@ -165,29 +169,3 @@ async def read(client: Client, users: Mapping[str, str]) -> dict[str, Stored]:
         for document, user_id in zip(documents, users.values(), strict=True)
         if document is not None and is_entry(document, user_id)
     }
-
-
-class Replacement:
-    """An entry to be put in the place of a stored one, under a stamp by which the write is known again."""
-
-    __slots__ = ("merged", "new", "old", "stamp")
-
-    def __init__(self, old: Stored, new: Entry, merged: Sequence[str]) -> None:
-        self.old = old
-        self.new = new
-        self.merged = merged
-        self.stamp = secrets.token_hex(8)
-
-    @property
-    def write(self) -> Write:
-        """The write that does it, unless the stored entry was changed meanwhile."""
-        body = entry_document(self.new, seq=self.old.seq, merged=self.merged, stamp=self.stamp)
-        return Write("index", "entries", self.new.user_id, self.new.id, body, self.old.seen)
-
-
-async def replace(engine: Engine, replacements: Sequence[Replacement]) -> set[str]:
-    """Put entries in the place of stored ones; the ids of those that were changed meanwhile and stay as they are."""
-    if not replacements:
-        return set()
-    made = await engine.client.bulk([replacement.write for replacement in replacements])
-    return {r.new.id for r, version in zip(replacements, made, strict=True) if version is None}

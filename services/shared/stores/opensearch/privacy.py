@@ -11,19 +11,18 @@ import logging
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
 
 from contracts.errors import Unavailable
 from contracts.ports import Erasure, Forgotten, Ref
-from contracts.v1.entries import Entry
 from contracts.v1.turns import entry_id
 from services.shared.stores.decisions import owners
 from services.shared.stores.erasures import RECEIPT_KEPT, dumped, loaded, receipt_key, receipts, removed_by
 from services.shared.stores.opensearch import errors, queries, schema, statements
 from services.shared.stores.opensearch.documents import now
 from services.shared.stores.opensearch.engine import Engine
-from services.shared.stores.opensearch.entries import CROWDED, Replacement, Stored, read, replace
+from services.shared.stores.opensearch.entries import CROWDED, Stored, read
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.log import redact
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Kind, Write, backoff, routed
@@ -53,13 +52,6 @@ _PATIENCE = 30.0
 """Seconds; a merge that takes longer goes on by itself, and the next look sees how far it came."""
 
 
-class _Buried(NamedTuple):
-    """A tombstone, and the proposals that the entry is known to count."""
-
-    entry: Entry
-    merged: Sequence[str]
-
-
 class OpenSearchPrivacy(Engine):
     """`contracts.ports.Privacy`. Once something was forgotten, no search finds anything of it."""
 
@@ -70,44 +62,41 @@ class OpenSearchPrivacy(Engine):
         turn_ids = await self._redact(buried)
         return [Forgotten(buried[id_].entry, turn_ids[id_]) for id_ in users if id_ in buried]
 
-    async def _bury(self, users: Mapping[str, str], until: datetime | None) -> dict[str, _Buried]:
-        """Put tombstones in the place of entries; those that there are now, by id."""
-        buried: dict[str, _Buried] = {}
+    async def _bury(self, users: Mapping[str, str], until: datetime | None) -> dict[str, Stored]:
+        """Keep statements from coming back, and put tombstones in the place of entries; those there are now, by id."""
+        buried: dict[str, Stored] = {}
         left = dict(users)
         for _ in range(CAS_ATTEMPTS):
             found = await read(self.client, left)
-            forgotten = {id_: its for id_, its in found.items() if its.entry.status == "forgotten"}
-            buried |= {id_: _Buried(its.entry, its.merged) for id_, its in forgotten.items()}
-            replacements = await self._prepare([its for id_, its in found.items() if id_ not in buried], until)
-            refused = await replace(self, replacements)
-            buried |= {its.new.id: _Buried(its.new, its.merged) for its in replacements if its.new.id not in refused}
+            buried |= {id_: its for id_, its in found.items() if its.entry.status == "forgotten"}
+            old = {id_: its for id_, its in found.items() if id_ not in buried}
+            if until is not None:
+                await statements.suppress(self.client, [its.entry for its in old.values()], until)
+            at = datetime.now(UTC)
+            new = {id_: replace(its, entry=tombstone(its.entry, at)) for id_, its in old.items()}
+            made = await self.client.bulk([its.replaced_by(new[id_].entry, its.merged) for id_, its in old.items()])
+            refused = {id_ for id_, version in zip(old, made, strict=True) if version is None}
+            buried |= {id_: its for id_, its in new.items() if id_ not in refused}
             if not refused:
                 return buried
             left = {id_: users[id_] for id_ in refused}
             await backoff()
         raise Unavailable(CROWDED)
 
-    async def _prepare(self, found: Sequence[Stored], until: datetime | None) -> list[Replacement]:
-        """Keep the statements from coming back, let nothing find them any more, and make the tombstones."""
-        entries = [stored.entry for stored in found]
-        if until is not None:
-            await statements.suppress(self.client, entries, until)
-        at = datetime.now(UTC)
-        return [Replacement(stored, tombstone(stored.entry, at), stored.merged) for stored in found]
-
-    async def _redact(self, buried: Mapping[str, _Buried]) -> dict[str, tuple[str, ...]]:
+    async def _redact(self, buried: Mapping[str, Stored]) -> dict[str, tuple[str, ...]]:
         """Take out of the log the words of entries and of all that was merged into them; the turns' ids by entry."""
         said: dict[str, list[str]] = {}
         by_user: dict[str, list[str]] = defaultdict(list)
-        for id_, (entry, merged) in buried.items():
+        for id_, its in buried.items():
+            entry = its.entry
             turn = [entry_id(entry.user_id, entry.space, entry.turn_id)] if entry.turn_id is not None else []
-            said[id_] = [*turn, id_, *merged]
+            said[id_] = [*turn, id_, *its.merged]
             by_user[entry.user_id].append(id_)
         if buried:
             await self.client.refresh_now("turns")
             await self.client.refresh_now("entries")
-        for user_id, its in by_user.items():
-            for canonical, proposal in await self._merged(user_id, its):
+        for user_id, ids in by_user.items():
+            for canonical, proposal in await self._merged(user_id, ids):
                 said[canonical].append(proposal)
         proposals = {id_: buried[entry].entry.user_id for entry, ids in said.items() for id_ in ids}
         turns = await redact(self.client, proposals)

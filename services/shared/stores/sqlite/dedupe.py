@@ -34,10 +34,18 @@ _NOTE = "UPDATE proposals SET outcome = ?, entry_id = ?, reason = ?, decided_at 
 _Voice = tuple[str, str, str, str, str]
 """Who speaks where: user, space, persona, role, speaker; empty where there is none."""
 
+_Voices = Mapping[_Voice, tuple[int, int]]
+"""The numbers of scope and voice."""
+
 
 def find_similar(connection: sqlite3.Connection, candidates: Sequence[Entry]) -> list[Similar]:
     """For each candidate the active entries that make its statement, and the few that may be near-copies of it."""
-    docs = _similar_docs(connection, candidates)
+    voices = _voices(connection, candidates)
+    docs = _makers(connection, candidates, voices)
+    for candidate, its in zip(candidates, docs, strict=True):
+        if (voice := voices.get(_voice(candidate))) is not None:
+            near = statements.nearest(connection, voice[1], near_keys(candidate))
+            its.update(voice[0] << NUMBER_BITS | number for number in near)
     found = records.by_doc(connection, set().union(*docs))
     suppressed = suppression.suppressed(connection, candidates)
     return [
@@ -46,30 +54,20 @@ def find_similar(connection: sqlite3.Connection, candidates: Sequence[Entry]) ->
     ]
 
 
-def _similar_docs(connection: sqlite3.Connection, candidates: Sequence[Entry]) -> list[set[int]]:
-    voices, makers = _voices(connection, candidates), _makers(connection, candidates)
-    docs = []
-    for entry, made in zip(candidates, makers, strict=True):
-        scope, voice = voices.get(_voice(entry), (0, 0))
-        near = statements.nearest(connection, voice, near_keys(entry)) if voice else []
-        docs.append(made.union(scope << NUMBER_BITS | number for number in near))
-    return docs
-
-
-def _makers(connection: sqlite3.Connection, entries: Sequence[Entry]) -> list[set[int]]:
+def _makers(connection: sqlite3.Connection, entries: Sequence[Entry], voices: _Voices) -> list[set[int]]:
     """For each entry the documents of the active ones that have its statement key and voice."""
-    voices = _voices(connection, entries)
-    makes = [(voices.get(_voice(entry), (0, 0)), entry.statement_hash) for entry in entries]
-    keys = [(voice, statement_number(key)) if voice and key else None for (_, voice), key in makes]
-    stored = statements.holders(connection, [key for key in keys if key])
-    return [
-        {scope << NUMBER_BITS | number for number in stored.get(key, ())} if key else set()
-        for ((scope, _), _), key in zip(makes, keys, strict=True)
+    keys = [
+        (*voices[_voice(entry)], statement_number(entry.statement_hash))
+        if entry.statement_hash and _voice(entry) in voices
+        else None
+        for entry in entries
     ]
+    stored = statements.holders(connection, [key[1:] for key in keys if key])
+    return [{key[0] << NUMBER_BITS | number for number in stored.get(key[1:], ())} if key else set() for key in keys]
 
 
-def _voices(connection: sqlite3.Connection, entries: Iterable[Entry]) -> dict[_Voice, tuple[int, int]]:
-    """Scope and voice of those that have been heard."""
+def _voices(connection: sqlite3.Connection, entries: Iterable[Entry]) -> _Voices:
+    """Those that have been heard."""
     found = {voice: connection.execute(_HEARD, voice).fetchone() for voice in set(map(_voice, entries))}
     return {voice: numbers for voice, numbers in found.items() if numbers is not None}
 
@@ -144,7 +142,7 @@ def write(connection: sqlite3.Connection, planned: Plan, rows: Sequence[Row]) ->
 def _overtaken(connection: sqlite3.Connection, planned: Plan) -> set[str]:
     judged = [one for one in planned.accepted.values() if one.known_similar is not None]
     entries = [one.entry for one in judged]
-    makers = _makers(connection, entries)
+    makers = _makers(connection, entries, _voices(connection, entries))
     ids = records.ids(connection, set().union(*makers))
     pairs = [(one, {ids[doc] for doc in docs}) for one, docs in zip(judged, makers, strict=True)]
     unseen = {one.entry.id for one, others in pairs if not others.issubset(one.known_similar or ())}
