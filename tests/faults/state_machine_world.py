@@ -23,7 +23,8 @@ from services.enrich import handler as enrich
 from services.ingest import handler as ingest
 from services.shared.core.capacity import Ageing
 from services.shared.errors import Rejected
-from services.shared.stores.sqlite import SqliteTextStore, log
+from services.shared.stores import moments
+from services.shared.stores.sqlite import SqliteTextStore
 from tests.faults.misbehaving_bus import STAGES, Message, MisbehavingBus
 from tests.faults.state_machine_ports import Crash, ExactVectors, Steps, TinyAnnotator, TinyEmbedder, Trouble, Watched
 
@@ -64,7 +65,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.ahead = timedelta(0)
-        truly, clock = log.now, self
+        truly, clock = moments.now, self
 
         class Later(datetime):
             @classmethod
@@ -72,7 +73,7 @@ class Clock:
                 return datetime.now(tz) + clock.ahead
 
         self._stack = ExitStack()
-        self._stack.enter_context(patch.object(log, "now", lambda: truly() + self.ahead // _MICROSECOND))
+        self._stack.enter_context(patch.object(moments, "now", lambda: truly() + self.ahead // _MICROSECOND))
         self._stack.enter_context(patch.object(privacy, "datetime", Later))
 
     def close(self) -> None:

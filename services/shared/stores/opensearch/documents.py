@@ -12,7 +12,6 @@ words, digests are in the order of sessions, and of time within each:
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.core.bm25 import MOST
 from services.shared.core.fingerprint import near_keys, nearness
-from services.shared.stores.moments import microseconds
+from services.shared.stores.moments import microseconds, now
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.scopes import hashed, scope_key, scope_keys
 from services.shared.stores.tombstones import digests_of
@@ -55,11 +54,6 @@ def session_key(user_id: str, space: str, session_id: str) -> str:
 def conversation_key(user_id: str, space: str, conversation_id: str) -> str:
     """One keyword for a conversation."""
     return hashed(user_id, space, conversation_id)
-
-
-def now() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000
 
 
 def turn_document_id(turn: LoggedTurn) -> str:

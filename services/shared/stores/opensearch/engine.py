@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Proposal
 from services.shared.cache import Cache
-from services.shared.stores.opensearch.documents import now
+from services.shared.stores.moments import now
 from services.shared.stores.opensearch.transport import Client, Version
 
 _SECONDS = 5.0

@@ -23,12 +23,11 @@ from contracts.ports import (
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal, entry_id
 from services.shared.cache import Cache
 from services.shared.stores.decisions import owners
-from services.shared.stores.moments import microseconds
+from services.shared.stores.moments import microseconds, now
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.documents import (
     conversation_key,
     fact_document,
-    now,
     proposed,
     turn_document,
     turn_document_id,

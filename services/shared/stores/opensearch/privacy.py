@@ -19,8 +19,8 @@ from contracts.ports import Erasure, Forgotten, Ref
 from contracts.v1.turns import entry_id
 from services.shared.stores.decisions import owners
 from services.shared.stores.erasures import RECEIPT_KEPT, dumped, loaded, receipt_key, receipts, removed_by
+from services.shared.stores.moments import now
 from services.shared.stores.opensearch import errors, queries, schema, statements
-from services.shared.stores.opensearch.documents import now
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.entries import CROWDED, Stored, read
 from services.shared.stores.opensearch.errors import Json

@@ -18,8 +18,8 @@ from datetime import datetime
 from contracts.errors import Unavailable
 from contracts.ports import Accepted
 from contracts.v1.entries import Entry
-from services.shared.stores.moments import microseconds
-from services.shared.stores.opensearch.documents import STORED, now, statement_id, suppression_ids
+from services.shared.stores.moments import microseconds, now
+from services.shared.stores.opensearch.documents import STORED, statement_id, suppression_ids
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Found, Get, Write, backoff
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 
-from services.shared.stores.sqlite import log, suppression
+from services.shared.stores import moments
+from services.shared.stores.sqlite import suppression
 
 _KEY = "old_words"
 
@@ -40,7 +41,7 @@ def compact(connection: sqlite3.Connection) -> bool:
     It is not done when somebody still reads an old state, or forgets something meanwhile: the next time does it.
     """
     suppression.drop_expired(connection)
-    connection.execute(_OLD_RECEIPTS, (log.now(),))
+    connection.execute(_OLD_RECEIPTS, (moments.now(),))
     noted = _noted(connection)
     if noted is None:
         return True

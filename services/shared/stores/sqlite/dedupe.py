@@ -9,13 +9,16 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from contracts.ports import Decision, Outcome, Similar
 from contracts.v1.entries import Entry
 from services.shared.core.fingerprint import near_keys
-from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, proposal_of
+from services.shared.stores import moments
+from services.shared.stores.decisions import Known, Plan, canonical_entries, owners, plan, proposal_of
 from services.shared.stores.scopes import scope_key
 from services.shared.stores.sqlite import log, records, redaction, statements, suppression
+from services.shared.stores.sqlite.engine import Engine, reading
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
 from services.shared.stores.sqlite.statements import statement_number
 from services.shared.stores.words import Rewording, reworded, words_of
@@ -38,20 +41,34 @@ _Voices = Mapping[_Voice, tuple[int, int]]
 """The numbers of scope and voice."""
 
 
-def find_similar(connection: sqlite3.Connection, candidates: Sequence[Entry]) -> list[Similar]:
-    """For each candidate the active entries that make its statement, and the few that may be near-copies of it."""
-    voices = _voices(connection, candidates)
-    docs = _makers(connection, candidates, voices)
-    for candidate, its in zip(candidates, docs, strict=True):
-        if (voice := voices.get(_voice(candidate))) is not None:
-            near = statements.nearest(connection, voice[1], near_keys(candidate))
-            its.update(voice[0] << NUMBER_BITS | number for number in near)
-    found = records.by_doc(connection, set().union(*docs))
-    suppressed = suppression.suppressed(connection, candidates)
-    return [
-        Similar(tuple(found[doc] for doc in sorted(near) if doc in found), candidate.id in suppressed)
-        for candidate, near in zip(candidates, docs, strict=True)
-    ]
+class SqliteDedupe(Engine):
+    """`contracts.ports.DedupeStore`."""
+
+    @reading
+    def find_similar(self, db: sqlite3.Connection, candidates: Sequence[Entry]) -> list[Similar]:
+        voices = _voices(db, candidates)
+        docs = _makers(db, candidates, voices)
+        for candidate, its in zip(candidates, docs, strict=True):
+            if (voice := voices.get(_voice(candidate))) is not None:
+                near = statements.nearest(db, voice[1], near_keys(candidate))
+                its.update(voice[0] << NUMBER_BITS | number for number in near)
+        found = records.by_doc(db, set().union(*docs))
+        suppressed = suppression.suppressed(db, candidates)
+        return [
+            Similar(tuple(found[doc] for doc in sorted(its) if doc in found), candidate.id in suppressed)
+            for candidate, its in zip(candidates, docs, strict=True)
+        ]
+
+    async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
+        without: set[str] = set()
+        while True:
+            found = await self.readers.run(lambda db: _read(db, decisions))
+            planned = plan(decisions, found.known, without=without)
+            rows = await _prepared(planned, found.stored)
+            overtaken = await self.writer.run(partial(_write, planned=planned, rows=rows))
+            if overtaken is None:
+                return planned.of(decisions)
+            without |= overtaken
 
 
 def _makers(connection: sqlite3.Connection, entries: Sequence[Entry], voices: _Voices) -> list[set[int]]:
@@ -77,20 +94,20 @@ def _voice(entry: Entry) -> _Voice:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class _Read:
     """What is stored about the proposals and entries of some decisions."""
 
     known: Known
     stored: Mapping[str, records.Stored]
 
 
-def read(connection: sqlite3.Connection, decisions: Sequence[Decision]) -> Read:
+def _read(connection: sqlite3.Connection, decisions: Sequence[Decision]) -> _Read:
     """Read all that decisions rest on."""
     users = owners(map(proposal_of, decisions))
     outcomes = log.outcomes(connection, users)
     stored = records.by_id(connection, users | canonical_entries(decisions))
     entries = {id_: its.entry for id_, its in stored.items()}
-    return Read(Known(outcomes, _open(connection, users), entries), stored)
+    return _Read(Known(outcomes, _open(connection, users), entries), stored)
 
 
 def _open(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, str]:
@@ -100,7 +117,7 @@ def _open(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class _Row:
     """An entry to be stored, beside the stored one that it replaces, and what becomes of its words."""
 
     entry: Entry
@@ -108,18 +125,18 @@ class Row:
     words: Rewording
 
 
-async def prepared(planned: Plan, stored: Mapping[str, records.Stored]) -> list[Row]:
+async def _prepared(planned: Plan, stored: Mapping[str, records.Stored]) -> list[_Row]:
     """What is planned to be written, with its words."""
 
-    def row(entry: Entry) -> Row:
+    def row(entry: Entry) -> _Row:
         old = stored.get(entry.id)
-        return Row(entry, old, reworded(old.entry, entry) if old else Rewording(words_of(entry), instead=True))
+        return _Row(entry, old, reworded(old.entry, entry) if old else Rewording(words_of(entry), instead=True))
 
     entries = planned.written.values()
     return await beside_the_loop(lambda: list(map(row, entries)), sum(len(entry.text) for entry in entries))
 
 
-def write(connection: sqlite3.Connection, planned: Plan, rows: Sequence[Row]) -> set[str] | None:
+def _write(connection: sqlite3.Connection, planned: Plan, rows: Sequence[_Row]) -> set[str] | None:
     """Store what was planned, unless what it rests on has changed.
 
     Returns None when it is stored. Otherwise nothing is, and what has to be judged again is returned: accepted entries
@@ -149,7 +166,7 @@ def _overtaken(connection: sqlite3.Connection, planned: Plan) -> set[str]:
     return unseen | suppression.suppressed(connection, entries)
 
 
-def _is_as_read(connection: sqlite3.Connection, planned: Plan, rows: Sequence[Row]) -> bool:
+def _is_as_read(connection: sqlite3.Connection, planned: Plan, rows: Sequence[_Row]) -> bool:
     """Whether proposals are still open, and entries have the versions that the plan rests on."""
     undecided: set[str] = set()
     for chunk in chunks(planned.noted):
@@ -161,7 +178,7 @@ def _is_as_read(connection: sqlite3.Connection, planned: Plan, rows: Sequence[Ro
 
 def _note(connection: sqlite3.Connection, outcomes: Mapping[str, Outcome]) -> None:
     """Note outcomes with their proposals, count them, and take the words of what is refused out of the log."""
-    decided_at = log.now()
+    decided_at = moments.now()
     elsewhere = {id_: outcome.entry_id if outcome.kind == "merged" else None for id_, outcome in outcomes.items()}
     connection.executemany(
         _NOTE, [(its.kind, elsewhere[id_], its.reason, decided_at, id_) for id_, its in outcomes.items()]

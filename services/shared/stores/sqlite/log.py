@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
-from contracts.ports import Conversation, LastTurn, LogRecord, Outcome, OutcomeKind, Place, ProposalRecord
+from contracts.ports import Conversation, LastTurn, LogRecord, Outcome, OutcomeKind, Place, ProposalRecord, Ref
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
+from services.shared.stores import moments
+from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
 from services.shared.stores.moments import moment as to_moment
+from services.shared.stores.sqlite import compaction
+from services.shared.stores.sqlite.engine import Engine, reading, writing
 from services.shared.stores.sqlite.entries import position
 from services.shared.stores.sqlite.keys import Keys, chunks, marks
 
@@ -35,70 +38,98 @@ INSERT OR IGNORE INTO proposals (id, turn, scope, ordinal, logged_at, text) VALU
 _DELETE_EMPTY = "DELETE FROM scopes WHERE scope = ? AND turns = 0 AND numbered = 0"
 
 
-def now() -> int:
-    """Microseconds since 1970."""
-    return time.time_ns() // 1000
+class SqliteLog(Engine):
+    """`contracts.ports.ConversationLog`."""
 
+    @reading
+    def last_turns(
+        self, db: sqlite3.Connection, moments: Sequence[tuple[Conversation, datetime]]
+    ) -> list[LastTurn | None]:
+        latest = {talk: _mark(db, talk, moment=_END_OF_TIME) for talk, _ in moments}
+        found: list[LastTurn | None] = []
+        for talk, at in moments:
+            mark = latest[talk]
+            # Turns nearly always arrive in order, so the latest of all is usually the one before the moment, too.
+            found.append(mark if mark is None or mark.at <= at else _mark(db, talk, moment=microseconds(at)))
+        return found
 
-def last_turns(
-    connection: sqlite3.Connection, moments: Sequence[tuple[Conversation, datetime]]
-) -> list[LastTurn | None]:
-    """For each conversation and moment, the latest logged turn at or before it."""
-    latest = {talk: _mark(connection, talk, moment=_END_OF_TIME) for talk, _ in moments}
-    found: list[LastTurn | None] = []
-    for talk, at in moments:
-        mark = latest[talk]
-        # Turns nearly always arrive in order, so the latest of all is usually the one before the moment, too.
-        found.append(mark if mark is None or mark.at <= at else _mark(connection, talk, moment=microseconds(at)))
-    return found
+    @writing
+    def append(
+        self, db: sqlite3.Connection, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]
+    ) -> list[LoggedTurn]:
+        keys = Keys(db)
+        said, proposed = [_key(turn) for turn in turns], [_key(proposal.turn) for proposal in proposals]
+        numbers = _numbers(db, {*said, *proposed})
+        new: dict[_TurnKey, LoggedTurn] = {}
+        for key, turn in zip(said, turns, strict=True):
+            if key not in numbers:
+                new.setdefault(key, turn)
+        numbers |= _append_turns(db, keys, new)
+        logged_at, rows = moments.now(), []
+        for key, proposal in zip(proposed, proposals, strict=True):
+            if key not in numbers:
+                raise ValueError(f"proposal {proposal.id!r} is of a turn that was never logged")
+            turn = proposal.turn
+            scope = keys.scope(turn.user_id, turn.space, turn.persona_id)
+            text = proposal.text if proposal.text != turn.text else None
+            rows.append((proposal.id, numbers[key], scope, proposal.ordinal, logged_at, text))
+        db.executemany(_INSERT_PROPOSAL, rows)
+        return list(new.values())
+
+    @writing
+    def withdraw(self, db: sqlite3.Connection, turns: Sequence[LoggedTurn]) -> None:
+        keys = Keys(db)
+        numbers = _numbers(db, map(_key, turns))
+        for chunk in chunks(numbers.values()):
+            db.execute(f"DELETE FROM proposals WHERE turn IN ({marks(chunk)})", chunk)
+            db.execute(f"DELETE FROM turns WHERE turn IN ({marks(chunk)})", chunk)
+        there = {_key(turn): turn for turn in turns if _key(turn) in numbers}
+        scopes = _count_turns(db, keys, there.values(), -1)
+        db.executemany(_DELETE_EMPTY, [(scope,) for scope in scopes])
+        if numbers:
+            compaction.note_old_words(db)
+
+    @reading
+    def pending(
+        self, db: sqlite3.Connection, proposals: Sequence[Ref], *, may_lag: bool = False
+    ) -> dict[str, ProposalRecord]:
+        return _pending(db, owners(proposals))
+
+    @writing
+    def reopen(self, db: sqlite3.Connection, proposals: Sequence[Ref]) -> None:
+        """Take back the outcomes of proposals, unless they are stored as the entries they became."""
+        users = owners(proposals)
+        found: list[tuple[str, str, OutcomeKind]] = []
+        for chunk in chunks(users):
+            rows = db.execute(
+                f"""SELECT id, user_id, outcome FROM proposals JOIN scopes USING (scope)
+                WHERE outcome IS NOT NULL AND id IN ({marks(chunk)}) AND NOT (
+                    outcome = 'stored' AND EXISTS (SELECT 1 FROM entries WHERE entries.id = proposals.id))""",
+                chunk,
+            )
+            found += [row for row in rows if users[row[0]] == row[1]]
+        taken_back = {id_: Outcome(id_, kind) for id_, _, kind in found}
+        count_outcomes(db, taken_back, -1)
+        db.executemany(
+            "UPDATE proposals SET outcome = NULL, entry_id = NULL, reason = NULL, decided_at = NULL WHERE id = ?",
+            [(id_,) for id_ in taken_back],
+        )
+
+    @reading
+    def export_log(self, db: sqlite3.Connection, user_id: str, *, after: Place | None, limit: int) -> list[LogRecord]:
+        rows = db.execute(
+            """SELECT body FROM turns WHERE user_id = ? AND (created_at, space, turn_id) > (?, ?, ?)
+            ORDER BY created_at, space, turn_id LIMIT ?""",
+            (user_id, *position(after), limit),
+        )
+        turns = [LoggedTurn.model_validate_json(body) for (body,) in rows]
+        records = _records(db, turns)
+        return [LogRecord(turn, tuple(records[turn.space, turn.turn_id])) for turn in turns]
 
 
 def _mark(connection: sqlite3.Connection, talk: Conversation, *, moment: int) -> LastTurn | None:
     row = connection.execute(_MARK, (talk.user_id, talk.space, talk.conversation_id, moment)).fetchone()
     return LastTurn(row[0], to_moment(row[1])) if row else None
-
-
-def append(
-    connection: sqlite3.Connection, turns: Sequence[LoggedTurn], proposals: Sequence[Proposal]
-) -> list[LoggedTurn]:
-    """Append the turns that are not known yet, and the proposals that are not known yet; those turns.
-
-    Raises:
-        ValueError: a proposal's turn is neither in the log nor among `turns`.
-    """
-    keys = Keys(connection)
-    said, proposed = [_key(turn) for turn in turns], [_key(proposal.turn) for proposal in proposals]
-    numbers = _numbers(connection, {*said, *proposed})
-    new: dict[_TurnKey, LoggedTurn] = {}
-    for key, turn in zip(said, turns, strict=True):
-        if key not in numbers:
-            new.setdefault(key, turn)
-    numbers |= _append_turns(connection, keys, new)
-    logged_at, rows = now(), []
-    for key, proposal in zip(proposed, proposals, strict=True):
-        if key not in numbers:
-            raise ValueError(f"proposal {proposal.id!r} is of a turn that was never logged")
-        turn = proposal.turn
-        scope = keys.scope(turn.user_id, turn.space, turn.persona_id)
-        text = proposal.text if proposal.text != turn.text else None
-        rows.append((proposal.id, numbers[key], scope, proposal.ordinal, logged_at, text))
-    connection.executemany(_INSERT_PROPOSAL, rows)
-    return list(new.values())
-
-
-def withdraw(connection: sqlite3.Connection, turns: Sequence[LoggedTurn]) -> None:
-    """Delete turns and what they propose, of which nothing was made yet."""
-    keys = Keys(connection)
-    numbers = _numbers(connection, map(_key, turns))
-    for chunk in chunks(numbers.values()):
-        connection.execute(f"DELETE FROM proposals WHERE turn IN ({marks(chunk)})", chunk)
-        connection.execute(f"DELETE FROM turns WHERE turn IN ({marks(chunk)})", chunk)
-    there = {_key(turn): turn for turn in turns if _key(turn) in numbers}
-    scopes = Counter(keys.scope(turn.user_id, turn.space, turn.persona_id) for turn in there.values())
-    connection.executemany(
-        "UPDATE scopes SET turns = turns - ? WHERE scope = ?", [(count, scope) for scope, count in scopes.items()]
-    )
-    connection.executemany(_DELETE_EMPTY, [(scope,) for scope in scopes])
 
 
 def _key(turn: LoggedTurn) -> _TurnKey:
@@ -110,11 +141,16 @@ def _append_turns(connection: sqlite3.Connection, keys: Keys, turns: dict[_TurnK
     (last,) = connection.execute("SELECT coalesce(max(turn), 0) FROM turns").fetchone()
     numbers = {key: number for number, key in enumerate(turns, start=last + 1)}
     connection.executemany(_INSERT_TURN, [_row(numbers[key], turns[key]) for key in numbers])
-    scopes = Counter(keys.scope(turn.user_id, turn.space, turn.persona_id) for turn in turns.values())
-    connection.executemany(
-        "UPDATE scopes SET turns = turns + ? WHERE scope = ?", [(count, scope) for scope, count in scopes.items()]
-    )
+    _count_turns(connection, keys, turns.values(), 1)
     return numbers
+
+
+def _count_turns(connection: sqlite3.Connection, keys: Keys, turns: Iterable[LoggedTurn], sign: int) -> Iterable[int]:
+    """Count turns in their scopes, or take them off the count; those scopes."""
+    scopes = Counter(keys.scope(turn.user_id, turn.space, turn.persona_id) for turn in turns)
+    counted = [(sign * count, scope) for scope, count in scopes.items()]
+    connection.executemany("UPDATE scopes SET turns = turns + ? WHERE scope = ?", counted)
+    return scopes
 
 
 def _row(number: int, turn: LoggedTurn) -> tuple[object, ...]:
@@ -138,7 +174,7 @@ def _numbers(connection: sqlite3.Connection, keys: Iterable[_TurnKey]) -> dict[_
     return found
 
 
-def pending(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, ProposalRecord]:
+def _pending(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[str, ProposalRecord]:
     """The logged proposals asked for as user by id, in the order asked, with what became of each."""
     found: dict[str, ProposalRecord] = {}
     for chunk in chunks(users):
@@ -177,25 +213,6 @@ def outcomes(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[s
     return found
 
 
-def reopen(connection: sqlite3.Connection, users: Mapping[str, str]) -> None:
-    """Take back the outcomes of proposals, given as user by id, unless they are stored as the entries they became."""
-    found: list[tuple[str, str, OutcomeKind]] = []
-    for chunk in chunks(users):
-        rows = connection.execute(
-            f"""SELECT id, user_id, outcome FROM proposals JOIN scopes USING (scope)
-            WHERE outcome IS NOT NULL AND id IN ({marks(chunk)}) AND NOT (
-                outcome = 'stored' AND EXISTS (SELECT 1 FROM entries WHERE entries.id = proposals.id))""",
-            chunk,
-        )
-        found += [row for row in rows if users[row[0]] == row[1]]
-    taken_back = {id_: Outcome(id_, kind) for id_, _, kind in found}
-    count_outcomes(connection, taken_back, -1)
-    connection.executemany(
-        "UPDATE proposals SET outcome = NULL, entry_id = NULL, reason = NULL, decided_at = NULL WHERE id = ?",
-        [(id_,) for id_ in taken_back],
-    )
-
-
 def count_outcomes(connection: sqlite3.Connection, outcomes: Mapping[str, Outcome], change: int) -> None:
     """Count the turns, not the facts drawn from them, that ended as merged or refused."""
     for chunk in chunks(outcomes):
@@ -207,18 +224,6 @@ def count_outcomes(connection: sqlite3.Connection, outcomes: Mapping[str, Outcom
             connection.execute(f"UPDATE scopes SET {kind} = {kind} + ? WHERE scope = ?", (change * count, scope))
 
 
-def export_log(connection: sqlite3.Connection, user_id: str, after: Place | None, limit: int) -> list[LogRecord]:
-    """The logged turns of a user with what they proposed, oldest first."""
-    rows = connection.execute(
-        """SELECT body FROM turns WHERE user_id = ? AND (created_at, space, turn_id) > (?, ?, ?)
-        ORDER BY created_at, space, turn_id LIMIT ?""",
-        (user_id, *position(after), limit),
-    )
-    turns = [LoggedTurn.model_validate_json(body) for (body,) in rows]
-    records = _records(connection, turns)
-    return [LogRecord(turn, tuple(records[turn.space, turn.turn_id])) for turn in turns]
-
-
 def _records(
     connection: sqlite3.Connection, turns: Sequence[LoggedTurn]
 ) -> dict[tuple[str, str], list[ProposalRecord]]:
@@ -227,7 +232,7 @@ def _records(
     ordinal, asked = 0, list(turns)
     while asked:
         by_id = {entry_id(turn.user_id, turn.space, turn.turn_id, ordinal): turn for turn in asked}
-        records = pending(connection, {id_: turn.user_id for id_, turn in by_id.items()})
+        records = _pending(connection, {id_: turn.user_id for id_, turn in by_id.items()})
         for id_, record in records.items():
             found[by_id[id_].space, by_id[id_].turn_id].append(record)
         asked = [turn for id_, turn in by_id.items() if id_ in records or ordinal == 0]

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from contracts.v1.entries import Entry
+from services.shared.stores import moments
 from services.shared.stores.moments import microseconds
-from services.shared.stores.sqlite import log
 from services.shared.stores.sqlite.keys import chunks
 from services.shared.stores.tombstones import digests_of
 
@@ -37,7 +37,7 @@ def suppressed(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[
 
 def drop_expired(connection: sqlite3.Connection) -> None:
     """Forget the hashes, too, whose time is over."""
-    connection.execute("DELETE FROM digests WHERE until <= ?", (log.now(),))
+    connection.execute("DELETE FROM digests WHERE until <= ?", (moments.now(),))
 
 
 def _digests(entry: Entry) -> list[_Digest]:
@@ -50,7 +50,7 @@ def _known(connection: sqlite3.Connection, digests: Iterable[_Digest]) -> set[_D
         rows = connection.execute(
             f"""SELECT user_id, space, digest FROM digests
             WHERE until > ? AND (user_id, space, digest) IN (VALUES {",".join(["(?, ?, ?)"] * len(chunk))})""",
-            (log.now(), *(part for digest in chunk for part in digest)),
+            (moments.now(), *(part for digest in chunk for part in digest)),
         )
         found.update(rows)
     return found
