@@ -92,7 +92,7 @@ class Retriever:
             self.speakers.note(scope, visible.values())
         cosines = cosines_of(legs, stored)
         candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
-        measured = self._measure(candidates, request.query, visible, neighbours, cosines, legs, now)
+        measured = self._measure(candidates, request.query, visible, neighbours, cosines, now)
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
         chosen = self._diversify(ranked, visible, stored, request.limit)
@@ -181,11 +181,11 @@ class Retriever:
     async def _neighbours(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Mapping[int, str]]:
         """What was said around these entries: as the search by words told it, and of the others as the store tells it.
 
-        Nothing while the text store is away, or no meaning is known.
+        Only the former while the text store is away, or no meaning is known.
         """
-        if "lexical" in legs.degraded or legs.query_vector is None:
-            return {}
         known = {i: legs.lexical_by_id[i][1].neighbours for i in ids if i in legs.lexical_by_id}
+        if "lexical" in legs.degraded or legs.query_vector is None:
+            return known
         others = [Key(scope.user_id, i) for i in ids if i not in known]
         try:
             async with asyncio.timeout(self.settings.leg_timeout_seconds):
@@ -222,15 +222,14 @@ class Retriever:
         entries: Mapping[str, Entry],
         neighbours: Mapping[str, Mapping[int, str]],
         cosines: Mapping[str, float],
-        legs: Legs,
         now: datetime,
     ) -> list[float]:
-        """The relevance of each candidate; what the profile needs both legs for, the blend says of one."""
+        """The relevance of each candidate."""
         if self.settings.relevance == "rrf":
             return fused_only(candidates)
         if self.settings.relevance == "cosine":
             return cosine_only(candidates)
-        if self.settings.relevance == "blend" or legs.degraded or legs.query_vector is None:
+        if self.settings.relevance == "blend":
             return blend(candidates)
         of_candidates = [entries[candidate.id] for candidate in candidates]
         return self.measure(Found(question, candidates, of_candidates, neighbours, cosines, now))

@@ -37,7 +37,6 @@ class Bus:
         broker = RequestBroker(self.service)
         broker.answer("curate", RequestHandler(flow.STATUS, handle, at_once))
         await broker.start()
-        await self.service.flush()
         return broker
 
     async def ask(self, headers: dict[str, str] | None = None, **body: Any) -> dict[str, Any]:

@@ -94,6 +94,12 @@ class RequestBroker(NatsBroker):
         task.add_done_callback(self._tasks.discard)
         return task
 
+    async def start(self) -> None:
+        """Listen; when this returns, the bus knows of it, and who asks is answered."""
+        await super().start()
+        with suppress(NatsError, TimeoutError):
+            await self.client.flush()
+
     async def stop(self, *_: Any, patience: float = 10.0) -> None:
         """Hear no more, and answer what has been heard: a caller whose request was routed here still waits for it."""
         for subscription in self.subscriptions if self.client.is_connected else ():

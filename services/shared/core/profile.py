@@ -66,9 +66,11 @@ def _best(found: Found, features: Mapping[str, Floats]) -> float:
     """How likely it is that the memory holds an answer: a logistic fit, moved towards answering.
 
     The best of few has to be less alike than the best of many, of which some are alike by chance: as measured with
-    candidates left out at random.
+    candidates left out at random. While no cosine is known, the words stand for it.
     """
-    highest = max(blend(found.candidates)), float(features["cos"].max()), float(features["cov"].max())
+    top = max(blend(found.candidates))
+    knows_meaning = any(candidate.cosine is not None for candidate in found.candidates)
+    highest = top, float(features["cos"].max()) if knows_meaning else top, float(features["cov"].max())
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
     logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness
     return 1 / (1 + math.exp(-logit))
