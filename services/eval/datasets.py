@@ -14,7 +14,7 @@ from pydantic import AwareDatetime, BaseModel, Field
 from contracts.v1.turns import EntryType, Role, Turn
 from services.eval.metrics import DEEPEST
 from services.shared.commands.formats import FormatError, Question, Source, read_locomo_questions, read_turns
-from services.shared.commands.formats.source import MAX_DOCUMENT_BYTES, checked, later, parsed
+from services.shared.commands.formats.source import checked, later, parsed
 
 GOLDEN = Path(__file__).with_name("golden.json")
 """The golden cases that are part of memorybus."""
@@ -262,7 +262,7 @@ def by_content(path: Path) -> Dataset:
     raise FormatError(f"{source.name}: is neither chats nor LoCoMo, LongMemEval or golden cases")
 
 
-def _document(source: Source, most: int = MAX_DOCUMENT_BYTES) -> Any:
+def _document(source: Source, most: int | None = None) -> Any:
     try:
         return parsed(source.whole(most), source.name)
     except OSError as error:

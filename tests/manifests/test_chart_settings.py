@@ -18,7 +18,8 @@ SETTINGS = all_settings()
 PLAIN = [setting for setting in SETTINGS if setting.place == "settings"]
 REFERRED = [setting for setting in SETTINGS if setting.place in ("secrets", "files")]
 SERVERS = ("NATS", "OPENSEARCH", "QDRANT", "EMBEDDER")
-_OPENS = {"OPENSEARCH": r"host\.text_store\(", "QDRANT": r"host\.vector_store\(", "EMBEDDER": r"host\.vector_store\("}
+_VECTORS = r"host\.vector_(?:store|index)\("
+_OPENS = {"OPENSEARCH": r"host\.text_store\(", "QDRANT": _VECTORS, "EMBEDDER": _VECTORS}
 
 
 def sample(schema: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ import signal
 import socket
 import sys
 import sysconfig
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -98,10 +99,21 @@ def find_executable() -> str:
     return found
 
 
+def _prctl() -> Callable[[int, int], object] | None:
+    try:
+        return ctypes.CDLL(None).prctl
+    except (OSError, AttributeError, TypeError):
+        return None
+
+
+_PRCTL = _prctl()
+"""Looked up here: between fork and exec the lock of the dynamic loader may be held by a thread that is no more."""
+
+
 def die_with_parent() -> None:
     """Have the child, in which this runs, stopped when its parent is gone, even after a kill -9 (Linux)."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if _PRCTL is not None:
+        _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class NatsServer:

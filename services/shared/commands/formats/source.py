@@ -63,8 +63,9 @@ class Source:
         # A reader of its own: a thread that waits in sys.stdin would keep the interpreter from ending.
         return open(sys.stdin.fileno(), "rb", closefd=False)
 
-    def whole(self, most: int = MAX_DOCUMENT_BYTES) -> bytes:
-        """The file at once, without a byte order mark; it may have `most` bytes."""
+    def whole(self, most: int | None = None) -> bytes:
+        """The file at once, without a byte order mark; it may have `most` bytes, or as many as any document."""
+        most = MAX_DOCUMENT_BYTES if most is None else most
         with self.open() as file:
             raw = file.read(most + 1)
         if len(raw) > most:
