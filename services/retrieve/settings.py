@@ -30,7 +30,7 @@ class RetrieveSettings(ServiceSettings):
         default=None, description="file with weights of the profile's features, as `memorybus eval fit` writes it"
     )
     min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
-    mmr_lambda: float = Field(default=0.9, ge=0, le=1, description="1: best first; 0: as different as possible")
+    mmr_lambda: float = Field(default=0.95, ge=0, le=1, description="1: best first; 0: as different as possible")
     candidates: int = Field(default=80, ge=1, le=1000, description="entries that are ranked")
     lexical_depth: int = Field(default=50, ge=1, le=1000, description="entries that the search by words brings")
     semantic_depth: int = Field(default=150, ge=1, le=5000, description="entries whose cosine is known to the ranking")

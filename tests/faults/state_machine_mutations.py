@@ -131,7 +131,7 @@ def _unasking(read: Callable[[str], Reading]) -> Callable[[str], Reading]:
 FOUND_FROM = {
     "dedupe ignores outcomes": 10,
     "acknowledges before the effect": 6,
-    "dedupe trusts what it looked up": 4,
+    "dedupe trusts what it looked up": 12,
     "enrich passes on what it did just now only": 8,
     "embed leaves what went out of use": 5,
     "vectors of older versions come back": 5,
