@@ -32,7 +32,7 @@ _PAUSED = 35.0
 _OFTEN = 4
 """What is passed less often in the survey only happens when two things meet."""
 
-_SOME = 6
+_SOME = 3
 _BY_CHANCE = ("background",)
 _LIGHT = ("tests.faults.launcher", "--")
 
