@@ -123,18 +123,24 @@ async def test_while_the_text_store_is_away_meaning_answers_from_copies(
         await ask(a_retriever(store, vectors, FakeEmbedder()))
 
 
+class Late:
+    """A text store of which one method takes longer than a leg is waited for."""
+
+    def __init__(self, store: TextStore, late: str) -> None:
+        self.store, self.late = store, late
+
+    def __getattr__(self, name: str) -> Any:
+        return self._late if name == self.late else getattr(self.store, name)
+
+    async def _late(self, *args: Any, **kwargs: Any) -> Any:
+        await asyncio.sleep(SETTINGS.leg_timeout_seconds * 2)
+        return await getattr(self.store, self.late)(*args, **kwargs)
+
+
 async def test_while_both_searches_are_late_the_first_to_come_answers(store: TextStore, vectors: FakeVectors) -> None:
-    class Slow:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(store, name)
-
-        async def search(self, *args: Any, **kwargs: Any) -> Any:
-            await asyncio.sleep(SETTINGS.leg_timeout_seconds * 2)
-            return await store.search(*args, **kwargs)
-
-    slow: Any = Slow()
+    late: Any = Late(store, "search")
     vectors.hangs = True
-    reply = await ask(a_retriever(slow, vectors, FakeEmbedder()))
+    reply = await ask(a_retriever(late, vectors, FakeEmbedder()))
     assert reply.degraded == ("semantic",)
     assert [item.text for item in reply.items] == ["green tea"]
 
@@ -142,17 +148,9 @@ async def test_while_both_searches_are_late_the_first_to_come_answers(store: Tex
 async def test_entries_that_come_late_are_waited_for_where_there_are_no_copies(
     store: TextStore, vectors: FakeVectors
 ) -> None:
-    class Slow:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(store, name)
-
-        async def get(self, *args: Any, **kwargs: Any) -> Any:
-            await asyncio.sleep(SETTINGS.leg_timeout_seconds * 1.5)
-            return await store.get(*args, **kwargs)
-
-    slow: Any = Slow()
+    late: Any = Late(store, "get")
     vectors.keeps_copies = False
-    reply = await ask(a_retriever(slow, vectors, FakeEmbedder()))
+    reply = await ask(a_retriever(late, vectors, FakeEmbedder()))
     assert reply.degraded == ()
     assert "green tea" in [item.text for item in reply.items]
 
