@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from asyncio.subprocess import Process
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -11,6 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _AGAIN_AFTER = 0.5
+_NICE = 10
 _QUICK = 4096  # characters that the rules on texts go through in some 2 ms
 
 
@@ -20,6 +23,15 @@ async def beside_the_loop(work: Callable[[], T], chars: int) -> T:
     A thread leaves the interpreter lock to the event loop after `sys.getswitchinterval`.
     """
     return work() if chars <= _QUICK else await asyncio.to_thread(work)
+
+
+def give_way() -> None:
+    """Leave the processor to others from now on, as long as they need it: for a thread that works through a backlog.
+
+    Elsewhere than on Linux a whole process has one priority, and nothing happens.
+    """
+    if sys.platform == "linux":
+        os.nice(_NICE)
 
 
 async def end(tasks: Iterable[asyncio.Task[Any]]) -> None:

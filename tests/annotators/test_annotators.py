@@ -200,6 +200,12 @@ async def test_a_text_that_kills_costs_no_other_caller_its_names(fake: SpacyAnno
     assert [names(answer) for answer in answers] == [[[]], *([[str(i)]] for i in range(40)), [[]]]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere priorities are not changed")
+async def test_the_processes_leave_the_processor_to_requests(fake: SpacyAnnotator) -> None:
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    assert {os.getpriority(os.PRIO_PROCESS, pid) for pid in pids()} == {min(19, ours + 10)}
+
+
 async def test_a_process_that_hangs_is_ended(fake: SpacyAnnotator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spacy, "ANSWER_WITHIN", 0.1)
     assert names(await fake.annotate(["sleep"])) == [[]]

@@ -216,6 +216,23 @@ async def test_a_question_does_not_wait_behind_a_backlog(
         await backlog
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a whole process has one priority")
+async def test_a_backlog_leaves_the_processor_to_questions(
+    embedder: MiniLmEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    niceness: dict[int, set[int]] = {1: set(), 2: set()}
+
+    def compute(texts: list[str]) -> Vector:
+        niceness[len(texts)].add(os.getpriority(os.PRIO_PROCESS, 0))
+        return MiniLmEmbedder._compute(embedder, texts)
+
+    monkeypatch.setattr(embedder, "_compute", compute)
+    await embedder.embed(["a backlog", "of two texts"])
+    await embedder.embed(["a question"])
+    ours = os.getpriority(os.PRIO_PROCESS, 0)
+    assert niceness == {1: {ours}, 2: {min(19, ours + 10)}}
+
+
 async def test_a_closed_embedder_is_unavailable(cache: Path) -> None:
     embedder = await MiniLmEmbedder.open(cache)
     await embedder.close()

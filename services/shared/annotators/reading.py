@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from services.shared.annotators.cleaning import clean_name, clean_phrase
+from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -125,6 +126,7 @@ def prepare(load: Callable[[], Reader], within: float) -> None:
         signal.signal(ending, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(2, 1)
+    give_way()
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     with _deadline(within):
         _reader = load()

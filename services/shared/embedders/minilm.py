@@ -12,6 +12,7 @@ import numpy as np
 
 from contracts.errors import Unavailable
 from contracts.ports import EmbeddingIdentity, Vector
+from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -32,7 +33,7 @@ class MiniLmEmbedder:
     def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int) -> None:
         self._session = session
         self._tokenizer = tokenizer
-        self._batches = ThreadPoolExecutor(threads, thread_name_prefix="embed")
+        self._batches = ThreadPoolExecutor(threads, thread_name_prefix="embed", initializer=give_way)
         self._singles = ThreadPoolExecutor(1, thread_name_prefix="embed-single")
         self._closed = False
 
