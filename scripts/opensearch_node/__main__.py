@@ -74,6 +74,7 @@ def arguments() -> argparse.Namespace:
     start.add_argument("--heap", type=heap, default="512m", help="memory of Java; default 512m")
     start.add_argument("--timeout", type=seconds, default=180.0, metavar="SECONDS", help="patience; default 180")
     start.add_argument("--disk-threshold", action="store_true", help="stop writing when the disk is nearly full")
+    start.add_argument("--short-lived", action="store_true", help="for minutes: starts in half the time, then slower")
     verbs.add_parser("stop", parents=[folder], help="end it, keep its data; quiet when it does not run")
     verbs.add_parser("wipe", parents=[folder], help="end it and remove its data")
     verbs.add_parser("status", parents=[folder], help=f"print whether it runs; exit code {EXIT_NOT_RUNNING} when not")
@@ -99,7 +100,8 @@ def run(given: argparse.Namespace, account: Account) -> int:
         return 0
     node = Node(given.data.resolve(), account)
     if given.verb == "start":
-        url = node.start(Wish(given.port, given.heap, given.disk_threshold, given.timeout))
+        wish = Wish(given.port, given.heap, given.disk_threshold, given.short_lived, given.timeout)
+        url = node.start(wish)
         print(json.dumps({"url": url}), flush=True)
     elif given.verb == "status":
         pid = node.pid()

@@ -44,6 +44,10 @@ JVM_OPTIONS = (
 """What the server's own launcher passes, without its log of garbage collections and its touching of all memory."""
 
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1"
+"""Compiles quickly and not well: a start takes half the processor time, and what is asked often stays slower."""
+
+
 @dataclass(frozen=True, slots=True)
 class Wish:
     """How a node is wanted: `port` 0 is any free one, `heap` as Java writes it, `patience` in seconds."""
@@ -51,6 +55,7 @@ class Wish:
     port: int
     heap: str
     disk_threshold: bool
+    short_lived: bool
     patience: float
 
 
@@ -76,12 +81,13 @@ def mark(home: Path) -> str:
     return f"-Dopensearch.path.conf={home / 'config'}"
 
 
-def command(java: Path, server: Path, home: Path, heap: str) -> list[str]:
+def command(java: Path, server: Path, home: Path, wish: Wish) -> list[str]:
     """The command that runs the server; nothing in it passes a shell."""
     return [
         str(java / "bin" / "java"),
-        f"-Xms{heap}",
-        f"-Xmx{heap}",
+        f"-Xms{wish.heap}",
+        f"-Xmx{wish.heap}",
+        *([SHORT_LIVED] if wish.short_lived else []),
         *JVM_OPTIONS,
         f"-javaagent:{server / 'agent' / 'opensearch-agent.jar'}",
         f"-Djava.io.tmpdir={home / 'tmp'}",

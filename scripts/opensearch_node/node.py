@@ -161,7 +161,7 @@ class Node:
             self._log.replace(self._earlier_log)
         with self._log.open("wb") as log:
             process = subprocess.Popen(
-                configuration.command(java, server, self.home, wish.heap),
+                configuration.command(java, server, self.home, wish),
                 cwd=server,
                 env={"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": str(self.home)},
                 stdin=subprocess.DEVNULL,

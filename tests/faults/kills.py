@@ -88,14 +88,18 @@ async def kill_at(
     launched: Launched,
     seed: int,
     tell: Told = lambda _: None,
+    patience: float = _PATIENCE,
 ) -> Outcome:
-    """Kill at each point, at each of these passings; start it cleanly now and then, and check in the end."""
+    """Kill at each point, at each of these passings; start it cleanly now and then, and check in the end.
+
+    A point that is not passed within `patience` seconds is left out.
+    """
     trial = Trial(launched, launched.folder, Load(seed))
     killed, unreached, slowest = 0, [], 0.0
     try:
         for number, (nth, point) in enumerate(product(passings, where), start=1):
             tell(f"{point}:{nth}")
-            if await until_killed(trial, launched, point, nth):
+            if await until_killed(trial, launched, point, nth, patience=patience):
                 killed += 1
             else:
                 unreached.append(f"{point}:{nth}")

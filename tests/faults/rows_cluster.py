@@ -33,6 +33,9 @@ _OFTEN = 4
 """What is passed less often in the survey only happens when two things meet."""
 
 _SOME = 3
+_PATIENCE = 60.0
+"""Seconds for a point to be passed: on a busy machine OpenSearch needs them, and few points are tried."""
+
 _BY_CHANCE = ("background",)
 _LIGHT = ("tests.faults.launcher", "--")
 
@@ -58,7 +61,13 @@ async def killed_at_writes(context: Context) -> Outcome:
         points = await _writes(context)
         passings = (1,) if context.quick else (1, 3)
         return await kill_at(
-            "OpenSearch, kill -9: writes", points, passings, launched=launched, seed=context.seed, tell=context.tell
+            "OpenSearch, kill -9: writes",
+            points,
+            passings,
+            launched=launched,
+            seed=context.seed,
+            tell=context.tell,
+            patience=_PATIENCE,
         )
 
 

@@ -72,7 +72,9 @@ class OpenSearchNode:
         self.data = data
         self.url = ""
         """Where it is asked, once it was started."""
-        self._options = ["--port", str(port), "--heap", heap, *(["--disk-threshold"] if disk_threshold else [])]
+        self._options = ["--short-lived", "--port", str(port), "--heap", heap]
+        if disk_threshold:
+            self._options.append("--disk-threshold")
 
     def start(self) -> str:
         """Start it, wait until it answers queries, and return its url.
