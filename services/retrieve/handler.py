@@ -261,11 +261,10 @@ class Retriever:
         if held is not None:
             return held, legs.degraded
         away = "lexical" in legs.degraded
+        degraded = legs.degraded if away else (*legs.degraded, "lexical")
         copies = copies_of(ids, stored if away else await self._fetched(scope, ids, legs, copies=True))
         if copies or not ids:
-            return copies, legs.degraded if away else (*legs.degraded, "lexical")
-        if away:
-            raise Unavailable("the found entries cannot be read: the text store is away, and there are no copies")
+            return copies, degraded
         # Perhaps it is only slow, and late is better than nothing: the caller's deadline ends the waiting.
         return await self.store.get([Key(scope.user_id, i) for i in ids]), legs.degraded
 

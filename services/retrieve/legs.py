@@ -111,13 +111,9 @@ async def search_both(
 
 
 async def _search_words(query: str, scope: Scope, filters: Filters, store: LexicalIndex, limit: int) -> _Lexical:
-    """Search while the spelling is looked into; again in the rare case that words are corrected."""
-
-    async def search(meant: str) -> Sequence[LexicalHit]:
-        return await store.search(scope, meant, limit=limit, filters=filters, reach=REACH)
-
-    hits, corrections = await asyncio.gather(search(query), find_corrections(query, scope, store))
-    return _Lexical(await search(respelled(query, corrections)) if corrections else hits, corrections)
+    corrections = await find_corrections(query, scope, store)
+    meant = respelled(query, corrections)
+    return _Lexical(await store.search(scope, meant, limit=limit, filters=filters, reach=REACH), corrections)
 
 
 async def _search_meaning(

@@ -155,6 +155,16 @@ async def test_entries_that_come_late_are_waited_for_where_there_are_no_copies(
     assert "green tea" in [item.text for item in reply.items]
 
 
+async def test_a_late_search_by_words_does_not_keep_entries_from_being_read(
+    store: TextStore, vectors: FakeVectors
+) -> None:
+    late: Any = Late(store, "search")
+    vectors.keeps_copies = False
+    reply = await ask(a_retriever(late, vectors, FakeEmbedder()))
+    assert reply.degraded == ("lexical",)
+    assert "green tea" in [item.text for item in reply.items]
+
+
 async def test_a_copy_of_somebody_else_never_goes_out(vectors: FakeVectors) -> None:
     foreign = an_entry("bob", "green tea for bob")
     (vector,) = await FakeEmbedder().embed([foreign.text])

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import numpy as np
 
 from contracts.v1.entries import Entry, Scores
 from services.shared.core.scoring import recency
 
 STALE = timedelta(hours=24)
 """How old a cached total may be before it is computed anew."""
-
-_RUN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +81,11 @@ def trim(entries: Sequence[Valued], *, cap: int) -> Trim:
 
 
 def _ranked(entries: Sequence[Valued]) -> list[Valued]:
-    """The entries, worst first. Sorting all at once would keep the interpreter lock for a tenth of a second."""
-
-    def rank(one: Valued) -> tuple[float, datetime, str]:
-        return one.total, one.said_at, one.id
-
-    runs = (sorted(entries[start : start + _RUN], key=rank) for start in range(0, len(entries), _RUN))
-    return list(heapq.merge(*runs, key=rank))
+    """The entries, worst first. numpy sorts without the interpreter lock, which others need meanwhile."""
+    ids = np.array([one.id for one in entries])
+    said_at = np.fromiter((one.said_at.timestamp() for one in entries), np.float64, len(entries))
+    totals = np.fromiter((one.total for one in entries), np.float64, len(entries))
+    return [entries[place] for place in np.lexsort((ids, said_at, totals))]
 
 
 def scores_of(entry: Entry, now: datetime, ageing: Ageing) -> Scores:
