@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from contracts import subjects
+from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -75,6 +76,7 @@ LIST = Answer(f"{subjects.ENTRIES}.list.<user>", ListRequest, ListReply)
 FORGET = Answer(f"{subjects.ENTRIES}.forget.<user>", ForgetRequest, ForgetReply)
 ERASE = Answer(f"{subjects.MEMORY}.erase.<user>", EraseRequest, EraseReply)
 USER_STATUS = Answer(f"{subjects.MEMORY}.status.<user>", UserStatusRequest, StatusReply)
+COMMANDS = Answer(f"{subjects.MEMORY}.commands.<user>", CommandRequest, CommandReply)
 STATUS = Answer(subjects.STATUS, StatusRequest, StatusReply)
 RECONCILE = Answer(subjects.RECONCILE, ReconcileRequest, ReconcileReply)
 
@@ -128,10 +130,11 @@ FLOW = (
     ),
     Step(
         "curate",
-        "creates, shows, lists, counts and forgets entries; keeps within capacity and age; compares the stores; "
+        "creates, shows, lists, counts and forgets entries; does what is asked for in a chat; keeps within capacity "
+        "and age; compares the stores; "
         "sets stuck work going again",
         "tombstones",
-        answers=(CREATE, GET, LIST, FORGET, ERASE, USER_STATUS, STATUS, RECONCILE),
+        answers=(CREATE, GET, LIST, FORGET, ERASE, USER_STATUS, COMMANDS, STATUS, RECONCILE),
     ),
     Step("gateway", "health, metrics and this documentation over HTTP", "nothing"),
 )

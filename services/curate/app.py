@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from contracts import flow
+from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -26,13 +27,14 @@ from contracts.v1.commands import (
     StatusRequest,
     UserStatusRequest,
 )
-from services.curate import commands, privacy, reconcile
+from services.curate import chat_commands, commands, privacy, reconcile
 from services.curate.privacy import DataStores
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
+from services.shared.client import MemoryClient
 
 
 async def build(host: Host) -> Service:
@@ -69,9 +71,13 @@ async def build(host: Host) -> Service:
     async def status(_: StatusRequest) -> StatusReply:
         return await commands.status(None, store=store, vectors=vectors, enriches=enriches)
 
+    async def do_as_said(request: CommandRequest) -> CommandReply:
+        return await chat_commands.answer(request, store=store, actions=chat_actions)
+
     async def compare(request: ReconcileRequest) -> ReconcileReply:
         return await reconcile.reconcile(request, compared)
 
+    chat_actions = chat_commands.Actions(MemoryClient(host.client).retrieve, forget, erase)
     answers = (
         RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),
         RequestHandler(flow.GET, get, at_once, commands.shorten_entry),
@@ -79,6 +85,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.FORGET, forget, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
+        RequestHandler(flow.COMMANDS, do_as_said, at_once, chat_commands.shorten),
         RequestHandler(flow.STATUS, status, at_once),
         RequestHandler(flow.RECONCILE, compare, 1),
     )

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from contracts import subjects
-from contracts.flow import ERASE, FLOW, FORGET, USER_STATUS
+from contracts.flow import ERASE, FLOW, FORGET, RETRIEVE, USER_STATUS
 from services.shared.bus.permissions import ASSISTANT, OPERATOR, PROVISION, STREAMS_ACCOUNT, User, accounts, users
 
 USERS = {user.name: user for user in users()}
@@ -74,6 +74,7 @@ def test_turns_and_questions_come_from_assistants_and_questions_are_heard_by_who
     for step in FLOW:
         for answer in step.answers:
             also = {OPERATOR} if answer in (USER_STATUS, FORGET, ERASE) else set()
+            also |= {"curate"} if answer is RETRIEVE else set()  # a chat command may ask a question
             asks = {ASSISTANT} | also if answer.is_of_one_user else {OPERATOR}
             assert who_may_publish(answer.pattern.replace("*", "ann")) == asks
             hears = {name for name, user in USERS.items() if f"{answer.pattern} {step.service}" in user.subscribe}

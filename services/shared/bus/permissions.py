@@ -34,9 +34,10 @@ for its streams, that it has none."""
 _PULL = f"{_API}.CONSUMER.MSG.NEXT."
 
 _ALSO_SAYS = {
-    # `create` publishes a turn, and stuck work is set going again by its event
+    # `create` publishes a turn, a chat command may ask a question, and stuck work is set going again by its event
     "curate": (
         f"{subjects.TURNS}.*",
+        f"{subjects.RETRIEVE}.*",
         subjects.ENTRY_PROPOSED,
         subjects.ENTRY_ACCEPTED,
         subjects.ENTRY_ENRICHED,

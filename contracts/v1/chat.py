@@ -1,0 +1,62 @@
+"""What a user may say in a chat about their memory, and the answer to it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from contracts.envelope import Message, Reply, Request
+from contracts.v1.entries import Entry
+
+ChatVerb = Literal[
+    "recall",
+    "forget",
+    "forget_about",
+    "erase",
+    "pin",
+    "unpin",
+    "memory_off",
+    "memory_on",
+    "incognito_start",
+    "incognito_end",
+    "explain",
+    "correct",
+]
+
+
+class ChatCommand(Message):
+    """What a text asks for; `about` is the topic of recalling and forgetting, and the words of a correction."""
+
+    verb: ChatVerb
+    about: str = ""
+
+
+class CommandRequest(Request):
+    """Do what a user says in a chat about their memory: "forget that", "what do you remember about …?".
+
+    "That" and "this" mean what was said last in `conversation_id`, or the first of `shown`: the ids of the entries that
+    the assistant's last answer rests on, the best first. `confirm`: the token of an earlier reply, sent with the same
+    text, lets happen what that reply announced, to exactly the entries it listed.
+    """
+
+    text: str = Field(min_length=1, max_length=16_384)
+    conversation_id: str | None = Field(default=None, min_length=1, max_length=256)
+    space: str = Field(default="default", min_length=1, max_length=256)
+    shown: tuple[str, ...] = Field(default=(), max_length=64)
+    confirm: str | None = Field(default=None, max_length=16_384)
+
+
+class CommandReply(Reply):
+    """What the text asked for and what was done. `understood` false: it is no command, and nothing was done.
+
+    `reply` is a sentence for the user, `items` are the entries it is about, as they were before. With
+    `needs_confirmation` nothing was done yet: the same request with `token` as `confirm` does it, within ten minutes.
+    """
+
+    understood: bool
+    verb: ChatVerb | None = None
+    reply: str = ""
+    items: tuple[Entry, ...] = ()
+    needs_confirmation: bool = False
+    token: str | None = None

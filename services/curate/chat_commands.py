@@ -1,0 +1,282 @@
+"""Commands said in a chat: what they mean in this conversation, and what is done. What they do are other commands.
+
+Nothing is destroyed at the first word: the reply lists what is meant and carries a token, and the same text with that
+token does it to exactly what was listed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from contracts.ports import Filters, Key, Scope, Selection, TextStore
+from contracts.v1.chat import ChatCommand, ChatVerb, CommandReply, CommandRequest
+from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest
+from contracts.v1.entries import Entry
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.turns import EVERY_PERSONA
+from services.shared.core.analysis import Alternatives, analyze, words_asked
+from services.shared.core.chat_commands import command_in
+from services.shared.core.fitting import cut, size_of
+from services.shared.erasures import is_hidden
+from services.shared.errors import Rejected
+
+_CONFIRMED_WITHIN = 600
+"""Seconds for which a confirmation is valid."""
+
+_MOST_LISTED = 50
+_LOOKED_THROUGH = 200
+"""Entries said last in which "that" is looked for."""
+
+_SURE = 0.3
+"""Least relevance of what is shown as being about a topic."""
+
+_SHOWN_CHARS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Actions:
+    """The commands that chat commands come down to."""
+
+    retrieve: Callable[[RetrieveRequest], Awaitable[RetrieveReply]]
+    forget: Callable[[ForgetRequest], Awaitable[ForgetReply]]
+    erase: Callable[[EraseRequest], Awaitable[EraseReply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One request and what is needed to do it."""
+
+    request: CommandRequest
+    command: ChatCommand
+    store: TextStore
+    actions: Actions
+
+    def reply(self, words: str, items: Sequence[Entry] = (), **more: object) -> CommandReply:
+        """What the user is told."""
+        return CommandReply.model_validate(
+            {
+                "understood": True,
+                "verb": self.command.verb,
+                "reply": words,
+                "items": tuple(items),
+                "correlation_id": self.request.correlation_id,
+                **more,
+            }
+        )
+
+    def to_confirm(self, words: str, items: Sequence[Entry] = ()) -> CommandReply:
+        """What would be done, and the token that lets it happen."""
+        token = _token(self.request, [entry.id for entry in items])
+        return self.reply(f"{words} Confirm to go on.", items, needs_confirmation=True, token=token)
+
+
+async def answer(request: CommandRequest, *, store: TextStore, actions: Actions) -> CommandReply:
+    """Understand a text and do what it asks for, or ask for its confirmation.
+
+    Raises:
+        Rejected: the token is of another text or too old, or one of the commands behind it was refused.
+    """
+    command = command_in(request.text)
+    if command is None:
+        return CommandReply(understood=False, correlation_id=request.correlation_id)
+    chat = Chat(request, command, store, actions)
+    if request.confirm is None or command.verb not in _CONFIRMED:
+        return await _ASKED.get(command.verb, _not_yet)(chat)
+    return await _CONFIRMED[command.verb](chat, _ids_in(request.confirm, request))
+
+
+async def shorten(request: CommandRequest, reply: CommandReply, room: int) -> CommandReply:
+    """The reply in so many bytes: the texts and lists of its entries are not whole."""
+    room -= size_of(reply.model_copy(update={"items": ()}))
+    items = tuple(cut(entry, room // len(reply.items) - 1) for entry in reply.items)
+    return reply.model_copy(update={"items": items})
+
+
+async def _recall(chat: Chat) -> CommandReply:
+    request, topic = chat.request, chat.command.about
+    if not topic:
+        page = await chat.store.page(Selection(request.user_id, request.space), limit=12, cursor=None)
+        shown = [] if await is_hidden(chat.store, request.user_id) else page.entries
+        total = page.total if shown else 0
+        return chat.reply(_counted(total, "The latest are listed." if total > len(shown) else ""), shown)
+    asked = RetrieveRequest(
+        user_id=request.user_id,
+        query=topic,
+        space=request.space,
+        persona_id=EVERY_PERSONA,
+        min_score=_SURE,
+        correlation_id=request.correlation_id,
+    )
+    found = await chat.actions.retrieve(asked)
+    items = await _entries(chat, [item.id for item in found.items])
+    words = f"This is what I remember about {topic}." if items else f"I remember nothing about {topic}."
+    return chat.reply(words, items)
+
+
+async def _explain(chat: Chat) -> CommandReply:
+    entries = await _meant(chat, by_answer=True)
+    if not entries:
+        return chat.reply("I do not know which memory you mean: nothing was shown or said here yet.")
+    (entry,) = entries
+    who = "you" if entry.role == "user" else f"the {entry.role}"
+    said = f"On {_day(entry.created_at)} {who} said: “{_short(entry)}”"
+    times = f", {entry.repeat_count + 1} times by now" if entry.repeat_count else ""
+    return chat.reply(f"{said}{times}.", entries)
+
+
+async def _ask_to_forget(chat: Chat) -> CommandReply:
+    entries = await _meant(chat)
+    if not entries:
+        return chat.reply("There is nothing here that I could forget.")
+    return chat.to_confirm(f"This will be forgotten: “{_short(entries[0])}”.", entries)
+
+
+async def _ask_to_forget_about(chat: Chat) -> CommandReply:
+    entries = await _about(chat)
+    if not entries:
+        return chat.reply(f"I remember nothing that mentions {chat.command.about}.")
+    return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.", entries)
+
+
+async def _forget(chat: Chat, ids: Sequence[str]) -> CommandReply:
+    gone = 0
+    for id_ in ids:
+        try:
+            await chat.actions.forget(ForgetRequest(user_id=chat.request.user_id, id=id_))
+            gone += 1
+        except Rejected as error:
+            if error.info.code != "not_found":
+                raise
+    return chat.reply(f"Forgotten: {_memories(gone)}.")
+
+
+async def _ask_to_erase(chat: Chat) -> CommandReply:
+    everything = await chat.store.page(Selection(chat.request.user_id), limit=1, cursor=None)
+    return chat.to_confirm(
+        f"Everything I remember of you will be erased, in every space: {_memories(everything.total)} "
+        "and all conversations. This cannot be undone."
+    )
+
+
+async def _erase(chat: Chat, ids: Sequence[str]) -> CommandReply:
+    receipt = (await chat.actions.erase(EraseRequest(user_id=chat.request.user_id))).receipt
+    return chat.reply("Everything was erased." if receipt.state == "done" else "Everything is being erased.")
+
+
+async def _meant(chat: Chat, *, by_answer: bool = False) -> list[Entry]:
+    """The entry that "that" is: what was said last in the conversation, or what the last answer rests on.
+
+    The user points at what they said; with `by_answer`, at what the assistant used.
+    """
+    request = chat.request
+    if await is_hidden(chat.store, request.user_id):
+        return []
+    shown = [entry for entry in await _entries(chat, request.shown) if entry.status == "active"][:1]
+    if shown and (by_answer or request.conversation_id is None):
+        return shown
+    selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id)
+    page = await chat.store.page(selection, limit=_LOOKED_THROUGH, cursor=None)
+    said = [entry for entry in page.entries if command_in(entry.text) is None]
+    if by_answer and (used := [entry for entry in said if entry.last_scores and entry.last_scores.computed_at]):
+        return [max(used, key=_used_at)]
+    by_user = [entry for entry in said if entry.role == "user"]
+    return (by_user or said or shown)[:1]
+
+
+def _used_at(entry: Entry) -> tuple[datetime, float]:
+    assert entry.last_scores is not None
+    assert entry.last_scores.computed_at is not None
+    return entry.last_scores.computed_at, entry.last_scores.total
+
+
+async def _about(chat: Chat) -> list[Entry]:
+    """The entries of the space that mention all telling words of the topic themselves, the newest first."""
+    request, topic = chat.request, chat.command.about
+    words = [found for asked in words_asked(topic).values() for found in asked]
+    if not words or await is_hidden(chat.store, request.user_id):
+        return []
+    scope = Scope(request.user_id, request.space, EVERY_PERSONA)
+    hits = await chat.store.search(scope, topic, limit=4 * _MOST_LISTED, filters=Filters())
+    found = await _entries(chat, [hit.id for hit in hits if hit.turn_score > 0])
+    return [entry for entry in found if _mentions(entry, words)][:_MOST_LISTED]
+
+
+def _mentions(entry: Entry, words: Sequence[Alternatives]) -> bool:
+    terms = set(analyze(" ".join((entry.text, *entry.tags))))
+    return all(not terms.isdisjoint(word) for word in words) and command_in(entry.text) is None
+
+
+async def _entries(chat: Chat, ids: Sequence[str]) -> list[Entry]:
+    entries = await chat.store.get([Key(chat.request.user_id, id_) for id_ in dict.fromkeys(ids)])
+    return [entry for entry in entries.values() if entry.status != "forgotten"]
+
+
+def _short(entry: Entry) -> str:
+    text = " ".join(entry.text.split())
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS].rstrip()}…"
+
+
+def _day(at: datetime) -> str:
+    return f"{at.day} {at:%B %Y}"
+
+
+def _memories(count: int) -> str:
+    return "1 memory" if count == 1 else f"{count:,} memories"
+
+
+def _counted(total: int, more: str) -> str:
+    if not total:
+        return "I remember nothing yet."
+    return f"I remember {'1 thing' if total == 1 else f'{total:,} things'}. {more}".strip()
+
+
+def _token(request: CommandRequest, ids: Sequence[str]) -> str:
+    body = json.dumps([_digest(request), int(time.time()) + _CONFIRMED_WITHIN, *ids], separators=(",", ":"))
+    return base64.urlsafe_b64encode(body.encode()).decode()
+
+
+def _ids_in(token: str, request: CommandRequest) -> list[str]:
+    """The ids of a token, which opens nothing that the user could not name themselves.
+
+    Raises:
+        Rejected: it is no token of this text, or an old one.
+    """
+    try:
+        digest, until, *ids = json.loads(base64.urlsafe_b64decode(token))
+        if digest == _digest(request) and time.time() < int(until):
+            return [str(id_) for id_ in ids]
+    except (ValueError, TypeError):
+        pass
+    raise Rejected(
+        "invalid_request",
+        "confirm: it belongs to another text or is older than ten minutes; send the text without it again",
+    )
+
+
+def _digest(request: CommandRequest) -> str:
+    parts = (request.user_id, request.space, " ".join(request.text.split()))
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
+
+
+async def _not_yet(chat: Chat) -> CommandReply:
+    return chat.reply("That cannot be asked for in a chat yet.")
+
+
+_ASKED: dict[ChatVerb, Callable[[Chat], Awaitable[CommandReply]]] = {
+    "recall": _recall,
+    "explain": _explain,
+    "forget": _ask_to_forget,
+    "forget_about": _ask_to_forget_about,
+    "erase": _ask_to_erase,
+}
+_CONFIRMED: dict[ChatVerb, Callable[[Chat, Sequence[str]], Awaitable[CommandReply]]] = {
+    "forget": _forget,
+    "forget_about": _forget,
+    "erase": _erase,
+}

@@ -1,0 +1,217 @@
+"""Commands in natural language: what a text asks of the memory, or that it asks nothing of it.
+
+A command is the whole of a text. One that stands within a longer text, a quotation or a question about commands is
+none: a command that is not understood costs the user another sentence, one that was not meant costs a memory.
+"""
+
+from __future__ import annotations
+
+import re
+
+from contracts.v1.chat import ChatCommand, ChatVerb
+
+_LONGEST = 200  # characters; only a correction may be longer
+_MOST_WORDS = 6
+
+_POLITE_BEFORE = re.compile(
+    r"(?:(?:hey|hi|hello|ok|okay|and|so|now|well|actually|alright|please|pls|just)\b[,!]? *"
+    r"|(?:can|could|would) you +|you (?:can|may|should) +|i(?: want|'d like| would like) you to +|let's +)",
+    re.IGNORECASE,
+)
+_POLITE_AFTER = re.compile(
+    r"[\s,.!?…]*(?:\b(?:please|pls|thanks|thank you|for now|so far|before)\b)?[\s.!?…]*$", re.IGNORECASE
+)
+_ASKS_WHETHER = re.compile(r"\b(?:can|could|would) you\b(?!.*\b(?:please|pls)\b)", re.IGNORECASE)
+_APOSTROPHES = str.maketrans("’‘`´", "''''")
+
+_THAT = "(?:that|this)"
+_TOPIC = r"(?P<about>[^\s.,;:!?\"][^,;:!?\"\n]*)"
+_MEMORY = "(?:the |your |my )?memory"
+_DO_YOU = "(?:do you|have you)(?: still| all)?"
+_INCOGNITO = "incognito(?: mode)?"
+_HERE = "(?: (?:for|in) this (?:chat|conversation))?"
+_REMOVE = "(?:forget|delete|erase|remove|drop)"
+_SAID = "(?:said|told you|mentioned)"
+_SHOW = "(?:show|list|tell)(?: me)?"
+_ALL = "(?:everything|anything|all(?: of it)?)"
+
+_RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
+    (
+        "recall",
+        (
+            f"what {_DO_YOU} (?:remember|remembered|recall|know|learned|stored|saved)(?: about me)?",
+            "what do you have (?:on|about) me",
+            f"what(?:'s| is) in {_MEMORY}",
+            f"{_SHOW} (?:all )?(?:of )?my memories",
+            f"(?:{_SHOW}|can i see) (?:what|everything) you (?:remember|have remembered|know)(?: about me)?",
+            f"what(?: all)? {_DO_YOU} (?:remember|remembered|recall|stored|saved) (?:about|regarding|on) {_TOPIC}",
+            f"what do you know (?:about|of) (?P<mine>(?:my|our) {_TOPIC})",
+            f"what (?:did i|have i) (?:say|said|tell you|told you|mention|mentioned) (?:about|regarding) {_TOPIC}",
+            f"(?:is there )?anything in {_MEMORY} about {_TOPIC}",
+            f"what do you have in {_MEMORY} about {_TOPIC}",
+            f"do you have (?P<mine>my {_TOPIC}) in {_MEMORY}",
+            f"do you remember (?:anything|something|what i {_SAID}) about {_TOPIC}",
+            f"what(?:'s| is) in {_MEMORY} about {_TOPIC}",
+            f"(?:which|what) memories do you have (?:about|of) {_TOPIC}",
+            f"(?:show|tell)(?: me)? (?:what|everything) you (?:remember|have stored) about {_TOPIC}",
+            f"(?:show|tell)(?: me)? (?:what|everything) you know about (?P<mine>(?:my|our) {_TOPIC})",
+        ),
+    ),
+    (
+        "erase",
+        (
+            "forget everything",
+            f"{_REMOVE} {_ALL}(?: that)? you (?:know|remember|have) about me",
+            f"forget {_ALL} about me",
+            "(?:delete|erase|remove|clear|wipe|forget) all (?:of )?(?:my |your )?memories(?: of me)?",
+            "(?:delete|erase|clear|wipe) (?:my|your) (?:whole |entire )?memory(?: of me)?",
+        ),
+    ),
+    (
+        "forget",
+        (
+            f"forget {_THAT}(?: memory| one| last (?:bit|part|one|message))?",
+            f"{_REMOVE} (?:{_THAT}|the last) memory",
+            f"(?:scrap|discard) {_THAT} memory",
+            f"{_REMOVE} {_THAT} from {_MEMORY}",
+            f"forget (?:(?:what|that|the last thing) )?i (?:just )?(?:said|told you)(?: {_THAT})?",
+            "forget (?:my|the) (?:last|previous) (?:message|sentence)",
+            f"(?:don't|do not) remember {_THAT}",
+        ),
+    ),
+    (
+        "forget_about",
+        (
+            f"forget {_ALL}(?: (?:that )?you (?:know|remember))? about {_TOPIC}",
+            f"{_REMOVE} (?:{_ALL}(?: that)?|what) (?:you (?:know|remember)|i {_SAID}) about {_TOPIC}",
+            f"{_REMOVE} {_ALL} about (?P<short>{_TOPIC})",
+            f"{_REMOVE} (?:all |the |my )*memories (?:about|of) {_TOPIC}",
+            f"forget (?P<mine>my {_TOPIC})",
+            f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
+            rf"forget that (?P<clause>(?:i|i'm|i've|my|we|our)\b {_TOPIC})",
+        ),
+    ),
+    ("unpin", (f"unpin (?:{_THAT}|it)(?: memory)?", f"remove the pin from (?:{_THAT}|it)(?: memory)?")),
+    (
+        "pin",
+        (
+            f"pin (?:{_THAT}|it)(?: memory| one)?",
+            "pin what i (?:just )?said",
+            f"(?:keep|leave) (?:{_THAT}|it)(?: memory)? (?:pinned|forever)",
+            f"always remember {_THAT}",
+            f"remember {_THAT} forever",
+        ),
+    ),
+    (
+        "memory_off",
+        (
+            f"(?:(?:turn|switch) {_MEMORY}|memory) off",
+            f"(?:turn|switch) off {_MEMORY}",
+            f"(?:disable|deactivate) {_MEMORY}",
+            "stop remembering(?: things| anything| what i say)?",
+        ),
+    ),
+    (
+        "memory_on",
+        (
+            f"(?:(?:turn|switch) {_MEMORY}|memory) (?:back )?on(?: again)?",
+            f"(?:turn|switch) (?:back )?on {_MEMORY}(?: again)?",
+            f"(?:enable|activate|reactivate) {_MEMORY}(?: again)?",
+            "start remembering(?: things)?(?: again)?",
+            "remember things again",
+        ),
+    ),
+    (
+        "incognito_start",
+        (
+            f"(?:start|begin|enable|enter|use|go|activate|turn on|switch on|switch to) {_INCOGNITO}{_HERE}",
+            f"(?:turn|switch) {_INCOGNITO} on{_HERE}",
+            f"{_INCOGNITO} on",
+            "start an incognito (?:chat|conversation|session)",
+            "make this (?:chat|conversation) incognito",
+            "(?:don't|do not) remember (?:anything (?:from|in|of) )?this (?:chat|conversation)",
+            "keep this (?:chat |conversation )?off the record",
+            "go off the record",
+        ),
+    ),
+    (
+        "incognito_end",
+        (
+            f"(?:end|stop|leave|exit|quit|disable|deactivate|turn off|switch off) {_INCOGNITO}{_HERE}",
+            f"(?:turn|switch) {_INCOGNITO} off{_HERE}",
+            f"{_INCOGNITO} off",
+        ),
+    ),
+    (
+        "explain",
+        (
+            f"why (?:do you|would you|did you) (?:think|believe|say) (?:{_THAT}|so)(?: about me)?",
+            f"how (?:do|did|come) you know {_THAT}(?: about me)?",
+            f"what(?:'s| is) {_THAT} based on",
+            f"where(?:'s| is| does) {_THAT}(?: come)? from",
+            f"where (?:did you get|do you have|do you know) {_THAT}(?: from)?",
+            f"what makes you (?:think|say|believe) (?:{_THAT}|so)",
+        ),
+    ),
+)
+_COMPILED = tuple((verb, re.compile(rule, re.IGNORECASE)) for verb, rules in _RULES for rule in rules)
+
+_CORRECTION = re.compile(
+    rf"(?:please )?(?:(?P<bare>correct)|correct {_THAT}(?: memory)?(?: to)?|correction)(?: please)? ?:"
+    r" *(?P<words>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SENTENCES = re.compile(r"[.!?]\s+\S")
+_OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
+
+_NO_TOPIC = re.compile(r"\b(?:being|that|which|who|he|she|they|and then|so|but|yourself)\b|[.!?] ", re.IGNORECASE)
+_NO_TOPIC_TO_FORGET = re.compile(r"\b(?:and|or|imagine|again)\b", re.IGNORECASE)
+_NO_SHORT_TOPIC = re.compile(r"\b(?:in|on|from|at|of|with|older|the|above)\b", re.IGNORECASE)
+_NOT_MINE = re.compile(r"\b(?:head|self|manners|previous|instructions|at)\b", re.IGNORECASE)
+_IDIOM = re.compile(r"(?:i|we)\b (?:asked|said|mentioned|told|ever|even|was here)\b.*", re.IGNORECASE)
+
+
+def command_in(text: str) -> ChatCommand | None:
+    """The command that a text is, or None."""
+    said = text.translate(_APOSTROPHES).strip()
+    if found := _CORRECTION.fullmatch(said):
+        return _correction(found["words"], needs_own=bool(found["bare"]))
+    if len(said) > _LONGEST or "\n" in said:
+        return None
+    words = _without_manners(said)
+    commands = (_command(verb, match) for verb, rule in _COMPILED if (match := rule.fullmatch(words)))
+    command = next((command for command in commands if command), None)
+    return None if command and _only_wonders(command, said) else command
+
+
+def _without_manners(said: str) -> str:
+    said = " ".join(said.split())
+    while found := _POLITE_BEFORE.match(said):
+        said = said[found.end() :]
+    return _POLITE_AFTER.sub("", said)
+
+
+def _correction(words: str, *, needs_own: bool) -> ChatCommand | None:
+    """A bare "correct:" also begins an answer to a question; one about the speaker begins a correction."""
+    is_statement = len(words.split()) >= 3 and not _SENTENCES.search(words) and not words.endswith("?")
+    is_meant = not needs_own or _OWN.search(words)
+    return ChatCommand(verb="correct", about=words) if is_statement and is_meant else None
+
+
+def _only_wonders(command: ChatCommand, said: str) -> bool:
+    """Whether "can you forget my name?" asks for an ability: without a "please" nobody can tell."""
+    return command.verb in ("erase", "forget_about") and _ASKS_WHETHER.search(said) is not None
+
+
+def _command(verb: ChatVerb, found: re.Match[str]) -> ChatCommand | None:
+    groups = {name: value for name, value in found.groupdict().items() if value}
+    topic = groups.get("about", "")
+    if len(topic.split()) > _MOST_WORDS or topic.casefold() in ("it", "this", "me") or _NO_TOPIC.search(topic):
+        return None
+    unfit = (
+        (verb == "forget_about" and _NO_TOPIC_TO_FORGET.search(topic))
+        or ("short" in groups and _NO_SHORT_TOPIC.search(topic))
+        or ("mine" in groups and _NOT_MINE.search(topic))
+        or ("clause" in groups and _IDIOM.fullmatch(groups["clause"]))
+    )
+    return None if unfit else ChatCommand(verb=verb, about=groups.get("mine") or groups.get("clause") or topic)

@@ -1,0 +1,176 @@
+"""Commands said in a chat: what "that" is, what is listed first, and that exactly this is forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from contracts.ports import Change, Selection, TextStore
+from contracts.v1.chat import CommandReply, CommandRequest
+from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, ForgetReply, ForgetRequest
+from contracts.v1.entries import Entry, Scores
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.curate import chat_commands, privacy
+from services.curate.chat_commands import Actions
+from services.retrieve.reply import item_of
+from services.shared.core.scoring import Candidate, Ranked
+from services.shared.errors import Rejected
+from tests.apps.test_forgetting import DAY, places, say, the_entry
+from tests.stores.builders import NOON
+
+SCORES = Scores(relevance=0.5, recency=0.5, importance=0.5, total=1.5)
+
+
+@dataclass
+class Memory:
+    """A store behind the commands, and what was asked of the others."""
+
+    store: TextStore
+    found: list[Entry] = field(default_factory=list)
+    asked: list[RetrieveRequest] = field(default_factory=list)
+    erased: list[str] = field(default_factory=list)
+
+    async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
+        self.asked.append(request)
+        ranked = [(Ranked(Candidate(entry.id), 0.5, 0.5, 0.5, 1.5, NOON), entry) for entry in self.found]
+        items = tuple(item_of(one, entry, (), explain=False) for one, entry in ranked)
+        return RetrieveReply(
+            items=items, context="", total_count=len(items), token_count=0, truncated=False,
+            query_embedding_ms=0, retrieval_ms=0,
+        )  # fmt: skip
+
+    async def forget(self, request: ForgetRequest) -> ForgetReply:
+        return await privacy.forget(request, stores=places(self.store)[0], refuse_for=DAY)
+
+    async def erase(self, request: EraseRequest) -> EraseReply:
+        self.erased.append(request.user_id)
+        return EraseReply(receipt=EraseReceipt(removed={}, left={}, drained=True, swept=True))
+
+    async def says(self, text: str, **fields: Any) -> CommandReply:
+        request = CommandRequest(user_id="ann", text=text, **fields)
+        actions = Actions(self.retrieve, self.forget, self.erase)
+        return await chat_commands.answer(request, store=self.store, actions=actions)
+
+    async def texts(self) -> set[str]:
+        return {entry.text for entry in (await self.store.page(Selection("ann"), limit=100, cursor=None)).entries}
+
+
+@pytest.fixture
+def memory(store: TextStore) -> Memory:
+    return Memory(store)
+
+
+async def test_what_is_no_command_does_nothing(memory: Memory) -> None:
+    await say(memory.store, "I play chess.")
+    reply = await memory.says("don't forget that I play chess")
+    assert (reply.understood, reply.verb, reply.items) == (False, None, ())
+    assert await memory.texts() == {"I play chess."}
+
+
+async def test_that_is_what_the_user_said_last_in_the_conversation(memory: Memory) -> None:
+    await say(memory.store, "I live in Porto.", conversation_id="c1", created_at=NOON)
+    await say(memory.store, "Noted: Porto.", conversation_id="c1", role="assistant", created_at=NOON + timedelta(1))
+    await say(memory.store, "I play chess.", conversation_id="c2", created_at=NOON + timedelta(2))
+    await say(memory.store, "Forget that.", conversation_id="c1", created_at=NOON + timedelta(3))
+    reply = await memory.says("forget that", conversation_id="c1")
+    assert [entry.text for entry in reply.items] == ["I live in Porto."]
+    assert reply.needs_confirmation
+    assert "I live in Porto." in await memory.texts(), "nothing is forgotten at the first word"
+
+    done = await memory.says("forget that", conversation_id="c1", confirm=reply.token)
+    assert done.reply == "Forgotten: 1 memory."
+    assert await memory.texts() == {"Noted: Porto.", "I play chess.", "Forget that."}
+
+
+async def test_without_a_conversation_that_is_what_the_last_answer_showed(memory: Memory) -> None:
+    porto = await the_entry(memory.store, await say(memory.store, "I live in Porto."))
+    await say(memory.store, "I play chess.", created_at=NOON + timedelta(2))
+    reply = await memory.says("forget that", shown=[porto.id])
+    assert [entry.id for entry in reply.items] == [porto.id]
+
+
+async def test_an_entry_of_somebody_else_is_never_that(memory: Memory) -> None:
+    theirs = await the_entry(memory.store, await say(memory.store, "I live in Rome.", "bob", conversation_id="c1"))
+    for said in ("forget that", "why do you think that?"):
+        reply = await memory.says(said, conversation_id="c1", shown=[theirs.id])
+        assert (reply.items, reply.token) == ((), None)
+
+
+async def test_what_is_forgotten_about_something_is_listed_first_and_is_exactly_that_list(memory: Memory) -> None:
+    for text in ("My dentist is called Maria.", "The dentist's office moved to Lisbon.", "I like tea."):
+        await say(memory.store, text)
+    listed = await memory.says("Forget everything about my dentist")
+    assert {entry.text for entry in listed.items} == {
+        "My dentist is called Maria.",
+        "The dentist's office moved to Lisbon.",
+    }
+    await say(memory.store, "My dentist is on holiday.")
+    done = await memory.says("Forget everything about my dentist", confirm=listed.token)
+    assert done.reply == "Forgotten: 2 memories."
+    assert await memory.texts() == {"My dentist is on holiday.", "I like tea."}
+
+
+async def test_a_confirmation_fits_its_text_its_user_and_its_time(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say(memory.store, "I live in Porto.")
+    token = (await memory.says("forget everything about Porto")).token
+    assert token is not None
+    for text, confirm in (
+        ("forget everything", token),
+        ("forget everything about Porto", token[:-4]),
+        ("forget that", "x"),
+    ):
+        with pytest.raises(Rejected, match="confirm"):
+            await memory.says(text, confirm=confirm)
+    monkeypatch.setattr("services.curate.chat_commands.time.time", lambda: 4e9)
+    with pytest.raises(Rejected, match="older than ten minutes"):
+        await memory.says("forget everything about Porto", confirm=token)
+    assert await memory.texts() == {"I live in Porto."}
+
+
+async def test_everything_is_erased_only_after_a_confirmation(memory: Memory) -> None:
+    await say(memory.store, "I live in Porto.")
+    asked = await memory.says("forget everything you know about me")
+    assert "1 memory" in asked.reply
+    assert memory.erased == []
+    await memory.says("forget everything you know about me", confirm=asked.token)
+    assert memory.erased == ["ann"]
+
+
+async def test_what_is_remembered_about_something_is_asked_of_retrieve(memory: Memory) -> None:
+    porto = await the_entry(memory.store, await say(memory.store, "I live in Porto."))
+    memory.found = [porto]
+    reply = await memory.says("what do you remember about my city?", space="default")
+    assert [(asked.query, asked.space) for asked in memory.asked] == [("my city", "default")]
+    assert [entry.id for entry in reply.items] == [porto.id]
+    memory.found = []
+    assert (await memory.says("what do you remember about tea?")).reply == "I remember nothing about tea."
+
+
+async def test_what_is_remembered_at_all_is_counted(memory: Memory) -> None:
+    assert (await memory.says("what do you remember?")).reply == "I remember nothing yet."
+    await say(memory.store, "I live in Porto.")
+    reply = await memory.says("what do you remember?")
+    assert (reply.reply, len(reply.items)) == ("I remember 1 thing.", 1)
+
+
+async def test_why_is_answered_with_what_was_used_last(memory: Memory) -> None:
+    turns = [await say(memory.store, text, conversation_id="c1") for text in ("I live in Porto.", "I like tea.")]
+    for minutes, turn in zip((5, 3), turns, strict=True):
+        entry = await the_entry(memory.store, turn)
+        used = SCORES.model_copy(update={"computed_at": NOON + timedelta(minutes=minutes)})
+        await memory.store.replace([Change(entry, entry.model_copy(update={"last_scores": used}))])
+    reply = await memory.says("why do you think that?", conversation_id="c1")
+    assert [entry.text for entry in reply.items] == ["I live in Porto."]
+    assert "you said: “I live in Porto.”" in reply.reply
+
+
+async def test_a_memory_that_is_being_erased_tells_nothing(memory: Memory) -> None:
+    await say(memory.store, "I live in Porto.", conversation_id="c1")
+    await privacy.begin("ann", stores=places(memory.store)[0])
+    for said in ("forget that", "forget everything about Porto", "why do you think that?", "what do you remember?"):
+        assert (await memory.says(said, conversation_id="c1")).items == ()
