@@ -10,7 +10,16 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Protocol
 
 from contracts.errors import TextRefused, Unavailable, UnusableStore
-from contracts.text_stores import ConversationLog, DedupeStore, EntryStore, LexicalIndex, Privacy, TextStore, Upkeep
+from contracts.text_stores import (
+    ConversationLog,
+    DedupeStore,
+    EntryStore,
+    LexicalIndex,
+    Privacy,
+    TextStore,
+    Upkeep,
+    UserRecords,
+)
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from contracts.values import (
@@ -35,6 +44,9 @@ from contracts.values import (
     Page,
     Place,
     ProposalRecord,
+    Record,
+    RecordKind,
+    RecordPage,
     Ref,
     Refused,
     Scope,
@@ -81,6 +93,9 @@ __all__ = [
     "Place",
     "Privacy",
     "ProposalRecord",
+    "Record",
+    "RecordKind",
+    "RecordPage",
     "Ref",
     "Refused",
     "Scope",
@@ -99,6 +114,7 @@ __all__ = [
     "Unavailable",
     "UnusableStore",
     "Upkeep",
+    "UserRecords",
     "Vector",
     "VectorPoint",
     "VectorStore",

@@ -1,4 +1,4 @@
-"""The text store as six ports: what each service may ask of the system of record.
+"""The text store as seven ports: what each service may ask of the system of record.
 
 Every write is durable when the call returns, and safe to repeat: the second time changes nothing. An id alone opens
 nothing: what is another user's is missing from every answer.
@@ -28,6 +28,9 @@ from contracts.values import (
     Page,
     Place,
     ProposalRecord,
+    Record,
+    RecordKind,
+    RecordPage,
     Ref,
     Scope,
     Selection,
@@ -246,8 +249,55 @@ class Upkeep(Protocol):
         ...
 
 
-class TextStore(ConversationLog, DedupeStore, EntryStore, LexicalIndex, Privacy, Upkeep, Protocol):
-    """All six ports of one engine, for what opens and closes it."""
+class UserRecords(Protocol):
+    """Small records about users: settings, conversations that leave nothing, themes, and what was done.
+
+    While all of a user is about to be erased, nothing new of them is stored.
+    """
+
+    async def records(self, user_id: str, kind: RecordKind, names: Collection[str] | None = None) -> list[Record]:
+        """The records of a kind that have these names, as they were written last; without names all, as written up to
+        a moment ago. In the order of names."""
+        ...
+
+    async def put_record(self, record: Record, *, held: int | None) -> bool:
+        """Store a record in place of the version held, None being none; False, and no change, when that is not there.
+
+        The version stored is 1, or the one after `held`, whatever the record says.
+
+        Raises:
+            Unavailable: all of the user is about to be erased.
+        """
+        ...
+
+    async def add_records(self, records: Sequence[Record]) -> None:
+        """Store records that are new; those whose names are there already stay as they were.
+
+        Those of users of whom everything is about to be erased are left out.
+        """
+        ...
+
+    async def remove_records(self, user_id: str, kind: RecordKind, names: Collection[str] | None = None) -> int:
+        """Remove the records of a kind that have these names, or all; how many there were."""
+        ...
+
+    async def page_records(
+        self, kind: RecordKind, *, user_id: str | None, limit: int, cursor: str | None
+    ) -> RecordPage:
+        """One page of the records of a user, or of everybody, the newest first.
+
+        Raises:
+            ValueError: the cursor is not one that a page gave, or the limit is below 1.
+        """
+        ...
+
+    async def expire_records(self, kind: RecordKind, *, before: datetime) -> int:
+        """Remove the records of everybody that are older than a moment, in steps; how many there were."""
+        ...
+
+
+class TextStore(ConversationLog, DedupeStore, EntryStore, LexicalIndex, Privacy, Upkeep, UserRecords, Protocol):
+    """All seven ports of one engine, for what opens and closes it."""
 
     async def close(self) -> None:
         """Finish what is under way and let go."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from contracts.v1.entries import Entity, Entry, Status
 from contracts.v1.turns import EVERY_PERSONA, EntryType, LoggedTurn, Proposal
@@ -381,3 +381,38 @@ class Annotation:
 
     entities: tuple[Entity, ...] = ()
     phrases: tuple[tuple[str, float], ...] = ()
+
+
+RecordKind = Literal["settings", "incognito", "theme", "action"]
+"""What a record tells of a user: how a space (its name; `"*"`: every space) is to be kept, a conversation that leaves
+nothing, a theme (its slug), or something that was done (a name that sorts by time)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A small piece of JSON about a user, kept beside log and entries. Its name has at most 512 characters.
+
+    `version` is 1 when it is new and one higher with each change.
+    """
+
+    user_id: str
+    kind: RecordKind
+    name: str
+    body: Mapping[str, Any]
+    at: datetime
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.name) <= LONGEST_NAME:
+            raise ValueError(f"the name of a record has 1 to {LONGEST_NAME} characters, not {len(self.name)}")
+
+
+LONGEST_NAME = 512
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage:
+    """Records, the newest first; `cursor` asks for the next page, None when there is none."""
+
+    records: tuple[Record, ...]
+    cursor: str | None

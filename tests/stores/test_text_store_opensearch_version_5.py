@@ -107,7 +107,7 @@ async def test_what_differs_is_stored_and_what_was_forgotten_is_refused(store: O
 async def test_erasing_takes_it_out_of_the_replaced_indices_too(store: OpenSearchTextStore) -> None:
     await store.erase("ann")
     assert await entries_of(store, "ann") == {}
-    assert await store.count_remaining("ann") == {"turns": 0, "entries": 0, "statements": 0}
+    assert await store.count_remaining("ann") == {"turns": 0, "entries": 0, "statements": 0, "records": 0}
     left = await store.client.request("POST", f"/{store.client.prefix}-claims-000001/_count")
     assert left["count"] == 1  # bob's
 

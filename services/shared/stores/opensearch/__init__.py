@@ -11,6 +11,7 @@ from services.shared.stores.opensearch.schema import Layout, UnusableIndexes
 from services.shared.stores.opensearch.search import OpenSearchIndex
 from services.shared.stores.opensearch.transport import Address, Client, Reads
 from services.shared.stores.opensearch.upkeep import OpenSearchUpkeep
+from services.shared.stores.opensearch.user_records import OpenSearchRecords
 
 __all__ = ["Address", "Layout", "OpenSearchTextStore", "Reads", "UnusableIndexes"]
 
@@ -22,6 +23,7 @@ class OpenSearchTextStore(
     OpenSearchIndex,
     OpenSearchPrivacy,
     OpenSearchUpkeep,
+    OpenSearchRecords,
 ):
     """`contracts.ports.TextStore` on OpenSearch. Any number of processes may use the same indices."""
 

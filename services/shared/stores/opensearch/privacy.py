@@ -39,7 +39,7 @@ _MARK = "erasure-"
 _RECEIPT = "erased-"
 _MOST_MARKS = 1000
 
-_PLACES: Sequence[Kind] = ("turns", "entries", "statements")
+_PLACES: Sequence[Kind] = ("turns", "entries", "statements", "records")
 """The indices where something of a user may be."""
 
 _TOGETHER = 5000
@@ -123,8 +123,7 @@ class OpenSearchPrivacy(Engine):
 
     async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
         if user_ids is not None:
-            documents = await self.client.mget("meta", [(_mark_of(user_id), NOBODY) for user_id in user_ids])
-            return [loaded(document.source["body"]) for document in documents if document]
+            return await erasures_of(self.client, user_ids)
         await self.client.refresh_now("meta")
         marks = {"bool": {"filter": [_of([NOBODY])], "must_not": {"ids": {"values": [IDENTITY]}}}}
         hits = (await self.client.search("meta", {"size": _MOST_MARKS, "query": marks}))["hits"]["hits"]
@@ -217,8 +216,8 @@ async def removed(client: Client, names: str) -> int:
     return int(stats["_all"]["total"]["docs"]["deleted"])
 
 
-async def remove(client: Client, index: str, query: Json, *, routing: str | None = None) -> None:
-    """Remove what a query finds now, until nothing of it is left. Broken off, it has removed a part.
+async def remove(client: Client, index: str, query: Json, *, routing: str | None = None) -> int:
+    """Remove what a query finds now, until nothing of it is left; how many. Broken off, it has removed a part.
 
     Raises:
         Unavailable: some cannot be removed now.
@@ -226,14 +225,22 @@ async def remove(client: Client, index: str, query: Json, *, routing: str | None
     params: Json = {"conflicts": "proceed", "max_docs": _TOGETHER}
     if routing is not None:
         params["routing"] = routed(routing)
+    count = 0
     for _ in range(_MOST_REMOVALS):
         await client.request("POST", f"/{index}/_refresh")
         answer = await client.request("POST", f"/{index}/_delete_by_query", body={"query": query}, params=params)
         for failure in answer["failures"]:
             raise errors.of_item(int(failure["status"]), failure["cause"])
+        count += answer["deleted"]
         if answer["total"] < _TOGETHER and not answer["version_conflicts"]:
-            return
+            return count
     raise Unavailable("others write faster than can be removed: stop them, and try again")
+
+
+async def erasures_of(client: Client, user_ids: Collection[str]) -> list[Erasure]:
+    """The erasures of these users that are not complete."""
+    documents = await client.mget("meta", [(_mark_of(user_id), NOBODY) for user_id in user_ids])
+    return [loaded(document.source["body"]) for document in documents if document]
 
 
 def _mark_of(user_id: str) -> str:

@@ -66,6 +66,7 @@ PROPERTIES: Mapping[Kind, Json] = {
         kept="merged stamp body",
     ),
     "statements": _fields(keyword="user_id", long="until", kept="entries"),
+    "records": _fields(keyword="user_id kind name", long="seq at version", kept="body"),
     "meta": _fields(kept="body"),
 }
 

@@ -36,7 +36,7 @@ from services.shared.settings import Settings
 from services.shared.stores.opensearch import errors
 from services.shared.stores.opensearch.errors import Json
 
-Kind = Literal["turns", "entries", "statements", "meta"]
+Kind = Literal["turns", "entries", "statements", "records", "meta"]
 """Which of the indices."""
 
 Reads = Literal["fresh", "refreshed"]

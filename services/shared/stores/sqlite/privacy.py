@@ -31,6 +31,7 @@ _ERASED = {
     "postings": ("scope, block, term", f"scope IN {_SCOPES}"),
     "sessions": ("session", "user_id = :user"),
     "digests": ("user_id, space, digest", "user_id = :user"),
+    "records": ("user_id, kind, name", "user_id = :user"),
     "scopes": ("scope", "user_id = :user"),
 }
 """The key of each table, and which rows are a user's.
@@ -93,7 +94,7 @@ class SqlitePrivacy(Engine):
 
     @writing
     def record_erasure(self, db: sqlite3.Connection, user_id: str, held: Erasure | None, new: Erasure | None) -> bool:
-        if _recorded(db, user_id) != held:
+        if recorded_erasure(db, user_id) != held:
             return False
         db.execute("DELETE FROM meta WHERE key = ?", (_MARK + user_id,))
         if new is not None:
@@ -138,7 +139,8 @@ class SqlitePrivacy(Engine):
         return await self.writer.run_alone(compaction.compact)
 
 
-def _recorded(db: sqlite3.Connection, user_id: str) -> Erasure | None:
+def recorded_erasure(db: sqlite3.Connection, user_id: str) -> Erasure | None:
+    """The mark of the erasure of a user that is not complete."""
     row = db.execute("SELECT value FROM meta WHERE key = ?", (_MARK + user_id,)).fetchone()
     return loaded(row[0]) if row else None
 
@@ -154,7 +156,7 @@ def _erase_rows(
     db: sqlite3.Connection, table: str, keys: Sequence[Sequence[object]], user_id: str, mark: Erasure | None
 ) -> bool:
     """Delete rows of a user; False, and nothing is deleted, when the mark is not the recorded one any more."""
-    if mark is not None and _recorded(db, user_id) != mark:
+    if mark is not None and recorded_erasure(db, user_id) != mark:
         return False
     where = " AND ".join(f"{column} = ?" for column in _ERASED[table][0].split(", "))
     db.executemany(f"DELETE FROM {table} WHERE {where}", keys)

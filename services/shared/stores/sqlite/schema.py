@@ -134,6 +134,15 @@ _BANDS = (
     f"INSERT INTO fingerprints SELECT voice, value, number FROM ({_ACTIVE}), json_each(near_numbers(body))",
 )
 
+_RECORDS = (
+    """CREATE TABLE records (
+        user_id TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL,
+        at INTEGER NOT NULL, version INTEGER NOT NULL, body TEXT NOT NULL,
+        PRIMARY KEY (user_id, kind, name)) WITHOUT ROWID""",
+    "CREATE INDEX records_of_user ON records (user_id, kind, at, name)",
+    "CREATE INDEX records_of_all ON records (kind, at, user_id, name)",
+)
+
 _VOCABULARY = ("CREATE INDEX postings_by_term ON postings (scope, term)",)
 
 
@@ -165,6 +174,7 @@ MIGRATIONS: tuple[Step, ...] = (
     _BANDS,
     _VOCABULARY,
     (_renew_words,),  # words by the language of their text
+    _RECORDS,
 )
 """Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 

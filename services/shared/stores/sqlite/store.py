@@ -1,4 +1,4 @@
-"""The system of record in one SQLite file: all six ports around one thread that writes and a few that read."""
+"""The system of record in one SQLite file: all seven ports around one thread that writes and a few that read."""
 
 from __future__ import annotations
 
@@ -16,9 +16,18 @@ from services.shared.stores.sqlite.privacy import SqlitePrivacy
 from services.shared.stores.sqlite.schema import migrate
 from services.shared.stores.sqlite.search import SqliteIndex
 from services.shared.stores.sqlite.upkeep import SqliteUpkeep
+from services.shared.stores.sqlite.user_records import SqliteRecords
 
 
-class SqliteTextStore(SqliteLog, SqliteDedupe, SqliteEntries, SqliteIndex, SqlitePrivacy, SqliteUpkeep):
+class SqliteTextStore(
+    SqliteLog,
+    SqliteDedupe,
+    SqliteEntries,
+    SqliteIndex,
+    SqlitePrivacy,
+    SqliteUpkeep,
+    SqliteRecords,
+):
     """`contracts.ports.TextStore` on SQLite. Several processes may open the same file; each writes in turn."""
 
     @classmethod

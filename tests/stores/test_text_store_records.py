@@ -1,0 +1,182 @@
+"""Records about users: set by comparing, listed in order, of one user alone, expired in steps, gone with their user."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.errors import Unavailable
+from contracts.ports import Erasure, Record, RecordKind, TextStore
+from services.shared.stores.sqlite import SqliteTextStore, user_records
+from tests.stores.builders import NOON, a_user, minutes
+from tests.stores.sqlite_secrets import fill, found
+
+
+def a_record(user: str, name: str = "work", kind: RecordKind = "settings", after: float = 0, **body: Any) -> Record:
+    return Record(user, kind, name, body, NOON + minutes(after))
+
+
+async def put(store: TextStore, *records: Record) -> list[Record]:
+    assert all([await store.put_record(record, held=None) for record in records])
+    return list(records)
+
+
+async def test_a_record_is_put_where_what_is_held_is_there(text_store: TextStore, user: str) -> None:
+    first = a_record(user, enabled=True, tags=["ü", None, 1.5])
+    assert not await text_store.put_record(first, held=1)
+    assert await text_store.put_record(first, held=None)
+    assert await text_store.records(user, "settings", ["work"]) == [first]
+    changed = replace(first, body={"enabled": False}, at=NOON + minutes(1))
+    assert not await text_store.put_record(changed, held=None)
+    assert not await text_store.put_record(changed, held=2)
+    assert await text_store.records(user, "settings", ["work"]) == [first]
+    assert await text_store.put_record(changed, held=1)
+    assert await text_store.records(user, "settings", ["work"]) == [replace(changed, version=2)]
+
+
+async def test_of_many_who_change_a_record_at_once_each_change_counts(text_store: TextStore, user: str) -> None:
+    await put(text_store, a_record(user, count=0))
+
+    async def count_one_more() -> None:
+        while True:
+            (held,) = await text_store.records(user, "settings", ["work"])
+            new = replace(held, body={"count": held.body["count"] + 1})
+            if await text_store.put_record(new, held=held.version):
+                return
+
+    await asyncio.gather(*(count_one_more() for _ in range(8)))
+    (end,) = await text_store.records(user, "settings", ["work"])
+    assert (end.body, end.version) == ({"count": 8}, 9)
+
+
+async def test_records_are_listed_by_name_and_only_those_of_their_user_and_kind(text_store: TextStore) -> None:
+    ann, bob = a_user(), f"{a_user()}; {'ü' * 400}"
+    names = ["*", "a", "b" * 512, "ü", "漢"]
+    records = await put(text_store, *(a_record(ann, name) for name in names))
+    theirs = await put(text_store, a_record(ann, "a", "theme"), a_record(bob, "a"))
+    assert await text_store.records(ann, "settings") == records
+    assert await text_store.records(ann, "settings", ["漢", "a", "unknown", "a"]) == [records[1], records[4]]
+    assert await text_store.records(ann, "settings", []) == []
+    assert await text_store.records(ann, "theme") == theirs[:1]
+    assert await text_store.records(bob, "settings") == theirs[1:]
+    assert await text_store.records(bob, "settings", names) == theirs[1:]
+
+
+@pytest.mark.parametrize("name", ["", "b" * 513])
+def test_a_name_that_no_record_can_have_is_refused(user: str, name: str) -> None:
+    with pytest.raises(ValueError, match="1 to 512 characters"):
+        a_record(user, name)
+
+
+async def test_what_is_added_twice_stays_as_it_was(text_store: TextStore, user: str) -> None:
+    first, second = a_record(user, "1", "action", verb="pin"), a_record(user, "2", "action", verb="erase")
+    await text_store.add_records([first])
+    await text_store.add_records([replace(first, body={"verb": "forget"}), second])
+    await text_store.add_records([])
+    assert await text_store.records(user, "action") == [first, second]
+
+
+async def test_records_are_removed_by_name_or_all(text_store: TextStore, user: str) -> None:
+    records = await put(text_store, *(a_record(user, name) for name in "abc"))
+    (theme,) = await put(text_store, a_record(user, "a", "theme"))
+    (other,) = await put(text_store, a_record(a_user(), "a"))
+    assert await text_store.remove_records(user, "settings", ["a", "unknown"]) == 1
+    assert await text_store.records(user, "settings") == records[1:]
+    assert await text_store.remove_records(user, "settings", []) == 0
+    assert await text_store.remove_records(user, "settings") == 2
+    assert await text_store.records(user, "settings") == []
+    assert await text_store.records(user, "theme") == [theme]
+    assert await text_store.records(other.user_id, "settings") == [other]
+    await put(text_store, records[0])
+
+
+async def test_pages_bring_every_record_once_the_newest_first(empty_text_store: TextStore) -> None:
+    ann, bob = sorted((a_user(), a_user()))
+    records = [a_record(user, f"{n:02d}", "action", after=n // 3) for n in range(7) for user in (ann, bob)]
+    await empty_text_store.add_records([*records, a_record(ann, "x"), a_record(ann, "y", "theme")])
+    newest_first = sorted(records, key=lambda one: (one.at, one.user_id, one.name), reverse=True)
+    for user in (ann, bob, None):
+        wanted = [one for one in newest_first if user in (one.user_id, None)]
+        got, cursor = list[Record](), None
+        while True:
+            page = await empty_text_store.page_records("action", user_id=user, limit=3, cursor=cursor)
+            got += page.records
+            cursor = page.cursor
+            if cursor is None:
+                break
+            assert len(page.records) == 3
+        assert got == wanted
+    assert (await empty_text_store.page_records("incognito", user_id=ann, limit=3, cursor=None)).records == ()
+
+
+async def test_a_cursor_or_limit_that_cannot_be_is_refused(text_store: TextStore, user: str) -> None:
+    for cursor in ("nonsense", "WzEsICJ4Il0"):
+        with pytest.raises(ValueError, match="not a cursor of this list"):
+            await text_store.page_records("action", user_id=user, limit=3, cursor=cursor)
+    with pytest.raises(ValueError, match="at least 1 record"):
+        await text_store.page_records("action", user_id=user, limit=0, cursor=None)
+
+
+async def test_old_records_of_a_kind_expire(empty_text_store: TextStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(user_records, "_EXPIRED_TOGETHER", 2)
+    ann, bob = a_user(), a_user()
+    records = [a_record(user, str(n), "action", after=n) for n in range(5) for user in (ann, bob)]
+    await empty_text_store.add_records([*records, a_record(ann, "theme", "theme")])
+    assert await empty_text_store.expire_records("action", before=NOON + minutes(3)) == 6
+    assert [one.name for one in await empty_text_store.records(ann, "action")] == ["3", "4"]
+    assert len(await empty_text_store.records(ann, "theme")) == 1
+    assert await empty_text_store.expire_records("action", before=NOON + minutes(3)) == 0
+
+
+async def test_who_is_erased_has_no_records_left(text_store: TextStore) -> None:
+    ann, bob = a_user(), a_user()
+    kinds: tuple[RecordKind, ...] = ("settings", "incognito", "theme", "action")
+    await put(text_store, *(a_record(user, kind, kind) for user in (ann, bob) for kind in kinds))
+    assert (await text_store.count_remaining(ann))["records"] == 4
+    await text_store.erase(ann)
+    assert set((await text_store.count_remaining(ann)).values()) == {0}
+    assert [await text_store.records(ann, kind) for kind in kinds] == [[]] * 4
+    assert (await text_store.count_remaining(bob))["records"] == 4
+
+
+async def test_nothing_is_stored_of_who_is_about_to_be_erased(text_store: TextStore) -> None:
+    ann, bob = a_user(), a_user()
+    mark = Erasure(ann, 7, NOON)
+    assert await text_store.record_erasure(ann, None, mark)
+    with pytest.raises(Unavailable, match="being erased"):
+        await text_store.put_record(a_record(ann), held=None)
+    await text_store.add_records([a_record(ann, "1", "action"), a_record(bob, "1", "action")])
+    assert (await text_store.count_remaining(ann))["records"] == 0
+    assert (await text_store.count_remaining(bob))["records"] == 1
+    assert await text_store.record_erasure(ann, mark, replace(mark, cleared=True))
+    await put(text_store, a_record(ann))
+
+
+async def test_a_theme_that_was_removed_or_whose_user_was_erased_is_in_no_byte(
+    sqlite_store: SqliteTextStore, path: Path
+) -> None:
+    ann, bob = a_user(), a_user()
+    await fill(sqlite_store, "keptword")
+    themes = [a_record(user, f"{n}-{user}", "theme", said=f"wanderlust{n}") for n in range(40) for user in (ann, bob)]
+    await sqlite_store.add_records(themes)
+    assert await sqlite_store.remove_records(ann, "theme", [one.name for one in themes[::4]]) == 20
+    await sqlite_store.erase(bob)
+    assert await sqlite_store.compact()
+    kept = {one.name for one in await sqlite_store.records(ann, "theme")}
+    assert len(kept) == 20
+    assert {one.name for one in themes if found(path, f'"{one.body["said"]}"') and one.user_id == ann} >= kept
+    assert all(found(path, one.name) == 0 for one in themes if one.name not in kept)
+
+
+async def test_records_outlive_a_restart(path: Path, user: str) -> None:
+    store = await SqliteTextStore.open(path)
+    records = await put(store, a_record(user, after=timedelta(days=400) / minutes(1)))
+    await store.close()
+    again = await SqliteTextStore.open(path)
+    assert await again.records(user, "settings") == records
+    await again.close()
