@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import NamedTuple
 
+from pydantic import TypeAdapter
+
 from contracts.ports import Record, RecordKind
 from services.shared.stores import cursors
 from services.shared.stores.moments import microseconds, moment
@@ -35,6 +37,8 @@ class Row(NamedTuple):
         return Record(self.user_id, self.kind, self.name, body, moment(self.at), self.version)
 
 
+_NAMES = TypeAdapter(tuple[str, str])
+
 Position = tuple[int, str, str]
 """When, of whom and under which name: records of one kind are in this order, the newest first."""
 
@@ -55,8 +59,8 @@ def position(cursor: str) -> Position:
     Raises:
         ValueError: it is not a cursor.
     """
-    at, rest = cursors.position(cursor)
-    match json.loads(rest):
-        case [str(user_id), str(name)]:
-            return at, user_id, name
-    raise ValueError("not a cursor of this list: use the one of the page before")
+    at, names = cursors.position(cursor)
+    try:
+        return (at, *_NAMES.validate_json(names, strict=True))
+    except ValueError as error:
+        raise ValueError("not a cursor of this list: use the one of the page before") from error
