@@ -25,6 +25,7 @@ from contracts.v1.commands import (
     StatusRequest,
     UserStatusRequest,
 )
+from contracts.v1.edits import BulkReply, BulkRequest, HistoryReply, HistoryRequest, PinRequest, UpdateRequest
 from contracts.v1.entries import (
     EntryAccepted,
     EntryEmbedded,
@@ -33,6 +34,18 @@ from contracts.v1.entries import (
     EntryProposed,
     EntryRefused,
     EntryRepeated,
+)
+from contracts.v1.overview import (
+    ExportReply,
+    ExportRequest,
+    SummaryReply,
+    SummaryRequest,
+    ThemeRemoveReply,
+    ThemeRemoveRequest,
+    ThemeReply,
+    ThemeSaveRequest,
+    ThemesReply,
+    ThemesRequest,
 )
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
@@ -74,6 +87,16 @@ CREATE = Answer(f"{subjects.ENTRIES}.create.<user>", CreateRequest, EntryReply)
 GET = Answer(f"{subjects.ENTRIES}.get.<user>", GetRequest, EntryReply)
 LIST = Answer(f"{subjects.ENTRIES}.list.<user>", ListRequest, ListReply)
 FORGET = Answer(f"{subjects.ENTRIES}.forget.<user>", ForgetRequest, ForgetReply)
+UPDATE = Answer(f"{subjects.ENTRIES}.update.<user>", UpdateRequest, EntryReply)
+PIN = Answer(f"{subjects.ENTRIES}.pin.<user>", PinRequest, EntryReply)
+UNPIN = Answer(f"{subjects.ENTRIES}.unpin.<user>", PinRequest, EntryReply)
+HISTORY = Answer(f"{subjects.ENTRIES}.history.<user>", HistoryRequest, HistoryReply)
+BULK = Answer(f"{subjects.ENTRIES}.bulk.<user>", BulkRequest, BulkReply)
+THEMES = Answer(f"{subjects.MEMORY}.themes.<user>", ThemesRequest, ThemesReply)
+THEME_SAVE = Answer(f"{subjects.MEMORY}.theme-save.<user>", ThemeSaveRequest, ThemeReply)
+THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveRequest, ThemeRemoveReply)
+SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
+EXPORT = Answer(f"{subjects.MEMORY}.export.<user>", ExportRequest, ExportReply)
 ERASE = Answer(f"{subjects.MEMORY}.erase.<user>", EraseRequest, EraseReply)
 USER_STATUS = Answer(f"{subjects.MEMORY}.status.<user>", UserStatusRequest, StatusReply)
 COMMANDS = Answer(f"{subjects.MEMORY}.commands.<user>", CommandRequest, CommandReply)
@@ -130,11 +153,30 @@ FLOW = (
     ),
     Step(
         "curate",
-        "creates, shows, lists, counts and forgets entries; does what is asked for in a chat; keeps within capacity "
-        "and age; compares the stores; "
-        "sets stuck work going again",
+        "creates, shows, lists, counts, corrects, pins and forgets entries; does what is asked for in a chat; "
+        "keeps within capacity and age; compares the stores; sets stuck work going again",
         "tombstones",
-        answers=(CREATE, GET, LIST, FORGET, ERASE, USER_STATUS, COMMANDS, STATUS, RECONCILE),
+        answers=(
+            CREATE,
+            GET,
+            LIST,
+            FORGET,
+            UPDATE,
+            PIN,
+            UNPIN,
+            HISTORY,
+            BULK,
+            THEMES,
+            THEME_SAVE,
+            THEME_REMOVE,
+            SUMMARY,
+            EXPORT,
+            ERASE,
+            USER_STATUS,
+            COMMANDS,
+            STATUS,
+            RECONCILE,
+        ),
     ),
     Step("gateway", "health, metrics and this documentation over HTTP", "nothing"),
 )

@@ -25,6 +25,7 @@ from contracts.values import (
     LexicalHit,
     LogRecord,
     Outcome,
+    Overview,
     Page,
     Place,
     ProposalRecord,
@@ -87,7 +88,8 @@ class DedupeStore(Protocol):
     async def apply(self, decisions: Sequence[Decision]) -> list[Outcome]:
         """Carry out decisions, in order. A proposal that has an outcome keeps it; what is returned is what holds.
 
-        Left out is what has to be judged again: merged into an entry that is not active any more, or accepted though
+        Left out is what has to be judged again: merged into an entry that is not active any more or was corrected to
+        say something else, or accepted though
         an entry that makes the same statement came in, or the statement was forgotten, meanwhile.
         """
         ...
@@ -107,7 +109,8 @@ class EntryStore(Protocol):
     async def replace(self, changes: Sequence[Change]) -> set[str]:
         """Store the new entry of each change as the next version of the old one; the ids of conflicts.
 
-        A conflict is an entry that has another version by now, or is gone: it stays as it is.
+        A conflict is an entry that has another version by now, or is gone, or whose new statement cannot be made (see
+        `Change`): it stays as it is.
 
         Raises:
             ValueError: a change makes an entry another one, or somebody else's.
@@ -179,6 +182,14 @@ class Privacy(Protocol):
         """
         ...
 
+    async def redact(self, changes: Sequence[Change], *, until: datetime) -> dict[str, tuple[str, ...]]:
+        """Replace entries, as `EntryStore.replace` does, and leave in the log nothing of the turns that said them.
+
+        What they said before, and do not say any more, may not come back until `until`. Returns the ids of those turns
+        for each entry; conflicts are missing. Broken off, the same change made again completes it.
+        """
+        ...
+
     async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
         """The erasures of these users, or of anybody, that are not complete, as they were recorded last."""
         ...
@@ -222,6 +233,10 @@ class Upkeep(Protocol):
 
     async def counts(self, user_id: str | None = None) -> StageCounts:
         """Count what is stored, for one user or for all."""
+        ...
+
+    async def overview(self, user_id: str, space: str | None = None) -> Overview:
+        """Count the active entries of a user in a space, or in all, by what they are."""
         ...
 
     async def users(self, *, after: str, limit: int) -> list[str]:

@@ -102,12 +102,16 @@ class Selection:
 class Change:
     """An entry as it was read, and what is to be stored in its place, as its next version.
 
+    With `known_similar`, only if no other active entry of the same voice has its statement key but these (by id), those
+    that it was compared with, and its statement may come back; as for `Accepted`.
+
     Raises:
         ValueError: `new` is another entry, or of another user, space or persona.
     """
 
     old: Entry
     new: Entry
+    known_similar: frozenset[str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "new", successor(self.old, self.new))
@@ -350,6 +354,19 @@ class StageCounts:
     undecided: int
     unenriched: int
     unembedded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The active entries of a user, counted: by type, theme and embedding state. `latest`: when the last was said."""
+
+    entries: int = 0
+    pinned: int = 0
+    manually_saved: int = 0
+    types: Mapping[str, int] = field(default_factory=dict)
+    themes: Mapping[str, int] = field(default_factory=dict)
+    states: Mapping[str, int] = field(default_factory=dict)
+    latest: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

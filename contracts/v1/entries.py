@@ -43,6 +43,21 @@ class Saying(Message):
     at: AwareDatetime
 
 
+class Revision(Message):
+    """What an entry said before its text was changed.
+
+    `version` is the last one of the entry with this text, `at` when it got it, `by` whoever changed it then; null: it
+    was said so.
+    """
+
+    version: int
+    at: AwareDatetime
+    text: str
+    by: str | None = None
+    exact_hash: str = ""
+    statement_hash: str = ""
+
+
 MOST_SAYINGS = 32
 """How many of the turns that repeated an entry it names itself; the log knows all."""
 
@@ -54,6 +69,10 @@ class Entry(Message):
     `MOST_SAYINGS` turns that said it again, newest first. `last_said_at` is the latest time it was said, which counts
     for recency, order and age; it is never before `created_at`. `clock_ahead`: the publisher of a turn that said it
     gave a time ahead of the bus, so the time at which the turn arrived stands for it.
+
+    `importance` is 1 while it is pinned, and `unpinned_importance` what it will be again. `edited_at` and `edited_by`
+    tell of the last change of the text, `revisions` what it was before, the latest first; replies leave them out.
+    `edited_version` is the one that the user's last change made: later ones only tell what became of it by itself.
     """
 
     id: str
@@ -83,6 +102,7 @@ class Entry(Message):
     metadata_confidence: float = Field(default=0.0, ge=0, le=1)
 
     importance: float = Field(default=0.0, ge=0, le=1)
+    unpinned_importance: float | None = Field(default=None, ge=0, le=1)
     pinned: bool = False
     manually_saved: bool = False
     repeat_count: int = 0
@@ -101,6 +121,11 @@ class Entry(Message):
     embedding_dimensions: int | None = None
     embedding_error: str | None = None
     last_scores: Scores | None = None
+
+    edited_version: int = 1
+    edited_at: AwareDatetime | None = None
+    edited_by: str | None = None
+    revisions: tuple[Revision, ...] = ()
 
     created_at: AwareDatetime
     last_said_at: AwareDatetime = Field(default_factory=lambda known: known["created_at"])

@@ -8,6 +8,7 @@ memory.v1.ops.<verb>            ◄──►
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from contracts import flow
 from contracts.v1.chat import CommandReply, CommandRequest
@@ -16,8 +17,6 @@ from contracts.v1.commands import (
     EntryReply,
     EraseReply,
     EraseRequest,
-    ForgetReply,
-    ForgetRequest,
     GetRequest,
     ListReply,
     ListRequest,
@@ -27,7 +26,20 @@ from contracts.v1.commands import (
     StatusRequest,
     UserStatusRequest,
 )
-from services.curate import chat_commands, commands, privacy, reconcile
+from contracts.v1.overview import (
+    ExportReply,
+    ExportRequest,
+    SummaryReply,
+    SummaryRequest,
+    ThemeRemoveReply,
+    ThemeRemoveRequest,
+    ThemeReply,
+    ThemeSaveRequest,
+    ThemesReply,
+    ThemesRequest,
+)
+from services.curate import chat_commands, commands, overview, reconcile
+from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
@@ -44,10 +56,11 @@ async def build(host: Host) -> Service:
     stores = DataStores(store, vectors, NatsInFlight(host.bus))
     compared = reconcile.Stores(store, vectors, host.bus.publish_events)
     scheduler = Scheduler(host, settings, stores, compared)
+    longest = host.settings.max_text_bytes
+    editor = Editor(stores, host.bus.publish_events, scheduler.finishing, settings.refuse_for, longest)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
 
     async def create(request: CreateRequest) -> EntryReply:
-        longest = host.settings.max_text_bytes
         return await commands.create(request, store=store, publisher=host.bus, longest=longest)
 
     async def get(request: GetRequest) -> EntryReply:
@@ -55,12 +68,6 @@ async def build(host: Host) -> Service:
 
     async def list_entries(request: ListRequest) -> ListReply:
         return await commands.list_entries(request, store=store)
-
-    async def forget(request: ForgetRequest) -> ForgetReply:
-        id_ = await commands.whole_id(request.user_id, request.id, store)
-        request = request.model_copy(update={"id": id_})
-        with scheduler.finishing(request):
-            return await privacy.forget(request, stores=stores, refuse_for=settings.refuse_for)
 
     async def erase(request: EraseRequest) -> EraseReply:
         return await scheduler.eraser.erase(request, within=time_left())
@@ -77,12 +84,18 @@ async def build(host: Host) -> Service:
     async def compare(request: ReconcileRequest) -> ReconcileReply:
         return await reconcile.reconcile(request, compared)
 
-    chat_actions = chat_commands.Actions(MemoryClient(host.client).retrieve, forget, erase)
-    answers = (
+    chat_actions = chat_commands.Actions(MemoryClient(host.client).retrieve, editor.forget, erase)
+    answers: tuple[RequestHandler[Any, Any], ...] = (
         RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),
         RequestHandler(flow.GET, get, at_once, commands.shorten_entry),
         RequestHandler(flow.LIST, list_entries, at_once, partial(commands.shorten_list, store=store)),
-        RequestHandler(flow.FORGET, forget, at_once),
+        RequestHandler(flow.FORGET, editor.forget, at_once),
+        RequestHandler(flow.UPDATE, editor.update, at_once, commands.shorten_entry),
+        RequestHandler(flow.PIN, editor.pin, at_once, commands.shorten_entry),
+        RequestHandler(flow.UNPIN, editor.unpin, at_once, commands.shorten_entry),
+        RequestHandler(flow.HISTORY, editor.history, at_once, shorten_history),
+        RequestHandler(flow.BULK, editor.bulk, at_once),
+        *_about_the_whole(stores, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
         RequestHandler(flow.COMMANDS, do_as_said, at_once, chat_commands.shorten),
@@ -90,3 +103,31 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.RECONCILE, compare, 1),
     )
     return Service("curate", answers=answers, background=scheduler.all)
+
+
+def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[Any, Any], ...]:
+    """What answers for a user's memory as a whole."""
+    store = stores.text
+
+    async def themes(request: ThemesRequest) -> ThemesReply:
+        return await overview.list_themes(request, store=store)
+
+    async def save_theme(request: ThemeSaveRequest) -> ThemeReply:
+        return await overview.save_theme(request, store=store)
+
+    async def remove_theme(request: ThemeRemoveRequest) -> ThemeRemoveReply:
+        return await overview.remove_theme(request, stores=stores)
+
+    async def summary(request: SummaryRequest) -> SummaryReply:
+        return await overview.summarize(request, store=store)
+
+    async def export(request: ExportRequest) -> ExportReply:
+        return await overview.export(request, store=store)
+
+    return (
+        RequestHandler(flow.THEMES, themes, at_once),
+        RequestHandler(flow.THEME_SAVE, save_theme, at_once),
+        RequestHandler(flow.THEME_REMOVE, remove_theme, at_once),
+        RequestHandler(flow.SUMMARY, summary, at_once),
+        RequestHandler(flow.EXPORT, export, at_once, partial(overview.shorten_export, store=store)),
+    )

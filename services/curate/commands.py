@@ -7,7 +7,7 @@ import re
 from datetime import UTC, datetime
 from uuid import uuid4, uuid5
 
-from contracts.envelope import NAMESPACE
+from contracts.envelope import NAMESPACE, Request
 from contracts.errors import Unavailable
 from contracts.ports import Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
 from contracts.v1.commands import (
@@ -47,7 +47,7 @@ async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPub
     turn = turn_of(request, longest)
     await publisher.publish_turn(turn)
     entry = await _wait_for_entry(Key(turn.user_id, entry_id(turn.user_id, turn.space, turn.turn_id or "")), store)
-    return EntryReply(entry=entry, correlation_id=request.correlation_id)
+    return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)
 
 
 def turn_of(request: CreateRequest, longest: int) -> Turn:
@@ -125,6 +125,11 @@ async def whole_id(user_id: str, id_: str, store: TextStore) -> str:
     return found[0] if found else id_
 
 
+def shown(entry: Entry) -> Entry:
+    """The entry as replies have it: what it said before is told by its history alone."""
+    return entry.model_copy(update={"revisions": ()}) if entry.revisions else entry
+
+
 async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     """One entry of the user, by its id or a beginning of it.
 
@@ -137,7 +142,7 @@ async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
     entry = (await store.get([Key(request.user_id, id_)])).get(id_)
     if entry is None or entry.status == "forgotten":
         raise no_entry(request.id)
-    return EntryReply(entry=entry, correlation_id=request.correlation_id)
+    return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)
 
 
 async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
@@ -165,7 +170,7 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
     except ValueError as error:
         raise Rejected("invalid_request", f"cursor: {error}") from error
     return ListReply(
-        items=page.entries,
+        items=tuple(map(shown, page.entries)),
         next_cursor=page.cursor,
         total_count=page.total,
         correlation_id=request.correlation_id,
@@ -182,7 +187,7 @@ async def shorten_list(request: ListRequest, reply: ListReply, room: int, *, sto
     return shorter.model_copy(update={"items": tuple(cut(one, room) for one in shorter.items), "truncated": True})
 
 
-async def shorten_entry(request: GetRequest | CreateRequest, reply: EntryReply, room: int) -> EntryReply:
+async def shorten_entry(request: Request, reply: EntryReply, room: int) -> EntryReply:
     """The entry in so many bytes: its texts and lists are not whole."""
     entry = cut(reply.entry, room - size_of(reply) + size_of(reply.entry))
     return reply.model_copy(update={"entry": entry, "truncated": True})

@@ -19,6 +19,7 @@ from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed
 from contracts.v1.turns import Proposal, entry_id
 from services.shared.changes import change_entries
 from services.shared.core.embedding import out_of_use
+from services.shared.core.pinning import pinned
 from services.shared.core.repeats import find_canonical
 from services.shared.errors import Rejected
 from services.shared.tasks import beside_the_loop
@@ -94,10 +95,11 @@ async def _embed_again(wrong: Sequence[Entry], stores: Stores) -> None:
 async def _copies(entries: Sequence[Entry], store: TextStore) -> dict[str, tuple[Entry, Entry]]:
     """Those of the entries that repeat an older one, each with that one, by id: both were judged at the same moment.
 
-    What was never logged, as an import may bring it, cannot be judged again and is left out.
+    What was never logged, as an import may bring it, cannot be judged again and is left out, and so is what says
+    something else by now than was logged.
     """
     found: dict[str, tuple[Entry, Entry]] = {}
-    long = [entry for entry in entries if entry.minhash_bands]
+    long = [entry for entry in entries if entry.minhash_bands and entry.edited_at is None]
     for start in range(0, len(long), _COMPARED_AT_ONCE):
         some = long[start : start + _COMPARED_AT_ONCE]
         for entry, similar in zip(some, await store.find_similar(some), strict=True):
@@ -131,15 +133,14 @@ async def _judge_again(copy: Entry, canonical: Entry, stores: Stores) -> None:
 
 async def _keep_wish(copy: Entry, canonical: Entry, stores: Stores) -> bool:
     """Have the older entry pinned and saved as its copy is; False when it is not active any more."""
-    wish = {
-        "pinned": copy.pinned or canonical.pinned,
-        "manually_saved": copy.manually_saved or canonical.manually_saved,
-    }
 
     def kept(entry: Entry) -> Entry | None:
-        return entry.model_copy(update=wish) if entry.status == "active" else None
+        if entry.status != "active":
+            return None
+        saved = entry.model_copy(update={"manually_saved": copy.manually_saved or entry.manually_saved})
+        return (pinned(saved, datetime.now(UTC)) if copy.pinned else None) or saved
 
-    if wish == {name: getattr(canonical, name) for name in wish}:
+    if copy.pinned <= canonical.pinned and copy.manually_saved <= canonical.manually_saved:
         return True
     return bool(await change_entries(stores.text, [canonical], kept))
 

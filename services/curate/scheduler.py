@@ -17,7 +17,7 @@ from nats.errors import Error as NatsError
 from contracts import subjects
 from contracts.errors import Unavailable
 from contracts.ports import Key, Stuck, TextStore
-from contracts.v1.commands import ForgetRequest, ReconcileRequest, Side
+from contracts.v1.commands import ReconcileRequest, Side
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from services.curate import privacy, reconcile, retention
 from services.curate.privacy import DataStores, Eraser
@@ -92,7 +92,7 @@ class Scheduler:
         self._settings = settings
         self._stores = stores
         self._compared = compared
-        self._half_forgotten: dict[str, ForgetRequest] = {}
+        self._half_done: dict[Key, Callable[[], Awaitable[object]]] = {}
         self._is_tidying = False
         compact = partial(privacy.compact, stores)
         self.compactor = Compactor(compact, self._is_idle, after=settings.compact_after_seconds)
@@ -211,12 +211,12 @@ class Scheduler:
         log.info("reconciled", extra={"sides": sides, "repaired": dict(found)})
 
     @contextmanager
-    def finishing(self, request: ForgetRequest) -> Iterator[None]:
-        """Around forgetting an entry: compact the files afterwards, and repeat it if a store was away."""
+    def finishing(self, key: Key, again: Callable[[], Awaitable[object]]) -> Iterator[None]:
+        """Around forgetting or redacting an entry: compact the files afterwards; do it again if a store was away."""
         try:
             yield
         except Unavailable:
-            self._half_forgotten[request.id] = request
+            self._half_done[key] = again
             raise
         finally:
             self.compactor.request()
@@ -225,18 +225,15 @@ class Scheduler:
         """Repeat each forgetting that was broken off because a store or the bus was away."""
         while True:
             await asyncio.sleep(_TRY_AGAIN)
-            for request in list(self._half_forgotten.values()):
+            for key, again in list(self._half_done.items()):
                 with suppress(Unavailable):
-                    await self._forget_again(request)
-
-    async def _forget_again(self, request: ForgetRequest) -> None:
-        with suppress(Rejected):  # its user was erased meanwhile
-            await privacy.forget(request, stores=self._stores, refuse_for=self._settings.refuse_for)
-        self._half_forgotten.pop(request.id, None)
-        self.compactor.request()
+                    with suppress(Rejected):  # its user was erased meanwhile
+                        await again()
+                    self._half_done.pop(key, None)
+                    self.compactor.request()
 
     def _have_erased(self, user_id: str) -> None:
-        self._half_forgotten = {id_: one for id_, one in self._half_forgotten.items() if one.user_id != user_id}
+        self._half_done = {key: again for key, again in self._half_done.items() if key.user_id != user_id}
         self.compactor.request()
 
     async def hear_refusals(self) -> None:

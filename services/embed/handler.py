@@ -53,7 +53,13 @@ async def embed_and_mark(
     versions = {entry.id: entry.version for entry in entries}
     points = [VectorPoint(entry, vector) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
-    marked = await change_entries(store, entries, lambda entry: embedded(entry, embedder.identity))
+    texts = {entry.id: entry.text for entry in entries}
+
+    def marked_ready(entry: Entry) -> Entry | None:
+        # Another text is on its way once more, and its vector replaces this one.
+        return embedded(entry, embedder.identity) if entry.text == texts[entry.id] else None
+
+    marked = await change_entries(store, entries, marked_ready)
     marked_ids = {entry.id for entry in marked}
     await vectors.refresh([entry for entry in marked if entry.version > versions[entry.id] + 1])
     await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)

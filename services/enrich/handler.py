@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from contracts.ports import Annotation, Annotator, EntryStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
 from services.shared.changes import change_entries
+from services.shared.core.pinning import weighed
 from services.shared.core.salience import importance, repeat_boost
 
 _MOST_TAGS = 24
@@ -25,9 +26,14 @@ async def enrich_entries(
     todo = [entry for entry in found.values() if needs_enriching(entry)]
     if todo:
         annotations = await annotator.annotate([entry.text for entry in todo])
-        by_id = {entry.id: notes for entry, notes in zip(todo, annotations, strict=True)}
+        by_id = {entry.id: (entry.text, notes) for entry, notes in zip(todo, annotations, strict=True)}
         now = datetime.now(UTC)
-        await change_entries(store, todo, lambda entry: enriched(entry, by_id[entry.id], now))
+
+        def with_notes(entry: Entry) -> Entry | None:
+            text, notes = by_id[entry.id]
+            return enriched(entry, notes, now) if entry.text == text else None  # another text is on its way once more
+
+        await change_entries(store, todo, with_notes)
     going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
     enriched_refs = [EntryRef(**dict(ref)) for ref in going_on]
     return [EntryEnriched.of(enriched_refs, at=datetime.now(UTC), cause=cause_of(events))]
@@ -56,7 +62,7 @@ def enriched(entry: Entry, notes: Annotation, now: datetime) -> Entry | None:
             "entities": notes.entities,
             "tags": merged_tags(entry.tags, notes),
             "metadata_confidence": confidence,
-            "importance": min(1.0, base + repeat_boost(entry.repeat_count)),
+            **weighed(entry, min(1.0, base + repeat_boost(entry.repeat_count))),
             "enriched": True,
             "embedding_state": "pending",  # a vector made before was not filtered by these tags
             "updated_at": now,

@@ -13,11 +13,12 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from contracts.ports import Accepted, Key, Place, Refused, TextStore
+from contracts.ports import Accepted, Key, Place, Record, Refused, TextStore
 from contracts.v1.entries import Entry
 from services.cli import export, import_
 from services.shared.commands.archive import ArchiveError, decode, encode
 from services.shared.commands.transfer import lines, read_archive, write_archive
+from services.shared.core.editing import Edit, edited
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.builders import NOON, a_proposal, a_repeat, a_turn, an_entry, entry_of, log_proposals, minutes
@@ -34,7 +35,8 @@ def repeated(entry: Entry) -> Entry:
 
 
 async def fill(store: TextStore, user: str) -> None:
-    """Every kind of outcome and status, a fact drawn from a turn, an entry without a turn, and one undecided turn."""
+    """Every kind of outcome and status, a fact drawn from a turn, an entry without a turn, one undecided turn, one
+    entry that was corrected, and records."""
     first, again, refused, retired, gone, late, _ = await log_proposals(store, user, 7)
     spoken = a_turn(user, "I moved to Ghent and I like it", space="work", created_at=NOON + minutes(90))
     itself, fact = a_proposal(spoken), a_proposal(spoken, ordinal=1, text="lives in Ghent")
@@ -46,6 +48,9 @@ async def fill(store: TextStore, user: str) -> None:
     await modify(store, [retired], lambda e: e.model_copy(update={"status": "superseded", "superseded_by": first.id}))
     await modify(store, [gone], lambda e: e.model_copy(update={"status": "forgotten", "text": ""}))
     await modify(store, [first], lambda e: e.model_copy(update={"embedding_state": "ready", "embedding_model": "m"}))
+    await modify(store, [itself], lambda e: edited(e, Edit(text="I moved to Bruges", by=user), NOON) or e)
+    themes = [Record(user, "theme", slug, {"display_name": slug.upper()}, NOON) for slug in ("tea", "boats")]
+    await store.add_records([*themes, Record(user, "settings", "*", {"retention_days": 9}, NOON)])
 
 
 @pytest.fixture
@@ -89,7 +94,7 @@ async def test_a_memory_moved_elsewhere_and_exported_again_is_the_same_to_the_by
     there = await exported(source, tmp_path / "there.jsonl")
     assert await imported(target, tmp_path / "there.jsonl") == sorted(USERS)
     back = await exported(target, tmp_path / "back.jsonl")
-    assert len(there) == 3 * (6 + 8) + 2
+    assert len(there) == 3 * (6 + 8 + 3) + 2
     assert back[1:] == there[1:]
     for user in USERS:
         moved, known = await target.counts(user), await source.counts(user)
@@ -129,7 +134,7 @@ async def test_one_users_export_holds_nobody_else(source: TextStore, target: Tex
     assert await target.users(after="", limit=9) == ["bob"]
 
 
-@pytest.mark.parametrize("cut", [1, 3, 9, 17, 31, 43])
+@pytest.mark.parametrize("cut", [1, 3, 9, 15, 16, 17, 18, 20, 37, 52])
 @pytest.mark.parametrize("torn", [b"", b'{"entry": {"id": "a'])
 async def test_an_export_that_was_cut_off_is_finished_as_if_it_never_had_been(
     source: TextStore, tmp_path: Path, cut: int, torn: bytes

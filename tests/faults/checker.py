@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -41,6 +41,7 @@ def check(promises: Iterable[Promise], observed: Observed) -> Findings:
     check.log()
     check.outcomes()
     check.entries()
+    check.edits()
     check.repeats()
     check.points()
     check.letters()
@@ -55,6 +56,8 @@ class _Check:
         self._observed = observed
         self._erased = {one.user_id for one in promises if one.kind == "erase"}
         self._forgotten = {one.statement for one in promises if one.kind == "forget"}
+        self._edited = [one for one in promises if one.kind in ("pin", "update") and not self._is_gone(one)]
+        self._corrected = {one.statement for one in promises if one.kind == "update"}
         self._said = {
             (one.user_id, one.space, one.turn_id): one
             for one in promises
@@ -126,7 +129,9 @@ class _Check:
                 self._check_forgotten(entry, said)
             else:
                 self._check_kept(entry, said)
-                in_use[said.statement] += entry.status == "active"
+                # What is corrected may be said once more in its old words, which make another entry then.
+                is_counted = said.statement not in self._corrected or entry.edited_at is not None
+                in_use[said.statement] += entry.status == "active" and is_counted
         for statement, times in in_use.items():
             if times > 1:
                 self.findings.add("duplicated", f"{statement} has {times} entries")
@@ -147,6 +152,19 @@ class _Check:
         seen = self._observed.versions.get(entry.id, 0)
         if entry.version < seen:
             self.findings.add("went_back", f"entry {entry.id} from version {seen} to {entry.version}")
+
+    def edits(self) -> None:
+        """What was pinned is pinned, and what was corrected says something else, and tells what it said before."""
+        entries: dict[str, list[Entry]] = defaultdict(list)
+        for entry in self._observed.entries:
+            if (said := self._said.get(_origin(entry))) is not None:
+                entries[said.statement].append(entry)
+        for promise in self._edited:
+            its = entries[promise.statement]
+            if promise.kind == "pin" and not any(one.pinned and one.importance == 1.0 for one in its):
+                self.findings.add("lost", f"{promise.statement} was pinned, and is not")
+            if promise.kind == "update" and not any(one.edited_at and len(one.revisions) == 1 for one in its):
+                self.findings.add("lost", f"{promise.statement} was corrected, and is not, or its history is not whole")
 
     def repeats(self) -> None:
         """Each repeat is counted once."""

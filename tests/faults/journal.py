@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-Kind = Literal["say", "spoil", "create", "forget", "erase"]
+Kind = Literal["say", "spoil", "create", "pin", "update", "forget", "erase"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from nats.errors import Error as NatsError
 
-from contracts import subjects
+from contracts import flow, subjects
 from contracts.ports import Unavailable
 from contracts.v1.commands import EraseRequest, ForgetRequest, ListRequest
+from contracts.v1.edits import PinRequest, UpdateRequest
 from services.shared.client import MemoryClient, RequestFailed
 from tests.faults.journal import Journal, Promise
 from tests.faults.loads import Statement, Step
@@ -36,6 +38,8 @@ class Loader:
             "say": self._say,
             "spoil": self._spoil,
             "create": self._create,
+            "pin": self._pin,
+            "update": self._update,
             "forget": self._forget,
             "erase": self._erase,
         }
@@ -121,13 +125,32 @@ class Loader:
         )
 
     async def _forget(self, client: MemoryClient, step: Step) -> None:
+        said, id_ = await self._entry(client, step)
+        await client.forget(ForgetRequest(user_id=said.user_id, id=id_), patience=_PATIENCE)
+        self._journal.note(Promise("forget", said.user_id, said.space, "", said.key, said.marker))
+
+    async def _pin(self, client: MemoryClient, step: Step) -> None:
+        said, id_ = await self._entry(client, step)
+        try:
+            await client.request(flow.PIN, PinRequest(user_id=said.user_id, id=id_), patience=_PATIENCE)
+        except RequestFailed as failed:
+            if failed.info.code == "not_found":
+                return  # it was forgotten, or its user erased, meanwhile
+            raise
+        self._journal.note(Promise("pin", said.user_id, said.space, "", said.key, said.marker))
+
+    async def _update(self, client: MemoryClient, step: Step) -> None:
+        said, id_ = await self._entry(client, step)
+        request = UpdateRequest(user_id=said.user_id, id=id_, text=said.corrected)
+        await client.request(flow.UPDATE, request, patience=_PATIENCE)
+        self._journal.note(Promise("update", said.user_id, said.space, "", said.key, said.marker))
+
+    async def _entry(self, client: MemoryClient, step: Step) -> tuple[Statement, str]:
+        """What the step is about, and the id of the entry that says it."""
         said = step.statement
         assert said is not None
-        id_ = self._entries.get(said.key) or await self._find(client, said)
-        self._entries[said.key] = id_
-        request = ForgetRequest(user_id=said.user_id, id=id_)
-        await client.forget(request, patience=_PATIENCE)
-        self._journal.note(Promise("forget", said.user_id, said.space, "", said.key, said.marker))
+        id_ = self._entries[said.key] = self._entries.get(said.key) or await self._find(client, said)
+        return said, id_
 
     async def _find(self, client: MemoryClient, said: Statement) -> str:
         """The id of the entry that says this, for it may have been any of its repeats that came first."""
@@ -136,7 +159,7 @@ class Loader:
             request = ListRequest(user_id=said.user_id, space=said.space, limit=1000, cursor=cursor)
             page = await client.list(request, patience=_PATIENCE)
             for entry in page.items:
-                if said.marker in entry.text.lower():
+                if {said.marker, str(said.number)} <= set(re.findall(r"\w+", entry.text.lower())):
                     return entry.id
             if (cursor := page.next_cursor) is None:
                 raise Unavailable(f"{said.text!r} is not yet known")

@@ -60,6 +60,11 @@ class Statement:
     def text(self) -> str:
         return f"My {self.thing} called {self.marker} has the code {self.number}"
 
+    @property
+    def corrected(self) -> str:
+        """What it is corrected to, which nobody says."""
+        return f"The {self.thing} called {self.marker} with the code {self.number} was sold"
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -112,6 +117,10 @@ class Load:
         yield from self._commanded(person)
 
     def _commanded(self, person: _Person) -> Iterator[Step]:
+        if "pin" in self._kinds:
+            yield Step("pin", person.user_id, self._random.choice(person.statements))
+        if "update" in self._kinds and (statement := self._forgettable(person)) is not None:
+            yield Step("update", person.user_id, statement)
         if "forget" in self._kinds and (statement := self._forgettable(person)) is not None:
             yield Step("forget", person.user_id, statement)
             yield self._say(person, statement, near=True)

@@ -31,7 +31,10 @@ from tests.faults.patching import in_place_of
 
 Method = Callable[..., Awaitable[Any]]
 
-TEXT_WRITES = ("append", "apply", "replace", "forget", "reopen", "withdraw", "record_erasure", "erase", "compact")
+TEXT_WRITES = (
+    *("append", "apply", "replace", "forget", "redact", "reopen", "withdraw"),
+    *("record_erasure", "erase", "compact", "put_record", "add_records"),
+)
 VECTOR_WRITES = ("upsert", "remove", "erase", "compact")
 SETTLINGS = ("ack", "nak", "term")
 

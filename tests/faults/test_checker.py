@@ -10,7 +10,7 @@ import pytest
 
 from contracts.ports import Key, LogRecord, Outcome, ProposalRecord
 from contracts.subjects import DEAD_STREAM
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entry, Revision
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from tests.faults.checker import Observed, check
 from tests.faults.findings import Findings, Kind
@@ -114,6 +114,20 @@ def test_nothing_is_found_where_every_promise_was_kept() -> None:
         WELL, records=WELL.records[:2], entries=WELL.entries[:1], points=WELL.points[:1] if WELL.points else ()
     )
     assert found((*PROMISES, erased("bob")), gone) == {}
+
+
+def test_a_pin_and_a_correction_must_hold() -> None:
+    other = OTHER.statement
+    pin, update = (Promise(kind, "bob", "default", "", other, "qqother") for kind in ("pin", "update"))
+    assert found((*PROMISES, pin), WELL) == {"lost": 1}
+    assert found((*PROMISES, update), WELL) == {"lost": 1}
+    before = Revision(version=3, at=AT, text="My qqother is here")
+    corrected: dict[str, object] = {"text": "the qqother was sold", "edited_at": AT, "revisions": (before,)}
+    held = with_other(pinned=True, importance=1.0, **corrected)
+    assert found((*PROMISES, pin, update), replace(held, points=WELL.points)) == {}
+    twice = with_other(**(corrected | {"revisions": (before, before)}))
+    assert found((*PROMISES, update), replace(twice, points=WELL.points)) == {"lost": 1}
+    assert found((*PROMISES, pin, update, forgotten("qqother", user="bob")), WELL).get("lost") is None
 
 
 def with_other(**changed: object) -> Observed:

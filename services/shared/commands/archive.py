@@ -1,4 +1,6 @@
-"""The file format of an export: a header, per user entries then turns, oldest first, and counts at the end.
+"""The file format of an export: a header, per user entries, turns and records, and counts at the end.
+
+Entries and turns are in order of time, the oldest first, records in that of their names.
 
 One JSON object a line. What can be made again is left out: vectors and their state, cached scores, version numbers.
 Entries come before the turns they were made from, so that whoever reads the file can settle a turn at once.
@@ -9,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from pydantic import Field, ValidationError
 from pydantic_core import from_json
 
-from contracts.envelope import Message
-from contracts.ports import LogRecord, Outcome, OutcomeKind, Place, ProposalRecord
+from contracts.envelope import Message, Moment
+from contracts.ports import LogRecord, Outcome, OutcomeKind, Place, ProposalRecord, Record, RecordKind
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.errors import describe_error
@@ -23,6 +25,7 @@ from services.shared.errors import describe_error
 _DERIVED = frozenset(
     {
         "version",
+        "edited_version",
         "level",
         "last_scores",
         "embedding_state",
@@ -69,6 +72,26 @@ class EntryLine(Message):
     entry: Entry
 
 
+EXPORTED: tuple[RecordKind, ...] = ("settings", "theme")
+"""The kinds of records that go with a memory, in order. What was done to one stays where it was done."""
+
+
+class KeptRecord(Message):
+    """A record without its version."""
+
+    user_id: str
+    kind: RecordKind
+    name: str
+    body: dict[str, Any]
+    at: Moment
+
+
+class RecordLine(Message):
+    """A record about a user."""
+
+    record: KeptRecord
+
+
 class Tally(Message):
     """What the file holds; `entries` counts the active ones, as `memorybus status` does, `kept` all of them."""
 
@@ -77,9 +100,12 @@ class Tally(Message):
     kept: int = 0
     merged: int = 0
     refused: int = 0
+    records: int = 0
 
-    def plus(self, line: TurnLine | EntryLine) -> Tally:
+    def plus(self, line: Said) -> Tally:
         """The tally with one more line."""
+        if isinstance(line, RecordLine):
+            return self.model_copy(update={"records": self.records + 1})
         if isinstance(line, EntryLine):
             active = line.entry.status == "active"
             return self.model_copy(update={"kept": self.kept + 1, "entries": self.entries + active})
@@ -99,11 +125,15 @@ class End(Message):
     end: Tally
 
 
-Line = Header | TurnLine | EntryLine | End
-_KINDS: dict[str, type[Header | TurnLine | EntryLine | End]] = {
+Said = EntryLine | TurnLine | RecordLine
+"""A line about a user."""
+
+Line = Header | Said | End
+_KINDS: dict[str, type[Line]] = {
     "memorybus_export": Header,
     "turn": TurnLine,
     "entry": EntryLine,
+    "record": RecordLine,
     "end": End,
 }
 
@@ -148,15 +178,25 @@ def _decision(turn: LoggedTurn, line: ProposalLine) -> ProposalRecord:
     return ProposalRecord(proposal, Outcome(id_, line.outcome, elsewhere, line.reason))
 
 
-def place_of(line: TurnLine | EntryLine) -> Place:
+def record_line(record: Record) -> RecordLine:
+    """A record as a line."""
+    kept = {name: getattr(record, name) for name in KeptRecord.model_fields}
+    return RecordLine(record=KeptRecord(**kept))
+
+
+def place_of(line: Said) -> Place:
     """Where a line stands among those of its kind and user."""
+    if isinstance(line, RecordLine):
+        return Place(line.record.at, line.record.kind, line.record.name)
     if isinstance(line, EntryLine):
         return Place(line.entry.created_at, line.entry.space, line.entry.id)
     return Place(line.turn.created_at, line.turn.space, line.turn.turn_id)
 
 
-def user_of(line: TurnLine | EntryLine) -> str:
+def user_of(line: Said) -> str:
     """Whose line it is."""
+    if isinstance(line, RecordLine):
+        return line.record.user_id
     return line.entry.user_id if isinstance(line, EntryLine) else line.turn.user_id
 
 

@@ -7,13 +7,24 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 from uuid import UUID
 
-from contracts.ports import Accepted, Decision, Key, Merged, Place, ProposalRecord, Refused, StageCounts, TextStore
+from contracts.ports import (
+    Accepted,
+    Decision,
+    Key,
+    Merged,
+    Place,
+    ProposalRecord,
+    Record,
+    Refused,
+    StageCounts,
+    TextStore,
+)
 from contracts.v1.entries import Entry, Status
 from services.shared.commands import archive
-from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, Tally, TurnLine
+from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, RecordLine, Said, Tally, TurnLine
 from services.shared.commands.formats.source import Source
 from services.shared.commands.progress import Progress, untold
 
@@ -46,7 +57,7 @@ async def write_lines(
     tally = tally or Tally()
     if last is None:
         file.write(archive.encode(archive.Header(user=user)))
-    begun = last.line if last and isinstance(last.line, EntryLine | TurnLine) else None
+    begun = last.line if last and isinstance(last.line, Said) else None
     counts = await store.counts(user)
     async for line in lines(store, user, begun):
         file.write(archive.encode(line))
@@ -72,25 +83,57 @@ def _left_off(file: BinaryIO, name: str, user: str | None) -> tuple[Tally, Numbe
             case archive.Header() if last.line.user != user:
                 whose = f"of {last.line.user!r}" if last.line.user else "of everybody"
                 raise ArchiveError(f"{name}: is an export {whose}: name the same user to go on, or another file")
-            case EntryLine() | TurnLine():
+            case EntryLine() | TurnLine() | RecordLine():
                 tally = tally.plus(last.line)
     file.truncate(last.end if last else 0)
     file.seek(0, 2)
     return tally, last
 
 
-async def lines(
-    store: TextStore, user: str | None, begun: EntryLine | TurnLine | None = None
-) -> AsyncIterator[EntryLine | TurnLine]:
-    """Every line of an export that comes after `begun`: per user first the entries, then the turns."""
+async def lines(store: TextStore, user: str | None, begun: Said | None = None) -> AsyncIterator[Said]:
+    """Every line of an export that comes after `begun`: per user first the entries, then turns, then records."""
     async for name in _users(store, user, from_=archive.user_of(begun) if begun else ""):
         here = begun if begun and archive.user_of(begun) == name else None
-        if not isinstance(here, TurnLine):
-            async for entry_line in _entries(store, name, archive.place_of(here) if here else None):
-                yield entry_line
-        turns_after = archive.place_of(here) if isinstance(here, TurnLine) else None
-        async for turn in _turns(store, name, turns_after):
-            yield turn
+        async for line in lines_of(store, name, *section_of(here)):
+            yield line
+
+
+Section = Literal["entries", "turns", "records"]
+
+
+def section_of(line: Said | None) -> tuple[Section, Place | None]:
+    """Where a line stands among those of its user; None is before all of them."""
+    if line is None:
+        return "entries", None
+    if isinstance(line, RecordLine):
+        return "records", archive.place_of(line)
+    return "entries" if isinstance(line, EntryLine) else "turns", archive.place_of(line)
+
+
+async def lines_of(
+    store: TextStore, user: str, section: Section = "entries", after: Place | None = None, *, together: int = _PAGE
+) -> AsyncIterator[Said]:
+    """The lines of one user that come after a place in a section, and all of the later sections."""
+    if section == "entries":
+        while page := await store.export_entries(user, after=after, limit=together):
+            for entry in page:
+                yield EntryLine(entry=entry)
+            after = archive.place_of(EntryLine(entry=page[-1]))
+        section, after = "turns", None
+    if section == "turns":
+        while records := await store.export_log(user, after=after, limit=together):
+            for record in records:
+                yield archive.turn_line(record)
+            after = archive.place_of(archive.turn_line(records[-1]))
+        after = None
+    for kind in archive.EXPORTED:
+        for kept in await store.records(user, kind):
+            if after is None or (archive.EXPORTED.index(kind), kept.name) > _order(after):
+                yield archive.record_line(kept)
+
+
+def _order(place: Place) -> tuple[int, str]:
+    return list[str](archive.EXPORTED).index(place.space), place.id
 
 
 async def _users(store: TextStore, user: str | None, *, from_: str) -> AsyncIterator[str]:
@@ -103,20 +146,6 @@ async def _users(store: TextStore, user: str | None, *, from_: str) -> AsyncIter
         for name in names:
             yield name
         from_ = names[-1]
-
-
-async def _entries(store: TextStore, user: str, after: Place | None) -> AsyncIterator[EntryLine]:
-    while page := await store.export_entries(user, after=after, limit=_PAGE):
-        for entry in page:
-            yield EntryLine(entry=entry)
-        after = archive.place_of(EntryLine(entry=page[-1]))
-
-
-async def _turns(store: TextStore, user: str, after: Place | None) -> AsyncIterator[TurnLine]:
-    while page := await store.export_log(user, after=after, limit=_PAGE):
-        for record in page:
-            yield archive.turn_line(record)
-        after = archive.place_of(archive.turn_line(page[-1]))
 
 
 @dataclass(slots=True)
@@ -146,8 +175,10 @@ async def read_archive(store: TextStore, file: Path, progress: Progress = untold
                 done.inactive += await _store_entries(store, [line for line in batch if isinstance(line, EntryLine)])
             case TurnLine():
                 await _store_turns(store, [line for line in batch if isinstance(line, TurnLine)])
+            case RecordLine():
+                await store.add_records([_record(line) for line in batch if isinstance(line, RecordLine)])
         for line in batch:
-            if isinstance(line, EntryLine | TurnLine):
+            if isinstance(line, Said):
                 done.tally = done.tally.plus(line)
                 done.users[archive.user_of(line)] = None
     if not ended:
@@ -180,6 +211,10 @@ async def _store_entries(store: TextStore, lines: Sequence[EntryLine]) -> Counte
     return Counter(entry.status for entry in held.values() if entry.status != "active")
 
 
+def _record(line: RecordLine) -> Record:
+    return Record(**dict(line.record))
+
+
 def _check_id(entry: Entry) -> None:
     try:
         canonical = str(UUID(entry.id)) == entry.id
@@ -191,7 +226,8 @@ def _check_id(entry: Entry) -> None:
 
 def _pending(entry: Entry) -> Entry:
     """The entry as a new one of this memory: without a vector, whatever the file says."""
-    return entry.model_copy(update={"version": 1, "embedding_state": "pending", "last_scores": None})
+    anew = {"version": 1, "edited_version": 1, "embedding_state": "pending", "last_scores": None}
+    return entry.model_copy(update=anew)
 
 
 async def _store_turns(store: TextStore, lines: Sequence[TurnLine]) -> None:

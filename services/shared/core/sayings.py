@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
+from services.shared.core.pinning import own_importance, weighed
 from services.shared.core.salience import repeat_boost
 
 
@@ -37,7 +38,7 @@ def repeated_by(entry: Entry, repeat: Entry) -> Entry:
     step = repeat_boost(entry.repeat_count + 1) - repeat_boost(entry.repeat_count)
     return renewed(entry, repeat).model_copy(
         update={
-            "importance": min(1.0, max(entry.importance, repeat.importance) + step),
+            **weighed(entry, min(1.0, max(own_importance(entry), repeat.importance) + step)),
             "manually_saved": entry.manually_saved or repeat.manually_saved,
             "tags": tuple(dict.fromkeys((*entry.tags, *repeat.tags))),
             "source_ids": tuple(dict.fromkeys((*entry.source_ids, *repeat.source_ids))),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from contracts.ports import Accepted, Decision, Merged, Outcome, Ref
 from contracts.v1.entries import Entry
 from contracts.values import successor
+from services.shared.core.repeats import likeness
 from services.shared.core.sayings import repeated_by
 from services.shared.stores.scopes import scope_key
 
@@ -124,7 +125,7 @@ class _Planner:
             return None
         counted = self.plan.counted.get(canonical.id, [])
         if merged.repeat is not None and id_ not in (*self._known.counted.get(canonical.id, ()), *counted):
-            if canonical.status != "active":
+            if canonical.status != "active" or _says_otherwise(canonical, merged.repeat):
                 return None
             renewed = successor(canonical, repeated_by(canonical, merged.repeat))
             self._entries[canonical.id] = self.plan.written[canonical.id] = renewed
@@ -134,6 +135,11 @@ class _Planner:
 
 def _statement(entry: Entry) -> tuple[str | None, ...]:
     return _scope(entry), entry.role, entry.speaker, entry.statement_hash
+
+
+def _says_otherwise(canonical: Entry, repeat: Entry) -> bool:
+    """Whether the text of an entry was changed after a repeat of it was found."""
+    return canonical.edited_at is not None and likeness(canonical, repeat) is None
 
 
 def _scope(entry: Entry) -> str:

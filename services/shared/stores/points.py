@@ -123,7 +123,9 @@ def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:
         "last_said_at": entry.last_said_at.timestamp(),
         "version": entry.version,
     }
-    return filtered_by | {COPY: entry.model_dump_json(exclude_none=True)} if with_copy else filtered_by
+    if not with_copy:
+        return filtered_by
+    return filtered_by | {COPY: entry.model_dump_json(exclude_none=True, exclude={"revisions"})}
 
 
 def lacking(entries: Iterable[Entry], payloads: Mapping[str, Mapping[str, Any] | None]) -> set[str]:

@@ -41,3 +41,19 @@ def without_words(turn: LoggedTurn) -> LoggedTurn:
 def digests_of(entry: Entry) -> tuple[str, ...]:
     """Hashes by which the same statement is known again without its words."""
     return tuple(dict.fromkeys(filter(None, (entry.exact_hash, entry.statement_hash))))
+
+
+def all_digests_of(entry: Entry) -> tuple[str, ...]:
+    """The same of all that an entry ever said."""
+    former = (digest for one in entry.revisions for digest in (one.exact_hash, one.statement_hash))
+    return tuple(dict.fromkeys((*digests_of(entry), *filter(None, former))))
+
+
+Digest = tuple[str, str, str]
+"""User, space, hash: of what may not be said in a space."""
+
+
+def suppressed_by(old: Entry, new: Entry | None = None) -> list[Digest]:
+    """What may not come back once an entry says something else, or nothing, in place of what it said."""
+    still = digests_of(new) if new is not None else ()
+    return [(old.user_id, old.space, digest) for digest in all_digests_of(old) if digest not in still]

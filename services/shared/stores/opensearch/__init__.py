@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from services.shared.stores.opensearch import schema
 from services.shared.stores.opensearch.dedupe import OpenSearchDedupe
-from services.shared.stores.opensearch.entries import OpenSearchEntries
 from services.shared.stores.opensearch.log import OpenSearchLog
 from services.shared.stores.opensearch.privacy import OpenSearchPrivacy
 from services.shared.stores.opensearch.schema import Layout, UnusableIndexes
@@ -19,7 +18,6 @@ __all__ = ["Address", "Layout", "OpenSearchTextStore", "Reads", "UnusableIndexes
 class OpenSearchTextStore(
     OpenSearchLog,
     OpenSearchDedupe,
-    OpenSearchEntries,
     OpenSearchIndex,
     OpenSearchPrivacy,
     OpenSearchUpkeep,

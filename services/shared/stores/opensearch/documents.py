@@ -28,7 +28,7 @@ from services.shared.core.fingerprint import near_keys, nearness
 from services.shared.stores.moments import microseconds, now
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.scopes import hashed, scope_key, scope_keys
-from services.shared.stores.tombstones import digests_of
+from services.shared.stores.tombstones import Digest, digests_of
 from services.shared.stores.words import words_of
 
 CHANGING: Final = ("words", "length", "digest", "near", "session")
@@ -159,7 +159,12 @@ def near_labels(entry: Entry) -> dict[str, int]:
 
 def suppression_ids(entry: Entry) -> list[str]:
     """The documents that say, each by one digest, whether the statement of an entry may come back to its space."""
-    return [hashed("forgotten", entry.user_id, entry.space, digest) for digest in digests_of(entry)]
+    return [suppression_id((entry.user_id, entry.space, digest)) for digest in digests_of(entry)]
+
+
+def suppression_id(digest: Digest) -> str:
+    """The document that says whether what has a digest may come back."""
+    return hashed("forgotten", *digest)
 
 
 _LONGEST = 30_000

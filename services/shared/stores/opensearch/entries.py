@@ -37,9 +37,11 @@ class OpenSearchEntries(Engine):
         seen = self.seen
         if unseen := [change.old for change in changes if _key(change.old) not in seen]:
             await self.get(unseen)
-        moved = [its.new for its in changes if _who_says_what(its.new) != _who_says_what(its.old)]
-        await statements.enlist(self, [Accepted(entry) for entry in moved if entry.status == "active"])
-        known = [(change.new, *held) for change in changes if (held := seen.get(_key(change.old)))]
+        moved = [its for its in changes if _who_says_what(its.new) != _who_says_what(its.old)]
+        stating = [Accepted(its.new, its.known_similar) for its in moved if its.new.status == "active"]
+        behind = await statements.enlist(self, stating)
+        able = [its for its in changes if its.new.id not in behind]
+        known = [(change.new, *held) for change in able if (held := seen.get(_key(change.old)))]
         writes = [_update(*one) for one in known]
         made = await self.client.bulk(writes)
         for (entry, seq, _), version in zip(known, made, strict=True):

@@ -15,20 +15,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from contracts.errors import Unavailable
-from contracts.ports import Erasure, Forgotten, Ref
+from contracts.ports import Change, Erasure, Forgotten, Ref
 from contracts.v1.turns import entry_id
 from services.shared.stores.decisions import owners
 from services.shared.stores.erasures import RECEIPT_KEPT, dumped, loaded, receipt_key, receipts, removed_by
 from services.shared.stores.moments import now
 from services.shared.stores.opensearch import errors, queries, schema, statements
-from services.shared.stores.opensearch.engine import Engine
-from services.shared.stores.opensearch.entries import CROWDED, Stored, read
+from services.shared.stores.opensearch.entries import CROWDED, OpenSearchEntries, Stored, read
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.log import redact
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Kind, Write, backoff, routed
 from services.shared.stores.opensearch.upkeep import IDENTITY, NOBODY
 from services.shared.stores.scopes import hashed
-from services.shared.stores.tombstones import tombstone
+from services.shared.stores.tombstones import suppressed_by, tombstone
 
 _PAGE = 1000
 
@@ -52,7 +51,7 @@ _PATIENCE = 30.0
 """Seconds; a merge that takes longer goes on by itself, and the next look sees how far it came."""
 
 
-class OpenSearchPrivacy(Engine):
+class OpenSearchPrivacy(OpenSearchEntries):
     """`contracts.ports.Privacy`. Once something was forgotten, no search finds anything of it."""
 
     async def forget(self, refs: Sequence[Ref], *, until: datetime | None) -> list[Forgotten]:
@@ -71,7 +70,8 @@ class OpenSearchPrivacy(Engine):
             buried |= {id_: its for id_, its in found.items() if its.entry.status == "forgotten"}
             old = {id_: its for id_, its in found.items() if id_ not in buried}
             if until is not None:
-                await statements.suppress(self.client, [its.entry for its in old.values()], until)
+                gone = [digest for its in old.values() for digest in suppressed_by(its.entry)]
+                await statements.suppress(self.client, gone, until)
             at = datetime.now(UTC)
             new = {id_: replace(its, entry=tombstone(its.entry, at)) for id_, its in old.items()}
             made = await self.client.bulk([its.replaced_by(new[id_].entry, its.merged) for id_, its in old.items()])
@@ -120,6 +120,13 @@ class OpenSearchPrivacy(Engine):
             if len(hits) < _PAGE:
                 return found
             body["search_after"] = hits[-1]["sort"]
+
+    async def redact(self, changes: Sequence[Change], *, until: datetime) -> dict[str, tuple[str, ...]]:
+        gone = [digest for change in changes for digest in suppressed_by(change.old, change.new)]
+        await statements.suppress(self.client, gone, until)
+        conflicts = await self.replace(changes)
+        users = owners(change.new for change in changes if change.new.id not in conflicts)
+        return await self._redact(await read(self.client, users))
 
     async def erasures(self, user_ids: Collection[str] | None = None) -> list[Erasure]:
         if user_ids is not None:

@@ -19,9 +19,10 @@ from contracts.errors import Unavailable
 from contracts.ports import Accepted
 from contracts.v1.entries import Entry
 from services.shared.stores.moments import microseconds, now
-from services.shared.stores.opensearch.documents import STORED, statement_id, suppression_ids
+from services.shared.stores.opensearch.documents import STORED, statement_id, suppression_id, suppression_ids
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.transport import CAS_ATTEMPTS, Client, Document, Found, Get, Write, backoff
+from services.shared.stores.tombstones import Digest
 
 _DECIDED = ("user_id", "proposed", "outcome")
 
@@ -130,13 +131,13 @@ def _refused(writes: Sequence[Write], made: Sequence[object | None]) -> set[str]
     return {write.id for write, version in zip(writes, made, strict=True) if version is None}
 
 
-async def suppress(client: Client, entries: Sequence[Entry], until: datetime) -> None:
-    """Let the statements of these entries not come back before a moment; none comes back sooner than before.
+async def suppress(client: Client, digests: Sequence[Digest], until: datetime) -> None:
+    """Let these statements not come back before a moment; none comes back sooner than before.
 
     Raises:
         Unavailable: others keep changing the same suppressions, or they cannot be written now.
     """
-    left = {id_: entry.user_id for entry in entries for id_ in suppression_ids(entry)}
+    left = {suppression_id(digest): digest[0] for digest in digests}
     for _ in range(CAS_ATTEMPTS):
         held = await client.mget("statements", left.items())
         writes = []

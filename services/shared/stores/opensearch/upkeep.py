@@ -9,8 +9,8 @@ from dataclasses import asdict
 from datetime import datetime
 from heapq import nsmallest
 
-from contracts.ports import EmbeddingIdentity, Key, SpaceSize, StageCounts, Stuck
-from services.shared.stores.moments import microseconds
+from contracts.ports import EmbeddingIdentity, Key, Overview, SpaceSize, StageCounts, Stuck
+from services.shared.stores.moments import microseconds, moment
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.engine import Engine
 from services.shared.stores.opensearch.errors import Json
@@ -46,6 +46,14 @@ _OF_ENTRIES = {
     "unembedded": queries.all_of([_ACTIVE, _PENDING]),
 }
 
+_COUNTED = {"types": "type", "themes": "themes", "states": "embedding_state"}
+
+_OVERVIEW = {
+    **{name: {"terms": {"field": field, "size": 1000}} for name, field in _COUNTED.items()},
+    "flags": {"filters": {"filters": {flag: {"term": {flag: True}} for flag in ("pinned", "manually_saved")}}},
+    "latest": {"max": {"field": "last_said_at"}},
+}
+
 _STUCK: dict[Stuck, tuple[Kind, list[Json], str]] = {
     "undecided": ("turns", _UNDECIDED, "logged_at"),
     "unenriched": ("entries", [_ACTIVE, _UNENRICHED], "updated_at"),
@@ -70,6 +78,22 @@ class OpenSearchUpkeep(Engine):
         body = {"size": 0, "track_total_hits": False, "query": queries.all_of(mine), "aggs": aggregations}
         answer = await self.client.search(kind, body, routing=user_id)
         return {name: bucket["doc_count"] for name, bucket in answer["aggregations"]["of"]["buckets"].items()}
+
+    async def overview(self, user_id: str, space: str | None = None) -> Overview:
+        await self.client.refresh("entries")
+        here: list[Json] = [{"term": {"user_id": user_id}}, _ACTIVE]
+        if space is not None:
+            here.append({"term": {"space": space}})
+        body = {"size": 0, "track_total_hits": True, "query": queries.all_of(here), "aggs": _OVERVIEW}
+        answer = await self.client.search("entries", body, routing=user_id)
+        found = answer["aggregations"]
+        latest = found["latest"]["value"]
+        return Overview(
+            answer["hits"]["total"]["value"],
+            *(found["flags"]["buckets"][flag]["doc_count"] for flag in ("pinned", "manually_saved")),
+            *({its["key"]: its["doc_count"] for its in found[name]["buckets"]} for name in _COUNTED),
+            moment(int(latest)) if latest is not None else None,
+        )
 
     async def users(self, *, after: str, limit: int) -> list[str]:
         found: set[str] = set()

@@ -7,7 +7,7 @@ this is still so: versions, open proposals, and that nobody makes the same state
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,13 +20,9 @@ from services.shared.stores.scopes import scope_key
 from services.shared.stores.sqlite import log, records, redaction, statements, suppression
 from services.shared.stores.sqlite.engine import Engine, reading
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks
-from services.shared.stores.sqlite.statements import statement_number
+from services.shared.stores.sqlite.uniqueness import find_overtaken, makers_of, voice_of, voices_of
 from services.shared.stores.words import Rewording, reworded, words_of
 from services.shared.tasks import beside_the_loop
-
-_HEARD = """
-SELECT scope, voice FROM scopes JOIN voices USING (scope)
-WHERE user_id = ? AND space = ? AND persona_id = ? AND role = ? AND speaker = ?"""
 
 _OPEN = """
 SELECT id, user_id, space, persona_id FROM proposals JOIN scopes USING (scope)
@@ -34,22 +30,16 @@ WHERE outcome IS NULL AND id IN ({ids})"""
 
 _NOTE = "UPDATE proposals SET outcome = ?, entry_id = ?, reason = ?, decided_at = ? WHERE id = ?"
 
-_Voice = tuple[str, str, str, str, str]
-"""Who speaks where: user, space, persona, role, speaker; empty where there is none."""
-
-_Voices = Mapping[_Voice, tuple[int, int]]
-"""The numbers of scope and voice."""
-
 
 class SqliteDedupe(Engine):
     """`contracts.ports.DedupeStore`."""
 
     @reading
     def find_similar(self, db: sqlite3.Connection, candidates: Sequence[Entry]) -> list[Similar]:
-        voices = _voices(db, candidates)
-        docs = _makers(db, candidates, voices)
+        voices = voices_of(db, candidates)
+        docs = makers_of(db, candidates, voices)
         for candidate, its in zip(candidates, docs, strict=True):
-            if (voice := voices.get(_voice(candidate))) is not None:
+            if (voice := voices.get(voice_of(candidate))) is not None:
                 near = statements.nearest(db, voice[1], near_keys(candidate))
                 its.update(voice[0] << NUMBER_BITS | number for number in near)
         found = records.by_doc(db, set().union(*docs))
@@ -69,28 +59,6 @@ class SqliteDedupe(Engine):
             if overtaken is None:
                 return planned.of(decisions)
             without |= overtaken
-
-
-def _makers(connection: sqlite3.Connection, entries: Sequence[Entry], voices: _Voices) -> list[set[int]]:
-    """For each entry the documents of the active ones that have its statement key and voice."""
-    keys = [
-        (*voices[_voice(entry)], statement_number(entry.statement_hash))
-        if entry.statement_hash and _voice(entry) in voices
-        else None
-        for entry in entries
-    ]
-    stored = statements.holders(connection, [key[1:] for key in keys if key])
-    return [{key[0] << NUMBER_BITS | number for number in stored.get(key[1:], ())} if key else set() for key in keys]
-
-
-def _voices(connection: sqlite3.Connection, entries: Iterable[Entry]) -> _Voices:
-    """Those that have been heard."""
-    found = {voice: connection.execute(_HEARD, voice).fetchone() for voice in set(map(_voice, entries))}
-    return {voice: numbers for voice, numbers in found.items() if numbers is not None}
-
-
-def _voice(entry: Entry) -> _Voice:
-    return entry.user_id, entry.space, entry.persona_id or "", entry.role, entry.speaker or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +110,7 @@ def _write(connection: sqlite3.Connection, planned: Plan, rows: Sequence[_Row]) 
     Returns None when it is stored. Otherwise nothing is, and what has to be judged again is returned: accepted entries
     whose statement somebody else makes by now, or has forgotten; none of them when it is enough to plan anew.
     """
-    overtaken = _overtaken(connection, planned)
+    overtaken = find_overtaken(connection, planned.accepted.values())
     if overtaken or not _is_as_read(connection, planned, rows):
         return overtaken
     writer = records.EntryWriter(connection)
@@ -154,16 +122,6 @@ def _write(connection: sqlite3.Connection, planned: Plan, rows: Sequence[_Row]) 
     writer.flush()
     _note(connection, planned.noted)
     return None
-
-
-def _overtaken(connection: sqlite3.Connection, planned: Plan) -> set[str]:
-    judged = [one for one in planned.accepted.values() if one.known_similar is not None]
-    entries = [one.entry for one in judged]
-    makers = _makers(connection, entries, _voices(connection, entries))
-    ids = records.ids(connection, set().union(*makers))
-    pairs = [(one, {ids[doc] for doc in docs}) for one, docs in zip(judged, makers, strict=True)]
-    unseen = {one.entry.id for one, others in pairs if not others.issubset(one.known_similar or ())}
-    return unseen | suppression.suppressed(connection, entries)
 
 
 def _is_as_read(connection: sqlite3.Connection, planned: Plan, rows: Sequence[_Row]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from contracts.ports import Change, Page, Place, Ref, Selection
+from contracts.ports import Accepted, Change, Page, Place, Ref, Selection
 from contracts.v1.entries import Entry
 from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
@@ -20,6 +20,7 @@ from services.shared.stores.sqlite.keys import chunks, marks, scopes_of
 from services.shared.stores.sqlite.postings import NOWHERE, Layout
 from services.shared.stores.sqlite.records import EntryWriter, Stored, by_id, split
 from services.shared.stores.sqlite.terms import forbidden, required
+from services.shared.stores.sqlite.uniqueness import find_overtaken
 from services.shared.stores.words import Rewording, reworded
 
 _HELD = """
@@ -45,7 +46,7 @@ class SqliteEntries(Engine):
 
     async def replace(self, changes: Sequence[Change]) -> set[str]:
         rewordings = [reworded(change.old, change.new) for change in changes]  # takes long, and needs no transaction
-        return await self.writer.run(lambda db: _replace(db, changes, rewordings))
+        return await self.writer.run(lambda db: replace_entries(db, changes, rewordings))
 
     @writing
     def remove(self, db: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
@@ -108,12 +109,15 @@ def position(after: Place | None) -> tuple[int, str, str]:
     return _START if after is None else (microseconds(after.at), after.space, after.id)
 
 
-def _replace(db: sqlite3.Connection, changes: Sequence[Change], rewordings: Sequence[Rewording]) -> set[str]:
+def replace_entries(db: sqlite3.Connection, changes: Sequence[Change], rewordings: Sequence[Rewording]) -> set[str]:
+    """Replace entries; the ids of conflicts."""
+    overtaken = find_overtaken(db, [Accepted(change.new, change.known_similar) for change in changes])
     seen = {change.old.id: _seen(change.old) for change in changes}
     held: dict[str, tuple[int, tuple[str, ...]]] = {}
     for chunk in chunks(seen):
         rows = db.execute(_HELD.format(marks(chunk)), chunk)
         held |= {id_: (doc, split(words)) for id_, doc, words, *as_seen in rows if tuple(as_seen) == seen[id_]}
+    held = {id_: its for id_, its in held.items() if id_ not in overtaken}
     writer = EntryWriter(db)
     for change, rewording in zip(changes, rewordings, strict=True):
         if change.old.id in held:

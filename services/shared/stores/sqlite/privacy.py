@@ -7,12 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
-from contracts.ports import Erasure, Forgotten, Ref
+from contracts.ports import Change, Erasure, Forgotten, Ref
 from services.shared.stores.decisions import owners
 from services.shared.stores.erasures import dumped, loaded, receipt_key, receipts, removed_by
 from services.shared.stores.sqlite import compaction, records, redaction, suppression
 from services.shared.stores.sqlite.engine import Engine, reading, writing
-from services.shared.stores.tombstones import tombstone
+from services.shared.stores.sqlite.entries import replace_entries
+from services.shared.stores.tombstones import suppressed_by, tombstone
+from services.shared.stores.words import Rewording, reworded
 
 _MARK = "erasure:"
 _MARKS = "SELECT value FROM meta WHERE key > 'erasure:' AND key < 'erasure;' ORDER BY key"
@@ -76,7 +78,8 @@ class SqlitePrivacy(Engine):
         stored = records.by_id(db, owners(refs))
         remembered = [known for known in stored.values() if known.entry.status != "forgotten"]
         if until is not None:
-            suppression.suppress(db, (known.entry for known in remembered), until)
+            entries = [known.entry for known in remembered]
+            suppression.suppress(db, [gone for entry in entries for gone in suppressed_by(entry)], until)
         at, writer = datetime.now(UTC), records.EntryWriter(db)
         tombstones = {known.entry.id: tombstone(known.entry, at) for known in remembered}
         for known in remembered:
@@ -86,6 +89,10 @@ class SqlitePrivacy(Engine):
         db.executemany(_UNHEARD, {(entry.user_id, entry.space) for entry in tombstones.values()})
         turn_ids = redaction.redact_tellings(db, {id_: known.entry.user_id for id_, known in stored.items()})
         return [Forgotten(tombstones.get(id_, known.entry), turn_ids[id_]) for id_, known in stored.items()]
+
+    async def redact(self, changes: Sequence[Change], *, until: datetime) -> dict[str, tuple[str, ...]]:
+        rewordings = [reworded(change.old, change.new) for change in changes]
+        return await self.writer.run(lambda db: _redact(db, changes, rewordings, until))
 
     @reading
     def erasures(self, db: sqlite3.Connection, user_ids: Collection[str] | None = None) -> list[Erasure]:
@@ -137,6 +144,17 @@ class SqlitePrivacy(Engine):
         When there is something, the file is written anew, which takes as much free space again; writes wait.
         """
         return await self.writer.run_alone(compaction.compact)
+
+
+def _redact(
+    db: sqlite3.Connection, changes: Sequence[Change], rewordings: Sequence[Rewording], until: datetime
+) -> dict[str, tuple[str, ...]]:
+    conflicts = replace_entries(db, changes, rewordings)
+    done = [change for change in changes if change.new.id not in conflicts]
+    suppression.suppress(db, [gone for change in done for gone in suppressed_by(change.old, change.new)], until)
+    if done:
+        compaction.note_old_words(db)
+    return redaction.redact_tellings(db, {change.new.id: change.new.user_id for change in done})
 
 
 def recorded_erasure(db: sqlite3.Connection, user_id: str) -> Erasure | None:

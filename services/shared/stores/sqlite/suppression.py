@@ -10,20 +10,16 @@ from contracts.v1.entries import Entry
 from services.shared.stores import moments
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite.keys import chunks
-from services.shared.stores.tombstones import digests_of
+from services.shared.stores.tombstones import Digest, digests_of
 
 _KEEP = """
 INSERT INTO digests (user_id, space, digest, until) VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id, space, digest) DO UPDATE SET until = max(until, excluded.until)"""
 
-_Digest = tuple[str, str, str]
-"""User, space, hash."""
 
-
-def suppress(connection: sqlite3.Connection, entries: Iterable[Entry], until: datetime) -> None:
-    """Until then, what these entries say may not come back in the same space."""
-    rows = [(*digest, microseconds(until)) for entry in entries for digest in _digests(entry)]
-    connection.executemany(_KEEP, rows)
+def suppress(connection: sqlite3.Connection, digests: Iterable[Digest], until: datetime) -> None:
+    """Until then, these statements may not come back."""
+    connection.executemany(_KEEP, [(*digest, microseconds(until)) for digest in digests])
 
 
 def suppressed(connection: sqlite3.Connection, entries: Sequence[Entry]) -> set[str]:
@@ -40,12 +36,12 @@ def drop_expired(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM digests WHERE until <= ?", (moments.now(),))
 
 
-def _digests(entry: Entry) -> list[_Digest]:
+def _digests(entry: Entry) -> list[Digest]:
     return [(entry.user_id, entry.space, digest) for digest in digests_of(entry)]
 
 
-def _known(connection: sqlite3.Connection, digests: Iterable[_Digest]) -> set[_Digest]:
-    found: set[_Digest] = set()
+def _known(connection: sqlite3.Connection, digests: Iterable[Digest]) -> set[Digest]:
+    found: set[Digest] = set()
     for chunk in chunks(digests):
         rows = connection.execute(
             f"""SELECT user_id, space, digest FROM digests

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from dataclasses import asdict
 from datetime import datetime
 
-from contracts.ports import EmbeddingIdentity, Key, SpaceSize, StageCounts, Stuck
-from services.shared.stores.moments import microseconds
+from contracts.ports import EmbeddingIdentity, Key, Overview, SpaceSize, StageCounts, Stuck
+from services.shared.stores.moments import microseconds, moment
 from services.shared.stores.sqlite.engine import Engine, reading, writing
 
 _IDENTITY = "embedding_identity"
@@ -24,6 +25,18 @@ _UNFINISHED = """
 SELECT coalesce(sum(enriched = 0), 0), coalesce(sum(embedding_state = 'pending'), 0)
 FROM entries INDEXED BY entries_unfinished
 WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending') AND """
+
+_HERE = """scope IN (SELECT scope FROM scopes WHERE user_id = :user AND space = coalesce(:space, space))
+    AND status = 'active'"""
+
+_OVERVIEW = f"""
+SELECT json_extract(body, '$.type') AS type, embedding_state, json_extract(body, '$.pinned') AS pinned,
+    json_extract(body, '$.manually_saved') AS saved, count(*), max(last_said_at)
+FROM entries WHERE {_HERE} GROUP BY type, embedding_state, pinned, saved"""
+
+_THEMES = f"""
+SELECT value, count(*) FROM entries, json_each(body, '$.themes')
+WHERE {_HERE} AND instr(body, '"themes":[]') = 0 GROUP BY value"""
 
 _STUCK = {
     "undecided": """
@@ -50,6 +63,21 @@ class SqliteUpkeep(Engine):
             db.execute(query + mine, {"user": user_id}).fetchone() for query in (_SETTLED, _UNDECIDED, _UNFINISHED)
         )
         return StageCounts(turns, entries, inactive, merged, refused, undecided, unenriched, unembedded)
+
+    @reading
+    def overview(self, db: sqlite3.Connection, user_id: str, space: str | None = None) -> Overview:
+        here = {"user": user_id, "space": space}
+        types, states = Counter[str](), Counter[str]()
+        pinned = saved = 0
+        latest: int | None = None
+        for kind, state, is_pinned, is_saved, count, last in db.execute(_OVERVIEW, here):
+            types[kind] += count
+            states[state] += count
+            pinned, saved = pinned + is_pinned * count, saved + is_saved * count
+            latest = max(last, latest or last)
+        themes = dict(db.execute(_THEMES, here).fetchall())
+        said_at = moment(latest) if latest is not None else None
+        return Overview(types.total(), pinned, saved, types, themes, states, said_at)
 
     @reading
     def users(self, db: sqlite3.Connection, *, after: str, limit: int) -> list[str]:

@@ -1,0 +1,298 @@
+"""Corrections: entries are pinned, changed and sorted by their users. Stores and bus are ports.
+
+An entry whose text is changed goes through enrich and embed once more, as a new one does; until then it is found by its
+words. What it said before stays with it as its history, unless that is to be redacted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from contracts.envelope import Request
+from contracts.errors import Unavailable
+from contracts.ports import Change, Key
+from contracts.v1.commands import EntryReply, ForgetReply, ForgetRequest
+from contracts.v1.edits import (
+    BulkFailure,
+    BulkReply,
+    BulkRequest,
+    EntryVersion,
+    HistoryReply,
+    HistoryRequest,
+    PinRequest,
+    UpdateRequest,
+)
+from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from services.curate import privacy
+from services.curate.commands import no_entry, shown, whole_id
+from services.curate.privacy import DataStores
+from services.curate.reconcile import Say
+from services.shared.backoff import backoff_seconds
+from services.shared.changes import change_entries
+from services.shared.core.editing import Edit, edited
+from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.pinning import pinned, unpinned
+from services.shared.core.repeats import find_canonical
+from services.shared.erasures import is_hidden
+from services.shared.errors import Rejected
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS = 100
+_LONGEST_PAUSE = 0.05  # seconds
+_AT_ONCE = 8
+_FORGOTTEN = "it was forgotten on request, and is not to be remembered again so soon"
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """Changes and forgets entries; texts have at most `longest` bytes.
+
+    Around what leaves no words is `finishing`, which sees to the files, and to what a store that was away kept from
+    being done. What an entry said before it was redacted or forgotten is refused for a while.
+    """
+
+    stores: DataStores
+    say: Say
+    finishing: Callable[[Key, Callable[[], Awaitable[object]]], AbstractContextManager[None]]
+    refuse_for: timedelta
+    longest: int
+
+    async def pin(self, request: PinRequest) -> EntryReply:
+        """Pin an entry of the user.
+
+        Raises:
+            Rejected: there is none of this id, or it is out of use.
+        """
+        return _reply(request, await self._changed(await self._key(request, request.id), pinned))
+
+    async def unpin(self, request: PinRequest) -> EntryReply:
+        """Unpin an entry of the user.
+
+        Raises:
+            Rejected: there is none of this id.
+        """
+        return _reply(request, await self._changed(await self._key(request, request.id), unpinned))
+
+    async def update(self, request: UpdateRequest) -> EntryReply:
+        """Correct an entry of the user. Broken off at any point, the same request completes it.
+
+        Raises:
+            Rejected: there is none of this id, the user changed it since the version asked for, the text cannot be, or
+                another entry says the same.
+        """
+        self._check_text(request.text)
+        key = await self._key(request, request.id)
+        if not request.redact:
+            return await self._update(request, key)
+        again = partial(self._update, request, key)
+        with self.finishing(key, again):
+            return await again()
+
+    async def _update(self, request: UpdateRequest, key: Key) -> EntryReply:
+        edit = Edit(
+            text=request.text,
+            type=request.type,
+            tags=request.tags,
+            themes=request.themes,
+            manually_saved=request.manually_saved,
+            redact=request.redact,
+            by=request.by,
+        )
+        return _reply(request, await self._edit(key, edit, request.version))
+
+    async def forget(self, request: ForgetRequest) -> ForgetReply:
+        """Forget an entry of the user; see `privacy.forget`."""
+        id_ = await whole_id(request.user_id, request.id, self.stores.text)
+        return await self._forget(request.model_copy(update={"id": id_}))
+
+    async def _forget(self, request: ForgetRequest) -> ForgetReply:
+        again = partial(privacy.forget, request, stores=self.stores, refuse_for=self.refuse_for)
+        with self.finishing(Key(request.user_id, request.id), again):
+            return await again()
+
+    async def history(self, request: HistoryRequest) -> HistoryReply:
+        """What an entry of the user says and said.
+
+        Raises:
+            Rejected: there is none of this id.
+        """
+        entry = await self._entry(await self._key(request, request.id))
+        return HistoryReply(id=entry.id, items=versions(entry), correlation_id=request.correlation_id)
+
+    async def bulk(self, request: BulkRequest) -> BulkReply:
+        """Do the same to several entries of the user, each by itself.
+
+        Raises:
+            Rejected: tags are to be added or taken away, and none are given; or all of the user is being erased.
+        """
+        if (request.action in ("tag", "untag")) != bool(request.tags):
+            raise Rejected("invalid_request", "`tags` are for the actions tag and untag, which need them")
+        if await is_hidden(self.stores.text, request.user_id):
+            raise no_entry(request.ids[0])
+        turns = asyncio.Semaphore(_AT_ONCE)
+        ids = tuple(dict.fromkeys(request.ids))
+        failures = await asyncio.gather(*(self._try(request, id_, turns) for id_ in ids))
+        failed = tuple(failure for failure in failures if failure is not None)
+        done = tuple(id_ for id_, failure in zip(ids, failures, strict=True) if failure is None)
+        return BulkReply(done=done, failed=failed, correlation_id=request.correlation_id)
+
+    async def _try(self, request: BulkRequest, id_: str, turns: asyncio.Semaphore) -> BulkFailure | None:
+        try:
+            async with turns:
+                await self._do(request, Key(request.user_id, id_))
+        except Rejected as error:
+            return BulkFailure(id=id_, code=error.info.code, message=error.info.message)
+        except Unavailable as error:
+            return BulkFailure(id=id_, code="unavailable", message=str(error))
+        return None
+
+    async def _do(self, request: BulkRequest, key: Key) -> None:
+        match request.action:
+            case "pin":
+                await self._changed(key, pinned)
+            case "unpin":
+                await self._changed(key, unpinned)
+            case "forget":
+                await self._forget(ForgetRequest(user_id=key.user_id, id=key.id))
+            case "tag":
+                await self._changed(key, partial(_tagged, add=request.tags))
+            case "untag":
+                await self._changed(key, partial(_tagged, take=request.tags))
+
+    def _check_text(self, text: str | None) -> None:
+        if text is None:
+            return
+        if not text.strip():
+            raise Rejected("invalid_request", "the text is blank")
+        if (size := len(text.encode())) > self.longest:
+            raise Rejected("invalid_request", f"the text has {size} bytes, {self.longest} are allowed")
+
+    async def _key(self, request: Request, id_: str) -> Key:
+        """The entry that is meant."""
+        if await is_hidden(self.stores.text, request.user_id):
+            raise no_entry(id_)
+        return Key(request.user_id, await whole_id(request.user_id, id_, self.stores.text))
+
+    async def _entry(self, key: Key) -> Entry:
+        entry = (await self.stores.text.get([key])).get(key.id)
+        if entry is None or entry.status == "forgotten":
+            raise no_entry(key.id)
+        return entry
+
+    async def _changed(self, key: Key, change: Callable[[Entry, datetime], Entry | None]) -> Entry:
+        """The entry after a change that leaves its text alone."""
+        now = datetime.now(UTC)
+        entry = await self._entry(key)
+        if change is not unpinned:
+            _check_in_use(entry)
+        changed = await change_entries(self.stores.text, [entry], lambda one: change(one, now))
+        if not changed:
+            return await self._entry(key)
+        await self._refresh(changed[0])
+        return changed[0]
+
+    async def _edit(self, key: Key, edit: Edit, version: int | None) -> Entry:
+        for attempt in range(1, _ATTEMPTS + 1):
+            entry = await self._entry(key)
+            _check_in_use(entry)
+            new = edited(entry, edit, datetime.now(UTC)) or entry
+            if new is entry and not edit.redact:
+                return entry
+            if new is not entry and version is not None and version < entry.edited_version:
+                raise Rejected("conflict", f"it was changed since version {version}: read it again")
+            known_similar = await self._known_similar(entry, new)
+            change = Change(entry, _to_embed(new) if edit.redact else new, known_similar)
+            if stored := await self._store(change, edit):
+                return stored
+            await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
+        raise Unavailable("others keep changing the same entry: try again")
+
+    async def _known_similar(self, entry: Entry, new: Entry) -> frozenset[str] | None:
+        """The entries that a new text was compared with; None where it makes the same statement as before.
+
+        Raises:
+            Rejected: another entry says the same, or it was forgotten and may not come back now.
+        """
+        if new.statement_hash == entry.statement_hash:
+            return None
+        (similar,) = await self.stores.text.find_similar([new])
+        others = [other for other in similar.entries if other.id != entry.id]
+        if canonical := await asyncio.to_thread(find_canonical, new, others):
+            raise Rejected("conflict", f"entry {canonical.id} says the same: forget one of the two")
+        if similar.suppressed:
+            raise Rejected("refused", _FORGOTTEN)
+        return frozenset(other.id for other in others)
+
+    async def _store(self, change: Change, edit: Edit) -> Entry | None:
+        """The entry as it is stored with all that follows; None when it was changed by others meanwhile."""
+        new, turn_ids = change.new, None
+        if edit.redact:
+            told = await self.stores.text.redact([change], until=datetime.now(UTC) + self.refuse_for)
+            turn_ids = told.get(new.id)
+            if turn_ids is None:
+                return None
+        elif await self.stores.text.replace([change]):
+            return None
+        if edit.redact or new.text != change.old.text:
+            await self._embed_anew(new, must=edit.redact)
+        else:
+            await self._refresh(new)
+        if turn_ids:
+            await self.stores.in_flight.drop(new.user_id, {(new.space, turn_id) for turn_id in turn_ids})
+        return new
+
+    async def _embed_anew(self, entry: Entry, *, must: bool) -> None:
+        """Remove the vector of what it said before, and send it on its way; with `must` that has to be gone now."""
+        if self.stores.vectors is not None:
+            with suppress(*(() if must else (Unavailable,))):  # otherwise the next vector replaces it
+                await self.stores.vectors.remove([entry.id])
+        ref = EntryRef(user_id=entry.user_id, id=entry.id)
+        await self.say([EntryAccepted.of([ref], at=entry.updated_at, cause=f"version {entry.version}")])
+
+    async def _refresh(self, entry: Entry) -> None:
+        """Have its vector filtered by what it is now; while that cannot be, reconciling does it later."""
+        if self.stores.vectors is not None and entry.embedding_state == "ready":
+            try:
+                await self.stores.vectors.refresh([entry])
+            except Unavailable as error:
+                log.warning("vector_not_refreshed", extra={"cause": str(error)})
+
+
+def _to_embed(entry: Entry) -> Entry:
+    """The entry, to be embedded anew: beside its vector may be a copy of what it said."""
+    return entry.model_copy(update={"embedding_state": "pending"})
+
+
+def _check_in_use(entry: Entry) -> None:
+    if entry.status != "active":
+        raise Rejected("conflict", f"the entry is {entry.status}: only active ones can be changed")
+
+
+def _tagged(entry: Entry, now: datetime, *, add: tuple[str, ...] = (), take: tuple[str, ...] = ()) -> Entry | None:
+    tags = tuple(tag for tag in entry.tags if tag not in take)
+    return edited(entry, Edit(tags=(*tags, *add)), now)
+
+
+def _reply(request: Request, entry: Entry) -> EntryReply:
+    return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)
+
+
+def versions(entry: Entry) -> tuple[EntryVersion, ...]:
+    """What an entry says and said, the latest first."""
+    since = entry.edited_at or entry.created_at
+    now = EntryVersion(version=entry.version, at=since, text=entry.text, by=entry.edited_by)
+    return (now, *(EntryVersion(**one.model_dump(include={"version", "at", "text", "by"})) for one in entry.revisions))
+
+
+async def shorten_history(request: HistoryRequest, reply: HistoryReply, room: int) -> HistoryReply:
+    """The latest versions that fit into so many bytes."""
+    room -= size_of(reply.model_copy(update={"items": (), "truncated": True}))
+    fitting = how_many_fit([size_of(item) for item in reply.items], room)
+    return reply.model_copy(update={"items": reply.items[:fitting], "truncated": True})
