@@ -233,7 +233,10 @@ class Meanwhile(FakeEmbedder, FakeAnnotator):
 
     def __init__(self, desk: Desk, entry: Entry) -> None:
         super().__init__()
-        self._correct = lambda: desk.update(entry, text="I live in Faro")
+        self._desk, self._entry = desk, entry
+
+    async def _correct(self) -> None:
+        await self._desk.update(self._entry, text="I live in Faro")
 
     async def embed(self, texts: Sequence[str]) -> Any:
         await self._correct()
@@ -265,7 +268,7 @@ async def test_a_repeat_of_what_was_said_before_is_not_merged_into_a_corrected_e
 ) -> None:
     """It is corrected between the look for what is similar and the decision."""
     entry = await desk.said("I live in Porto")
-    apply, corrected = desk.store.apply, []
+    apply, corrected = desk.store.apply, list[Entry]()
 
     async def late(decisions: Any) -> Any:
         if not corrected:

@@ -38,8 +38,8 @@ class OpenSearchEntries(Engine):
         if unseen := [change.old for change in changes if _key(change.old) not in seen]:
             await self.get(unseen)
         moved = [its for its in changes if _who_says_what(its.new) != _who_says_what(its.old)]
-        stating = [Accepted(its.new, its.known_similar) for its in moved if its.new.status == "active"]
-        behind = await statements.enlist(self, stating)
+        stating = [its for its in moved if its.new.status == "active"]
+        behind = await statements.enlist(self, [Accepted(its.new, its.known_similar) for its in stating])
         able = [its for its in changes if its.new.id not in behind]
         known = [(change.new, *held) for change in able if (held := seen.get(_key(change.old)))]
         writes = [_update(*one) for one in known]
@@ -52,7 +52,19 @@ class OpenSearchEntries(Engine):
         found = await self.client.mget("entries", [(write.id, write.routing) for write in refused], fields=["stamp"])
         stamps = {its.id: its.source["stamp"] for its in found if its and "stamp" in its.source}
         overtaken = {write.id for write in refused if stamps.get(write.id) != write.body["stamp"]}
-        return overtaken | ({change.new.id for change in changes} - {write.id for write in writes})
+        conflicts = overtaken | ({change.new.id for change in changes} - {write.id for write in writes})
+        return conflicts | await self._put_back([its for its in stating if its.new.id not in conflicts])
+
+    async def _put_back(self, stated: Sequence[Change]) -> set[str]:
+        """Undo changes after which others are found to have come in with the same statement meanwhile; their ids.
+
+        Before an entry makes its new statement nobody sees it coming; from then on everybody does.
+        """
+        judged = [Accepted(its.new, its.known_similar) for its in stated if its.known_similar is not None]
+        behind = await statements.enlist(self, judged) if judged else set()
+        if behind:
+            await self.replace([Change(its.new, its.old) for its in stated if its.new.id in behind])
+        return behind
 
     async def remove(self, entries: Sequence[Entry]) -> set[str]:
         held = await read(self.client, owners(entries))

@@ -238,7 +238,7 @@ async def remove(client: Client, index: str, query: Json, *, routing: str | None
         answer = await client.request("POST", f"/{index}/_delete_by_query", body={"query": query}, params=params)
         for failure in answer["failures"]:
             raise errors.of_item(int(failure["status"]), failure["cause"])
-        count += answer["deleted"]
+        count += int(answer["deleted"])
         if answer["total"] < _TOGETHER and not answer["version_conflicts"]:
             return count
     raise Unavailable("others write faster than can be removed: stop them, and try again")

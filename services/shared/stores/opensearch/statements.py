@@ -103,7 +103,8 @@ async def _beside(client: Client, enlisted: Mapping[str, Sequence[Accepted]]) ->
         first = [one.entry.id for one in ones if one.known_similar is None or set(makers).issubset(one.known_similar)]
         overtaken |= {one.entry.id for one in ones}.difference(first)
         if not set(first).issubset(held):
-            writes.append(_write(statement, users[statement], [*makers, *first], documents.get(statement)))
+            in_use = [id_ for id_ in held if id_ in known.active or id_ in known.open]  # also those about to state it
+            writes.append(_write(statement, users[statement], [*in_use, *first], documents.get(statement)))
     return writes, overtaken
 
 

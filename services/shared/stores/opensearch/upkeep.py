@@ -87,12 +87,17 @@ class OpenSearchUpkeep(Engine):
         body = {"size": 0, "track_total_hits": True, "query": queries.all_of(here), "aggs": _OVERVIEW}
         answer = await self.client.search("entries", body, routing=user_id)
         found = answer["aggregations"]
+        flags = found["flags"]["buckets"]
+        types, themes, states = ({its["key"]: its["doc_count"] for its in found[name]["buckets"]} for name in _COUNTED)
         latest = found["latest"]["value"]
         return Overview(
-            answer["hits"]["total"]["value"],
-            *(found["flags"]["buckets"][flag]["doc_count"] for flag in ("pinned", "manually_saved")),
-            *({its["key"]: its["doc_count"] for its in found[name]["buckets"]} for name in _COUNTED),
-            moment(int(latest)) if latest is not None else None,
+            entries=answer["hits"]["total"]["value"],
+            pinned=flags["pinned"]["doc_count"],
+            manually_saved=flags["manually_saved"]["doc_count"],
+            types=types,
+            themes=themes,
+            states=states,
+            latest=moment(int(latest)) if latest is not None else None,
         )
 
     async def users(self, *, after: str, limit: int) -> list[str]:
