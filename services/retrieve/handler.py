@@ -265,8 +265,12 @@ class Retriever:
         copies = copies_of(ids, stored if away else await self._fetched(scope, ids, legs, copies=True))
         if copies or not ids:
             return copies, degraded
-        # Perhaps it is only slow, and late is better than nothing: the caller's deadline ends the waiting.
-        return await self.store.get([Key(scope.user_id, i) for i in ids]), legs.degraded
+        try:
+            # Perhaps it is only slow. Where its search has answered, the caller's deadline ends the waiting.
+            async with asyncio.timeout(self.settings.leg_timeout_seconds if away else None):
+                return await self.store.get([Key(scope.user_id, i) for i in ids]), legs.degraded
+        except TimeoutError as error:
+            raise Unavailable("the found entries cannot be read: the text store is away, without copies") from error
 
     def _diversify(
         self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, StoredPoint], limit: int

@@ -22,7 +22,7 @@ from tests.polling import digested
 from tests.servers.workers import Worker
 
 CONNECTIONS = 4
-RATE = 80.0
+RATE = 30.0
 """Requests per second of all connections together, which a busy machine can answer too."""
 
 PATIENCE = 60.0

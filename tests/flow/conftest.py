@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from services.runtime import Running, running
+from services.shared.embedders import minilm
 from services.shared.settings import Settings
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix
@@ -17,6 +19,15 @@ from tests.stores.opensearch_openers import a_prefix
 def model_cache() -> Path:
     """The user's own cache: a model that is ready there is not built again."""
     return Settings().cache
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_model() -> Iterator[None]:
+    """Load the model once a process, not at each of hundreds of starts: who has it computes in threads of their own."""
+    load = minilm._load
+    minilm._load = cache(load)
+    yield
+    minilm._load = load
 
 
 @pytest.fixture(params=["sqlite", "opensearch"])

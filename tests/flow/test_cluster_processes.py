@@ -19,7 +19,11 @@ from tests.polling import digested
 from tests.servers import opensearch
 from tests.servers.cluster import Cluster, cluster
 from tests.servers.workers import WORKERS
+from tests.sizes import LONG
 from tests.stores.opensearch_openers import a_prefix
+
+LIGHT = ("tests.faults.launcher", "--")
+"""The same services with models that take no time to load."""
 
 PUBLISHERS = 10
 TURNS = 600
@@ -36,7 +40,8 @@ async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setenv("MEMORYBUS_OPENSEARCH_URL", url)
     with a_prefix(url) as prefix:
         settings = {"MEMORYBUS_OPENSEARCH_PREFIX": prefix, "MEMORYBUS_NER": "none"}
-        async with cluster(tmp_path, settings=settings) as started:
+        program = ("services.cli",) if LONG else LIGHT
+        async with cluster(tmp_path, settings=settings, program=program) as started:
             yield started
 
 
