@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from contracts import subjects
+from contracts.v1.audit import AuditNoteReply, AuditNoteRequest, AuditReply, AuditRequest, OpsAuditRequest
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
@@ -24,6 +25,13 @@ from contracts.v1.commands import (
     StatusReply,
     StatusRequest,
     UserStatusRequest,
+)
+from contracts.v1.control import (
+    IncognitoEndRequest,
+    IncognitoReply,
+    IncognitoStartRequest,
+    SettingsReply,
+    SettingsRequest,
 )
 from contracts.v1.edits import BulkReply, BulkRequest, HistoryReply, HistoryRequest, PinRequest, UpdateRequest
 from contracts.v1.entries import (
@@ -98,6 +106,12 @@ THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveReque
 SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
 EXPORT = Answer(f"{subjects.MEMORY}.export.<user>", ExportRequest, ExportReply)
 ERASE = Answer(f"{subjects.MEMORY}.erase.<user>", EraseRequest, EraseReply)
+INCOGNITO_START = Answer(f"{subjects.MEMORY}.incognito-start.<user>", IncognitoStartRequest, IncognitoReply)
+INCOGNITO_END = Answer(f"{subjects.MEMORY}.incognito-end.<user>", IncognitoEndRequest, IncognitoReply)
+SETTINGS = Answer(f"{subjects.MEMORY}.settings.<user>", SettingsRequest, SettingsReply)
+USER_AUDIT = Answer(f"{subjects.MEMORY}.audit.<user>", AuditRequest, AuditReply)
+AUDIT = Answer(subjects.AUDIT, OpsAuditRequest, AuditReply)
+AUDIT_NOTE = Answer(subjects.AUDIT_NOTE, AuditNoteRequest, AuditNoteReply)
 USER_STATUS = Answer(f"{subjects.MEMORY}.status.<user>", UserStatusRequest, StatusReply)
 COMMANDS = Answer(f"{subjects.MEMORY}.commands.<user>", CommandRequest, CommandReply)
 STATUS = Answer(subjects.STATUS, StatusRequest, StatusReply)
@@ -172,6 +186,12 @@ FLOW = (
             SUMMARY,
             EXPORT,
             ERASE,
+            SETTINGS,
+            INCOGNITO_START,
+            INCOGNITO_END,
+            USER_AUDIT,
+            AUDIT,
+            AUDIT_NOTE,
             USER_STATUS,
             COMMANDS,
             STATUS,

@@ -7,6 +7,7 @@ cannot be written down. Every method may raise `Unavailable` (try again later); 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import datetime
 from typing import Protocol
 
 from contracts.errors import TextRefused, Unavailable, UnusableStore
@@ -46,6 +47,7 @@ from contracts.values import (
     Place,
     ProposalRecord,
     Record,
+    RecordKey,
     RecordKind,
     RecordPage,
     Ref,
@@ -96,6 +98,7 @@ __all__ = [
     "Privacy",
     "ProposalRecord",
     "Record",
+    "RecordKey",
     "RecordKind",
     "RecordPage",
     "Ref",
@@ -263,6 +266,10 @@ class InFlight(Protocol):
 
     async def last(self) -> int:
         """The number of the last turn that the bus has promised to keep."""
+        ...
+
+    async def oldest(self) -> datetime | None:
+        """When the bus took the oldest turn that it still holds; None when it holds none."""
         ...
 
     async def is_drained(self) -> bool:

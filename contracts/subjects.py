@@ -11,11 +11,14 @@ TURNS = "memory.v1.turns"  # .<user>, published by assistants
 PARTITION = (
     "memory.v1.partition"  # .<number>.<user>, where a bus that splits the turns keeps them; nobody publishes here
 )
+INCOGNITO = "memory.v1.incognito"  # .<user>, published by assistants: no stream keeps it, and no service hears it
 RETRIEVE = "memory.v1.retrieve"  # .<user>, request
 ENTRIES = "memory.v1.entries"  # .<verb>.<user>, request
 MEMORY = "memory.v1.memory"  # .<verb>.<user>, request
 STATUS = "memory.v1.ops.status"  # request, operators: counts over all users
 RECONCILE = "memory.v1.ops.reconcile"  # request, operators: compares the stores, all users
+AUDIT = "memory.v1.ops.audit"  # request, operators: what was done, all users
+AUDIT_NOTE = "memory.v1.ops.audit-note"  # request, operators: keep account of what was done beside memorybus
 
 ENTRY_PROPOSED = "memory.v1.entry.proposed"
 ENTRY_ACCEPTED = "memory.v1.entry.accepted"
@@ -30,6 +33,7 @@ INBOX = "_INBOX"  # .<user of the bus>.<…>, where replies come
 
 MSG_ID_HEADER = "Nats-Msg-Id"
 DEADLINE_HEADER = "Memory-Deadline"
+CREDENTIAL_HEADER = "Memory-Credential"  # by what the gateway let the caller in, for the audit
 
 _BUS_USER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PLAIN_USER = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -67,6 +71,11 @@ def inbox(bus_user: str | None) -> str:
 def turns(user_id: str) -> str:
     """Where a turn of this user is published."""
     return f"{TURNS}.{user_token(user_id)}"
+
+
+def incognito(user_id: str) -> str:
+    """Where a turn of this user is published that nobody may keep."""
+    return f"{INCOGNITO}.{user_token(user_id)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from contracts.values import (
     Place,
     ProposalRecord,
     Record,
+    RecordKey,
     RecordKind,
     RecordPage,
     Ref,
@@ -135,6 +136,10 @@ class EntryStore(Protocol):
         Raises:
             ValueError: the cursor is not one that a page gave, or the limit is below 1.
         """
+        ...
+
+    async def pinned(self, scope: Scope, *, limit: int) -> list[Entry]:
+        """The pinned active entries of a scope that were said last; one that was pinned a moment ago may be missing."""
         ...
 
     async def scan(self, *, after: str, limit: int) -> list[Entry]:
@@ -247,12 +252,21 @@ class Upkeep(Protocol):
         """What has lacked this since before a moment; the oldest first."""
         ...
 
-    async def over_capacity(self, *, cap: int, limit: int) -> list[SpaceSize]:
-        """Some spaces with more than `cap` active entries, the fullest first."""
+    async def over_capacity(self, *, cap: int, limit: int, but: Collection[str] = ()) -> list[SpaceSize]:
+        """Some spaces with more than `cap` active entries, the fullest first; none of the users `but`."""
         ...
 
-    async def expired(self, *, before: datetime, limit: int) -> list[Key]:
-        """Active entries last said before a moment that are neither pinned nor manually saved, the oldest first."""
+    async def spaces(self, user_id: str) -> list[SpaceSize]:
+        """The spaces of a user that have active entries, in order."""
+        ...
+
+    async def expired(
+        self, *, before: datetime, limit: int, but: Collection[str] = (), of: tuple[str, str] | None = None
+    ) -> list[Key]:
+        """Active entries last said before a moment that are neither pinned nor manually saved, the oldest first.
+
+        Those of everybody without the users `but`, or `of` one user in one space.
+        """
         ...
 
     async def get_embedding_identity(self) -> EmbeddingIdentity | None:
@@ -273,6 +287,10 @@ class UserRecords(Protocol):
     async def records(self, user_id: str, kind: RecordKind, names: Collection[str] | None = None) -> list[Record]:
         """The records of a kind that have these names, as they were written last; without names all, as written up to
         a moment ago. In the order of names."""
+        ...
+
+    async def get_records(self, keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
+        """These records of any users, as they were written last, at once; unknown ones are missing."""
         ...
 
     async def put_record(self, record: Record, *, held: int | None) -> bool:

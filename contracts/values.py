@@ -405,6 +405,14 @@ RecordKind = Literal["settings", "incognito", "theme", "action"]
 nothing, a theme (its slug), or something that was done (a name that sorts by time)."""
 
 
+class RecordKey(NamedTuple):
+    """Which record: of whom, of which kind, under which name."""
+
+    user_id: str
+    kind: RecordKind
+    name: str
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """A small piece of JSON about a user, kept beside log and entries. Its name has at most 512 characters.
@@ -418,6 +426,11 @@ class Record:
     body: Mapping[str, Any]
     at: datetime
     version: int = 1
+
+    @property
+    def key(self) -> RecordKey:
+        """Which one it is."""
+        return RecordKey(self.user_id, self.kind, self.name)
 
     def __post_init__(self) -> None:
         if not 0 < len(self.name) <= LONGEST_NAME:

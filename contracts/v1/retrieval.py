@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -18,6 +18,7 @@ class RetrieveRequest(Request):
     `conversation_id`: only what was said in this conversation. `recency_days`: only what was last said so many days
     before `now` or later. `persona_id`: null or empty means entries of no persona, a name those and the persona's own,
     `"*"` all of the user's. `now`: the moment to answer as of; nothing that was said after it is returned.
+    `asked_in`: the conversation that asks; while it is incognito, or with `incognito`, the answer is empty.
     """
 
     query: str
@@ -33,6 +34,8 @@ class RetrieveRequest(Request):
     conversation_id: str | None = None
     now: Moment | None = None
     explain: bool = False
+    asked_in: str | None = Field(default=None, max_length=256)
+    incognito: bool = False
 
 
 class Signals(_Message):
@@ -80,17 +83,29 @@ class EntityCard(_Message):
     facts: tuple[str, ...]
 
 
+class PinnedMemory(_Message):
+    """A pinned memory that the context begins with, whatever was asked."""
+
+    id: str
+    snippet: str
+    type: EntryType
+    last_said_at: Moment
+    pinned: Literal[True] = True
+
+
 class RetrieveReply(Reply):
-    """The memories that matter now, and the same as a block ready to inject.
+    """The memories that matter now, and the same as a block ready to inject, with pinned ones as its foundation.
 
     `total_count` is how many candidates were found, `token_count` what `context` weighs in cl100k_base tokens,
     `truncated` whether the budget, the limit or the size of a message left something out,
-    `degraded` the legs that could not answer. `explanation` tells, on request, how the question was read:
+    `degraded` the legs that could not answer, or why the user wants no answer: `"incognito"`, `"disabled"`.
+    `explanation` tells, on request, how the question was read:
     `corrections` names its words that the memory does not have, with those that were looked for instead,
     `times` the times that it names: from when to when, or which month or day of any year.
     """
 
     items: tuple[RetrievedItem, ...]
+    foundation: tuple[PinnedMemory, ...] = ()
     entity_cards: tuple[EntityCard, ...] = ()
     context: str
     total_count: int

@@ -36,6 +36,7 @@ COMMANDS = {
     "provision": "Make streams and consumers as declared; safe to repeat.",
     "bench": "Measure memorybus on this machine.",
     "eval": "Measure how well memory is found: put judged questions to a memory of its own.",
+    "audit": "Show what was done: retrievals and actions of users and operators, without a word of the memory.",
     "dead": "Look at what could not be digested, try it again, or let it go.",
 }
 """Every command with the first line of its help."""

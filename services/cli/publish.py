@@ -57,6 +57,9 @@ def publish(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="End when the bus has acknowledged the last turn.")
     ] = False,
+    incognito: Annotated[
+        bool, typer.Option("--incognito", help="Publish where nothing keeps it: only who listens on the bus hears it.")
+    ] = False,
     data: DataOption = None,
     nats: NatsOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
@@ -66,7 +69,8 @@ def publish(
     A file is checked before its first turn is published. Publishing the same file again has no further effect.
     """
     source = Source(file, format, user, space, longest=Settings().max_text_bytes)
-    result = run(_publish(source, data, nats, in_flight=in_flight, wait=not no_wait))
+    wait = not no_wait and not incognito
+    result = run(_publish(source, data, nats, in_flight=in_flight, wait=wait, incognito=incognito))
     if as_json:
         print(as_line(result))
     else:
@@ -75,15 +79,21 @@ def publish(
         fail(result.problem)
 
 
-async def _publish(source: Source, data: Path | None, nats: str | None, *, in_flight: int, wait: bool) -> Published:
+async def _publish(
+    source: Source, data: Path | None, nats: str | None, *, in_flight: int, wait: bool, incognito: bool
+) -> Published:
     try:
         async with memory_client(nats_url(data, nats)) as client:
-            return await publish_source(client, source, in_flight=in_flight, wait=wait, console=err)
+            return await publish_source(
+                client, source, in_flight=in_flight, wait=wait, console=err, incognito=incognito
+            )
     except FormatError as error:
         fail(str(error))
 
 
-async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: bool, console: Console) -> Published:
+async def publish_source(
+    client: Bus, source: Source, *, in_flight: int, wait: bool, console: Console, incognito: bool = False
+) -> Published:
     """Publish the turns of a source, with bars on a terminal.
 
     Raises:
@@ -99,7 +109,9 @@ async def publish_source(client: Bus, source: Source, *, in_flight: int, wait: b
     tally, is_published = Tally(), False
     with bars(console) as progress:
         try:
-            await publish_turns(client, batches, tally, total=total, in_flight=in_flight, progress=progress)
+            await publish_turns(
+                client, batches, tally, total=total, in_flight=in_flight, progress=progress, incognito=incognito
+            )
             is_published = True
             digesting, problem = await digest(client, progress) if wait else (None, None)
         except asyncio.CancelledError:

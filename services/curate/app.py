@@ -7,10 +7,13 @@ memory.v1.ops.<verb>            ◄──►
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from contracts import flow
+from contracts.ports import TextStore
+from contracts.v1.audit import AuditNoteReply, AuditNoteRequest, AuditReply, AuditRequest, OpsAuditRequest
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
@@ -26,6 +29,13 @@ from contracts.v1.commands import (
     StatusRequest,
     UserStatusRequest,
 )
+from contracts.v1.control import (
+    IncognitoEndRequest,
+    IncognitoReply,
+    IncognitoStartRequest,
+    SettingsReply,
+    SettingsRequest,
+)
 from contracts.v1.overview import (
     ExportReply,
     ExportRequest,
@@ -38,15 +48,17 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
-from services.curate import chat_commands, commands, overview, reconcile
+from services.curate import audit, chat_commands, commands, control, overview, reconcile
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
+from services.shared.audit import AuditTrail
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
 from services.shared.client import MemoryClient
+from services.shared.preferences import PreferenceReader
 
 
 async def build(host: Host) -> Service:
@@ -58,10 +70,11 @@ async def build(host: Host) -> Service:
     scheduler = Scheduler(host, settings, stores, compared)
     longest = host.settings.max_text_bytes
     editor = Editor(stores, host.bus.publish_events, scheduler.finishing, settings.refuse_for, longest)
+    preferences = PreferenceReader(store)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
 
     async def create(request: CreateRequest) -> EntryReply:
-        return await commands.create(request, store=store, publisher=host.bus, longest=longest)
+        return await commands.create(request, store=store, publisher=host.bus, preferences=preferences, longest=longest)
 
     async def get(request: GetRequest) -> EntryReply:
         return await commands.get(request, store=store)
@@ -101,6 +114,8 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.COMMANDS, do_as_said, at_once, chat_commands.shorten),
         RequestHandler(flow.STATUS, status, at_once),
         RequestHandler(flow.RECONCILE, compare, 1),
+        *_control(stores, settings),
+        *_audit(store, await host.audit_trail(), at_once),
     )
     return Service("curate", answers=answers, background=scheduler.all)
 
@@ -131,3 +146,32 @@ def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[A
         RequestHandler(flow.SUMMARY, summary, at_once),
         RequestHandler(flow.EXPORT, export, at_once, partial(overview.shorten_export, store=store)),
     )
+
+
+def _control(stores: DataStores, settings: CurateSettings) -> Iterator[RequestHandler[Any, Any]]:
+    """What users decide about their memory."""
+
+    async def space_settings(request: SettingsRequest) -> SettingsReply:
+        return await control.settings(request, records=stores.text, defaults=settings.of_a_space)
+
+    async def incognito(request: IncognitoStartRequest | IncognitoEndRequest) -> IncognitoReply:
+        return await control.set_incognito(request, records=stores.text, in_flight=stores.in_flight)
+
+    yield RequestHandler(flow.SETTINGS, space_settings, settings.max_concurrency)
+    yield RequestHandler(flow.INCOGNITO_START, incognito, settings.max_concurrency)
+    yield RequestHandler(flow.INCOGNITO_END, incognito, settings.max_concurrency)
+
+
+def _audit(store: TextStore, trail: AuditTrail, at_once: int) -> Iterator[RequestHandler[Any, Any]]:
+    """What was done."""
+
+    async def read(request: AuditRequest | OpsAuditRequest) -> AuditReply:
+        return await audit.audit(request, records=store)
+
+    async def note(request: AuditNoteRequest) -> AuditNoteReply:
+        return await audit.note(request, trail=trail)
+
+    shorten = partial(audit.shorten_audit, records=store)
+    yield RequestHandler(flow.USER_AUDIT, read, at_once, shorten)
+    yield RequestHandler(flow.AUDIT, read, at_once, shorten)
+    yield RequestHandler(flow.AUDIT_NOTE, note, at_once)

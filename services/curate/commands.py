@@ -9,7 +9,7 @@ from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE, Request
 from contracts.errors import Unavailable
-from contracts.ports import Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
+from contracts.ports import Conversation, Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -23,11 +23,15 @@ from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
 from services.shared.core.fitting import cut, how_many_fit, size_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.preferences import NOTES, PreferenceReader
 
 _LOOK_EVERY = 0.005
 _DECIDING = 10.0
 _COUNTING = 1.0
-NOTES = "notes"
+_OFF = {
+    "disabled": "memory is off in this space: turn it on with memory.settings, then save it again",
+    "incognito": "the conversation 'notes' is incognito: end that with memory.incognito-end, then save it again",
+}
 _BEGINNING = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}")
 _SHORTEST = 8
 """Of an id: eight characters, as the context block shows them, or more."""
@@ -37,14 +41,24 @@ _CURSOR = 400
 """Bytes that a cursor may take."""
 
 
-async def create(request: CreateRequest, *, store: TextStore, publisher: TurnPublisher, longest: int) -> EntryReply:
+async def create(
+    request: CreateRequest,
+    *,
+    store: TextStore,
+    publisher: TurnPublisher,
+    preferences: PreferenceReader,
+    longest: int,
+) -> EntryReply:
     """Publish the text as a turn of its own and wait until dedupe has decided: there is one way into memory.
 
     Raises:
-        Rejected: the text is blank or too long, the persona cannot be, or it was refused.
+        Rejected: the text is blank or too long, the persona cannot be, memory is off, or it was refused.
         Unavailable: it was not decided within 10 s.
     """
     turn = turn_of(request, longest)
+    notes = Conversation(turn.user_id, turn.space, NOTES)
+    if (why := (await preferences.of([notes]))[notes].refuse()) is not None:
+        raise Rejected("refused", _OFF[why])
     await publisher.publish_turn(turn)
     entry = await _wait_for_entry(Key(turn.user_id, entry_id(turn.user_id, turn.space, turn.turn_id or "")), store)
     return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)

@@ -25,6 +25,7 @@ from contracts.ports import (
     InFlight,
     InFlightCounts,
     Key,
+    Record,
     Scope,
     Selection,
     TextStore,
@@ -35,8 +36,8 @@ from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, Forget
 from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
 from services.curate.reconcile import embed_again
-from services.shared.changes import change_entries
-from services.shared.erasures import SETTLING
+from services.shared.changes import change_entries, change_record
+from services.shared.erasures import SETTLING, erased_key, erased_record
 from services.shared.errors import Rejected
 from services.shared.tasks import end
 
@@ -147,7 +148,7 @@ async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
     Raises:
         Unavailable: a place does not answer; steps that were done need not be done again.
     """
-    for step in (_bound, _count, _clear, _make_vectors_anew, _empty_bus):
+    for step in (_bound, _keep_account, _count, _clear, _make_vectors_anew, _empty_bus):
         changed = await step(erasure, stores)
         if changed is None:
             return erasure
@@ -161,6 +162,17 @@ async def _bound(erasure: Erasure, stores: DataStores) -> Erasure | None:
     if erasure.before != UNBOUNDED:
         return erasure
     return await _changed(erasure, replace(erasure, before=await stores.in_flight.last()), stores)
+
+
+async def _keep_account(erasure: Erasure, stores: DataStores) -> Erasure:
+    """Keep that the user was erased, before anything of them goes: what was done earlier is written no more."""
+    at = erasure.requested_at
+
+    def newest(held: Record | None) -> Record | None:
+        return erased_record(erasure.user_id, at) if held is None or held.at < at else None
+
+    await change_record(stores.text, erased_key(erasure.user_id), newest)
+    return erasure
 
 
 async def _count(erasure: Erasure, stores: DataStores) -> Erasure | None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias, TypeVar
 
-from contracts.ports import Selection, SpaceSize, TextStore, VectorStore
+from contracts.ports import Record, Selection, SpaceSize, TextStore, UserRecords, VectorStore
 from contracts.v1.entries import Entry, Scores
 from services.shared.changes import change_entries
 from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
+from services.shared.preferences import OwnSettings
 
 T = TypeVar("T")
 
@@ -114,13 +115,22 @@ def put_away(entry: Entry, now: datetime, scores: Scores | None = None) -> Entry
     return entry.model_copy(update={**update, "last_scores": scores or entry.last_scores})
 
 
-async def expire(*, store: TextStore, vectors: VectorStore | None, max_age: timedelta, limit: int = 200) -> int:
+async def expire(
+    *,
+    store: TextStore,
+    vectors: VectorStore | None,
+    max_age: timedelta,
+    limit: int = 200,
+    but: Collection[str] = (),
+    of: SpaceSize | None = None,
+) -> int:
     """Forget entries that were last said longer ago than `max_age`, unless they are protected; how many.
 
-    Nothing of their words is left. Unlike entries that a user forgets, they may be said again at once.
+    Those of everybody without the users `but`, or `of` one space. Nothing of their words is left. Unlike entries that a
+    user forgets, they may be said again at once.
     """
-    expired = 0
-    while aged := await store.expired(before=datetime.now(UTC) - max_age, limit=limit):
+    expired, where = 0, (of.user_id, of.space) if of else None
+    while aged := await store.expired(before=datetime.now(UTC) - max_age, limit=limit, but=but, of=where):
         gone = await store.forget(aged, until=None)
         if vectors is not None:
             await vectors.remove([one.tombstone.id for one in gone])
@@ -128,3 +138,17 @@ async def expire(*, store: TextStore, vectors: VectorStore | None, max_age: time
         if len(aged) < limit:
             break
     return expired
+
+
+async def own_limits(store: UserRecords) -> dict[str, OwnSettings]:
+    """The settings of the users who have limits of their own, for any of their spaces."""
+    found: dict[str, list[Record]] = {}
+    cursor: str | None = None
+    while True:
+        page = await store.page_records("settings", user_id=None, limit=_PAGE, cursor=cursor)
+        for record in page.records:
+            found.setdefault(record.user_id, []).append(record)
+        if page.cursor is None:
+            own = {user_id: OwnSettings(records) for user_id, records in found.items()}
+            return {user_id: one for user_id, one in own.items() if one.decides("soft_cap", "retention_days")}
+        cursor = page.cursor

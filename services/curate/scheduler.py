@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,16 +16,17 @@ from nats.errors import Error as NatsError
 
 from contracts import subjects
 from contracts.errors import Unavailable
-from contracts.ports import Key, Stuck, TextStore
+from contracts.ports import Key, SpaceSize, Stuck, TextStore
 from contracts.v1.commands import ReconcileRequest, Side
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
-from services.curate import privacy, reconcile, retention
+from services.curate import audit, control, privacy, reconcile, retention
 from services.curate.privacy import DataStores, Eraser
 from services.curate.settings import CurateSettings
 from services.shared import telemetry
 from services.shared.app import Host
 from services.shared.core.capacity import Ageing
 from services.shared.errors import Rejected
+from services.shared.preferences import OwnSettings
 
 log = logging.getLogger(__name__)
 
@@ -152,36 +153,57 @@ class Scheduler:
             if self._is_tidying:  # it was broken off, perhaps between an entry and its vector
                 await self._reconcile("vectors")
             self._is_tidying = True
-            await self._make_room()
-            await self._expire()
+            await self.keep_limits()
+            await control.expire_incognito(records=self._stores.text, in_flight=self._stores.in_flight)
+            await audit.expire_audit(records=self._stores.text, days=self._settings.audit_days)
             self._is_tidying = False
             await asyncio.sleep(self._settings.tidy_every_seconds)
 
-    async def _make_room(self) -> None:
-        cap, store, vectors = self._settings.soft_cap, self._stores.text, self._stores.vectors
-        ageing = Ageing(self._settings.tau_days * 86400.0, self._settings.importance_kept)
-        for space in await store.over_capacity(cap=cap, limit=_SPACES_AT_ONCE) if cap else ():
-            done = await retention.make_room(space, store=store, vectors=vectors, cap=cap, ageing=ageing)
-            telemetry.TRIMMED.inc(done.archived)
-            telemetry.PROTECTED.inc(done.protected)
-            if done.archived or done.protected:
-                fields = {
-                    "user": done.user_id,
-                    "space": done.space,
-                    "archived": done.archived,
-                    "protected": done.protected,
-                }
-                log.log(logging.WARNING if done.protected else logging.INFO, "trimmed", extra=fields)
+    async def keep_limits(self) -> None:
+        """Keep every space within the limits that its user has set, or those of this service."""
+        own = await retention.own_limits(self._stores.text)
+        await self._make_room(own)
+        await self._expire(own)
+        for user_id, settings in own.items():
+            await self._keep_own(user_id, settings)
 
-    async def _expire(self) -> None:
-        if not self._settings.max_age_days:
+    async def _make_room(self, own: Collection[str]) -> None:
+        cap = self._settings.soft_cap
+        for space in await self._stores.text.over_capacity(cap=cap, limit=_SPACES_AT_ONCE, but=own) if cap else ():
+            await self._trim(space, cap)
+
+    async def _trim(self, space: SpaceSize, cap: int) -> None:
+        store, vectors = self._stores.text, self._stores.vectors
+        ageing = Ageing(self._settings.tau_days * 86400.0, self._settings.importance_kept)
+        done = await retention.make_room(space, store=store, vectors=vectors, cap=cap, ageing=ageing)
+        telemetry.TRIMMED.inc(done.archived)
+        telemetry.PROTECTED.inc(done.protected)
+        if done.archived or done.protected:
+            fields = {
+                "user": done.user_id,
+                "space": done.space,
+                "archived": done.archived,
+                "protected": done.protected,
+            }
+            log.log(logging.WARNING if done.protected else logging.INFO, "trimmed", extra=fields)
+
+    async def _expire(self, own: Collection[str] = (), of: SpaceSize | None = None, days: float | None = None) -> None:
+        days = self._settings.max_age_days if days is None else days
+        if not days:
             return
-        max_age = timedelta(days=self._settings.max_age_days)
-        expired = await retention.expire(store=self._stores.text, vectors=self._stores.vectors, max_age=max_age)
+        store, vectors = self._stores.text, self._stores.vectors
+        expired = await retention.expire(store=store, vectors=vectors, max_age=timedelta(days=days), but=own, of=of)
         if expired:
             telemetry.EXPIRED.inc(expired)
             self.compactor.request()
             log.info("expired", extra={"entries": expired})
+
+    async def _keep_own(self, user_id: str, own: OwnSettings) -> None:
+        for space in await self._stores.text.spaces(user_id):
+            limits = own.of(space.space, self._settings.of_a_space)
+            await self._expire(of=space, days=limits.retention_days)
+            if limits.soft_cap and space.entries > limits.soft_cap:
+                await self._trim(space, limits.soft_cap)
 
     async def reconcile(self) -> None:
         """Put right the differences that a crash left behind, and look again now and then."""

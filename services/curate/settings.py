@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from pydantic import Field
 
+from contracts.v1.control import SpaceSettings
 from services.shared.settings import ServiceSettings
 
 
@@ -20,6 +21,7 @@ class CurateSettings(ServiceSettings):
         default=1.0, gt=0, le=1, description="share of its importance an entry keeps per day when capacity is short"
     )
     tau_days: float = Field(default=7.0, gt=0, description="recency is exp(-age/tau) when capacity is short")
+    audit_days: float = Field(default=180, ge=0, description="how long the audit is kept; 0: without end")
     forgotten_hours: float = Field(default=24, ge=0, description="for how long a forgotten statement is refused")
 
     tidy_every_seconds: float = Field(default=60, gt=0, description="how often capacity and age are looked after")
@@ -38,3 +40,15 @@ class CurateSettings(ServiceSettings):
     def refuse_for(self) -> timedelta:
         """For how long a forgotten statement is refused."""
         return timedelta(hours=self.forgotten_hours)
+
+    @property
+    def of_a_space(self) -> SpaceSettings:
+        """What holds in a space whose user has decided nothing."""
+        return SpaceSettings(
+            memory_enabled=True,
+            incognito_default=False,
+            retention_days=self.max_age_days,
+            soft_cap=self.soft_cap,
+            gives_tags=(),
+            takes_tags=(),
+        )

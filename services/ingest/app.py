@@ -5,7 +5,8 @@ memory.v1.turns.<user> ──► ingest ──► entry.proposed
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
@@ -19,11 +20,15 @@ from contracts.errors import Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryProposed
 from services.ingest.handler import Arrived, Incoming, log_turns, read_turn
+from services.ingest.refusals import admit, is_private
 from services.ingest.settings import IngestSettings
 from services.ingest.turns_stream import PartitionBalancer, StreamPurger
 from services.shared.app import Host, Service
+from services.shared.bus.dead_letters import number_of
 from services.shared.bus.fairness import load_of_turn
+from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Stage, Worker
+from services.shared.preferences import PreferenceReader
 
 _MOMENT = 0.5
 """Seconds after which a turn is delivered again that came while its user was being erased."""
@@ -35,25 +40,34 @@ async def build(host: Host) -> Service:
     missing_from_stream = partial(host.bus.missing_from_stream, subjects.TURNS_STREAM.name)
     in_hand: WeakValueDictionary[int, Msg] = WeakValueDictionary()  # by number, for as long as the stage has them
     defer = partial(_give_back, in_hand)
-    handle = partial(
-        log_turns,
-        store=await host.text_store(),
-        missing_from_stream=missing_from_stream,
-        defer=defer,
-        gap=settings.session_gap,
-    )
+    store = await host.text_store()
+    preferences = PreferenceReader(store)
+    scrub = partial(_scrub, host.bus)
     consumers = subjects.ingest_consumers(host.settings.turns_partitions)
     purger = StreamPurger(host.bus, consumers, every=settings.purge_every_seconds)
+
+    async def handle(arrived: Sequence[Arrived]) -> list[EntryProposed]:
+        wanted = await admit(arrived, preferences=preferences, scrub=scrub)
+        if not wanted:
+            return []
+        return await log_turns(
+            wanted, store=store, missing_from_stream=missing_from_stream, defer=defer, gap=settings.session_gap
+        )
+
+    async def keeps_no_letter(msg: Msg) -> bool:
+        number = number_of(msg)
+        if not await is_private(incoming_of(msg), number, preferences=preferences):
+            return bool(await missing_from_stream([number]))
+        await scrub([number])
+        return True
 
     def stage_of(consumer: Consumer) -> Stage[Arrived]:
         def read(msg: Msg) -> Arrived:
             purger.mark_read(consumer)
-            subject = subjects.published_as(msg.subject)
-            incoming = Incoming(subject=subject, body=msg.data, stored_at=msg.metadata.timestamp)
+            incoming, number = incoming_of(msg), number_of(msg)
             turn = read_turn(incoming, longest=host.settings.max_text_bytes)
-            number = msg.metadata.sequence.stream
             in_hand[number] = msg
-            return Arrived(number=number, turn=turn)
+            return Arrived(number=number, turn=turn, stored_at=incoming.stored_at)
 
         return Stage(
             consumer,
@@ -62,7 +76,7 @@ async def build(host: Host) -> Service:
             handle,
             says=(EntryProposed,),
             max_batch=settings.max_batch,
-            missing_from_stream=missing_from_stream,
+            keeps_no_letter=keeps_no_letter,
             window=2 * settings.max_batch,
             load_of=load_of_turn,
         )
@@ -72,6 +86,15 @@ async def build(host: Host) -> Service:
 
     background = (purger.run, PartitionBalancer(host.bus, own_workers).run) if len(consumers) > 1 else (purger.run,)
     return Service("ingest", stages=tuple(map(stage_of, consumers)), background=background)
+
+
+def incoming_of(msg: Msg) -> Incoming:
+    """A message of the stream as the handler sees it."""
+    return Incoming(subjects.published_as(msg.subject), msg.data, msg.metadata.timestamp)
+
+
+async def _scrub(bus: Bus, numbers: Collection[int]) -> None:
+    await asyncio.gather(*(bus.delete(subjects.TURNS_STREAM.name, number) for number in numbers))
 
 
 async def _give_back(in_hand: Mapping[int, Msg], numbers: Collection[int]) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import uuid5
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from contracts import subjects
 from contracts.envelope import NAMESPACE
@@ -73,10 +73,11 @@ def read_turn(incoming: Incoming, *, longest: int) -> DatedTurn:
 
 
 class Arrived(BaseModel, frozen=True):
-    """A turn, and the number of its message in the stream."""
+    """A turn, the number of its message in the stream, and when that was stored."""
 
     number: int
     turn: DatedTurn
+    stored_at: datetime = Field(default_factory=lambda known: known["turn"].created_at)
 
 
 async def log_turns(

@@ -5,20 +5,24 @@ memory.v1.retrieve.<user> ◄──► retrieve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
 from contracts import flow
+from contracts.ports import Conversation, TextStore, Unavailable
+from contracts.v1.control import SpaceSettings
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.retrieve.handler import Retriever
+from services.retrieve.handler import Retriever, Share
 from services.retrieve.recorder import ScoreRecorder
+from services.retrieve.reply import no_answer
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.weights import load_weights
 from services.shared.app import Host, Service
 from services.shared.bus.requests import RequestHandler
 from services.shared.core.profile import profile
+from services.shared.preferences import OwnSettings, PreferenceReader, Reason
 from services.shared.vectors.swappable import using
 
 
@@ -26,7 +30,7 @@ async def build(host: Host) -> Service:
     """Wire the request."""
     settings = RetrieveSettings()
     store = await host.text_store()
-    recorder = ScoreRecorder(store)
+    recorder, preferences = ScoreRecorder(store), PreferenceReader(store)
     index, counter, speakers = await host.vector_index(), host.token_counter(), Speakers()
     measure = partial(profile, weights=load_weights(settings.weights))
 
@@ -36,15 +40,57 @@ async def build(host: Host) -> Service:
             yield Retriever(store, vectors, embedder, counter, settings, speakers, measure)
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:
+        if (why := await unwanted(request, preferences)) is not None:
+            return no_answer(request, why)
+        shares = await shared_with(request, store, preferences)
         with retriever() as one:
-            reply = await one.retrieve(request)
+            reply = await one.retrieve(request, shares)
         if request.now is None:  # what counted at another moment is no measure of what to keep now
             recorder.note(request.user_id, reply)
         return reply
 
     async def shorten(request: RetrieveRequest, reply: RetrieveReply, room: int) -> RetrieveReply:
+        shares = await shared_with(request, store, preferences)
         with retriever() as one:
-            return await one.shorten(request, reply, room)
+            return await one.shorten(request, reply, room, shares)
 
     answers = (RequestHandler(flow.RETRIEVE, retrieve, settings.max_concurrency, shorten),)
     return Service("retrieve", answers=answers, background=(recorder.run,))
+
+
+async def unwanted(request: RetrieveRequest, preferences: PreferenceReader) -> Reason | None:
+    """Why the user wants no answer. It is known before anything looks at the question.
+
+    While the text store is away, what was known last holds.
+    """
+    if request.incognito:
+        return "incognito"
+    asked_in, said_in = (
+        Conversation(request.user_id, request.space, one or "") for one in (request.asked_in, request.conversation_id)
+    )
+    found = await preferences.of({asked_in, said_in}, may_lag=True)
+    return found[asked_in].refuse() or found[said_in].refuse(by_default=False)
+
+
+async def shared_with(request: RetrieveRequest, store: TextStore, preferences: PreferenceReader) -> list[Share]:
+    """The other spaces of the user that give tags which this one takes; none while the text store is away."""
+    place = Conversation(request.user_id, request.space, "")
+    takes = (await preferences.of([place], may_lag=True))[place].settings.takes_tags
+    if not takes:
+        return []
+    try:
+        own = OwnSettings(await store.records(request.user_id, "settings"))
+        spaces = [one.space for one in await store.spaces(request.user_id) if one.space != request.space]
+    except Unavailable:
+        return []
+    return shares_of(takes, {space: own.of(space, SpaceSettings()) for space in spaces})
+
+
+def shares_of(takes: Collection[str], others: Mapping[str, SpaceSettings]) -> list[Share]:
+    """What the other spaces give of the tags that one takes; a space whose memory is off gives nothing."""
+    common = {
+        space: tuple(tag for tag in settings.gives_tags or () if tag in takes)
+        for space, settings in others.items()
+        if settings.memory_enabled is not False
+    }
+    return [Share(space, tags) for space, tags in common.items() if tags]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from services.retrieve.legs import REACH, Legs, Memory, search_both
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
+from services.shared.core.context import MOST_PINNED
 from services.shared.core.features import Found, in_first_person
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.profile import profile
@@ -51,7 +53,28 @@ from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
 
+_MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
 _POOL = 1.5  # how many times the limit is diversified over
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Another space of the user, whose entries with one of these tags are seen as if they were of this one."""
+
+    space: str
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a question found in a space, ranked, with all that choosing among it takes."""
+
+    legs: Legs
+    ranked: Sequence[Ranked]
+    entries: Mapping[str, Entry]
+    stored: Mapping[str, StoredPoint]
+    found: int
+    degraded: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +89,49 @@ class Retriever:
     speakers: Speakers = field(default_factory=Speakers)
     measure: Callable[[Found], list[float]] = profile
 
-    async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
-        """The memories that matter now.
+    async def retrieve(self, request: RetrieveRequest, shares: Sequence[Share] = ()) -> RetrieveReply:
+        """The memories that matter now, with those that other spaces share.
 
         Raises:
             Unavailable: no leg could answer, or the entries could not be read.
         """
         started = time.perf_counter()
         now = request.now or datetime.now(UTC)
-        scope = Scope(request.user_id, request.space, request.persona_id)
-        filters = filters_of(request, now)
-        legs, hidden = await asyncio.gather(self._search(request, scope, filters), self._is_hidden(request.user_id))
-        if hidden:
+        scope, filters = Scope(request.user_id, request.space, request.persona_id), filters_of(request, now)
+        hidden = asyncio.ensure_future(self._is_hidden(request.user_id))
+        there = (self._seen(request, replace(scope, space=one.space), filters, now, hidden, one.tags) for one in shares)
+        here = self._seen(request, scope, filters, now, hidden)
+        pinned, parts = await asyncio.gather(self._pinned(scope, filters, hidden), asyncio.gather(here, *there))
+        own, seen = parts[0], joined(parts)
+        chosen = self._diversify(seen.ranked, seen.entries, seen.stored, request.limit)
+        reply = build_reply(
+            request,
+            chosen,
+            seen.entries,
+            counter=self.counter,
+            now=now,
+            found=seen.found,
+            degraded=seen.degraded,
+            pinned=pinned,
+            share=self.settings.pinned_share,
+        )
+        took = (time.perf_counter() - started) * 1000
+        explanation = explained_question(request.query, own.legs.corrections, now) if request.explain else None
+        times = {"query_embedding_ms": own.legs.embedding_ms, "retrieval_ms": took}
+        return reply.model_copy(update={"explanation": explanation, **times})
+
+    async def _seen(
+        self,
+        request: RetrieveRequest,
+        scope: Scope,
+        filters: Filters,
+        now: datetime,
+        hidden: Awaitable[bool],
+        shared: tuple[str, ...] = (),
+    ) -> Seen:
+        """What a question finds in one space; of a space that shares, only what has one of the tags."""
+        legs = await self._search(request, scope, replace(filters, tags=shared) if shared else filters)
+        if await hidden:
             legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)
         ids = list(fused)[: self.settings.candidates]
@@ -88,6 +142,8 @@ class Retriever:
         )
         entries, degraded = await self._or_copies(held, scope, ids, legs, stored)
         visible = as_asked_for(entries, scope, filters)
+        if shared:
+            visible = {i: entry for i, entry in visible.items() if not set(shared).isdisjoint(entry.tags)}
         if self.settings.relevance == "profile":
             self.speakers.note(scope, visible.values())
         cosines = cosines_of(legs, stored)
@@ -95,19 +151,14 @@ class Retriever:
         measured = self._measure(candidates, request.query, visible, neighbours, cosines, now)
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
-        chosen = self._diversify(ranked, visible, stored, request.limit)
-        reply = build_reply(
-            request, chosen, visible, counter=self.counter, now=now, found=len(found), degraded=degraded
-        )
-        took = (time.perf_counter() - started) * 1000
-        explanation = explained_question(request.query, legs.corrections, now) if request.explain else None
-        times = {"query_embedding_ms": legs.embedding_ms, "retrieval_ms": took}
-        return reply.model_copy(update={"explanation": explanation, **times})
+        return Seen(legs, ranked, visible, stored, len(found), degraded)
 
-    async def shorten(self, request: RetrieveRequest, reply: RetrieveReply, room: int) -> RetrieveReply:
+    async def shorten(
+        self, request: RetrieveRequest, reply: RetrieveReply, room: int, shares: Sequence[Share] = ()
+    ) -> RetrieveReply:
         """The answer with as many items as fit into so many bytes; of one that does not fit alone, a part."""
         few = how_many_fit(item_sizes(reply), room - size_of(reply.model_copy(update={"items": (), "context": ""})))
-        shorter = await self.retrieve(request.model_copy(update={"limit": max(1, few)}))
+        shorter = await self.retrieve(request.model_copy(update={"limit": max(1, few)}), shares)
         if size_of(shorter) > room:
             shorter = cut_reply(shorter, room)
         return shorter.model_copy(update={"truncated": True})
@@ -146,6 +197,17 @@ class Retriever:
                 return await is_hidden(self.store, user_id)
         except (Unavailable, TimeoutError):
             return False
+
+    async def _pinned(self, scope: Scope, filters: Filters, hidden: Awaitable[bool]) -> list[Entry]:
+        """The pinned entries of the scope that were said last; none while the text store is away."""
+        if await hidden:
+            return []
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                pinned = await self.store.pinned(scope, limit=_MOST_LOOKED_AT)
+        except (Unavailable, TimeoutError):
+            return []
+        return list(as_asked_for({entry.id: entry for entry in pinned}, scope, filters).values())[:MOST_PINNED]
 
     def _fuse(self, legs: Legs) -> dict[str, float]:
         return reciprocal_rank_fusion(
@@ -288,6 +350,20 @@ class Retriever:
             totals, similarity, lambda_=self.settings.mmr_lambda, limit=limit, shared_tags=tag_counts(tags)
         )
         return [pool[index] for index in order]
+
+
+def joined(parts: Sequence[Seen]) -> Seen:
+    """What was found in several spaces, ranked as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Seen(
+        parts[0].legs,
+        sorted(chain.from_iterable(part.ranked for part in parts), key=lambda item: -item.total),
+        dict(chain.from_iterable(part.entries.items() for part in parts)),
+        dict(chain.from_iterable(part.stored.items() for part in parts)),
+        sum(part.found for part in parts),
+        tuple(dict.fromkeys(chain.from_iterable(part.degraded for part in parts))),
+    )
 
 
 def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:

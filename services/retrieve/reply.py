@@ -11,9 +11,9 @@ from pydantic_core import to_json
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
-from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest, Signals
+from contracts.v1.retrieval import PinnedMemory, RetrievedItem, RetrieveReply, RetrieveRequest, Signals
 from services.shared.core.analysis import telling_terms
-from services.shared.core.context import assemble
+from services.shared.core.context import PINNED_SHARE, assemble
 from services.shared.core.dates import named_dates
 from services.shared.core.fitting import cut, size_of
 from services.shared.core.passages import passage
@@ -34,8 +34,13 @@ def build_reply(
     now: datetime,
     found: int,
     degraded: Sequence[str],
+    pinned: Sequence[Entry] = (),
+    share: float = PINNED_SHARE,
 ) -> RetrieveReply:
-    """The reply with those of the chosen entries that fit into the token budget; times are filled in by the caller."""
+    """The reply with those of the chosen entries, and of the pinned ones, that fit into the token budget.
+
+    Times are filled in by the caller.
+    """
     terms = telling_terms(request.query)
     block = assemble(
         [entries[ranked.candidate.id] for ranked in chosen],
@@ -43,6 +48,8 @@ def build_reply(
         counter=counter,
         terms=terms,
         now=now,
+        pinned=pinned,
+        share=share,
     )
     kept = set(block.kept)
     items = [
@@ -52,11 +59,33 @@ def build_reply(
     ]
     return RetrieveReply(
         items=tuple(items),
+        foundation=tuple(pinned_memory(entry, terms) for entry in pinned if entry.id in kept),
         context=block.context,
         total_count=found,
         token_count=block.token_count,
         truncated=block.truncated or found > len(items),
         degraded=tuple(degraded),
+        query_embedding_ms=0.0,
+        retrieval_ms=0.0,
+        correlation_id=request.correlation_id,
+    )
+
+
+def pinned_memory(entry: Entry, terms: Collection[str]) -> PinnedMemory:
+    """A pinned entry as the foundation of the context names it."""
+    short = passage(entry.summary or entry.text, terms, _SNIPPET_CHARS)
+    return PinnedMemory(id=entry.id, snippet=short, type=entry.type, last_said_at=entry.last_said_at)
+
+
+def no_answer(request: RetrieveRequest, why: str) -> RetrieveReply:
+    """The empty reply, with the reason."""
+    return RetrieveReply(
+        items=(),
+        context="",
+        total_count=0,
+        token_count=0,
+        truncated=False,
+        degraded=(why,),
         query_embedding_ms=0.0,
         retrieval_ms=0.0,
         correlation_id=request.correlation_id,

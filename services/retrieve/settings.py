@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from services.shared.core.context import PINNED_SHARE
 from services.shared.settings import ServiceSettings
 
 
@@ -36,5 +37,8 @@ class RetrieveSettings(ServiceSettings):
     semantic_depth: int = Field(default=150, ge=1, le=5000, description="entries whose cosine is known to the ranking")
     leg_timeout_seconds: float = Field(default=1.0, gt=0, description="a leg that takes longer is left out")
     with_context: int = Field(default=48, ge=0, le=1000, description="candidates whose neighbours' meaning counts")
+    pinned_share: float = Field(
+        default=PINNED_SHARE, ge=0, le=1, description="share of the token budget for pinned memories, asked for or not"
+    )
     max_query_chars: int = Field(default=8192, ge=1, description="longer queries are cut")
     max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")

@@ -16,6 +16,7 @@ from contracts.errors import Unavailable
 from contracts.flow import FLOW
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
 from services.shared.annotators.spacy import SpacyAnnotator
+from services.shared.audit import AuditTrail
 from services.shared.bus.connection import NOBODY, Access, connect
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.bus.provisioning import provision
@@ -97,6 +98,7 @@ class Host:
         self._patience = patience
         self.site = Site(health_routes(self), host=settings.http_host, named=settings.http_hosts)
         self._requests: RequestBroker | None = None
+        self._trail: AuditTrail | None = None
         self._stack = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
         self._opened: dict[str, asyncio.Task[Any]] = {}
@@ -116,7 +118,8 @@ class Host:
         self._stack.push_async_callback(self.close)
         await provision(self.bus.js, self.settings)
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
-        self._requests = requests = RequestBroker(self.client)
+        trail = await self.audit_trail() if any(service.answers for service in self.services) else None
+        self._requests = requests = RequestBroker(self.client, trail.heard if trail else lambda _: None)
         for service in self.services:
             for handler in service.answers:
                 requests.answer(service.name, handler)
@@ -125,6 +128,7 @@ class Host:
         for worker in self.workers:
             await worker.start()
         background = [measure_loop_lag, *(work for service in self.services for work in service.background)]
+        background += [trail.run] if trail else []
         if "vectors" in self._opened:
             background.append((await self._index_watcher()).run)
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]
@@ -148,6 +152,13 @@ class Host:
         """The system of record."""
         store: TextStore = await self._once("text", partial(self._patiently, self._open_text_store))
         return store
+
+    async def audit_trail(self) -> AuditTrail:
+        """Where account is kept of what users and operators do."""
+        if self._trail is None:
+            key = self.settings.audit_key
+            self._trail = AuditTrail(await self.text_store(), key.get_secret_value() if key else None)
+        return self._trail
 
     async def vector_store(self) -> VectorStore | None:
         """The vectors, or None when memory is searched by words only.

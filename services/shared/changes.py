@@ -1,4 +1,4 @@
-"""Changing entries of the text store, beginning with the versions at hand."""
+"""Changing entries and records of the text store, again with what others have stored meanwhile."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 
 from contracts.errors import Unavailable
-from contracts.ports import Change, EntryStore
+from contracts.ports import Change, EntryStore, Record, RecordKey, UserRecords
 from contracts.v1.entries import Entry
 from services.shared.backoff import backoff_seconds
 
@@ -35,3 +35,22 @@ async def change_entries(
         await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
         left = await store.get([left[id_] for id_ in conflicts])
     raise Unavailable("others keep changing the same entries: try again")
+
+
+async def change_record(
+    records: UserRecords, key: RecordKey, change: Callable[[Record | None], Record | None]
+) -> Record | None:
+    """Store the changed record in place of what is there, unless that is None; the one that is stored then.
+
+    Raises:
+        Unavailable: others keep changing it, or the store is away.
+    """
+    for attempt in range(1, _ATTEMPTS + 1):
+        held = (await records.get_records([key])).get(key)
+        new = change(held)
+        if new is None:
+            return held
+        if await records.put_record(new, held=held.version if held else None):
+            return new
+        await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
+    raise Unavailable("others keep changing the same record: try again")

@@ -14,6 +14,7 @@ from contracts import flow, subjects
 from contracts.envelope import ErrorReply
 from contracts.errors import Unavailable
 from contracts.flow import Answer, Q, R
+from contracts.v1.audit import AuditNoteReply, AuditNoteRequest, AuditReply, AuditRequest, OpsAuditRequest
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -29,6 +30,13 @@ from contracts.v1.commands import (
     StatusReply,
     StatusRequest,
     UserStatusRequest,
+)
+from contracts.v1.control import (
+    IncognitoEndRequest,
+    IncognitoReply,
+    IncognitoStartRequest,
+    SettingsReply,
+    SettingsRequest,
 )
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
@@ -63,19 +71,27 @@ class MemoryClient:
         self.nats = client
         self.bus = Bus(client)
 
-    async def publish(self, turn: Turn) -> None:
-        """Publish one turn; returns when the bus has promised not to lose it."""
-        await self.bus.publish_turn(turn)
+    async def publish(self, turn: Turn, *, incognito: bool = False) -> None:
+        """Publish one turn; returns when the bus has promised not to lose it.
+
+        An incognito one goes where no stream keeps it: it is gone once those have heard it who listen now.
+        """
+        await (self.bus.publish_unkept(turn) if incognito else self.bus.publish_turn(turn))
 
     async def publish_all(
-        self, turns: Iterable[Turn], *, in_flight: int = 64, acknowledged: Callable[[], None] = lambda: None
+        self,
+        turns: Iterable[Turn],
+        *,
+        in_flight: int = 64,
+        acknowledged: Callable[[], None] = lambda: None,
+        incognito: bool = False,
     ) -> None:
         """Publish many turns, `in_flight` of them at a time; `acknowledged` is called once for each."""
         remaining = iter(turns)
 
         async def lane() -> None:
             for turn in remaining:
-                await self.publish(turn)
+                await self.publish(turn, incognito=incognito)
                 acknowledged()
 
         async with asyncio.TaskGroup() as lanes:
@@ -106,6 +122,28 @@ class MemoryClient:
         """Remove everything of a user; what is under way after so long completes by itself, and may be asked for."""
         return await self.request(flow.ERASE, request, patience=patience)
 
+    async def audit(self, request: AuditRequest | OpsAuditRequest, *, patience: float = 5.0) -> AuditReply:
+        """What was done: with one user's memory, or with everybody's."""
+        if isinstance(request, OpsAuditRequest):
+            return await self.request(flow.AUDIT, request, patience=patience)
+        return await self.request(flow.USER_AUDIT, request, patience=patience)
+
+    async def note(self, request: AuditNoteRequest, *, patience: float = 5.0) -> AuditNoteReply:
+        """Keep account of what an operator did beside memorybus."""
+        return await self.request(flow.AUDIT_NOTE, request, patience=patience)
+
+    async def settings(self, request: SettingsRequest, *, patience: float = 5.0) -> SettingsReply:
+        """Show or change what holds in a space."""
+        return await self.request(flow.SETTINGS, request, patience=patience)
+
+    async def start_incognito(self, request: IncognitoStartRequest, *, patience: float = 5.0) -> IncognitoReply:
+        """Keep nothing of a conversation from the reply on."""
+        return await self.request(flow.INCOGNITO_START, request, patience=patience)
+
+    async def end_incognito(self, request: IncognitoEndRequest, *, patience: float = 5.0) -> IncognitoReply:
+        """Keep what is said in a conversation from the reply on."""
+        return await self.request(flow.INCOGNITO_END, request, patience=patience)
+
     async def reconcile(self, request: ReconcileRequest, *, patience: float = 60.0) -> ReconcileReply:
         """Compare one page of one side of the stores."""
         return await self.request(flow.RECONCILE, request, patience=patience)
@@ -126,8 +164,8 @@ class MemoryClient:
         waiting = await self.bus.backlogs()
         return Backlog(waiting, (await self.bus.state(subjects.DEAD_STREAM.name)).messages)
 
-    async def request(self, answer: Answer[Q, R], body: Q, *, patience: float) -> R:
-        """Send one request with a deadline.
+    async def request(self, answer: Answer[Q, R], body: Q, *, patience: float, credential: str | None = None) -> R:
+        """Send one request with a deadline; the audit tells by which credential it was let in.
 
         Raises:
             RequestFailed: memorybus answered with an error.
@@ -135,6 +173,7 @@ class MemoryClient:
         """
         subject = answer.subject_of(getattr(body, "user_id", None))
         headers = {subjects.DEADLINE_HEADER: str(int((time.time() + patience) * 1000))}
+        headers |= {subjects.CREDENTIAL_HEADER: credential} if credential else {}
         try:
             raw = await self.nats.request(
                 subject, body.model_dump_json(exclude_none=True).encode(), timeout=patience + 0.5, headers=headers

@@ -1,10 +1,13 @@
-"""The rules that entries of a user who is being erased are not shown, and that nothing is logged behind an erasure."""
+"""The rules of erasing: what is shown meanwhile, that nothing is logged behind it, and what is left to tell of it."""
 
 from __future__ import annotations
 
 import time
+from datetime import datetime
+from hashlib import blake2b
 
-from contracts.ports import Privacy
+from contracts.ports import Privacy, Record, RecordKey
+from contracts.v1.audit import Action
 
 SETTLING = 0.3
 """Seconds that an erasure leaves between its mark and the look at the text store that must find nothing."""
@@ -27,3 +30,15 @@ async def is_hidden(store: Privacy, user_id: str) -> bool:
         Unavailable: the store does not answer.
     """
     return any(not mark.cleared for mark in await store.erasures([user_id]))
+
+
+def erased_key(user_id: str) -> RecordKey:
+    """The record that says that a user was erased, under a hash: nothing else of them stays."""
+    return RecordKey("#" + blake2b(user_id.encode(), digest_size=16).hexdigest(), "action", "erased")
+
+
+def erased_record(user_id: str, at: datetime) -> Record:
+    """The record of an erasure."""
+    key = erased_key(user_id)
+    body = Action(at=at, user_id=key.user_id, verb="memory.erase").model_dump(mode="json", exclude_defaults=True)
+    return Record(key.user_id, key.kind, key.name, body, at)

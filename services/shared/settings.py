@@ -145,6 +145,10 @@ class Settings(EnvironmentSettings):
         ge=1,
         description="most that waits on the bus; beyond it publishing is refused. Three streams reserve it each",
     )
+    audit_key: SecretStr | None = Field(
+        default=None,
+        description="key of the hashes of questions in the audit, to compare them for longer; empty: a new one a start",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="least level logged")
 
     @property

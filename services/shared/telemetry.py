@@ -20,6 +20,11 @@ REPLIES_REFUSED = Counter(
 LOOP_LAG = Histogram(
     "memorybus_loop_lag_seconds", "How long arriving work waits for the event loop of its process", buckets=_FINE
 )
+REFUSED = Counter(
+    "memorybus_turns_refused_total", "Turns that their user does not want kept, removed from the bus", ["reason"]
+)
+USER_ACTIONS = Counter("memorybus_user_actions_total", "What users and operators did", ["action", "outcome"])
+AUDIT_LOST = Counter("memorybus_audit_lost_total", "Actions that could not be kept, as the store was away for long")
 DEGRADED = Counter("memorybus_retrieve_degraded_total", "Retrievals that lacked a leg", ["leg"])
 STUCK = Gauge("memorybus_stage_stuck", "Parts of a stage that wait for a store, model or bus", ["stage"])
 WAITING = Gauge("memorybus_waiting_messages", "Messages that wait for a stage or are in its hands", ["stage"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Sequence
+from datetime import datetime
 
 import numpy as np
 
@@ -140,6 +141,9 @@ class FakeInFlight:
     ) -> InFlightCounts:
         waiting = [t for t in self.turns.get(user_id, ()) if turns is None or ("default", t) in turns]
         return InFlightCounts(len(waiting), self.letters.get(user_id, 0) if turns is None else 0)
+
+    async def oldest(self) -> datetime | None:
+        return None
 
     async def is_drained(self) -> bool:
         return not any(self.turns.values())

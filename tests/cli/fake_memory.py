@@ -74,7 +74,12 @@ class FakeMemory:
         self.knows = True
 
     async def publish_all(
-        self, turns: Iterable[Turn], *, in_flight: int = 64, acknowledged: Callable[[], None] = lambda: None
+        self,
+        turns: Iterable[Turn],
+        *,
+        in_flight: int = 64,
+        acknowledged: Callable[[], None] = lambda: None,
+        incognito: bool = False,
     ) -> None:
         """Keep the turns, in lanes as the real client does, so that failures come as groups."""
         remaining = iter(turns)

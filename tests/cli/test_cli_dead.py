@@ -36,6 +36,7 @@ class FakeDeadLetterQueue(DeadLetterQueue):
     def __init__(self) -> None:
         self.kept: dict[int, StoredLetter] = {}
         self.retried: list[int] = []
+        self.noted: list[tuple[str, list[int], tuple[str, ...]]] = []
         self.away: int | None = None
 
     def put(self, body: bytes = b"{}", *, raw: bytes | None = None, age: timedelta = timedelta(), **fields: Any) -> int:
@@ -73,8 +74,12 @@ def letters(monkeypatch: pytest.MonkeyPatch) -> FakeDeadLetterQueue:
         assert where.nats == URL
         yield fake
 
+    async def keep_account(_: DeadLetterQueue, verb: str, numbers: list[int], users: tuple[str, ...] = ()) -> None:
+        fake.noted.append((verb, numbers, users))
+
     for module in (choice, dead):
         monkeypatch.setattr(module, "letters_at", letters_at)
+        monkeypatch.setattr(module, "keep_account", keep_account)
     return fake
 
 
@@ -289,3 +294,13 @@ def test_a_list_can_be_read_in_a_narrow_terminal(letters: FakeDeadLetterQueue, w
     assert [word for word in words if word not in shown.split()] == []
     assert max(len(line) for line in shown.splitlines()) <= width
     assert len(shown.splitlines()) <= 6
+
+
+def test_who_reads_retries_or_drops_letters_is_kept_account_of(letters: FakeDeadLetterQueue) -> None:
+    for _ in range(3):
+        letters.put(b'{"user_id": "ann"}', subject=subjects.turns("ann"))
+    typed("show", "1")
+    typed("retry", "2")
+    typed("drop", "3", "--yes")
+    typed("list")
+    assert letters.noted == [("dead.show", [1], ("ann",)), ("dead.retry", [2], ()), ("dead.drop", [3], ())]

@@ -119,7 +119,12 @@ class Slow(FakeMemory):
     """Takes two turns, and then no more; or digests without end."""
 
     async def publish_all(
-        self, turns: Iterable[Turn], *, in_flight: int = 64, acknowledged: Callable[[], None] = lambda: None
+        self,
+        turns: Iterable[Turn],
+        *,
+        in_flight: int = 64,
+        acknowledged: Callable[[], None] = lambda: None,
+        incognito: bool = False,
     ) -> None:
         async def two_and_then_none() -> None:
             acknowledged()

@@ -11,7 +11,7 @@ from contracts import subjects
 from contracts.ports import Key, LogRecord
 from contracts.v1.entries import Entry
 from tests.faults.findings import Findings, Kind
-from tests.faults.journal import Promise
+from tests.faults.journal import UNKEPT, Promise
 
 TurnKey: TypeAlias = tuple[str, str, str]
 """User, space, turn id."""
@@ -70,7 +70,7 @@ class _Check:
         self._lost: set[TurnKey] = set()
 
     def _is_gone(self, said: Promise) -> bool:
-        return said.user_id in self._erased or said.statement in self._forgotten
+        return said.user_id in self._erased or said.statement in self._forgotten or said.kind in UNKEPT
 
     def log(self) -> None:
         """Each turn is logged once, as its user's, and nothing else is."""
@@ -223,7 +223,7 @@ class _Check:
             self.findings.add("letters_differ", f"{len(others)} dead letters of messages that were good: {others}")
 
     def raw_bytes(self) -> None:
-        """Nothing of what was forgotten or erased is left in a file."""
+        """Nothing of what was forgotten or erased, or not to be kept, is left in a file."""
         for marker in sorted(self._gone_markers & self._observed.left):
             self.findings.add("zombie", f"{marker} is in the raw bytes of the data folder")
 

@@ -8,8 +8,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-Kind = Literal["say", "spoil", "create", "pin", "update", "forget", "erase"]
+Kind = Literal["say", "spoil", "create", "pin", "update", "forget", "erase", "incognito", "settings"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+UNKEPT: tuple[Kind, ...] = ("incognito", "settings")
+"""A turn of a conversation that is incognito, or of a user whose memory is off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from nats.errors import Error as NatsError
 from contracts import flow, subjects
 from contracts.ports import Unavailable
 from contracts.v1.commands import EraseRequest, ForgetRequest, ListRequest
+from contracts.v1.control import IncognitoStartRequest, SettingsChange, SettingsRequest
 from contracts.v1.edits import PinRequest, UpdateRequest
 from services.shared.client import MemoryClient, RequestFailed
 from tests.faults.journal import Journal, Promise
@@ -42,6 +43,8 @@ class Loader:
             "update": self._update,
             "forget": self._forget,
             "erase": self._erase,
+            "incognito": self._incognito,
+            "settings": self._settings,
         }
 
     @property
@@ -144,6 +147,26 @@ class Loader:
         request = UpdateRequest(user_id=said.user_id, id=id_, text=said.corrected)
         await client.request(flow.UPDATE, request, patience=_PATIENCE)
         self._journal.note(Promise("update", said.user_id, said.space, "", said.key, said.marker))
+
+    async def _incognito(self, client: MemoryClient, step: Step) -> None:
+        assert step.turn is not None
+        chat = step.turn.conversation_id
+        request = IncognitoStartRequest(user_id=step.user_id, conversation_id=chat)
+        await client.start_incognito(request, patience=_PATIENCE)
+        await self._say_in_vain(client, step)
+
+    async def _settings(self, client: MemoryClient, step: Step) -> None:
+        change = SettingsChange(memory_enabled=False)
+        await client.settings(SettingsRequest(user_id=step.user_id, space="*", change=change), patience=_PATIENCE)
+        await self._say_in_vain(client, step)
+
+    async def _say_in_vain(self, client: MemoryClient, step: Step) -> None:
+        """Publish what must not be kept from now on, where turns are kept."""
+        said, turn = step.statement, step.turn
+        assert said is not None
+        assert turn is not None
+        await self._publish(client, step, turn.model_dump_json(exclude_none=True).encode())
+        self._journal.note(Promise(step.kind, said.user_id, said.space, "", said.key, said.marker))
 
     async def _entry(self, client: MemoryClient, step: Step) -> tuple[Statement, str]:
         """What the step is about, and the id of the entry that says it."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from uuid import UUID
 
 from contracts.v1.commands import CreateRequest
 from contracts.v1.turns import Turn, derived_turn_id
 from services.curate.commands import turn_of
-from tests.faults.journal import KINDS, Kind
+from tests.faults.journal import KINDS, UNKEPT, Kind
 
 USERS = (
     "ann",
@@ -124,9 +124,18 @@ class Load:
         if "forget" in self._kinds and (statement := self._forgettable(person)) is not None:
             yield Step("forget", person.user_id, statement)
             yield self._say(person, statement, near=True)
+        for kind in UNKEPT:
+            if kind in self._kinds and person.rounds % _ROUNDS == 1:
+                yield self._unkept(kind)
         if "erase" in self._kinds and person.rounds % _ROUNDS == 0:
             self._people[self._people.index(person)] = _Person(f"{person.user_id[:240]}+{self._made}")
             yield Step("erase", person.user_id)
+
+    def _unkept(self, kind: Kind) -> Step:
+        """What somebody says, once, who has decided that it is not kept."""
+        person = _Person(f"{kind} {self._made}")
+        said = self._say(person, self._new(person))
+        return replace(said, kind=kind)
 
     def _new(self, person: _Person) -> Statement:
         self._made += 1

@@ -14,7 +14,8 @@ from contracts.v1.entries import Entry, Revision
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from tests.faults.checker import Observed, check
 from tests.faults.findings import Findings, Kind
-from tests.faults.journal import Promise
+from tests.faults.journal import UNKEPT, Promise
+from tests.faults.journal import Kind as Step
 
 AT = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -188,6 +189,15 @@ def test_each_broken_promise_is_found_as_what_it_is(kind: Kind, broken: Observed
 )
 def test_what_was_forgotten_is_found_wherever_it_still_is(zombie: Observed) -> None:
     assert "zombie" in found((*PROMISES, forgotten("qqfirst")), zombie)
+
+
+@pytest.mark.parametrize("kind", UNKEPT)
+def test_what_was_not_to_be_kept_is_found_in_a_file_and_in_the_log(kind: Step) -> None:
+    secret = replace(said("t9", "qqsecret", user="eve"), kind=kind)
+    logged = replace(WELL, records=(*WELL.records, record(secret, None)))
+    assert found((*PROMISES, secret), WELL) == {}
+    assert found((*PROMISES, secret), replace(WELL, left=frozenset({"qqsecret"}))) == {"zombie": 1}
+    assert found((*PROMISES, secret), logged) == {"foreign": 1}
 
 
 def test_whatever_is_left_of_an_erased_user_is_a_zombie() -> None:

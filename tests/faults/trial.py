@@ -19,7 +19,7 @@ from services.shared.settings import Settings
 from tests.faults import observing
 from tests.faults.checker import Observed, check
 from tests.faults.findings import Findings
-from tests.faults.journal import Journal, Promise, promises
+from tests.faults.journal import UNKEPT, Journal, Promise, promises
 from tests.faults.loader import Loader
 from tests.faults.loads import Step
 from tests.polling import eventually
@@ -222,7 +222,11 @@ class Trial:
         every = list(promises(self.journal.path))
         erased = {one.user_id for one in every if one.kind == "erase"}
         forgotten = {one.statement for one in every if one.kind == "forget"}
-        return {one.marker for one in every if one.marker and (one.user_id in erased or one.statement in forgotten)}
+        return {
+            one.marker
+            for one in every
+            if one.marker and (one.user_id in erased or one.statement in forgotten or one.kind in UNKEPT)
+        }
 
     async def close(self) -> None:
         """End whatever runs."""

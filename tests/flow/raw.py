@@ -1,8 +1,11 @@
-"""What can still be read in files, whoever wrote them: a raw search, also for words that are wrapped in base64."""
+"""What can still be read in files, whoever wrote them: a raw search, also for words in base64 or compressed files."""
 
 from __future__ import annotations
 
 import base64
+import gzip
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,8 +30,21 @@ def _occurrences(path: Path, forms: list[bytes]) -> int:
         data = path.read_bytes()
     except OSError:  # a folder, a socket, or gone meanwhile
         return 0
-    lowered = data.lower()
-    return lowered.count(forms[0]) + sum(data.count(form) for form in forms[1:])
+    return sum(_count(each, forms) for each in (data, *_unpacked(data)))
+
+
+def _count(data: bytes, forms: list[bytes]) -> int:
+    return data.lower().count(forms[0]) + sum(data.count(form) for form in forms[1:])
+
+
+def _unpacked(data: bytes) -> list[bytes]:
+    """What a compressed file holds."""
+    if data.startswith(b"\x1f\x8b"):
+        return [gzip.decompress(data)]
+    if data.startswith(b"PK\x03\x04"):
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            return [archive.read(name) for name in archive.namelist()]
+    return []
 
 
 def _in_base64(word: bytes) -> list[bytes]:

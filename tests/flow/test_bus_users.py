@@ -12,6 +12,7 @@ import pytest
 from contracts import subjects
 from contracts.flow import FLOW
 from contracts.v1.commands import EraseRequest, ForgetRequest, ReconcileRequest, Side
+from contracts.v1.control import IncognitoStartRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import running
@@ -78,12 +79,24 @@ async def test_every_service_does_its_work_as_its_own_user(bus: ServerProcess, t
         turns_left = await eventually(lambda: _messages(operator), lambda count: count == 0)
         pages = [await operator.reconcile(ReconcileRequest(side=side)) for side in get_args(Side)]
         await letters_are_retried_and_dropped(operator)
+        await incognito_leaves_nothing(assistant, operator)
         forgotten = await assistant.forget(ForgetRequest(user_id="ann", id=reply.items[0].id))
         erased = await operator.erase(EraseRequest(user_id="ann"))
     assert [item.text for item in reply.items] == [TURN.text]
     assert (created.turns, backlog.dead_letters, turns_left) == (1, 1, 0)
     assert [one.differences for one in pages] == [(), (), ()]
     assert not any((*forgotten.receipt.left.values(), *erased.receipt.left.values()))
+
+
+async def incognito_leaves_nothing(assistant: MemoryClient, operator: MemoryClient) -> None:
+    """A turn of an incognito conversation is removed by ingest, one on the subject for it leaves no account."""
+    await assistant.start_incognito(IncognitoStartRequest(user_id="ann", conversation_id="secret"))
+    before = await operator.status()
+    secret = TURN.model_copy(update={"turn_id": "t2", "conversation_id": "secret"})
+    await assistant.publish(secret, incognito=True)
+    await assistant.publish(secret)
+    await eventually(lambda: _messages(operator), lambda count: count == 0)
+    assert await operator.status() == before
 
 
 async def letters_are_retried_and_dropped(operator: MemoryClient) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Selection, TextStore
+from contracts.ports import Scope, Selection, TextStore
 from contracts.v1.entries import Entry, Saying
 from tests.stores.builders import NOON, a_user, an_entry, minutes, store_entries
 from tests.stores.changing import modify
@@ -152,3 +152,21 @@ async def test_a_cursor_that_no_page_gave_is_an_error(text_store: TextStore, use
 async def test_a_page_holds_at_least_one_entry(text_store: TextStore, user: str) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         await text_store.page(Selection(user), limit=0, cursor=None)
+
+
+async def test_the_pinned_entries_of_a_scope_are_those_it_sees(text_store: TextStore, user: str) -> None:
+    def pinned(after: float, **given: Any) -> Entry:
+        return an_entry(user, created_at=NOON + minutes(after), pinned=True, **given)
+
+    common = await store_entries(text_store, [pinned(1), pinned(3), pinned(2)])
+    (of_guide,) = await store_entries(text_store, [pinned(4, persona_id="guide")])
+    others = [pinned(5, space="work"), pinned(6, status="archived"), an_entry(user), an_entry(a_user(), pinned=True)]
+    await store_entries(text_store, others)
+    ordered = [common[1], common[2], common[0]]
+    assert await text_store.pinned(Scope(user), limit=9) == ordered
+    assert await text_store.pinned(Scope(user), limit=2) == ordered[:2]
+    for persona in ("guide", "*"):
+        assert await text_store.pinned(Scope(user, persona_id=persona), limit=9) == [of_guide, *ordered]
+    (unpinned,) = await modify(text_store, common[1:2], lambda entry: entry.model_copy(update={"pinned": False}))
+    assert unpinned not in await text_store.pinned(Scope(user), limit=9)
+    assert await text_store.pinned(Scope(a_user()), limit=9) == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from contracts.errors import Unavailable
-from contracts.ports import Erasure, Record, RecordKind, TextStore
+from contracts.ports import Erasure, Record, RecordKey, RecordKind, TextStore
 from services.shared.stores.sqlite import SqliteTextStore, user_records
 from tests.stores.builders import NOON, a_user, minutes
 from tests.stores.sqlite_secrets import found
@@ -65,6 +65,15 @@ async def test_records_are_listed_by_name_and_only_those_of_their_user_and_kind(
     assert await text_store.records(ann, "theme") == theirs[:1]
     assert await text_store.records(bob, "settings") == theirs[1:]
     assert await text_store.records(bob, "settings", names) == theirs[1:]
+
+
+async def test_records_of_any_users_are_got_at_once(text_store: TextStore) -> None:
+    ann, bob = a_user(), f'{a_user()}"ü'
+    records = await put(text_store, a_record(ann), a_record(ann, "*"), a_record(bob, "漢"), a_record(bob, "x", "theme"))
+    unknown = [RecordKey(bob, "settings", "x"), RecordKey(ann, "settings", "漢"), RecordKey(ann, "incognito", "work")]
+    asked = [*unknown, *(record.key for record in records)]
+    assert await text_store.get_records(asked) == {record.key: record for record in records}
+    assert await text_store.get_records([]) == {}
 
 
 @pytest.mark.parametrize("name", ["", "b" * 513])

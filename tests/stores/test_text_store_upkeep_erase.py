@@ -174,6 +174,10 @@ async def test_spaces_with_too_many_entries_are_crowded(empty_text_store: TextSt
     assert await empty_text_store.over_capacity(cap=1, limit=2) == fullest[:2]
     assert await empty_text_store.over_capacity(cap=2, limit=9) == fullest[:2]
     assert await empty_text_store.over_capacity(cap=4, limit=9) == []
+    assert await empty_text_store.over_capacity(cap=1, limit=9, but=["ann", "zoe"]) == fullest[1:2]
+    assert await empty_text_store.spaces("ann") == [fullest[0], fullest[2]]
+    assert await empty_text_store.spaces("ben") == [SpaceSize("ben", "default", 1), fullest[1]]
+    assert await empty_text_store.spaces("zoe") == []
 
 
 async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store: TextStore) -> None:
@@ -187,6 +191,10 @@ async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store:
     assert await empty_text_store.expired(before=before, limit=9) == oldest
     assert await empty_text_store.expired(before=before, limit=2) == oldest[:2]
     assert await empty_text_store.expired(before=NOON, limit=9) == []
+    assert await empty_text_store.expired(before=before, limit=9, but=["ann"]) == oldest[1:2]
+    assert await empty_text_store.expired(before=before, limit=9, of=("ann", "default")) == [oldest[0], oldest[2]]
+    assert await empty_text_store.expired(before=before, limit=1, of=("ben", "work")) == oldest[1:2]
+    assert await empty_text_store.expired(before=before, limit=9, of=("ben", "default")) == []
     await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"last_said_at": before}))
     assert await empty_text_store.expired(before=before, limit=9) == oldest[:2]
     await modify(empty_text_store, [ann[0]], lambda entry: entry.model_copy(update={"pinned": True}))

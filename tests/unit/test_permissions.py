@@ -62,11 +62,20 @@ def test_only_ingest_removes_turns_and_only_the_provisioning_user_declares() -> 
             assert who_may_publish(subject) == {PROVISION}
 
 
-def test_single_messages_are_taken_out_by_curate_and_dead_letters_by_operators_too() -> None:
+def test_single_messages_are_taken_out_by_curate_refused_ones_by_ingest_and_dead_letters_by_operators_too() -> None:
     takers = {subjects.TURNS_STREAM: {"curate"}, subjects.DEAD_STREAM: {"curate", OPERATOR}}
     for stream in subjects.STREAMS:
         for verb in ("GET", "DELETE"):
-            assert who_may_publish(f"$JS.API.STREAM.MSG.{verb}.{stream.name}") == takers.get(stream, set())
+            refuses = {"ingest"} if verb == "DELETE" and stream is subjects.TURNS_STREAM else set()
+            takes = takers.get(stream, set())
+            assert who_may_publish(f"$JS.API.STREAM.MSG.{verb}.{stream.name}") == takes | refuses
+
+
+def test_incognito_turns_come_from_assistants_and_no_account_takes_them() -> None:
+    assert who_may_publish("memory.v1.incognito.ann") == {ASSISTANT}
+    assert not any(covers(pattern.split()[0], "memory.v1.incognito.ann") for u in users() for pattern in u.subscribe)
+    assert not any(covers(pattern, "memory.v1.incognito.ann") for one in subjects.STREAMS for pattern in one.subjects)
+    assert re.findall(r"(?:service|stream): .*incognito\.\*", accounts(users())) == []
 
 
 def test_turns_and_questions_come_from_assistants_and_questions_are_heard_by_who_answers() -> None:

@@ -10,7 +10,15 @@ import typer
 from rich.markup import escape
 
 from services.cli.common import DataOption, NatsOption, bars, confirm, err, fail, out, plural, run, visible
-from services.cli.dead.choice import ReasonOption, SinceOption, StageOption, Where, WhoseOption, letters_at
+from services.cli.dead.choice import (
+    ReasonOption,
+    SinceOption,
+    StageOption,
+    Where,
+    WhoseOption,
+    keep_account,
+    letters_at,
+)
 from services.cli.dead.view import everything, show_letter, show_list, summary
 from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, StoredLetter
 from services.shared.commands.dead_letters import Settled, numbers_of, settle
@@ -104,7 +112,7 @@ def retry(
     """
     where = Where(data, nats)
     chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
-    _tell(run(_settle(where, chosen, lambda letters: letters.retry, "retrying")), "retried")
+    _tell(run(_settle(where, chosen, lambda letters: letters.retry, "retrying", "dead.retry")), "retried")
 
 
 @app.command(epilog=_DROP)
@@ -124,7 +132,7 @@ def drop(
     chosen = _chosen(where, numbers, LetterFilter(stage, user, since, reason), every=every)
     if chosen and not yes:
         confirm(f"Remove {plural(len(chosen), 'dead letter')} for good?", "nothing was dropped")
-    _tell(run(_settle(where, chosen, lambda letters: letters.drop, "dropping")), "dropped")
+    _tell(run(_settle(where, chosen, lambda letters: letters.drop, "dropping", "dead.drop")), "dropped")
 
 
 async def _found(where: Where, wanted: LetterFilter, count: int) -> list[StoredLetter]:
@@ -139,7 +147,9 @@ async def _found(where: Where, wanted: LetterFilter, count: int) -> list[StoredL
 
 async def _one(where: Where, number: int) -> StoredLetter:
     async with letters_at(where) as letters:
-        return await letters.get(number)
+        kept = await letters.get(number)
+        await keep_account(letters, "dead.show", [number], kept.users)
+        return kept
 
 
 def _chosen(where: Where, numbers: Sequence[int] | None, wanted: LetterFilter, *, every: bool) -> list[int]:
@@ -157,11 +167,17 @@ async def _matching(where: Where, wanted: LetterFilter) -> list[int]:
 
 
 async def _settle(
-    where: Where, numbers: Sequence[int], act: Callable[[DeadLetterQueue], Callable[[int], Awaitable[None]]], doing: str
+    where: Where,
+    numbers: Sequence[int],
+    act: Callable[[DeadLetterQueue], Callable[[int], Awaitable[None]]],
+    doing: str,
+    verb: str,
 ) -> Settled:
     async with letters_at(where) as letters:
         with bars(err) as progress:
-            return await settle(numbers, act(letters), doing, progress)
+            settled = await settle(numbers, act(letters), doing, progress)
+        await keep_account(letters, verb, numbers)
+        return settled
 
 
 def _tell(settled: Settled, done: str) -> None:

@@ -255,11 +255,11 @@ class DeadLetterQueue:
     """The dead letters of a bus. Every method raises `Unavailable` when the bus does not answer for them."""
 
     def __init__(self, bus: Bus) -> None:
-        self._bus = bus
+        self.bus = bus
 
     async def numbers(self) -> list[int]:
         """The numbers of all letters, newest first."""
-        span, removed = await self._bus.numbers(_STREAM)
+        span, removed = await self.bus.numbers(_STREAM)
         return [number for number in reversed(span) if number not in removed]
 
     async def get(self, number: int) -> StoredLetter:
@@ -268,7 +268,7 @@ class DeadLetterQueue:
         Raises:
             NoSuchLetter: it is not there.
         """
-        message = await self._bus.message(_STREAM, number)
+        message = await self.bus.message(_STREAM, number)
         if message is None:
             raise NoSuchLetter(number)
         return opened(message)
@@ -314,13 +314,13 @@ class DeadLetterQueue:
         Raises:
             NoSuchLetter: it is not there.
         """
-        if not await self._bus.delete(_STREAM, number):
+        if not await self.bus.delete(_STREAM, number):
             raise NoSuchLetter(number)
 
     async def _publish(self, subject: str, body: bytes, *, stream: str, headers: dict[str, str]) -> None:
         with asking_for(subject):
             try:
-                await self._bus.js.publish(subject, body, stream=stream, headers=headers)
+                await self.bus.js.publish(subject, body, stream=stream, headers=headers)
             except (BadHeaderError, MaxPayloadError) as error:
                 raise NotRetryable(f"the bus does not take it as it is: {error}") from error
 

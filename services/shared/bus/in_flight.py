@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -60,6 +61,10 @@ class NatsInFlight:
     async def last(self) -> int:
         """The number of the last turn that the bus has promised to keep."""
         return (await self._bus.state(_STREAM)).last_seq
+
+    async def oldest(self) -> datetime | None:
+        """When the bus took the oldest turn that it still holds."""
+        return await self._bus.oldest(_STREAM)
 
     async def is_drained(self) -> bool:
         """Whether the bus holds no turns at all."""

@@ -51,6 +51,12 @@ _TAKES_OUT = {
     # forgetting and erasing remove turns that wait, and dead letters
     "curate": (subjects.TURNS_STREAM, subjects.DEAD_STREAM),
 }
+_DELETES = {
+    # a turn that may not be kept is overwritten before anybody acknowledges it
+    "ingest": (f"{_API}.STREAM.MSG.DELETE.{subjects.TURNS_STREAM.name}",),
+}
+_UNHEARD = f"{subjects.INCOGNITO}.*"
+"""Published by assistants and imported by nobody: it does not even leave their account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class User:
     @property
     def asks(self) -> tuple[str, ...]:
         """The subjects that its account imports: those it publishes that are for others."""
-        return tuple(dict.fromkeys(_passage(subject) for subject in self.publish if subject != _REPLIES))
+        return tuple(dict.fromkeys(_passage(one) for one in self.publish if one not in (_REPLIES, _UNHEARD)))
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -104,6 +110,7 @@ def service_user(step: Step) -> User:
             [event.subject for event in step.says],
             _ALSO_SAYS.get(step.service, ()),
             *(_takes_out(stream) for stream in _TAKES_OUT.get(step.service, ())),
+            _DELETES.get(step.service, ()),
             [_REPLIES] if step.answers else [],
         ),
         subscribe=(
@@ -141,9 +148,9 @@ def operator_user() -> User:
 
 
 def assistant_user() -> User:
-    """An assistant: publishes turns, asks and commands, for any user of memory it names."""
+    """An assistant: publishes turns, kept or incognito, asks and commands, for any user of memory it names."""
     asks = [answer.pattern for step in FLOW for answer in step.answers if answer.is_of_one_user]
-    return User(ASSISTANT, publish=(f"{subjects.TURNS}.*", *asks), subscribe=(_inbox(ASSISTANT),))
+    return User(ASSISTANT, publish=(f"{subjects.TURNS}.*", _UNHEARD, *asks), subscribe=(_inbox(ASSISTANT),))
 
 
 def accounts(everybody: Sequence[User]) -> str:

@@ -24,7 +24,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.errors import Error as NatsError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
@@ -67,16 +67,33 @@ class RequestHandler(Generic[Q, R]):
     shorten: Callable[[Q, R, int], Awaitable[R]] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request and what came of it, as who keeps account of it is told; None are those that could not be read or made.
+
+    `credential` is by what the caller was let in, as the header says.
+    """
+
+    answer: Answer[Any, Any]
+    request: Any
+    reply: BaseModel | None
+    outcome: str
+    seconds: float
+    credential: str | None
+
+
 class RequestBroker(NatsBroker):
     """FastStream on the connection of this process, which it neither opens nor closes.
 
     Each message is handled in a task of its own. FastStream's workers leave in a queue what they have no room for,
-    where nobody answers that there are too many, and drop it when they stop.
+    where nobody answers that there are too many, and drop it when they stop. `heard` is told of every request after its
+    answer is made.
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, heard: Callable[[Answered], None] = lambda _: None) -> None:
         super().__init__(apply_types=False, logger=log, log_level=logging.DEBUG)
         self.client = client
+        self.heard = heard
         self.subscriptions: list[Subscription] = []
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -167,24 +184,31 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             log.warning("reply_subject_refused", extra={"request": name})
             msg.reply_to = ""
             return None
-        started, outcome, body = time.perf_counter(), "ok", None
+        started, outcome = time.perf_counter(), "ok"
+        body: Any = None
+        reply: BaseModel | None = None
         self._waiting += 1
         try:
             if self._waiting > _MOST_WAITING:
                 raise Rejected("overloaded", "too many requests are waiting here; ask again later", retryable=True)
             left = seconds_left(msg.headers)
             body = await msg.decode()
-            reply = await self._within(left, call_next, msg)
+            reply, raw = await self._within(left, call_next, msg)
         except Exception as error:
             info = error_info(error)
             failed = ErrorReply(error=info, correlation_id=getattr(body, "correlation_id", None))
-            outcome, reply = info.code, failed.model_dump_json().encode()
+            outcome, raw = info.code, failed.model_dump_json().encode()
         finally:
             self._waiting -= 1
-        telemetry.REQUEST_SECONDS.labels(name, outcome).observe(time.perf_counter() - started)
-        return reply
+        took = time.perf_counter() - started
+        telemetry.REQUEST_SECONDS.labels(name, outcome).observe(took)
+        credential = (msg.headers or {}).get(subjects.CREDENTIAL_HEADER)
+        self._broker.heard(Answered(self.handler.answer, body, reply, outcome, took, credential))
+        return raw
 
-    async def _within(self, seconds: float, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage) -> bytes:
+    async def _within(
+        self, seconds: float, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage
+    ) -> tuple[R, bytes]:
         """The handler's reply in time. One whose time is over is ended, which may take a while.
 
         Raises:
@@ -198,7 +222,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             raise TimeoutError
         return handling.result()
 
-    async def _in_turn(self, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage) -> bytes:
+    async def _in_turn(self, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage) -> tuple[R, bytes]:
         room = self._broker.client.max_payload - _HEADERS
         async with self._turns:
             with named_when_exhausted():
@@ -209,7 +233,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
                     raw = reply.model_dump_json().encode()
         if len(raw) > room:
             raise Rejected("invalid_request", "the reply is larger than the bus takes; ask for fewer at a time")
-        return raw
+        return reply, raw
 
     async def publish_scope(
         self, call_next: Callable[[NatsPublishCommand], Awaitable[Any]], cmd: NatsPublishCommand

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from typing import Any
 
 from nats.aio.client import Client
@@ -97,6 +98,14 @@ class Bus:
         if not await self.publish(subject, body, message_id=message_id, stream=stream):
             await self.publish(subject, body, message_id=None, stream=stream)
 
+    async def publish_unkept(self, turn: Turn) -> None:
+        """Publish a turn where no stream keeps it and no service hears it; returns when the bus has taken it."""
+        with asking_for(subjects.INCOGNITO):
+            await self.client.publish(
+                subjects.incognito(turn.user_id), turn.model_dump_json(exclude_none=True).encode()
+            )
+            await self.client.flush()
+
     async def message(self, stream: str, number: int) -> RawStreamMsg | None:
         """The message of this number."""
         return await self._message(stream, seq=number)
@@ -122,7 +131,7 @@ class Bus:
             except ServiceUnavailableError:
                 raise
             except APIError:  # one server and a cluster refuse differently to delete a message that is gone
-                if await self.message(stream, number) is not None:
+                if number not in await self.missing_from_stream(stream, [number]):
                     raise
                 return False
 
@@ -130,6 +139,11 @@ class Bus:
         """The numbers of the messages from the first to the last, and those among them that were removed."""
         with asking_for(stream):
             return await JetStream(self.js).numbers(stream)
+
+    async def oldest(self, stream: str) -> datetime | None:
+        """When the oldest message of a stream was stored; None when it holds none."""
+        with asking_for(stream):
+            return await JetStream(self.js).oldest(stream)
 
     async def missing_from_stream(self, stream: str, numbers: Collection[int]) -> set[int]:
         """Those of these messages that a stream does not hold any more."""
@@ -222,6 +236,11 @@ class JetStream:
             state = (await self._ask(f"STREAM.INFO.{name}", {"deleted_details": True}))["state"]
         first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
         return range(first, state["last_seq"] + 1), frozenset(state.get("deleted") or ())
+
+    async def oldest(self, name: str) -> datetime | None:
+        """When the oldest message of a stream was stored; None when it holds none."""
+        state = (await self._ask(f"STREAM.INFO.{name}"))["state"]
+        return datetime.fromisoformat(state["first_ts"]) if state["messages"] else None
 
     async def make_stream(self, config: Json) -> None:
         """Create a stream."""

@@ -25,7 +25,6 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from contracts import subjects
 from contracts.errors import Unavailable
-from contracts.ports import MissingFromStream
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
 from services.shared import telemetry
@@ -42,6 +41,8 @@ from services.shared.tasks import end
 log = logging.getLogger(__name__)
 
 M = TypeVar("M", bound=BaseModel)
+A = TypeVar("A")
+T = TypeVar("T")
 
 MAX_ATTEMPTS = 5
 _LONGEST_WAIT = 5.0
@@ -58,8 +59,8 @@ class Stage(Generic[M]):
     `says` lists the events the handler may return. `read` turns one bus message into the model, raising `Poison` or a
     validation error for one that can never be handled. `handle` takes a batch and may be called again with the same.
     A batch names at most `max_batch` entries, by `load_of`, or is one message; among the `window` of messages that are
-    held users take turns. `missing_from_stream` tells which messages the bus does not hold any more: of those no letter
-    is kept, as they may be erased.
+    held users take turns. `keeps_no_letter` tells of a message that cannot be handled whether no letter of it may be
+    kept: it is erased, or must be.
     """
 
     consumer: Consumer
@@ -68,7 +69,7 @@ class Stage(Generic[M]):
     handle: Callable[[Sequence[M]], Awaitable[Sequence[EntryEvent]]]
     says: tuple[type[EntryEvent], ...] = ()
     max_batch: int = 256
-    missing_from_stream: MissingFromStream | None = None
+    keeps_no_letter: Callable[[Msg], Awaitable[bool]] | None = None
     window: int = 1024
     load_of: LoadOf = load_of_event
 
@@ -206,6 +207,9 @@ class Worker(Generic[M]):
         Raises:
             Unavailable: the worker is stopping.
         """
+        await self._patiently(self._effect_once, models)
+
+    async def _patiently(self, do: Callable[[A], Awaitable[T]], what: A) -> T:
         attempts = AsyncRetrying(
             retry=retry_if_exception_type(Unavailable),
             wait=wait_backoff(longest=_LONGEST_WAIT),
@@ -213,7 +217,12 @@ class Worker(Generic[M]):
             before_sleep=self._on_unavailable,
             reraise=True,
         )
-        await attempts(self._effect_once, models)
+        done: T = await attempts(do, what)
+        if self.stuck is not None:
+            log.info("stage_continues", extra={"stage": self.stage.name})
+            telemetry.STUCK.labels(self.stage.name).dec()
+        self.stuck = None
+        return done
 
     async def _effect_once(self, models: Sequence[M]) -> None:
         started = time.perf_counter()
@@ -221,10 +230,6 @@ class Worker(Generic[M]):
             events = await self.stage.handle(models)
         self._measure(models, time.perf_counter() - started)
         await self._bus.publish_events(events)
-        if self.stuck is not None:
-            log.info("stage_continues", extra={"stage": self.stage.name})
-            telemetry.STUCK.labels(self.stage.name).dec()
-        self.stuck = None
 
     def _on_unavailable(self, attempt: RetryCallState) -> None:
         what = str(attempt.outcome.exception()) if attempt.outcome else ""
@@ -274,8 +279,12 @@ class Worker(Generic[M]):
 
     async def _dead_letter(self, msg: Msg, bad: Sequence[tuple[BaseModel | None, Exception]]) -> None:
         """Keep the bad parts of a message, each in a letter of its own; None is the whole, to the byte."""
-        missing = self.stage.missing_from_stream
-        if missing is not None and await missing([number_of(msg)]):
+        try:
+            if self.stage.keeps_no_letter is not None and await self._patiently(self.stage.keeps_no_letter, msg):
+                await self._ack([msg])
+                return
+        except Unavailable:  # the worker is stopping
+            await _settle([msg], lambda msg: msg.nak())
             return
         for part, error in bad:
             letter = dead_letter(msg, self.stage.name, error, part=part, room=self._bus.client.max_payload)

@@ -28,7 +28,12 @@ class Bus(Protocol):
     """What publishing needs of a client."""
 
     async def publish_all(
-        self, turns: Iterable[Turn], *, in_flight: int = 64, acknowledged: Callable[[], None] = lambda: None
+        self,
+        turns: Iterable[Turn],
+        *,
+        in_flight: int = 64,
+        acknowledged: Callable[[], None] = lambda: None,
+        incognito: bool = False,
     ) -> None: ...
 
     async def backlog(self) -> Backlog: ...
@@ -67,8 +72,9 @@ async def publish_turns(
     total: int | None = None,
     in_flight: int = 64,
     progress: Progress = untold,
+    incognito: bool = False,
 ) -> None:
-    """Publish batch after batch, counted in `tally`.
+    """Publish batch after batch, counted in `tally`; incognito, where nothing keeps them.
 
     Raises:
         FormatError: a turn could not be read; the ones before it are published.
@@ -77,7 +83,7 @@ async def publish_turns(
     watching = asyncio.create_task(_watch(client, tally, total, progress))
     try:
         async for batch in batches:
-            await client.publish_all(batch, in_flight=in_flight, acknowledged=tally.add)
+            await client.publish_all(batch, in_flight=in_flight, acknowledged=tally.add, incognito=incognito)
     except (ExceptionGroup, FormatError) as error:
         cause = _cause(error)
         if not tally.turns or not isinstance(cause, FormatError | Unavailable):

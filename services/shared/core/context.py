@@ -29,6 +29,10 @@ LONG = 400
 LONGEST = 1200
 """Characters of one memory that are shown at most."""
 
+PINNED_SHARE = 0.2
+MOST_PINNED = 20
+"""Pinned memories in the foundation of a block, and the share of the budget that they have for themselves."""
+
 _LONGEST_LABEL = 60
 _MOST_SOURCES = 3
 _SHORTEST_CUT = 12  # tokens: fewer words say nothing
@@ -93,40 +97,47 @@ def assemble(
     counter: TokenCounter,
     terms: Collection[str] = (),
     now: datetime | None = None,
+    pinned: Sequence[Entry] = (),
+    share: float = PINNED_SHARE,
 ) -> Assembled:
     """The block of the best entries that fit.
 
-    `entries` come best first. Pinned ones are taken first, for at most half of the budget; the rest follow by rank.
+    `entries` come best first. The block begins with its foundation: those of them that are pinned, then the other
+    `pinned` ones, `MOST_PINNED` in all and for at most this share of the budget; the rest follows by rank.
     Entries that share a theme, entity or tag stand under one heading, those said last first. The first entry that does
     not fit is cut, ends in "…", and is the last that is taken. The whole block, frame included, has at most
     `token_budget` tokens; it is empty when not one entry fits. Of a very long entry the part with most of the `terms`
     that were asked for is shown; with `now`, each date also tells how long ago that was.
     """
-    topics = Counter(topic for entry in entries for topic in _topics_of(entry))
-    lines = [
-        _Line(entry.id, _heading(entry, topics), entry.last_said_at, _label(entry, now), _body(entry, terms))
-        for entry in entries
-    ]
-    if not any(entry.pinned for entry in entries):  # mostly all of them fit, and one count is enough
-        context = _render(lines)
+    given = {entry.id: entry for entry in (*entries, *pinned)}
+    topics = Counter(topic for entry in given.values() for topic in _topics_of(entry))
+    lines = {
+        i: _Line(i, _heading(entry, topics), entry.last_said_at, _label(entry, now), _body(entry, terms))
+        for i, entry in given.items()
+    }
+    found = [lines[entry.id] for entry in entries]
+    foundation = [lines[i] for i, entry in given.items() if entry.pinned]
+    if not foundation:  # mostly all of them fit, and one count is enough
+        context = _render(found)
         tokens = counter.count(context)
         if tokens <= token_budget:
-            return Assembled(context, tuple(line.entry_id for line in lines), tokens, truncated=False)
-    return _selected(entries, lines, token_budget, counter)
-
-
-def _selected(entries: Sequence[Entry], lines: Sequence[_Line], token_budget: int, counter: TokenCounter) -> Assembled:
+            return Assembled(context, tuple(line.entry_id for line in found), tokens, truncated=False)
     frame = counter.count(HEAD) + counter.count(TAIL)
     block = _Block(counter, spent=frame)
-    pinned = {entry.id for entry in entries if entry.pinned}
-    _fill(
-        block, [line for line in lines if line.entry_id in pinned], limit=min(token_budget, frame + token_budget // 2)
-    )
-    _fill(block, [line for line in lines if line.entry_id not in pinned], limit=token_budget)
+    _lay(block, foundation[:MOST_PINNED], found, limit=min(token_budget, frame + round(token_budget * share)))
+    _fill(block, [line for line in found if line not in block.lines], limit=token_budget)
     context, tokens = _rendered(block, token_budget)
     kept = tuple(line.entry_id for line in block.lines)
-    truncated = len(kept) < len(entries) or any(line.cut for line in block.lines)
+    truncated = len(kept) < len(given) or any(line.cut for line in block.lines)
     return Assembled(context, kept, tokens, truncated)
+
+
+def _lay(block: _Block, foundation: Sequence[_Line], found: Sequence[_Line], *, limit: int) -> None:
+    """Begin with the foundation. What was found and does not fit may still come by its rank; of others one is cut."""
+    for line in foundation:
+        if not block.place(line, limit=limit) and line not in found:
+            _place_cut(block, line, limit=limit)
+            return
 
 
 def _fill(block: _Block, lines: Sequence[_Line], *, limit: int) -> None:

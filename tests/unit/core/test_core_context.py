@@ -73,7 +73,8 @@ entries = st.lists(
 @settings(max_examples=200)
 @given(entries, st.integers(0, 900), st.sampled_from([Characters(), Runs()]))
 def test_the_block_never_exceeds_its_budget(found: list[Entry], budget: int, counter: Characters | Runs) -> None:
-    result = assemble(found, token_budget=budget, counter=counter)
+    result = assemble(found[:5], pinned=[one for one in found[3:] if one.pinned], token_budget=budget, counter=counter)
+    found = [one for index, one in enumerate(found) if index < 5 or one.pinned]
     assert result.token_count == counter.count(result.context) <= budget
     assert set(result.kept) <= {entry.id for entry in found}
     assert (result.context == "") == (result.kept == ())
@@ -128,15 +129,34 @@ def test_entries_that_share_a_topic_stand_together_best_first() -> None:
     assert shape == ["## about python", "three", "one", "## more", "two", TAIL]
 
 
-def test_pinned_entries_come_first_but_leave_half_of_the_budget() -> None:
+@pytest.mark.parametrize("share", [0.2, 0.5])
+def test_pinned_entries_come_first_found_or_not_and_have_their_share_of_the_budget(share: float) -> None:
     pinned = [an_entry(n, "p" * 80, pinned=True) for n in range(10, 20)]
-    others = [an_entry(n, "o" * 80) for n in range(20, 30)]
-    result = block(*others, *pinned, budget=1500)
+    others = [an_entry(n, "o" * 80) for n in range(20, 40)]
+    result = assemble(others, pinned=pinned, share=share, token_budget=2000, counter=Characters())
     of_pinned = [line for line in result.context.splitlines() if "ppp" in line]
     assert result.context.index("## pinned") < result.context.index("## more")
-    assert 0 < sum(len(line) + 1 for line in of_pinned) <= 750
+    assert share * 1000 < sum(len(line) + 1 for line in of_pinned) <= share * 2000
     assert sum("ooo" in line for line in result.context.splitlines()) >= 4
     assert result.truncated
+
+
+def test_no_more_pinned_entries_than_a_foundation_holds_are_shown_unless_they_were_found() -> None:
+    pinned = [an_entry(n, "p", pinned=True) for n in range(1, 31)]
+    shown = assemble([], pinned=pinned, token_budget=100_000, counter=Characters())
+    assert shown.kept == tuple(entry.id for entry in pinned[:20])
+    found = assemble(pinned[25:], pinned=pinned, token_budget=100_000, counter=Characters())
+    assert set(found.kept) == {entry.id for entry in (*pinned[25:], *pinned[:15])}
+
+
+def test_a_pinned_entry_that_was_found_and_has_no_room_in_the_foundation_comes_by_its_rank() -> None:
+    long = an_entry(1, "p" * 300, pinned=True)
+    result = assemble([long, an_entry(2, "o")], token_budget=900, share=0.1, counter=Characters())
+    assert result.kept == (long.id, an_entry(2).id)
+    assert "p" * 300 in result.context
+    unasked = assemble([an_entry(2, "o")], pinned=[long], token_budget=900, share=0.2, counter=Characters())
+    assert re.search(r"\] p{12,150}…\n", unasked.context)
+    assert unasked.truncated
 
 
 def test_the_first_entry_that_does_not_fit_is_cut_and_says_so() -> None:

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from contracts.ports import Accepted, Change, Key, Page, Place, Ref, Selection
+from contracts.ports import Accepted, Change, Key, Page, Place, Ref, Scope, Selection
 from contracts.v1.entries import Entry
 from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
@@ -109,6 +109,13 @@ class OpenSearchEntries(Engine):
             if len(hits) < queries.MOST_HITS or len(found) == count:
                 return found, answer["hits"]["total"]["value"]
             after = found[-1]
+
+    async def pinned(self, scope: Scope, *, limit: int) -> list[Entry]:
+        wanted = queries.all_of([*queries.seen_by(scope), {"term": {"pinned": True}}])
+        body = {"query": wanted, "sort": [{"last_said_at": "desc"}, {"id": "desc"}], "size": limit, **queries.only()}
+        hits = (await self.client.search("entries", body, routing=scope.user_id))["hits"]["hits"]
+        found = await self.get([Key(scope.user_id, hit["sort"][1]) for hit in hits]) if hits else {}
+        return [entry for entry in found.values() if entry.pinned and entry.status == "active"]
 
     async def scan(self, *, after: str, limit: int) -> list[Entry]:
         conditions: list[Json] = [{"term": {"status": "active"}}, {"range": {"id": {"gt": after}}}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import asdict
 from datetime import datetime
 from heapq import nsmallest
@@ -21,6 +21,7 @@ NOBODY = ""
 """Whose the documents are that are nobody's."""
 
 _SPACES = 1000
+_MOST_TERMS = 65_536
 
 _TURN: Json = {"term": {"kind": "turn"}}
 _UNDECIDED: list[Json] = [
@@ -60,6 +61,12 @@ _STUCK: dict[Stuck, tuple[Kind, list[Json], str]] = {
     "unembedded": ("entries", [_ACTIVE, _PENDING], "updated_at"),
 }
 """Of each kind of being stuck: where, what, and since when."""
+
+
+def _without(users: Collection[str]) -> list[Json]:
+    """Conditions that nothing of these users fulfils; the engine takes no more of them."""
+    some = list(users)[:_MOST_TERMS]
+    return [{"bool": {"must_not": {"terms": {"user_id": some}}}}] if some else []
 
 
 class OpenSearchUpkeep(Engine):
@@ -115,9 +122,13 @@ class OpenSearchUpkeep(Engine):
         kind, conditions, since = _STUCK[lacking]
         return await self._earlier(kind, conditions, since, before, limit)
 
-    async def expired(self, *, before: datetime, limit: int) -> list[Key]:
+    async def expired(
+        self, *, before: datetime, limit: int, but: Collection[str] = (), of: tuple[str, str] | None = None
+    ) -> list[Key]:
         unprotected: list[Json] = [_ACTIVE, {"term": {"pinned": False}}, {"term": {"manually_saved": False}}]
-        return await self._earlier("entries", unprotected, "last_said_at", before, limit)
+        if of is not None:
+            unprotected += [{"term": {"user_id": of[0]}}, {"term": {"space": of[1]}}]
+        return await self._earlier("entries", [*unprotected, *_without(but)], "last_said_at", before, limit)
 
     async def _earlier(self, kind: Kind, conditions: list[Json], since: str, before: datetime, limit: int) -> list[Key]:
         """What fulfils the conditions since before a moment, the oldest first."""
@@ -132,22 +143,27 @@ class OpenSearchUpkeep(Engine):
         hits = (await self.client.search(kind, body))["hits"]["hits"]
         return [Key(hit["_source"]["user_id"], hit["_id"]) for hit in hits]
 
-    async def over_capacity(self, *, cap: int, limit: int) -> list[SpaceSize]:
-        await self.client.refresh("entries")
+    async def over_capacity(self, *, cap: int, limit: int, but: Collection[str] = ()) -> list[SpaceSize]:
         fullest: list[SpaceSize] = []
-        async for spaces in self._spaces():
+        async for spaces in self._spaces(_without(but)):
             found = [*fullest, *(space for space in spaces if space.entries > cap)]
             fullest = nsmallest(limit, found, key=lambda space: (-space.entries, space.user_id, space.space))
         return fullest
 
-    async def _spaces(self) -> AsyncIterator[list[SpaceSize]]:
-        """Every space of every user, with its active entries, so many at a time."""
+    async def spaces(self, user_id: str) -> list[SpaceSize]:
+        mine: list[Json] = [{"term": {"user_id": user_id}}]
+        return [space async for spaces in self._spaces(mine, routing=user_id) for space in spaces]
+
+    async def _spaces(self, conditions: list[Json], *, routing: str | None = None) -> AsyncIterator[list[SpaceSize]]:
+        """Every space of the users that fulfil conditions, with its active entries, so many at a time."""
+        await self.client.refresh("entries")
         sources = [{name: {"terms": {"field": name}}} for name in ("user_id", "space")]
         composite: Json = {"size": _SPACES, "sources": sources}
+        query = queries.all_of([_ACTIVE, *conditions])
         while True:
             aggregations = {"spaces": {"composite": composite}}
-            body = {"size": 0, "track_total_hits": False, "query": queries.all_of([_ACTIVE]), "aggs": aggregations}
-            found = (await self.client.search("entries", body))["aggregations"]["spaces"]
+            body = {"size": 0, "track_total_hits": False, "query": query, "aggs": aggregations}
+            found = (await self.client.search("entries", body, routing=routing))["aggregations"]["spaces"]
             yield [SpaceSize(**bucket["key"], entries=bucket["doc_count"]) for bucket in found["buckets"]]
             if "after_key" not in found:
                 return

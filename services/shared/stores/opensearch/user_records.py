@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from contracts.errors import Unavailable
-from contracts.ports import Record, RecordKind, RecordPage
+from contracts.ports import Record, RecordKey, RecordKind, RecordPage
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.engine import Engine
@@ -26,9 +26,13 @@ class OpenSearchRecords(Engine):
     async def records(self, user_id: str, kind: RecordKind, names: Collection[str] | None = None) -> list[Record]:
         if names is None:
             return await self._all(user_id, kind)
-        keys = [(_id(user_id, kind, name), user_id) for name in sorted(set(names))]
-        found = [_row(document.source) for document in await self.client.mget("records", keys) if document]
-        return [row.record for row in found if row.user_id == user_id]
+        found = await self.get_records([RecordKey(user_id, kind, name) for name in set(names)])
+        return [found[key] for key in sorted(found)]
+
+    async def get_records(self, keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
+        documents = await self.client.mget("records", [(_id(*key), key.user_id) for key in keys])
+        records = (_row(document.source).record for document in documents if document)
+        return {record.key: record for record in records if record.key in keys}
 
     async def _all(self, user_id: str, kind: RecordKind) -> list[Record]:
         await self.client.refresh("records")

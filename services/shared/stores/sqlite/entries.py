@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from contracts.ports import Accepted, Change, Page, Place, Ref, Selection
+from contracts.ports import Accepted, Change, Page, Place, Ref, Scope, Selection
 from contracts.v1.entries import Entry
 from services.shared.stores import cursors
 from services.shared.stores.decisions import owners
@@ -86,6 +86,18 @@ class SqliteEntries(Engine):
         ).fetchall()
         entries = tuple(Entry.model_validate_json(body) for _, _, body in rows[:limit])
         return Page(entries, cursors.cursor(rows[limit - 1][:2]) if len(rows) > limit else None, total)
+
+    @reading
+    def pinned(self, db: sqlite3.Connection, scope: Scope, *, limit: int) -> list[Entry]:
+        selection = Selection(scope.user_id, scope.space, scope.persona_id or "", pinned=True)
+        scopes = scopes_of(db, selection.user_id, selection.space, selection.persona_id)
+        if not scopes:
+            return []
+        where, values = _selected(db, Layout(scopes), selection)
+        rows = db.execute(
+            f"SELECT body FROM entries WHERE {where} ORDER BY last_said_at DESC, id DESC LIMIT ?", (*values, limit)
+        )
+        return [Entry.model_validate_json(body) for (body,) in rows]
 
     @reading
     def scan(self, db: sqlite3.Connection, *, after: str, limit: int) -> list[Entry]:

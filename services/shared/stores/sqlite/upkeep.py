@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime
 
@@ -53,6 +54,17 @@ _STUCK = {
 }
 
 
+_EXPIRED = """
+SELECT user_id, id FROM entries INDEXED BY entries_ageing JOIN scopes USING (scope)
+WHERE user_id NOT IN (SELECT value FROM json_each(?))
+    AND status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
+
+_EXPIRED_OF = """
+SELECT user_id, id FROM scopes CROSS JOIN entries INDEXED BY entries_said USING (scope)
+WHERE user_id = ? AND space = ?
+    AND status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
+
+
 class SqliteUpkeep(Engine):
     """`contracts.ports.Upkeep`. Only what is unfinished is counted one by one."""
 
@@ -91,21 +103,38 @@ class SqliteUpkeep(Engine):
         return [Key(*row) for row in db.execute(_STUCK[lacking], (microseconds(before), limit))]
 
     @reading
-    def over_capacity(self, db: sqlite3.Connection, *, cap: int, limit: int) -> list[SpaceSize]:
+    def over_capacity(
+        self, db: sqlite3.Connection, *, cap: int, limit: int, but: Collection[str] = ()
+    ) -> list[SpaceSize]:
         rows = db.execute(
-            """SELECT user_id, space, sum(entries) AS active FROM scopes GROUP BY user_id, space
+            """SELECT user_id, space, sum(entries) AS active FROM scopes
+            WHERE user_id NOT IN (SELECT value FROM json_each(?)) GROUP BY user_id, space
             HAVING active > ? ORDER BY active DESC, user_id, space LIMIT ?""",
-            (cap, limit),
+            (json.dumps(list(but)), cap, limit),
         )
         return [SpaceSize(*row) for row in rows]
 
     @reading
-    def expired(self, db: sqlite3.Connection, *, before: datetime, limit: int) -> list[Key]:
+    def spaces(self, db: sqlite3.Connection, user_id: str) -> list[SpaceSize]:
         rows = db.execute(
-            """SELECT user_id, id FROM entries INDEXED BY entries_ageing JOIN scopes USING (scope)
-            WHERE status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?""",
-            (microseconds(before), limit),
+            """SELECT user_id, space, sum(entries) AS active FROM scopes WHERE user_id = ?
+            GROUP BY user_id, space HAVING active > 0 ORDER BY space""",
+            (user_id,),
         )
+        return [SpaceSize(*row) for row in rows]
+
+    @reading
+    def expired(
+        self,
+        db: sqlite3.Connection,
+        *,
+        before: datetime,
+        limit: int,
+        but: Collection[str] = (),
+        of: tuple[str, str] | None = None,
+    ) -> list[Key]:
+        given = (json.dumps(list(but)),) if of is None else of
+        rows = db.execute(_EXPIRED if of is None else _EXPIRED_OF, (*given, microseconds(before), limit))
         return [Key(*row) for row in rows]
 
     @reading

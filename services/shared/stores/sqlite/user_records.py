@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from contracts.errors import Unavailable
-from contracts.ports import Record, RecordKind, RecordPage
+from contracts.ports import Record, RecordKey, RecordKind, RecordPage
 from services.shared.stores.moments import microseconds
 from services.shared.stores.records import ERASING, Row, cursor, position, position_of
 from services.shared.stores.sqlite import compaction
@@ -18,6 +18,10 @@ from services.shared.stores.sqlite.privacy import recorded_erasure
 
 _COLUMNS = "user_id, kind, name, at, version, body"
 _NAMED = "user_id = ?1 AND kind = ?2 AND (?3 IS NULL OR name IN (SELECT value FROM json_each(?3)))"
+
+_GET = """
+SELECT user_id, kind, name, at, version, body FROM json_each(?) AS asked CROSS JOIN records
+ON user_id = asked.value ->> 0 AND kind = asked.value ->> 1 AND name = asked.value ->> 2"""
 
 _ADD = f"INSERT INTO records ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _REPLACE = """
@@ -40,6 +44,11 @@ class SqliteRecords(Engine):
     ) -> list[Record]:
         rows = db.execute(f"SELECT {_COLUMNS} FROM records WHERE {_NAMED} ORDER BY name", (user_id, kind, _list(names)))
         return [Row(*row).record for row in rows]
+
+    @reading
+    def get_records(self, db: sqlite3.Connection, keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
+        records = (Row(*row).record for row in db.execute(_GET, (json.dumps(list(keys)),)))
+        return {record.key: record for record in records}
 
     @writing
     def put_record(self, db: sqlite3.Connection, record: Record, *, held: int | None) -> bool:

@@ -1,0 +1,83 @@
+"""What users decide about their memory: incognito conversations, and settings by space."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from contracts.envelope import Message, Moment, Reply, Request
+
+EVERY_SPACE = "*"
+"""In place of a space: the settings of all spaces of a user that have none of their own."""
+
+
+class IncognitoStartRequest(Request):
+    """Keep nothing of this conversation from now on, for so many hours: neither its turns nor what it asks."""
+
+    conversation_id: str = Field(min_length=1, max_length=256)
+    hours: float = Field(default=24, gt=0, le=24 * 366)
+
+
+class IncognitoEndRequest(Request):
+    """Keep what is said in this conversation from now on, for so many hours even where incognito is the default."""
+
+    conversation_id: str = Field(min_length=1, max_length=256)
+    hours: float = Field(default=24, gt=0, le=24 * 366)
+
+
+class IncognitoReply(Reply):
+    """From this reply on every turn and question is judged by it, until the default of its space holds again."""
+
+    conversation_id: str
+    incognito: bool
+    until: Moment
+
+
+Tags = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=256)], ...] | None, Field(max_length=64)]
+
+
+class SpaceSettings(Message):
+    """What a user has decided about a space; what is null is not decided.
+
+    `memory_enabled`: off, nothing is kept and nothing answered; what there is stays. `incognito_default`: every
+    conversation is incognito that was not ended to be. `retention_days`: what was last said longer ago is forgotten
+    unless it is pinned or saved; 0: never. `soft_cap`: active entries before the least are archived; 0: any number.
+    `gives_tags`, `takes_tags`: retrieval from this space sees an entry of another one if it has a tag that its space
+    gives and this one takes.
+    """
+
+    memory_enabled: bool | None = None
+    incognito_default: bool | None = None
+    retention_days: float | None = Field(default=None, ge=0, le=36_600)
+    soft_cap: int | None = Field(default=None, ge=0, le=10_000_000)
+    gives_tags: Tags = None
+    takes_tags: Tags = None
+
+
+class SettingsChange(SpaceSettings):
+    """What is decided now. An unknown name is refused: it may be one that keeps something from being kept, misspelt."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+SettingName = Literal["memory_enabled", "incognito_default", "retention_days", "soft_cap", "gives_tags", "takes_tags"]
+
+
+class SettingsRequest(Request):
+    """Show the settings of a space, after this change; `space` `"*"` means all that have decided nothing of their own.
+
+    What is named in `reset` is not decided any more, unless the change decides it.
+    """
+
+    space: str = Field(default="default", min_length=1, max_length=256)
+    change: SettingsChange | None = None
+    reset: tuple[SettingName, ...] = ()
+
+
+class SettingsReply(Reply):
+    """What holds in a space, and what of it was decided for this very one. After a change every replica honours it."""
+
+    space: str
+    settings: SpaceSettings
+    own: SpaceSettings

@@ -1,0 +1,90 @@
+"""The audit read and kept: pages of it for users and operators, notes of operators, its age. The store is a port."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from contracts.ports import Record, UserRecords
+from contracts.v1.audit import (
+    Action,
+    AuditNoteReply,
+    AuditNoteRequest,
+    AuditReply,
+    AuditRequest,
+    OpsAuditRequest,
+)
+from services.shared.audit import NOBODY, AuditTrail
+from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.erasures import erased_key
+from services.shared.errors import Rejected
+
+_MOST_PAGES = 20
+_CURSOR = 1500
+"""Bytes that a cursor may take: it names a user and a record."""
+
+
+async def audit(request: AuditRequest | OpsAuditRequest, *, records: UserRecords) -> AuditReply:
+    """One page of what was done, the latest first.
+
+    Raises:
+        Rejected: the cursor is not one of ours.
+    """
+    found, cursor = list[Action](), request.cursor
+    for _ in range(_MOST_PAGES):
+        wanted = request.limit - len(found)
+        try:
+            page = await records.page_records("action", user_id=request.user_id, limit=wanted, cursor=cursor)
+        except ValueError as error:
+            raise Rejected("invalid_request", f"cursor: {error}") from error
+        found += [action for record in page.records if _passes(action := _action(record), request)]
+        is_past = request.since is not None and any(record.at < request.since for record in page.records)
+        cursor = None if is_past else page.cursor
+        if cursor is None or len(found) == request.limit:
+            break
+    return AuditReply(
+        items=tuple(found),
+        next_cursor=cursor,
+        erased_at=await _erased_at(request.user_id, records) if request.user_id else None,
+        correlation_id=request.correlation_id,
+    )
+
+
+async def shorten_audit(
+    request: AuditRequest | OpsAuditRequest, reply: AuditReply, room: int, *, records: UserRecords
+) -> AuditReply:
+    """The page with as many actions as fit into so many bytes."""
+    room -= size_of(reply.model_copy(update={"items": ()})) + _CURSOR
+    fitting = max(1, how_many_fit([size_of(action) for action in reply.items], room))
+    return await audit(request.model_copy(update={"limit": fitting}), records=records)
+
+
+async def note(request: AuditNoteRequest, *, trail: AuditTrail) -> AuditNoteReply:
+    """Keep account of what an operator did; whoever it concerned finds it in their own audit."""
+    now = datetime.now(UTC)
+    for user_id in request.users or (NOBODY,):
+        fields = {"about": request.about, "correlation_id": request.correlation_id, "credential": request.credential}
+        trail.note(Action.model_validate({"at": now, "user_id": user_id, "verb": request.verb, **fields}))
+    await trail.flush()
+    return AuditNoteReply(correlation_id=request.correlation_id)
+
+
+async def expire_audit(*, records: UserRecords, days: float) -> int:
+    """Remove what was done longer ago than so many days, whole days at a time; 0: nothing."""
+    if not days:
+        return 0
+    before = datetime.now(UTC) - timedelta(days=days)
+    return await records.expire_records("action", before=before.replace(hour=0, minute=0, second=0, microsecond=0))
+
+
+def _action(record: Record) -> Action:
+    return Action.model_validate({"user_id": record.user_id, **record.body})
+
+
+def _passes(action: Action, request: AuditRequest | OpsAuditRequest) -> bool:
+    return (request.since is None or action.at >= request.since) and (not request.verbs or action.verb in request.verbs)
+
+
+async def _erased_at(user_id: str, records: UserRecords) -> datetime | None:
+    key = erased_key(user_id)
+    record = (await records.get_records([key])).get(key)
+    return record.at if record else None

@@ -1,0 +1,71 @@
+"""Turns that their user does not want kept: told from the others, and overwritten on the bus before anybody sees them.
+
+They leave no letter, no line in the log, and no count but how many there were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pydantic_core import from_json
+
+from contracts import subjects
+from contracts.ports import Conversation
+from services.ingest.handler import Arrived, Incoming
+from services.shared import telemetry
+from services.shared.preferences import PreferenceReader
+
+Scrub = Callable[[Collection[int]], Awaitable[None]]
+"""Deletes messages, by number, and overwrites their bytes; one that is gone is no error."""
+
+
+async def admit(arrived: Sequence[Arrived], *, preferences: PreferenceReader, scrub: Scrub) -> list[Arrived]:
+    """The turns that may be kept; the others are overwritten by now.
+
+    Raises:
+        Unavailable: it is not known what their users want, or the bus does not answer.
+    """
+    wanted = await preferences.of({_where(one) for one in arrived})
+    reasons = [wanted[_where(one)].refuse(one.number, one.stored_at) for one in arrived]
+    refused = {one.number: reason for one, reason in zip(arrived, reasons, strict=True) if reason is not None}
+    if refused:
+        await scrub(refused)
+        for reason in refused.values():
+            telemetry.REFUSED.labels(reason).inc()
+    return [one for one in arrived if one.number not in refused]
+
+
+async def is_private(incoming: Incoming, number: int, *, preferences: PreferenceReader) -> bool:
+    """Whether a message that is no turn may be what was said incognito, or to a memory that is off.
+
+    It is judged by the conversation that it claims; without one, by anything that its user wants.
+    """
+    said = _read(incoming.body)
+    users = {_text(said, "user_id", "")} - {""}
+    with suppress(ValueError):
+        users.add(subjects.user_of(incoming.subject.rpartition(".")[2]))
+    if not said:
+        private = [await preferences.anything_private(user, number, incoming.stored_at) for user in users]
+        return any(private)
+    conversation, space = _text(said, "conversation_id", "default"), _text(said, "space", "default")
+    wanted = await preferences.of([Conversation(user, space, conversation) for user in users])
+    return any(one.refuse(number, incoming.stored_at) is not None for one in wanted.values())
+
+
+def _where(one: Arrived) -> Conversation:
+    return Conversation(one.turn.user_id, one.turn.space, one.turn.conversation_id)
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        said = from_json(body)
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _text(said: dict[str, Any], name: str, default: str) -> str:
+    value = said.get(name, default)
+    return value if isinstance(value, str) else default

@@ -1,0 +1,173 @@
+"""What users decided about their memory, as every replica must honour it within a second.
+
+A decision is a record of the text store. Readers keep one for `FRESH` seconds; a decision is answered after `SETTLES`,
+when no reader can have an older one. From the answer on every turn that is published is judged by it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from contracts.envelope import Message, Moment
+from contracts.ports import Conversation, Record, RecordKey, Unavailable, UserRecords
+from contracts.v1.control import EVERY_SPACE, SettingName, SpaceSettings
+from services.shared.cache import Cache
+from services.shared.erasures import passed_seconds
+
+FRESH = 0.4
+SETTLES = 0.5
+NOTES = "notes"
+"""The conversation of what is saved on purpose, outside of any chat: incognito is never its default."""
+
+_KNOWN = 20_000
+_MOST_MARKS = 100
+_CLOCKS_DIFFER = timedelta(minutes=5)
+_NOW = sys.maxsize
+
+Reason = Literal["incognito", "disabled"]
+"""Why nothing is kept or answered: the conversation is incognito, or the memory of its space is off."""
+
+
+class Mark(Message):
+    """From a turn of the stream on, the last one when it was set, a conversation is incognito, or is not."""
+
+    after: int
+    incognito: bool
+    at: Moment
+    until: Moment
+
+
+class Marks(Message):
+    """The body of a conversation's record: its marks, the oldest first.
+
+    Turns that waited on the bus meanwhile are judged by the mark that held when they were published.
+    """
+
+    marks: tuple[Mark, ...] = ()
+
+    def with_one(self, mark: Mark) -> Marks:
+        """These and a new one."""
+        return Marks(marks=(*self.marks, mark)[-_MOST_MARKS:])
+
+    def holds(self, number: int, at: datetime, *, default: bool) -> bool:
+        """Whether the conversation was incognito for the turn of this number, which the bus took at this time."""
+        for mark in reversed(self.marks):
+            # A bus that was made anew counts from 1 again: then the time tells.
+            if number > mark.after or at > mark.at + _CLOCKS_DIFFER:
+                return mark.incognito if at < mark.until else default
+        return default
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What holds in one conversation of a user."""
+
+    settings: SpaceSettings
+    marks: Marks
+    is_chat: bool = True
+
+    def refuse(self, number: int = _NOW, at: datetime | None = None, *, by_default: bool = True) -> Reason | None:
+        """Why the turn of this number may not be kept; without a number, why nothing may be answered now."""
+        default = by_default and self.is_chat and bool(self.settings.incognito_default)
+        if self.marks.holds(number, at or datetime.now(UTC), default=default):
+            return "incognito"
+        return "disabled" if self.settings.memory_enabled is False else None
+
+
+class OwnSettings:
+    """The settings of one user: of all their spaces, and of some alone."""
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._by_space = {record.name: _settings(record) for record in records}
+
+    def of(self, space: str, defaults: SpaceSettings) -> SpaceSettings:
+        """What holds in a space."""
+        own = (self._by_space.get(name, SpaceSettings()) for name in (EVERY_SPACE, space))
+        return merged([defaults, *own])
+
+    def alone(self, space: str) -> SpaceSettings:
+        """What was decided for this space alone."""
+        return self._by_space.get(space, SpaceSettings())
+
+    def decides(self, *names: SettingName) -> bool:
+        """Whether any of these is decided for any space."""
+        return any(getattr(one, name) is not None for one in self._by_space.values() for name in names)
+
+
+class PreferenceReader:
+    """The preferences of users, each record read at most every `FRESH` seconds."""
+
+    def __init__(self, records: UserRecords) -> None:
+        self._records = records
+        self._known: Cache[RecordKey, tuple[float, Record | None]] = Cache(_KNOWN)
+
+    async def of(self, places: Collection[Conversation], *, may_lag: bool = False) -> dict[Conversation, Preferences]:
+        """What holds in these conversations; one without an id is none, and only the settings of its space hold.
+
+        With `may_lag`, while the store is away, as it was known last; what was never known is not decided.
+
+        Raises:
+            Unavailable: the store is away.
+        """
+        keys = {place: _keys_of(place) for place in places}
+        found = await self._read({key for some in keys.values() for key in some}, may_lag)
+        return {place: _preferences(place, [found[key] for key in some]) for place, some in keys.items()}
+
+    async def anything_private(self, user_id: str, number: int, at: datetime) -> bool:
+        """Whether a turn of this user that names no conversation may be one that nobody may keep."""
+        settings = map(_settings, await self._records.records(user_id, "settings"))
+        if any(one.memory_enabled is False or one.incognito_default for one in settings):
+            return True
+        marks = await self._records.records(user_id, "incognito")
+        return any(_marks(record).holds(number, at, default=False) for record in marks)
+
+    async def _read(self, keys: Collection[RecordKey], may_lag: bool) -> Mapping[RecordKey, Record | None]:
+        now = passed_seconds()
+        held = {key: known for key in keys if (known := self._known.get(key)) is not None}
+        stale = [key for key in keys if key not in held or now - held[key][0] >= FRESH]
+        fresh = {key: record for key, (_, record) in held.items()}
+        if not stale:
+            return fresh
+        try:
+            found = await self._records.get_records(stale)
+        except Unavailable:
+            if not may_lag:
+                raise
+            return {key: fresh.get(key) for key in keys}
+        for key in stale:
+            fresh[key] = found.get(key)
+            self._known.put(key, (now, fresh[key]))
+        return fresh
+
+
+def merged(layers: Sequence[SpaceSettings]) -> SpaceSettings:
+    """One after the other, what a later one leaves undecided is as in those before it."""
+    decided: dict[str, object] = {}
+    for layer in layers:
+        decided |= layer.model_dump(exclude_none=True)
+    return SpaceSettings.model_validate(decided)
+
+
+def _keys_of(place: Conversation) -> list[RecordKey]:
+    spaces = [RecordKey(place.user_id, "settings", name) for name in (EVERY_SPACE, place.space)]
+    if not place.conversation_id:
+        return spaces
+    return [*spaces, RecordKey(place.user_id, "incognito", place.conversation_id)]
+
+
+def _preferences(place: Conversation, records: Sequence[Record | None]) -> Preferences:
+    settings = OwnSettings(filter(None, records[:2])).of(place.space, SpaceSettings())
+    marks = next((_marks(record) for record in records[2:] if record is not None), Marks())
+    return Preferences(settings, marks, is_chat=bool(place.conversation_id) and place.conversation_id != NOTES)
+
+
+def _settings(record: Record) -> SpaceSettings:
+    return SpaceSettings.model_validate(record.body)
+
+
+def _marks(record: Record) -> Marks:
+    return Marks.model_validate(record.body)

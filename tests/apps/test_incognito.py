@@ -1,0 +1,161 @@
+"""Incognito decided: which turns of a conversation are refused, however late they are judged, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts import subjects
+from contracts.ports import Conversation, Record, Unavailable
+from contracts.v1.control import EVERY_SPACE, IncognitoEndRequest, IncognitoStartRequest
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import DatedTurn
+from services.curate import control
+from services.curate.control import expire_incognito, set_incognito
+from services.ingest.handler import Arrived, Incoming
+from services.ingest.refusals import admit, is_private
+from services.retrieve.app import unwanted
+from services.shared import preferences
+from services.shared.preferences import Mark, Marks, PreferenceReader
+from services.shared.stores.sqlite import SqliteTextStore
+from tests.apps.fakes import FakeInFlight
+
+NOW = datetime.now(UTC)
+PLACE = Conversation("ann", "default", "chat")
+
+
+class Numbered(FakeInFlight):
+    """A bus that holds so many turns."""
+
+    def __init__(self, last: int, oldest: datetime | None = None) -> None:
+        super().__init__()
+        self.number, self.since = last, oldest
+
+    async def last(self) -> int:
+        return self.number
+
+    async def oldest(self) -> datetime | None:
+        return self.since
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "SETTLES", 0.0)
+    monkeypatch.setattr(preferences, "FRESH", 0.0)
+
+
+async def start(store: SqliteTextStore, last: int, hours: float = 24, chat: str = "chat") -> None:
+    request = IncognitoStartRequest(user_id="ann", conversation_id=chat, hours=hours)
+    await set_incognito(request, records=store, in_flight=Numbered(last))
+
+
+async def end(store: SqliteTextStore, last: int, chat: str = "chat") -> None:
+    request = IncognitoEndRequest(user_id="ann", conversation_id=chat)
+    await set_incognito(request, records=store, in_flight=Numbered(last))
+
+
+def arrived(number: int, at: datetime = NOW, **given: object) -> Arrived:
+    fields = {"user_id": "ann", "role": "user", "text": "hello", "turn_id": f"t{number}", "conversation_id": "chat"}
+    turn = DatedTurn.model_validate({**fields, "created_at": at, **given})
+    return Arrived(number=number, turn=turn, stored_at=at)
+
+
+async def admitted(store: SqliteTextStore, some: list[Arrived]) -> tuple[list[int], list[int]]:
+    """The numbers of the turns that may be kept, and of those that were overwritten."""
+    scrubbed: list[int] = []
+
+    async def scrub(numbers: Collection[int]) -> None:
+        scrubbed.extend(numbers)
+
+    kept = await admit(some, preferences=PreferenceReader(store), scrub=scrub)
+    return [one.number for one in kept], scrubbed
+
+
+async def test_turns_are_judged_by_what_held_when_they_were_published(store: SqliteTextStore) -> None:
+    await start(store, last=2)
+    await end(store, last=5)
+    await start(store, last=7)
+    kept, scrubbed = await admitted(store, [arrived(number) for number in range(1, 10)])
+    assert (kept, scrubbed) == ([1, 2, 6, 7], [3, 4, 5, 8, 9])
+
+
+async def test_other_conversations_and_users_are_not_incognito(store: SqliteTextStore) -> None:
+    await start(store, last=0)
+    others = [arrived(1, conversation_id="other"), arrived(2, user_id="bob"), arrived(3, space="work")]
+    assert await admitted(store, others) == ([1, 2], [3])
+
+
+async def test_it_ends_by_itself(store: SqliteTextStore) -> None:
+    await start(store, last=0, hours=2)
+    some = [arrived(1, NOW + timedelta(hours=1.9)), arrived(2, NOW + timedelta(hours=2.1))]
+    assert await admitted(store, some) == ([2], [1])
+
+
+async def test_turns_of_a_bus_that_was_made_anew_are_judged_by_their_time(store: SqliteTextStore) -> None:
+    await start(store, last=1_000_000)
+    assert await admitted(store, [arrived(1, NOW + timedelta(minutes=6))]) == ([], [1])
+
+
+async def test_where_incognito_is_the_default_an_end_is_what_keeps(store: SqliteTextStore) -> None:
+    await store.put_record(Record("ann", "settings", EVERY_SPACE, {"incognito_default": True}, NOW), held=None)
+    await end(store, last=2)
+    some = [arrived(1), arrived(3), arrived(4, conversation_id="other"), arrived(5, conversation_id="notes")]
+    assert await admitted(store, some) == ([3, 5], [1, 4])
+
+
+BODIES = {
+    b'{"user_id": "ann", "conversation_id": "chat"}': True,
+    b'{"user_id": "bob", "conversation_id": "chat", "role": 3}': True,  # published under the subject of ann
+    b'{"user_id": "ann", "conversation_id": "other"}': False,
+    b'{"user_id": "ann", "conversation_id": "cha': True,  # nobody knows which
+    b"[]": True,
+    b'{"user_id": 7}': False,
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+async def test_what_is_no_turn_is_judged_by_what_it_claims(store: SqliteTextStore, body: bytes) -> None:
+    reader = PreferenceReader(store)
+    incoming = Incoming(subjects.turns("ann"), body, NOW)
+    assert not await is_private(incoming, 1, preferences=reader)
+    await start(store, last=0)
+    assert await is_private(incoming, 1, preferences=reader) == BODIES[body]
+
+
+async def test_a_decision_goes_when_it_is_over_for_every_turn_that_waits(store: SqliteTextStore) -> None:
+    await start(store, last=0, hours=1e-7)
+    await asyncio.sleep(0.01)
+    waits = Numbered(3, oldest=NOW - timedelta(hours=1))
+    assert await expire_incognito(records=store, in_flight=waits) == 0
+    assert await expire_incognito(records=store, in_flight=Numbered(3)) == 1
+    assert await store.records("ann", "incognito") == []
+
+
+async def test_while_the_store_is_away_nothing_is_kept_and_the_last_known_is_answered(store: SqliteTextStore) -> None:
+    await start(store, last=0)
+    reader = PreferenceReader(store)
+    asked = RetrieveRequest(user_id="ann", query="what?", asked_in="chat")
+    assert await unwanted(asked, reader) == "incognito"
+
+    async def away(keys: object) -> dict[object, Record]:
+        raise Unavailable("away")
+
+    store.get_records = away  # type: ignore[method-assign, assignment]
+    assert await unwanted(asked, reader) == "incognito"
+    with pytest.raises(Unavailable):
+        await reader.of([PLACE])
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.booleans()), max_size=8), st.integers(1, 60), st.booleans())
+def test_the_latest_mark_before_a_turn_decides(given: list[tuple[int, bool]], number: int, default: bool) -> None:
+    ordered = sorted(given, key=lambda one: one[0])
+    until = NOW + timedelta(days=1)
+    marks = Marks(marks=tuple(Mark(after=after, incognito=on, at=NOW, until=until) for after, on in ordered))
+    before = [on for after, on in ordered if after < number]
+    assert marks.holds(number, NOW, default=default) == (before[-1] if before else default)
+    assert marks.holds(number, until, default=default) == default

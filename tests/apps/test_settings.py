@@ -1,0 +1,100 @@
+"""Settings of a space: who decides what, what holds then, and that curate keeps to it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from pydantic import ValidationError
+
+from contracts.ports import Record, Selection, TextStore, Unavailable
+from contracts.v1.control import SettingsReply, SettingsRequest, SpaceSettings
+from services.curate import control
+from services.curate.privacy import DataStores
+from services.curate.scheduler import Scheduler
+from services.curate.settings import CurateSettings
+from services.shared.stores.sqlite import SqliteTextStore
+from tests.apps.fakes import FakeInFlight
+from tests.stores.builders import an_entry, store_entries
+
+NOW = datetime.now(UTC)
+DEFAULTS = SpaceSettings(memory_enabled=True, incognito_default=False, retention_days=0, soft_cap=100)
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control, "SETTLES", 0.0)
+
+
+async def ask(store: SqliteTextStore, space: str = "work", reset: tuple[str, ...] = (), **change: Any) -> SettingsReply:
+    fields = {"user_id": "ann", "space": space, "reset": reset, "change": change or None}
+    return await control.settings(SettingsRequest.model_validate(fields), records=store, defaults=DEFAULTS)
+
+
+async def test_a_space_decides_before_all_spaces_and_those_before_the_service(store: SqliteTextStore) -> None:
+    assert (await ask(store)).settings == DEFAULTS
+    await ask(store, "*", memory_enabled=False, soft_cap=9)
+    reply = await ask(store, memory_enabled=True)
+    assert reply.settings == DEFAULTS.model_copy(update={"soft_cap": 9})
+    assert reply.own == SpaceSettings(memory_enabled=True)
+    assert (await ask(store, "home")).settings.memory_enabled is False
+    assert (await ask(store, reset=("memory_enabled",))).settings.memory_enabled is False
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"memory_enable": False}, {"retention_days": -1}, {"soft_cap": 1.5}, {"memory_enabled": "perhaps"}],
+)
+def test_a_change_that_cannot_be_meant_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        SettingsRequest.model_validate({"user_id": "ann", "change": change})
+
+
+async def test_of_many_changes_at_once_each_holds(store: SqliteTextStore) -> None:
+    names: dict[str, Any] = {"memory_enabled": False, "incognito_default": True, "soft_cap": 5, "retention_days": 3}
+    await asyncio.gather(*(ask(store, **{name: value}) for name, value in names.items()))
+    assert (await ask(store)).own == SpaceSettings.model_validate(names)
+
+
+async def test_others_who_keep_changing_it_are_not_waited_for_without_end() -> None:
+    class Contested:
+        async def get_records(self, keys: object) -> dict[object, Record]:
+            return {}
+
+        async def put_record(self, record: Record, *, held: int | None) -> bool:
+            return False
+
+    with pytest.raises(Unavailable, match="try again"):
+        await ask(cast(SqliteTextStore, Contested()), soft_cap=1)
+
+
+@pytest.fixture
+def tidy(store: SqliteTextStore) -> Any:
+    """Keep limits once, with a cap of 3 and 100 days where a user has decided nothing."""
+    settings = CurateSettings(soft_cap=3, max_age_days=100)
+    stores = DataStores(store, None, FakeInFlight())
+    scheduler = Scheduler(cast(Any, SimpleNamespace()), settings, stores, cast(Any, None))
+    return scheduler.keep_limits
+
+
+async def texts(store: TextStore, user: str, space: str) -> list[str]:
+    page = await store.page(Selection(user, space), limit=100, cursor=None)
+    return sorted(entry.text for entry in page.entries)
+
+
+async def test_curate_keeps_to_the_limits_of_each_space(store: SqliteTextStore, tidy: Any) -> None:
+    for user, space in (("ann", "work"), ("ann", "home"), ("bob", "work")):
+        days = (1, 2, 3, 4, 20, 200)
+        said = [an_entry(user, f"{d:03}", space=space, created_at=NOW - timedelta(days=d)) for d in days]
+        await store_entries(store, said)
+    await ask(store, "work", soft_cap=0, retention_days=0)
+    await ask(store, "*", retention_days=10, soft_cap=2)
+    await tidy()
+    assert await texts(store, "ann", "work") == ["001", "002", "003", "004", "020", "200"]
+    assert await texts(store, "ann", "home") == ["001", "002"]
+    assert await texts(store, "bob", "work") == ["001", "002", "003"]
+    archived = await store.page(Selection("ann", "home", status="archived"), limit=9, cursor=None)
+    assert sorted(entry.text for entry in archived.entries) == ["003", "004"]

@@ -1,0 +1,140 @@
+"""Spaces that share by tag, and the foundation of pinned entries: what is seen, and that nothing else ever is."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from contracts.ports import Conversation, Record
+from contracts.v1.control import SpaceSettings
+from contracts.v1.entries import Entry
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.retrieve.app import shared_with, shares_of
+from services.retrieve.handler import Retriever, Share
+from services.retrieve.settings import RetrieveSettings
+from services.shared.preferences import PreferenceReader
+from services.shared.stores.sqlite import SqliteTextStore
+from services.shared.tokens import Cl100kCounter
+from tests.stores.builders import an_entry, store_entries
+
+TAGS, SPACES = ("food", "home", "work"), ("a", "b", "c", "d")
+SETTINGS = RetrieveSettings(min_score=0.0, candidates=1000, lexical_depth=1000)
+
+
+async def ask(store: SqliteTextStore, space: str, user: str = "ann", **given: Any) -> RetrieveReply:
+    """Asked as `retrieve` asks."""
+    request = RetrieveRequest.model_validate({"user_id": user, "query": "lamp", "space": space, "limit": 200, **given})
+    retriever = Retriever(store=store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=SETTINGS)
+    return await retriever.retrieve(request, await shared_with(request, store, PreferenceReader(store)))
+
+
+async def decide(store: SqliteTextStore, space: str, user: str = "ann", **settings: Any) -> None:
+    await store.put_record(Record(user, "settings", space, settings, datetime.now(UTC)), held=None)
+
+
+def some(chance: random.Random, of: tuple[str, ...]) -> list[str]:
+    return [one for one in of if chance.random() < 0.4]
+
+
+async def a_world(store: SqliteTextStore, user: str, chance: random.Random) -> list[Entry]:
+    """Entries in four spaces with tags, and what each space gives and takes."""
+    entries = [
+        an_entry(user, f"lamp {n}", space=chance.choice(SPACES), tags=tuple(some(chance, TAGS))) for n in range(12)
+    ]
+    for space in (*SPACES, "*"):
+        if chance.random() < 0.7:
+            decided = {"gives_tags": some(chance, TAGS), "takes_tags": some(chance, TAGS)}
+            await decide(store, space, user, **decided, memory_enabled=chance.random() < 0.8)
+    return await store_entries(store, entries)
+
+
+async def test_a_space_sees_its_own_entries_and_those_that_another_gives_and_it_takes_and_no_other(
+    store: SqliteTextStore,
+) -> None:
+    shared = 0
+    for seed in range(40):
+        user, chance = f"u{seed}", random.Random(seed)
+        entries = await a_world(store, user, chance)
+        own = PreferenceReader(store)
+        places = {space: Conversation(user, space, "") for space in SPACES}
+        held = {space: (await own.of([place]))[place].settings for space, place in places.items()}
+        for space in SPACES:
+            wanted = some(chance, TAGS) if chance.random() < 0.3 else []
+            reply = await ask(store, space, user, tags=wanted or None)
+            passing = [one for one in entries if not wanted or not set(wanted).isdisjoint(one.tags)]
+            expected = {one.id for one in passing if one.space == space or _is_given(one, held[space], held)}
+            assert {item.id for item in reply.items} == expected, (seed, space)
+            shared += sum(item.space != space for item in reply.items)
+    assert shared > 20, "nothing was ever shared"
+
+
+def _is_given(entry: Entry, here: SpaceSettings, held: dict[str, SpaceSettings]) -> bool:
+    there = held[entry.space]
+    tags = set(entry.tags) & set(here.takes_tags or ()) & set(there.gives_tags or ())
+    return bool(tags) and there.memory_enabled is not False
+
+
+def test_only_what_both_have_decided_is_shared() -> None:
+    gives = {"b": SpaceSettings(gives_tags=("x", "y")), "c": SpaceSettings(takes_tags=("x",)), "d": SpaceSettings()}
+    assert shares_of(("y", "z"), gives) == [Share("b", ("y",))]
+    assert shares_of((), gives) == []
+
+
+async def test_what_is_shared_stays_within_persona_and_user(store: SqliteTextStore) -> None:
+    entries = await store_entries(
+        store,
+        [
+            an_entry("ann", "lamp", space="b", tags=("food",)),
+            an_entry("ann", "lamp of the guide", space="b", tags=("food",), persona_id="guide"),
+            an_entry("bob", "lamp", space="b", tags=("food",)),
+        ],
+    )
+    await decide(store, "*", gives_tags=["food"], takes_tags=["food"])
+    assert [item.id for item in (await ask(store, "a")).items] == [entries[0].id]
+    of_guide = await ask(store, "a", persona_id="guide")
+    assert {item.id for item in of_guide.items} == {entries[0].id, entries[1].id}
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, ["door", "key"]),
+        ({"tags": ["home"]}, ["key"]),
+        ({"persona_id": "guide"}, ["door", "guide", "key"]),
+        ({"space": "b"}, ["elsewhere"]),
+        ({"space": "c"}, []),
+        ({"query": "lamp"}, ["door", "key"]),
+        ({"token_budget": 0}, []),
+    ],
+)
+async def test_the_foundation_is_what_is_pinned_in_the_scope_whatever_was_asked(
+    store: SqliteTextStore, given: dict[str, Any], shown: list[str]
+) -> None:
+    await store_entries(
+        store,
+        [
+            an_entry("ann", "the key is under the mat", space="a", pinned=True, tags=("home",)),
+            an_entry("ann", "the door sticks", space="a", pinned=True),
+            an_entry("ann", "the guide is tired", space="a", pinned=True, persona_id="guide"),
+            an_entry("ann", "elsewhere it rains", space="b", pinned=True, tags=("food",)),
+            an_entry("bob", "bob has a key", space="a", pinned=True),
+            an_entry("ann", "the lamp is in the attic", space="a"),
+        ],
+    )
+    await decide(store, "*", gives_tags=["food"], takes_tags=["food"])
+    reply = await ask(store, **{"space": "a", "query": "where?", **given})
+    words = sorted(word for one in reply.foundation for word in shown if word in one.snippet)
+    assert words == shown
+    assert len(reply.foundation) == len(shown)
+    assert all(one.snippet in reply.context and one.pinned for one in reply.foundation)
+    assert ("## pinned" in reply.context) == bool(shown)
+
+
+async def test_a_pinned_entry_that_answers_is_an_item_too_and_in_the_context_once(store: SqliteTextStore) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "the lamp is in the attic", space="a", pinned=True)])
+    reply = await ask(store, "a")
+    assert [item.id for item in reply.items] == [one.id for one in reply.foundation] == [entry.id]
+    assert reply.context.count("attic") == 1

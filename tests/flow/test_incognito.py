@@ -1,0 +1,228 @@
+"""Incognito on real engines: what is said leaves no byte and no line, nothing is answered, and every replica obeys."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from nats.aio.msg import Msg
+
+from contracts import subjects
+from contracts.v1.commands import CreateRequest, ListRequest
+from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest, SettingsChange, SettingsRequest
+from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.turns import Turn
+from services.runtime import Running, running
+from services.shared.client import MemoryClient, RequestFailed, memory_client
+from services.shared.logs import JsonFormatter
+from services.shared.settings import Settings
+from tests.flow.raw import a_marker, holding
+from tests.polling import digested, eventually
+from tests.servers.nats_cluster import nats_server
+
+CHAT, TURNS = "chat-1", 500
+WITHIN = 3.0
+STREAM = subjects.TURNS_STREAM.name
+START = IncognitoStartRequest(user_id="ann", conversation_id=CHAT)
+QUESTION = RetrieveRequest(user_id="ann", query="lamp")
+END = IncognitoEndRequest(user_id="ann", conversation_id=CHAT)
+
+
+@pytest.fixture
+def engine() -> dict[str, str]:
+    return {}
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """All that is logged, at every level, as `memorybus up` writes it."""
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield written
+    root.removeHandler(handler)
+    root.setLevel(level)
+
+
+def said(word: str, count: int = TURNS, first: int = 0, chat: str = CHAT) -> list[Turn]:
+    return [
+        Turn(
+            user_id="ann", role="user", text=f"My {word} number {n} is in the attic.", turn_id=f"{chat}-{n}",
+            conversation_id=chat,
+        )
+        for n in range(first, first + count)
+    ]  # fmt: skip
+
+
+async def publish_what_is_no_turn(client: MemoryClient, word: str) -> None:
+    """Messages that would become dead letters: of no role, too long, of another user, and no JSON at all."""
+    bodies = (
+        f'{{"user_id": "ann", "conversation_id": "{CHAT}", "text": "{word}"}}',
+        f'{{"user_id": "ann", "conversation_id": "{CHAT}", "role": "user", "text": "{word * 3000}"}}',
+        f'{{"user_id": "bob", "conversation_id": "{CHAT}", "role": "user", "text": "{word}"}}',
+        f'{{"user_id": "ann", "conversation_id": "{CHAT}", "role": "user", "text": "{word}',
+    )
+    for body in bodies:
+        await client.bus.publish(subjects.turns("ann"), body.encode(), message_id=None, stream=STREAM)
+
+
+async def messages(client: MemoryClient) -> int:
+    return (await client.bus.state(STREAM)).messages
+
+
+async def drained(client: MemoryClient) -> None:
+    await eventually(lambda: messages(client), lambda count: count == 0)
+
+
+async def until_nothing_holds(folder: Path, word: str) -> float:
+    """Seconds until no file holds the word any more."""
+    began = time.monotonic()
+    while found := await asyncio.to_thread(holding, folder, word):
+        assert time.monotonic() - began < WITHIN, found
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("way", ["incognito", "by mistake", "kept"])
+async def test_500_turns_of_an_incognito_conversation_leave_no_byte_and_no_line(
+    instance: Running, client: MemoryClient, settings: Settings, log: io.StringIO, way: str
+) -> None:
+    word = a_marker()
+    if way != "kept":
+        await client.start_incognito(START)
+    await client.publish_all(said(word), incognito=way == "incognito")
+    if way == "kept":
+        await digested(client, turns=TURNS)
+        assert holding(settings.data, word), "the test could not have failed"
+        return
+    if way == "by mistake":
+        await publish_what_is_no_turn(client, word)
+    print(f"\n{TURNS} turns {way}: no byte after {await until_nothing_holds(settings.data, word):.2f} s")
+    await drained(client)
+    status, backlog = await client.status(), await client.backlog()
+    async with httpx.AsyncClient(trust_env=False) as http:
+        metrics = (await http.get(f"{instance.http}/metrics")).text
+    assert (status.turns, status.entries, status.refused, backlog.dead_letters) == (0, 0, 0, 0)
+    assert word not in metrics
+    assert word not in log.getvalue().lower()
+    assert holding(settings.data, word) == {}
+
+
+async def test_the_incognito_subject_is_heard_by_who_listens_and_kept_by_no_stream(client: MemoryClient) -> None:
+    heard: list[bytes] = []
+
+    async def listen(msg: Msg) -> None:
+        heard.append(msg.data)
+
+    await client.nats.subscribe(f"{subjects.INCOGNITO}.*", cb=listen)
+    (turn,) = said(a_marker(), 1)
+    await client.publish(turn, incognito=True)
+    await eventually(lambda: asyncio.sleep(0, heard), lambda some: len(some) == 1)
+    states = [await client.bus.state(stream.name) for stream in subjects.STREAMS]
+    assert Turn.model_validate_json(heard[0]) == turn
+    assert [state.last_seq for state in states] == [0, 0, 0]
+
+
+async def test_an_incognito_conversation_is_answered_nothing_and_any_other_all(client: MemoryClient) -> None:
+    word = a_marker()
+    await client.publish_all(said(word, 1, chat="elsewhere"))
+    await digested(client, turns=1)
+    await client.start_incognito(START)
+
+    async def ask(**given: object) -> tuple[int, tuple[str, ...], str]:
+        request = RetrieveRequest.model_validate({"user_id": "ann", "query": f"where is my {word}?", **given})
+        reply = await client.retrieve(request)
+        return len(reply.items), reply.degraded, reply.context
+
+    assert await ask(asked_in=CHAT) == (0, ("incognito",), "")
+    assert await ask(conversation_id=CHAT) == (0, ("incognito",), "")
+    assert await ask(incognito=True) == (0, ("incognito",), "")
+    assert (await ask())[:2] == (await ask(asked_in="elsewhere"))[:2] == (1, ())
+    await client.end_incognito(END)
+    assert (await ask(asked_in=CHAT))[:2] == (1, ())
+
+
+async def test_what_is_saved_on_purpose_is_kept_unless_notes_are_incognito(client: MemoryClient) -> None:
+    saved = await client.create(CreateRequest(user_id="ann", text="I am allergic to nuts."))
+    await client.start_incognito(IncognitoStartRequest(user_id="ann", conversation_id="notes"))
+    with pytest.raises(RequestFailed, match="incognito-end") as refused:
+        await client.create(CreateRequest(user_id="ann", text="I am allergic to figs."))
+    assert refused.value.info.code == "refused"
+    assert [entry.id for entry in (await client.list(ListRequest(user_id="ann"))).items] == [saved.entry.id]
+
+
+async def test_incognito_survives_a_restart(settings: Settings) -> None:
+    word = a_marker()
+    async with running(settings) as up, memory_client(up.nats) as client:
+        await client.start_incognito(START)
+    async with running(settings) as up, memory_client(up.nats) as client:
+        await client.publish_all(said(word, 20))
+        await until_nothing_holds(settings.data, word)
+        await drained(client)
+        assert (await client.status()).turns == 0
+
+
+@asynccontextmanager
+async def replicas(tmp_path: Path, model_cache: Path) -> AsyncIterator[tuple[MemoryClient, Path]]:
+    """Two hosts of ingest and of retrieve on one bus, and one of each other service that is needed."""
+    async with AsyncExitStack() as stack:
+        bus = await stack.enter_async_context(nats_server(tmp_path / "bus"))
+        given = {"data": tmp_path / "data", "cache": model_cache, "nats_url": bus.url, "http_port": 0, "ner": "none"}
+        settings = Settings.model_validate({**given, "embedder": "none", "log_level": "error", "turns_partitions": 1})
+        for services in (["curate", "dedupe"], ["ingest", "retrieve"], ["ingest", "retrieve"]):
+            await stack.enter_async_context(running(settings, only=services))
+        yield await stack.enter_async_context(memory_client(bus.url)), tmp_path
+
+
+async def test_every_replica_obeys_within_a_second(tmp_path: Path, model_cache: Path) -> None:
+    logged = 0
+    async with replicas(tmp_path, model_cache) as (client, folder):
+        for cycle in range(4):
+            word = a_marker()
+            await client.publish_all(said("lamp", 40, first=100 * cycle))  # every replica has just looked
+            logged += 40
+            began = time.monotonic()
+            await client.start_incognito(START)
+            assert time.monotonic() - began < 1.0
+            asked = [RetrieveRequest(user_id="ann", query="lamp", asked_in=CHAT) for _ in range(8)]
+            answers = await asyncio.gather(*map(client.retrieve, asked))
+            await client.publish_all(said(word, 40, first=100 * cycle + 50))
+            await until_nothing_holds(folder, word)
+            await drained(client)
+            await client.end_incognito(END)
+            assert {answer.degraded for answer in answers} == {("incognito",)}
+            await digested(client, turns=logged)
+            assert (await client.status()).turns == logged
+
+
+async def test_memory_that_is_off_keeps_and_answers_nothing_on_any_replica(tmp_path: Path, model_cache: Path) -> None:
+    logged = 0
+    async with replicas(tmp_path, model_cache) as (client, folder):
+        for cycle in range(3):
+            word = a_marker()
+            await client.publish_all(said("lamp", 40, first=100 * cycle))
+            logged += 40
+            await digested(client, turns=logged)
+            began = time.monotonic()
+            await client.settings(SettingsRequest(user_id="ann", change=SettingsChange(memory_enabled=False)))
+            assert time.monotonic() - began < 1.0
+            answers = await asyncio.gather(*(client.retrieve(QUESTION) for _ in range(8)))
+            await client.publish_all(said(word, 40, first=100 * cycle + 50))
+            await until_nothing_holds(folder, word)
+            await drained(client)
+            with pytest.raises(RequestFailed, match=r"memory is off"):
+                await client.create(CreateRequest(user_id="ann", text="I am allergic to nuts."))
+            await client.settings(SettingsRequest(user_id="ann", change=SettingsChange(memory_enabled=True)))
+            assert {answer.degraded for answer in answers} == {("disabled",)}
+            assert all([(await client.retrieve(QUESTION)).items for _ in range(8)])
+            assert (await client.status()).turns == logged
