@@ -50,7 +50,8 @@ class CommandRequest(Request):
 class CommandReply(Reply):
     """What the text asked for and what was done. `understood` false: it is no command, and nothing was done.
 
-    `reply` is a sentence for the user, `items` are the entries it is about, as they were before. With
+    `reply` is a sentence for the user, `items` are the entries it is about, without
+    words where they were forgotten. With
     `needs_confirmation` nothing was done yet: the same request with `token` as `confirm` does it, within ten minutes.
     """
 

@@ -97,7 +97,16 @@ async def build(host: Host) -> Service:
     async def compare(request: ReconcileRequest) -> ReconcileReply:
         return await reconcile.reconcile(request, compared)
 
-    chat_actions = chat_commands.Actions(MemoryClient(host.client).retrieve, editor.forget, erase)
+    chat_actions = chat_commands.Actions(
+        retrieve=MemoryClient(host.client).retrieve,
+        forget=editor.forget,
+        erase=erase,
+        pin=editor.pin,
+        unpin=editor.unpin,
+        update=editor.update,
+        settings=partial(control.settings, records=store, defaults=settings.of_a_space),
+        incognito=partial(control.set_incognito, records=store, in_flight=stores.in_flight),
+    )
     answers: tuple[RequestHandler[Any, Any], ...] = (
         RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),
         RequestHandler(flow.GET, get, at_once, commands.shorten_entry),

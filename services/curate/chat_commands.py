@@ -16,11 +16,20 @@ from datetime import datetime
 
 from contracts.ports import Filters, Key, Scope, Selection, TextStore
 from contracts.v1.chat import ChatCommand, ChatVerb, CommandReply, CommandRequest
-from contracts.v1.commands import EraseReply, EraseRequest, ForgetReply, ForgetRequest
+from contracts.v1.commands import EntryReply, EraseReply, EraseRequest, ForgetReply, ForgetRequest
+from contracts.v1.control import (
+    IncognitoEndRequest,
+    IncognitoReply,
+    IncognitoStartRequest,
+    SettingsChange,
+    SettingsReply,
+    SettingsRequest,
+)
+from contracts.v1.edits import PinRequest, UpdateRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA
-from services.shared.core.analysis import Alternatives, analyze, words_asked
+from services.shared.core.analysis import Alternatives, analyze, telling_terms, words_asked
 from services.shared.core.chat_commands import command_in
 from services.shared.core.fitting import cut, size_of
 from services.shared.erasures import is_hidden
@@ -39,6 +48,10 @@ _SURE = 0.3
 _SHOWN_CHARS = 120
 
 
+Listed = Sequence[tuple[str, int]]
+"""Entries by id and version, as they were listed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Actions:
     """The commands that chat commands come down to."""
@@ -46,6 +59,11 @@ class Actions:
     retrieve: Callable[[RetrieveRequest], Awaitable[RetrieveReply]]
     forget: Callable[[ForgetRequest], Awaitable[ForgetReply]]
     erase: Callable[[EraseRequest], Awaitable[EraseReply]]
+    pin: Callable[[PinRequest], Awaitable[EntryReply]]
+    unpin: Callable[[PinRequest], Awaitable[EntryReply]]
+    update: Callable[[UpdateRequest], Awaitable[EntryReply]]
+    settings: Callable[[SettingsRequest], Awaitable[SettingsReply]]
+    incognito: Callable[[IncognitoStartRequest | IncognitoEndRequest], Awaitable[IncognitoReply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +90,7 @@ class Chat:
 
     def to_confirm(self, words: str, items: Sequence[Entry] = ()) -> CommandReply:
         """What would be done, and the token that lets it happen."""
-        token = _token(self.request, [entry.id for entry in items])
+        token = _token(self.request, *(f"{entry.id} {entry.version}" for entry in items))
         return self.reply(f"{words} Confirm to go on.", items, needs_confirmation=True, token=token)
 
 
@@ -87,8 +105,8 @@ async def answer(request: CommandRequest, *, store: TextStore, actions: Actions)
         return CommandReply(understood=False, correlation_id=request.correlation_id)
     chat = Chat(request, command, store, actions)
     if request.confirm is None or command.verb not in _CONFIRMED:
-        return await _ASKED.get(command.verb, _not_yet)(chat)
-    return await _CONFIRMED[command.verb](chat, _ids_in(request.confirm, request))
+        return await _ASKED[command.verb](chat)
+    return await _CONFIRMED[command.verb](chat, _listed_in(request.confirm, request))
 
 
 async def shorten(request: CommandRequest, reply: CommandReply, room: int) -> CommandReply:
@@ -144,16 +162,17 @@ async def _ask_to_forget_about(chat: Chat) -> CommandReply:
     return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.", entries)
 
 
-async def _forget(chat: Chat, ids: Sequence[str]) -> CommandReply:
-    gone = 0
-    for id_ in ids:
+async def _forget(chat: Chat, listed: Listed) -> CommandReply:
+    gone = []
+    for id_, _ in listed:
         try:
             await chat.actions.forget(ForgetRequest(user_id=chat.request.user_id, id=id_))
-            gone += 1
+            gone.append(Key(chat.request.user_id, id_))
         except Rejected as error:
             if error.info.code != "not_found":
                 raise
-    return chat.reply(f"Forgotten: {_memories(gone)}.")
+    tombstones = (await chat.store.get(gone)).values()
+    return chat.reply(f"Forgotten: {_memories(len(gone))}.", list(tombstones))
 
 
 async def _ask_to_erase(chat: Chat) -> CommandReply:
@@ -164,15 +183,58 @@ async def _ask_to_erase(chat: Chat) -> CommandReply:
     )
 
 
-async def _erase(chat: Chat, ids: Sequence[str]) -> CommandReply:
+async def _erase(chat: Chat, listed: Listed) -> CommandReply:
     receipt = (await chat.actions.erase(EraseRequest(user_id=chat.request.user_id))).receipt
     return chat.reply("Everything was erased." if receipt.state == "done" else "Everything is being erased.")
 
 
-async def _meant(chat: Chat, *, by_answer: bool = False) -> list[Entry]:
+async def _pin(chat: Chat) -> CommandReply:
+    entries = await _meant(chat)
+    if not entries:
+        return chat.reply("There is nothing here that I could pin.")
+    request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
+    await (chat.actions.pin if chat.command.verb == "pin" else chat.actions.unpin)(request)
+    return chat.reply(f"{'Pinned' if chat.command.verb == 'pin' else 'Unpinned'}: “{_short(entries[0])}”.", entries)
+
+
+async def _ask_to_correct(chat: Chat) -> CommandReply:
+    entries = await _meant(chat, like=chat.command.about)
+    if not entries:
+        return chat.reply("There is nothing here that I could correct.")
+    return chat.to_confirm(f"“{_short(entries[0])}” will become “{chat.command.about}”.", entries)
+
+
+async def _correct(chat: Chat, listed: Listed) -> CommandReply:
+    ((id_, version),) = listed
+    request = UpdateRequest(user_id=chat.request.user_id, id=id_, text=chat.command.about, version=version)
+    return chat.reply("Corrected.", [(await chat.actions.update(request)).entry])
+
+
+async def _turn_memory(chat: Chat) -> CommandReply:
+    is_on = chat.command.verb == "memory_on"
+    request = chat.request
+    change = SettingsChange(memory_enabled=is_on)
+    await chat.actions.settings(SettingsRequest(user_id=request.user_id, space=request.space, change=change))
+    return chat.reply("Memory is on." if is_on else "Memory is off: nothing new is kept until you turn it on again.")
+
+
+async def _incognito(chat: Chat) -> CommandReply:
+    user_id, conversation_id = chat.request.user_id, chat.request.conversation_id
+    if conversation_id is None:
+        return chat.reply("I do not know which conversation this is, so nothing was changed.")
+    if chat.command.verb == "incognito_end":
+        await chat.actions.incognito(IncognitoEndRequest(user_id=user_id, conversation_id=conversation_id))
+        return chat.reply("This conversation is remembered again.")
+    request = IncognitoStartRequest(user_id=user_id, conversation_id=conversation_id)
+    until = (await chat.actions.incognito(request)).until
+    return chat.reply(f"Nothing of this conversation is kept until {_day(until)}, {until:%H:%M} UTC.")
+
+
+async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list[Entry]:
     """The entry that "that" is: what was said last in the conversation, or what the last answer rests on.
 
-    The user points at what they said; with `by_answer`, at what the assistant used.
+    The user points at what they said; with `by_answer`, at what the assistant used. `like`: of what was said, what
+    shares most words with this.
     """
     request = chat.request
     if await is_hidden(chat.store, request.user_id):
@@ -186,7 +248,8 @@ async def _meant(chat: Chat, *, by_answer: bool = False) -> list[Entry]:
     if by_answer and (used := [entry for entry in said if entry.last_scores and entry.last_scores.computed_at]):
         return [max(used, key=_used_at)]
     by_user = [entry for entry in said if entry.role == "user"]
-    return (by_user or said or shown)[:1]
+    terms = set(telling_terms(like))
+    return sorted(by_user or said or shown, key=lambda entry: -len(terms & set(analyze(entry.text))))[:1]
 
 
 def _used_at(entry: Entry) -> tuple[datetime, float]:
@@ -236,22 +299,22 @@ def _counted(total: int, more: str) -> str:
     return f"I remember {'1 thing' if total == 1 else f'{total:,} things'}. {more}".strip()
 
 
-def _token(request: CommandRequest, ids: Sequence[str]) -> str:
-    body = json.dumps([_digest(request), int(time.time()) + _CONFIRMED_WITHIN, *ids], separators=(",", ":"))
+def _token(request: CommandRequest, *listed: str) -> str:
+    body = json.dumps([_digest(request), int(time.time()) + _CONFIRMED_WITHIN, *listed], separators=(",", ":"))
     return base64.urlsafe_b64encode(body.encode()).decode()
 
 
-def _ids_in(token: str, request: CommandRequest) -> list[str]:
-    """The ids of a token, which opens nothing that the user could not name themselves.
+def _listed_in(token: str, request: CommandRequest) -> Listed:
+    """The entries of a token, which opens nothing that the user could not name themselves.
 
     Raises:
         Rejected: it is no token of this text, or an old one.
     """
     try:
-        digest, until, *ids = json.loads(base64.urlsafe_b64decode(token))
+        digest, until, *listed = json.loads(base64.urlsafe_b64decode(token))
         if digest == _digest(request) and time.time() < int(until):
-            return [str(id_) for id_ in ids]
-    except (ValueError, TypeError):
+            return [(id_, int(version)) for id_, _, version in (one.rpartition(" ") for one in listed)]
+    except (ValueError, TypeError, AttributeError):
         pass
     raise Rejected(
         "invalid_request",
@@ -264,18 +327,22 @@ def _digest(request: CommandRequest) -> str:
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 
-async def _not_yet(chat: Chat) -> CommandReply:
-    return chat.reply("That cannot be asked for in a chat yet.")
-
-
 _ASKED: dict[ChatVerb, Callable[[Chat], Awaitable[CommandReply]]] = {
     "recall": _recall,
     "explain": _explain,
     "forget": _ask_to_forget,
     "forget_about": _ask_to_forget_about,
     "erase": _ask_to_erase,
+    "correct": _ask_to_correct,
+    "pin": _pin,
+    "unpin": _pin,
+    "memory_on": _turn_memory,
+    "memory_off": _turn_memory,
+    "incognito_start": _incognito,
+    "incognito_end": _incognito,
 }
-_CONFIRMED: dict[ChatVerb, Callable[[Chat, Sequence[str]], Awaitable[CommandReply]]] = {
+_CONFIRMED: dict[ChatVerb, Callable[[Chat, Listed], Awaitable[CommandReply]]] = {
+    "correct": _correct,
     "forget": _forget,
     "forget_about": _forget,
     "erase": _erase,

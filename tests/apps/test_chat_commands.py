@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from contracts.ports import Change, Selection, TextStore
+from contracts.ports import Change, Key, Selection, TextStore
 from contracts.v1.chat import CommandReply, CommandRequest
-from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, ForgetReply, ForgetRequest
-from contracts.v1.entries import Entry, Scores
+from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest
+from contracts.v1.control import (
+    IncognitoEndRequest,
+    IncognitoReply,
+    IncognitoStartRequest,
+    SettingsReply,
+    SettingsRequest,
+    SpaceSettings,
+)
+from contracts.v1.entries import Entry, EntryEvent, Scores
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate import chat_commands, privacy
 from services.curate.chat_commands import Actions
+from services.curate.edits import Editor
 from services.retrieve.reply import item_of
 from services.shared.core.scoring import Candidate, Ranked
 from services.shared.errors import Rejected
@@ -22,6 +33,11 @@ from tests.apps.test_forgetting import DAY, places, say, the_entry
 from tests.stores.builders import NOON
 
 SCORES = Scores(relevance=0.5, recency=0.5, importance=0.5, total=1.5)
+
+
+@contextmanager
+def finishing(entry: Key, again: Callable[[], Awaitable[object]]) -> Iterator[None]:
+    yield
 
 
 @dataclass
@@ -32,6 +48,7 @@ class Memory:
     found: list[Entry] = field(default_factory=list)
     asked: list[RetrieveRequest] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
+    decided: list[Any] = field(default_factory=list)
 
     async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
         self.asked.append(request)
@@ -42,8 +59,17 @@ class Memory:
             query_embedding_ms=0, retrieval_ms=0,
         )  # fmt: skip
 
-    async def forget(self, request: ForgetRequest) -> ForgetReply:
-        return await privacy.forget(request, stores=places(self.store)[0], refuse_for=DAY)
+    async def publish(self, events: Sequence[EntryEvent]) -> None:
+        """Nobody listens."""
+
+    async def settings(self, request: SettingsRequest) -> SettingsReply:
+        self.decided.append(request)
+        return SettingsReply(space=request.space, settings=SpaceSettings(), own=SpaceSettings())
+
+    async def incognito(self, request: IncognitoStartRequest | IncognitoEndRequest) -> IncognitoReply:
+        self.decided.append(request)
+        is_on = isinstance(request, IncognitoStartRequest)
+        return IncognitoReply(conversation_id=request.conversation_id, incognito=is_on, until=NOON)
 
     async def erase(self, request: EraseRequest) -> EraseReply:
         self.erased.append(request.user_id)
@@ -51,7 +77,17 @@ class Memory:
 
     async def says(self, text: str, **fields: Any) -> CommandReply:
         request = CommandRequest(user_id="ann", text=text, **fields)
-        actions = Actions(self.retrieve, self.forget, self.erase)
+        editor = Editor(places(self.store)[0], self.publish, finishing, DAY, 16_384)
+        actions = Actions(
+            retrieve=self.retrieve,
+            forget=editor.forget,
+            erase=self.erase,
+            pin=editor.pin,
+            unpin=editor.unpin,
+            update=editor.update,
+            settings=self.settings,
+            incognito=self.incognito,
+        )
         return await chat_commands.answer(request, store=self.store, actions=actions)
 
     async def texts(self) -> set[str]:
@@ -174,3 +210,57 @@ async def test_a_memory_that_is_being_erased_tells_nothing(memory: Memory) -> No
     await privacy.begin("ann", stores=places(memory.store)[0])
     for said in ("forget that", "forget everything about Porto", "why do you think that?", "what do you remember?"):
         assert (await memory.says(said, conversation_id="c1")).items == ()
+
+
+async def the_one(memory: Memory) -> Entry:
+    (entry,) = (await memory.store.page(Selection("ann"), limit=2, cursor=None)).entries
+    return entry
+
+
+async def test_this_is_pinned_and_unpinned(memory: Memory) -> None:
+    await say(memory.store, "I live in Porto.", conversation_id="c1")
+    assert (await memory.says("pin this", conversation_id="c1")).reply == "Pinned: “I live in Porto.”."
+    assert (await the_one(memory)).pinned
+    await memory.says("unpin that", conversation_id="c1")
+    assert not (await the_one(memory)).pinned
+
+
+async def test_a_correction_is_of_what_it_resembles_and_is_shown_first(memory: Memory) -> None:
+    for minutes, text in enumerate(("My dentist is on Tuesday.", "I like tea.")):
+        await say(memory.store, text, conversation_id="c1", created_at=NOON + timedelta(minutes=minutes))
+    text = "correct: my dentist is on Thursday"
+    asked = await memory.says(text, conversation_id="c1")
+    assert asked.reply.startswith("“My dentist is on Tuesday.” will become “my dentist is on Thursday”.")
+    assert "My dentist is on Tuesday." in await memory.texts()
+    done = await memory.says(text, conversation_id="c1", confirm=asked.token)
+    assert [entry.text for entry in done.items] == ["my dentist is on Thursday"]
+    assert await memory.texts() == {"my dentist is on Thursday", "I like tea."}
+
+
+async def test_memory_is_turned_off_and_on_in_this_space(memory: Memory) -> None:
+    for said, is_on in (("turn memory off", False), ("turn memory on", True)):
+        assert (await memory.says(said, space="work")).understood
+        request = memory.decided.pop()
+        assert (request.user_id, request.space, request.change.memory_enabled) == ("ann", "work", is_on)
+
+
+async def test_this_chat_becomes_incognito_and_is_remembered_again(memory: Memory) -> None:
+    for said, kind in (
+        ("start incognito for this chat", IncognitoStartRequest),
+        ("end incognito", IncognitoEndRequest),
+    ):
+        await memory.says(said, conversation_id="c1")
+        request = memory.decided.pop()
+        assert isinstance(request, kind)
+        assert (request.user_id, request.conversation_id) == ("ann", "c1")
+    reply = await memory.says("start incognito")
+    assert "do not know which conversation" in reply.reply
+    assert memory.decided == []
+
+
+async def test_what_was_forgotten_is_named_without_a_word(memory: Memory) -> None:
+    await say(memory.store, "I live in Porto.", conversation_id="c1")
+    asked = await memory.says("forget that", conversation_id="c1")
+    done = await memory.says("forget that", conversation_id="c1", confirm=asked.token)
+    assert [entry.id for entry in done.items] == [entry.id for entry in asked.items]
+    assert "Porto" not in done.model_dump_json()
