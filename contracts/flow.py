@@ -198,5 +198,5 @@ FLOW = (
             RECONCILE,
         ),
     ),
-    Step("gateway", "health, metrics and this documentation over HTTP", "nothing"),
+    Step("gateway", "the same verbs over HTTP; health, metrics, documentation", "nothing"),
 )

@@ -29,11 +29,15 @@ ENTRY_EMBEDDED = "memory.v1.entry.embedded"  # leaf
 
 DEAD = "memory.v1.dead"  # .<stage>.<share>, what a worker could not digest; see `dead`
 
+KEYS = "memory.v1.key"  # .<id>, published by operators: what an API key opens
+LIMITS = "memory.v1.limit"  # .<kind>.<share>.<minute>, published by the gateway: how often somebody asked
+
 INBOX = "_INBOX"  # .<user of the bus>.<…>, where replies come
 
 MSG_ID_HEADER = "Nats-Msg-Id"
 DEADLINE_HEADER = "Memory-Deadline"
 CREDENTIAL_HEADER = "Memory-Credential"  # by what the gateway let the caller in, for the audit
+INCREMENT_HEADER = "Nats-Incr"
 
 _BUS_USER = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PLAIN_USER = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -85,13 +89,16 @@ class Stream:
     `until_done`: messages stay until the service that reads them drops what is done, many at a time; removing each
     on its acknowledgement would cost a write to disk apiece. `interest`: a message goes once it is acknowledged.
     `log`: messages stay until they are too old, and under one subject as many as the `share` says; -1: any number.
+    `latest`: as many as fit. `counts`: every subject is a number in memory, which messages add to. `most_bytes`: how
+    much a stream of few messages may hold, unlike others.
     """
 
     name: str
     subjects: tuple[str, ...]
-    keeps: Literal["until_done", "interest", "log"]
+    keeps: Literal["until_done", "interest", "log", "latest", "counts"]
     max_age_seconds: int = 0
     share: int = -1
+    most_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,11 @@ class Consumer:
 TURNS_STREAM = Stream("MEMORY_TURNS", (f"{TURNS}.*",), keeps="until_done")
 EVENTS_STREAM = Stream("MEMORY_EVENTS", ("memory.v1.entry.*",), keeps="interest")
 DEAD_STREAM = Stream("MEMORY_DEAD", (f"{DEAD}.>",), keeps="log", max_age_seconds=30 * 24 * 3600, share=32)
-STREAMS = (TURNS_STREAM, EVENTS_STREAM, DEAD_STREAM)
+KEYS_STREAM = Stream("MEMORY_KEYS", (f"{KEYS}.*",), keeps="latest", share=1, most_bytes=16 * 1024**2)
+LIMITS_STREAM = Stream(
+    "MEMORY_LIMITS", (f"{LIMITS}.>",), keeps="counts", max_age_seconds=120, share=1, most_bytes=16 * 1024**2
+)
+STREAMS = (TURNS_STREAM, EVENTS_STREAM, DEAD_STREAM, KEYS_STREAM, LIMITS_STREAM)
 
 INGEST = Consumer("ingest", TURNS_STREAM.name, f"{TURNS}.*")
 DEDUPE = Consumer("dedupe", EVENTS_STREAM.name, ENTRY_PROPOSED)
@@ -171,3 +182,8 @@ def dead(stage: str, share: str = "none") -> str:
     When a share is full, its oldest letters make room; those of other users stay.
     """
     return f"{DEAD}.{stage}.{share}"
+
+
+def key(id_: str) -> str:
+    """Where the API key of this id is kept."""
+    return f"{KEYS}.{id_}"

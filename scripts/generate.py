@@ -22,6 +22,7 @@ from services.curate.settings import CurateSettings
 from services.dedupe.settings import DedupeSettings
 from services.embed.settings import EmbedSettings
 from services.enrich.settings import EnrichSettings
+from services.gateway.settings import GatewaySettings
 from services.ingest.settings import IngestSettings
 from services.retrieve.settings import RetrieveSettings
 from services.shared.settings import EnvironmentSettings, Settings
@@ -35,6 +36,7 @@ SETTINGS: tuple[type[EnvironmentSettings], ...] = (
     EmbedSettings,
     RetrieveSettings,
     CurateSettings,
+    GatewaySettings,
 )
 
 

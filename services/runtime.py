@@ -13,6 +13,7 @@ from services.dedupe.app import build as build_dedupe
 from services.embed.app import build as build_embed
 from services.enrich.app import build as build_enrich
 from services.gateway.app import build as build_gateway
+from services.gateway.settings import refuse_exposure
 from services.ingest.app import build as build_ingest
 from services.retrieve.app import build as build_retrieve
 from services.shared.app import START_PATIENCE, Builder, Host
@@ -47,8 +48,10 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
     """Run all services, or only the named ones, until the block ends.
 
     Raises:
-        FolderInUse, PortTaken, BusNotStarted, Unavailable, IdentityMismatch: each says what to do.
+        FolderInUse, PortTaken, BusNotStarted, Unavailable, IdentityMismatch, UnusableSetting: each says what to do.
     """
+    if not only or "gateway" in only:
+        refuse_exposure(settings.http_host)
     async with AsyncExitStack() as stack:
         lock = _take_folder(stack, settings) if not only else None
         listening = listen(settings.http_host, settings.http_port)

@@ -37,6 +37,7 @@ COMMANDS = {
     "bench": "Measure memorybus on this machine.",
     "eval": "Measure how well memory is found: put judged questions to a memory of its own.",
     "audit": "Show what was done: retrievals and actions of users and operators, without a word of the memory.",
+    "keys": "Make, list and revoke the API keys of the HTTP edge.",
     "dead": "Look at what could not be digested, try it again, or let it go.",
 }
 """Every command with the first line of its help."""

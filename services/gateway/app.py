@@ -1,39 +1,88 @@
 """gateway: the edge. It talks to the bus only, never to a store.
 
-HTTP ◄──► gateway
+HTTP ◄──► gateway ◄──► memory.v1.turns.<user>, memory.v1.retrieve.<user>,
+                       memory.v1.entries.<verb>.<user>, memory.v1.memory.<verb>.<user>
 """
 
 from __future__ import annotations
 
 import json
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faststream.asgi import AsgiResponse, get
 
 from services.gateway import asyncapi
+from services.gateway.settings import GatewaySettings
 from services.shared.app import Host, Service
+from services.shared.client import MemoryClient
+from services.shared.settings import UnusableSetting
 from services.shared.site import Route
+
+if TYPE_CHECKING:
+    from services.gateway.callers import Doorkeeper
 
 
 async def build(host: Host) -> Service:
-    """Wire the pages."""
-    return Service("gateway", routes=tuple(pages(host.bus_address)))
+    """Wire the pages and the verbs of memory."""
+    from services.gateway import (  # FastAPI takes a third of a second; other services do without
+        api,
+        callers,
+        limits,
+        openapi,
+    )
+
+    settings = GatewaySettings()
+    edge = api.Edge(
+        MemoryClient(host.client),
+        _door(host, settings) if settings.auth else callers.OpenDoor(),
+        limits.RateLimits(host.bus, settings),
+        settings,
+        longest=host.settings.max_text_bytes,
+    )
+    app = api.application(edge, version("memorybus"))
+    described = json.dumps(openapi.document(app)).encode()
+    shown = openapi.page(app, asyncapi.STYLE).encode()
+    routes: list[Route] = [
+        (f"{api.PREFIX}/*", app),
+        ("/openapi.json", _page(described, "application/json")),
+        ("/openapi", _page(shown, _HTML, asyncapi.POLICY)),
+    ]
+    return Service("gateway", routes=(*pages(host.bus_address), *routes), background=(edge.live.run,))
+
+
+def _door(host: Host, settings: GatewaySettings) -> Doorkeeper:
+    from services.gateway.callers import GuardedDoor
+    from services.gateway.keys import KeyRing, KeyStore
+    from services.gateway.tokens import TokenVerifier
+
+    ways = [settings.jwt_secret, settings.jwt_public_key, settings.jwt_jwks]
+    if sum(way is not None for way in ways) > 1:
+        raise UnusableSetting(_ONE_WAY)
+    tokens = TokenVerifier(settings) if any(way is not None for way in ways) else None
+    return GuardedDoor(KeyRing(KeyStore(host.bus)), tokens, settings)
+
+
+_ONE_WAY = (
+    "set one of MEMORYBUS_GATEWAY_JWT_SECRET, MEMORYBUS_GATEWAY_JWT_PUBLIC_KEY and MEMORYBUS_GATEWAY_JWT_JWKS: "
+    "with two a token could choose how it is checked"
+)
+_HTML = "text/html; charset=utf-8"
 
 
 def pages(address: str = "nats://127.0.0.1:4222") -> list[Route]:
     """The documentation of the bus, as JSON and as a page; made once."""
     release = version("memorybus")
     document = json.dumps(asyncapi.document(release, address)).encode()
-    html = asyncapi.page(release).encode()
-    headers = {"content-type": "text/html; charset=utf-8", "content-security-policy": asyncapi.POLICY}
+    show_page = _page(asyncapi.page(release).encode(), _HTML, asyncapi.POLICY)
+    return [("/asyncapi", show_page), ("/asyncapi.json", _page(document, "application/json")), ("/", show_page)]
+
+
+def _page(body: bytes, media_type: str, policy: str | None = None) -> Any:
+    headers = {"content-type": media_type} | ({"content-security-policy": policy} if policy else {})
 
     @get(include_in_schema=False)
-    async def show_document(scope: Any) -> AsgiResponse:
-        return AsgiResponse(document, 200, {"content-type": "application/json"})
+    async def show(scope: Any) -> AsgiResponse:
+        return AsgiResponse(body, 200, headers)
 
-    @get(include_in_schema=False)
-    async def show_page(scope: Any) -> AsgiResponse:
-        return AsgiResponse(html, 200, headers)
-
-    return [("/asyncapi", show_page), ("/asyncapi.json", show_document), ("/", show_page)]
+    return show

@@ -24,7 +24,7 @@ _ABOUT = (
 _INBOX = f"The reply subject that a request names: one below `{subjects.INBOX}`, any other is refused."
 _USER = "The user id if it matches `[A-Za-z0-9_-]{1,128}`, else `~` and its unpadded base64url."
 _SCHEMAS = "#/components/schemas/"
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 code { font-family: ui-monospace, monospace; }
@@ -32,7 +32,7 @@ h2 { margin-top: 2.5rem; border-bottom: 1px solid #8884; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; border-bottom: 1px solid #8883; }
 """
-POLICY = f"{site.POLICY}; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'"
+POLICY = f"{site.POLICY}; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
 """The policy of the page: its own style, and nothing else."""
 
 
@@ -112,7 +112,7 @@ def page(version: str) -> str:
     """The document for people: every subject with its message, fields and types."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8><title>memorybus on the bus</title>",
-        f"<style>{_STYLE}</style><body><h1>memorybus {escape(version)} on the bus</h1>",
+        f"<style>{STYLE}</style><body><h1>memorybus {escape(version)} on the bus</h1>",
         "<p>Machine-readable: <a href=asyncapi.json>asyncapi.json</a> (AsyncAPI 3.0.0)</p>",
     ]
     for step in FLOW:

@@ -16,7 +16,11 @@ from services.shared.site import HEADERS
 
 MOST_CONNECTIONS = 256
 REQUEST_SECONDS = 10.0
-"""From the connection, or from the answer before, until a request has come, is answered and its answer is read."""
+"""From the connection, or from the answer before, until a request has come; and from one part of an answer to the next,
+or until it is read."""
+
+ANSWER_SECONDS = 40.0
+"""From a request to the beginning of its answer; nothing that is asked over HTTP takes as long."""
 
 _MOST_HEAD = 16 * 1024  # bytes
 
@@ -62,6 +66,7 @@ class _Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._deadline = self.loop.call_later(REQUEST_SECONDS, transport.abort)
+        self.app = self._giving_time(self.app)
         if len(self.connections) > MOST_CONNECTIONS:
             waiting = [each for each in self.connections if isinstance(each, _Connection) and each.is_waiting]
             longest = min(waiting, key=lambda each: each._deadline.when())
@@ -73,11 +78,36 @@ class _Connection(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        self._deadline.cancel()
-        self._deadline = self.loop.call_later(REQUEST_SECONDS, self.transport.abort)
+        self._give(REQUEST_SECONDS)
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:  # nobody waits for the rest of it
             self.transport.close()
+
+    def _giving_time(self, app: Any) -> Any:
+        """The application; who has asked waits for its answer, and an answer of many parts may take any time."""
+
+        async def answering(scope: Any, receive: Any, send: Any) -> None:
+            if self.conn.their_state is not h11.SEND_BODY:
+                self._give(ANSWER_SECONDS)
+
+            async def receive_whole() -> Any:
+                event = await receive()
+                if event["type"] == "http.request" and not event.get("more_body"):
+                    self._give(ANSWER_SECONDS)
+                return event
+
+            async def send_part(event: Any) -> None:
+                await send(event)
+                if event.get("more_body"):
+                    self._give(REQUEST_SECONDS)
+
+            await app(scope, receive_whole, send_part)
+
+        return answering
+
+    def _give(self, seconds: float) -> None:
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
     @property
     def is_waiting(self) -> bool:

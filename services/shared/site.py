@@ -1,14 +1,18 @@
 """The pages of a process over HTTP, by their paths, for requests that call it by a name of its own.
 
+A path that ends in `/*` leads to an application that answers all below it.
+
 A page of another site can make a browser ask this server once its own name leads here (DNS rebinding). The browser then
 names that other site in the header Host, so only addresses, localhost and names that were given are answered.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Iterable
+from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 
@@ -21,6 +25,8 @@ log = logging.getLogger(__name__)
 Route = tuple[str, Any]
 
 MOST_BODY = 64 * 1024  # bytes
+MOST_FOR_APPLICATION = 1024 * 1024
+"""Bytes of a body that an application takes; the bus takes no more either."""
 
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 HEADERS = {
@@ -36,9 +42,10 @@ HEADERS = {
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_.-]+))(?::\d{1,5})?", re.IGNORECASE)
 _UNKNOWN_HOST = (
     "This server is not known by the name it was asked for. "
-    "Use its address or localhost, or list the name in MEMORYBUS_HTTP_HOSTS.\n"
+    "Use its address or localhost, or list the name in MEMORYBUS_HTTP_HOSTS."
 )
-_TOO_LONG = f"The body of a request may have {MOST_BODY:,} bytes.\n"
+_TOO_LONG = "The body of this request may have {:,} bytes."
+_NO_LENGTH = "Say how long the body is: send the header Content-Length."
 
 
 class Site:
@@ -65,13 +72,22 @@ class Site:
     def _page(self, scope: Scope) -> Any:
         headers = dict(scope["headers"])
         if not self._is_own(headers.get(b"host", b"").decode("latin-1")):
-            return _text(421, _UNKNOWN_HOST)
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > MOST_BODY:
-            return _text(413, _TOO_LONG)
-        return self._routes.get(scope["path"]) or _text(
-            404, f"There is no such page. There are: {', '.join(sorted(self._routes))}\n"
+            return _problem(421, _UNKNOWN_HOST)
+        length, page = headers.get(b"content-length", b"0"), self._routes.get(scope["path"])
+        application = None if page else self._below(scope["path"])
+        most = MOST_FOR_APPLICATION if application else MOST_BODY
+        if not length.isdigit() or int(length) > most:
+            return _problem(413, _TOO_LONG.format(most))
+        if application and b"transfer-encoding" in headers:
+            return _problem(411, _NO_LENGTH)
+        return (
+            page or application or _problem(404, f"There is no such page. There are: {', '.join(sorted(self._routes))}")
         )
+
+    def _below(self, path: str) -> Any:
+        """The application that answers for this path."""
+        below = (page for start, page in self._routes.items() if start.endswith("/*") and path.startswith(start[:-1]))
+        return next(below, None)
 
     def _is_own(self, host: str) -> bool:
         found = _HOST.fullmatch(host)
@@ -95,9 +111,12 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _text(status: int, words: str) -> AsgiResponse:
-    headers = {"content-type": "text/plain; charset=utf-8", "connection": "close"}
-    return AsgiResponse(words.encode(), status, headers)
+def _problem(status: int, detail: str) -> AsgiResponse:
+    """What is wrong and what to do, as RFC 9457 has it."""
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    headers = {"content-type": "application/problem+json", "connection": "close"}
+    return AsgiResponse(json.dumps(body).encode(), status, headers)
 
 
 def _protected(send: Send) -> Send:

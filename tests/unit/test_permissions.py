@@ -63,12 +63,17 @@ def test_only_ingest_removes_turns_and_only_the_provisioning_user_declares() -> 
 
 
 def test_single_messages_are_taken_out_by_curate_refused_ones_by_ingest_and_dead_letters_by_operators_too() -> None:
-    takers = {subjects.TURNS_STREAM: {"curate"}, subjects.DEAD_STREAM: {"curate", OPERATOR}}
+    takers = {
+        subjects.TURNS_STREAM: {"curate"},
+        subjects.DEAD_STREAM: {"curate", OPERATOR},
+        subjects.KEYS_STREAM: {OPERATOR},
+    }
     for stream in subjects.STREAMS:
         for verb in ("GET", "DELETE"):
             refuses = {"ingest"} if verb == "DELETE" and stream is subjects.TURNS_STREAM else set()
-            takes = takers.get(stream, set())
-            assert who_may_publish(f"$JS.API.STREAM.MSG.{verb}.{stream.name}") == takes | refuses
+            reads = {"gateway"} if (stream, verb) == (subjects.KEYS_STREAM, "GET") else set()
+            takes = takers.get(stream, set()) | refuses | reads
+            assert who_may_publish(f"$JS.API.STREAM.MSG.{verb}.{stream.name}") == takes
 
 
 def test_incognito_turns_come_from_assistants_and_no_account_takes_them() -> None:
@@ -78,13 +83,18 @@ def test_incognito_turns_come_from_assistants_and_no_account_takes_them() -> Non
     assert re.findall(r"(?:service|stream): .*incognito\.\*", accounts(users())) == []
 
 
+def test_keys_are_made_by_operators_alone_and_the_gateway_alone_counts() -> None:
+    assert who_may_publish(subjects.key("0")) == {OPERATOR}
+    assert who_may_publish(f"{subjects.LIMITS}.requests.0.0") == {"gateway"}
+
+
 def test_turns_and_questions_come_from_assistants_and_questions_are_heard_by_who_answers() -> None:
-    assert who_may_publish("memory.v1.turns.ann") == {ASSISTANT, OPERATOR, "curate"}
+    assert who_may_publish("memory.v1.turns.ann") == {ASSISTANT, OPERATOR, "curate", "gateway"}
     for step in FLOW:
         for answer in step.answers:
             also = {OPERATOR} if answer in (USER_STATUS, FORGET, ERASE) else set()
             also |= {"curate"} if answer is RETRIEVE else set()  # a chat command may ask a question
-            asks = {ASSISTANT} | also if answer.is_of_one_user else {OPERATOR}
+            asks = {ASSISTANT, "gateway"} | also if answer.is_of_one_user else {OPERATOR}
             assert who_may_publish(answer.pattern.replace("*", "ann")) == asks
             hears = {name for name, user in USERS.items() if f"{answer.pattern} {step.service}" in user.subscribe}
             assert hears == {step.service}

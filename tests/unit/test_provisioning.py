@@ -42,14 +42,14 @@ def test_what_the_bus_leaves_out_is_the_same_as_nothing() -> None:
 
 def test_every_stream_has_as_many_copies_as_the_settings_say() -> None:
     copies = [declared_stream(stream, Settings(nats_replicas=3))["num_replicas"] for stream in subjects.STREAMS]
-    assert copies == [3, 3, 3]
+    assert set(copies) == {3}
 
 
 def test_only_the_turns_are_split_and_whole_turns_are_as_they_always_were() -> None:
     whole = declared_stream(subjects.TURNS_STREAM, Settings())
     split = [declared_stream(stream, Settings(turns_partitions=8)) for stream in subjects.STREAMS]
     assert (whole["subjects"], whole["subject_transform"]) == (["memory.v1.turns.*"], None)
-    assert [partitions_in(config) for config in split] == [8, 1, 1]
+    assert [partitions_in(config) for config in split] == [8, 1, 1, 1, 1]
     assert split[0]["subjects"] == ["memory.v1.turns.*"]
     assert subjects.consumers(1) == subjects.CONSUMERS
     assert "priority_groups" not in declared_consumer(subjects.INGEST)

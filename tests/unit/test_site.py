@@ -134,7 +134,7 @@ async def test_a_page_that_is_not_there_says_which_ones_are() -> None:
     async with served() as http:
         answer = await http.get("/v1/memory/<script>")
     assert answer.status_code == 404
-    assert answer.headers["content-type"].startswith("text/plain")
+    assert answer.headers["content-type"].startswith("application/problem+json")
     assert "script" not in answer.text
     for path in ("/healthz", "/asyncapi", "/asyncapi.json"):
         assert path in answer.text

@@ -33,6 +33,9 @@ for its streams, that it has none."""
 
 _PULL = f"{_API}.CONSUMER.MSG.NEXT."
 
+_OF_ONE_USER = tuple(answer.pattern for step in FLOW for answer in step.answers if answer.is_of_one_user)
+"""What assistants ask, for any user of memory they name; so does the gateway, for the user of a credential."""
+
 _ALSO_SAYS = {
     # `create` publishes a turn, a chat command may ask a question, and stuck work is set going again by its event
     "curate": (
@@ -41,6 +44,12 @@ _ALSO_SAYS = {
         subjects.ENTRY_PROPOSED,
         subjects.ENTRY_ACCEPTED,
         subjects.ENTRY_ENRICHED,
+    ),
+    "gateway": (
+        f"{subjects.TURNS}.*",
+        *_OF_ONE_USER,
+        subjects.LIMITS_STREAM.subjects[0],
+        f"{_API}.STREAM.MSG.GET.{subjects.KEYS_STREAM.name}",
     ),
 }
 _ALSO_HEARS = {
@@ -139,6 +148,7 @@ def operator_user() -> User:
         publish=_once(
             _looks(),
             _takes_out(subjects.DEAD_STREAM),
+            [subjects.key("*"), *_takes_out(subjects.KEYS_STREAM)],
             [f"{subjects.TURNS}.*", *events],  # where dead letters are retried
             asks,
             [answer.pattern for answer in (USER_STATUS, FORGET, ERASE)],
@@ -149,8 +159,7 @@ def operator_user() -> User:
 
 def assistant_user() -> User:
     """An assistant: publishes turns, kept or incognito, asks and commands, for any user of memory it names."""
-    asks = [answer.pattern for step in FLOW for answer in step.answers if answer.is_of_one_user]
-    return User(ASSISTANT, publish=(f"{subjects.TURNS}.*", _UNHEARD, *asks), subscribe=(_inbox(ASSISTANT),))
+    return User(ASSISTANT, publish=(f"{subjects.TURNS}.*", _UNHEARD, *_OF_ONE_USER), subscribe=(_inbox(ASSISTANT),))
 
 
 def accounts(everybody: Sequence[User]) -> str:

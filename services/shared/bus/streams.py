@@ -110,6 +110,10 @@ class Bus:
         """The message of this number."""
         return await self._message(stream, seq=number)
 
+    async def last_message(self, stream: str, subject: str) -> RawStreamMsg | None:
+        """The newest message under a subject."""
+        return await self._message(stream, subject=subject)
+
     async def next_message(self, stream: str, number: int, subject: str) -> RawStreamMsg | None:
         """The first message under a subject that has this number or a higher one."""
         return await self._message(stream, seq=number, subject=subject, next=True)

@@ -1,0 +1,74 @@
+"""`memorybus bench http`: how fast pages of entries and searches come over HTTP."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated
+
+import httpx
+import typer
+from rich.table import Table
+
+from services.bench.measure import percentile
+from services.bench.process import measured
+from services.bench.retrieve import USER, filled
+from services.bench.texts import Talk
+from services.cli.common import out, run
+from services.shared.settings import Settings
+
+EPILOG = """Examples:\n
+  memorybus bench http --entries 10000\n
+  memorybus bench http --requests 500
+"""
+_WARM_UP = 20
+_UNLIMITED = {
+    "MEMORYBUS_CURATE_SOFT_CAP": "0",
+    "MEMORYBUS_GATEWAY_QUERIES_PER_MINUTE": "1000000",
+    "MEMORYBUS_GATEWAY_REQUESTS_PER_MINUTE": "1000000",
+}
+"""Everything is counted as ever, and nothing is refused."""
+
+
+def http(
+    entries: Annotated[int, typer.Option(help="Entries of the one user.", min=100)] = 10_000,
+    requests: Annotated[int, typer.Option(help="Requests of each kind, one after the other.", min=10)] = 300,
+) -> None:
+    """Fill a memory with entries of one user, then list and search them over HTTP on one kept connection."""
+    run(_bench(entries, requests))
+
+
+async def _bench(entries: int, requests: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
+        settings = Settings(data=Path(folder) / "up", ner="none")
+        await filled(settings, entries)
+        as_user = {"Memory-User": USER}
+        async with (
+            measured(settings.data, ["--ner", "none"], environment=_UNLIMITED) as (up, _),
+            httpx.AsyncClient(base_url=f"{up.http}/v1/memory", headers=as_user, trust_env=False) as asking,
+        ):
+            table = Table(title=f"HTTP, {entries:,} entries of one user, {requests} requests each")
+            for column in ("what", "p50 ms", "p95 ms"):
+                table.add_column(column, justify="left" if column == "what" else "right")
+            for what, ask in _kinds(asking).items():
+                taken = [await _milliseconds(ask) for _ in range(_WARM_UP + requests)][_WARM_UP:]
+                table.add_row(what, f"{percentile(taken, 0.5):.1f}", f"{percentile(taken, 0.95):.1f}")
+            out.print(table)
+
+
+def _kinds(asking: httpx.AsyncClient) -> dict[str, Callable[[], Awaitable[httpx.Response]]]:
+    questions = Talk(seed=99).questions()
+    return {
+        "list 20": lambda: asking.get("/entries", params={"limit": 20}),
+        "list 100": lambda: asking.get("/entries", params={"limit": 100}),
+        "list 20 of a type": lambda: asking.get("/entries", params={"limit": 20, "type": "preference"}),
+        "search": lambda: asking.post("/search", json={"query": next(questions)}),
+    }
+
+
+async def _milliseconds(ask: Callable[[], Awaitable[httpx.Response]]) -> float:
+    started = time.perf_counter()
+    (await ask()).raise_for_status()
+    return (time.perf_counter() - started) * 1000

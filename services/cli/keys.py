@@ -1,0 +1,124 @@
+"""`memorybus keys`: what opens the memory of a user over HTTP, where the gateway asks for credentials."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Annotated, Any, cast
+
+import typer
+from rich.table import Table
+
+from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, one_line, out, plural, run
+from services.gateway.keys import ApiKey, Client, KeyStore, new_key
+from services.shared.client import memory_client
+
+app = typer.Typer(
+    help="Make, list and revoke the API keys of the HTTP edge.", no_args_is_help=True, add_completion=False
+)
+
+_CREATE = """Examples:\n
+  memorybus keys create --user ann\n
+  memorybus keys create --user ann --space work --verb read --days 30 --note "search tool"\n
+  memorybus keys create --user ann --client person --json
+"""
+_LIST = """Examples:\n
+  memorybus keys list\n
+  memorybus keys list --user ann --json
+"""
+_REVOKE = """Examples:\n
+  memorybus keys revoke 3f9a0c1be2d47788
+"""
+_CLIENTS = ("tool", "person")
+
+
+@app.command(epilog=_CREATE)
+def create(
+    user: UserOption,
+    space: Annotated[list[str] | None, typer.Option(help="Only in this space; may be repeated.")] = None,
+    verb: Annotated[
+        list[str] | None, typer.Option(help="Only this verb, as entries.list, or all that read; may be repeated.")
+    ] = None,
+    days: Annotated[float | None, typer.Option(min=0.001, help="How long it is valid; without: until revoked.")] = None,
+    client: Annotated[str, typer.Option(help="tool: few queries a minute; person: more.")] = "tool",
+    note: Annotated[str, typer.Option(help="What it is for.")] = "",
+    data: DataOption = None,
+    nats: NatsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line.")] = False,
+) -> None:
+    """Make a key and show it: once, as only a hash of it is kept."""
+    if client not in _CLIENTS:
+        fail(f"--client is one of {', '.join(_CLIENTS)}")
+    token, key = new_key(
+        user,
+        lasts=timedelta(days=days) if days is not None else None,
+        spaces=frozenset(space) if space else None,
+        verbs=frozenset(verb) if verb else None,
+        client=cast(Client, client),
+        note=note,
+    )
+    run(_put(nats_url(data, nats), key))
+    if as_json:
+        print(json.dumps({"key": token} | _summary(key)))
+        return
+    err.print("This key is shown only now:", style="dim")
+    print(token)
+
+
+@app.command("list", epilog=_LIST)
+def list_(
+    user: Annotated[str | None, typer.Option("--user", "-u", help="Only of this user.", show_default=False)] = None,
+    data: DataOption = None,
+    nats: NatsOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line for each.")] = False,
+) -> None:
+    """Show the keys there are and what they open, the oldest first."""
+    found = [key for key in run(_all(nats_url(data, nats))) if user in (None, key.user_id)]
+    if as_json:
+        for key in found:
+            print(json.dumps(_summary(key)))
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("id", "user", "spaces", "verbs", "client", "valid until", "note"):
+        table.add_column(column, overflow="fold")
+    for key in found:
+        table.add_row(*map(one_line, _cells(key)))
+    out.print(table if found else "There are no keys.", markup=False)
+
+
+@app.command(epilog=_REVOKE)
+def revoke(
+    ids: Annotated[list[str], typer.Argument(metavar="ID", help="As `keys list` shows them.")],
+    data: DataOption = None,
+    nats: NatsOption = None,
+) -> None:
+    """Remove keys for good: within a second they open nothing."""
+    unknown = run(_revoke(nats_url(data, nats), ids))
+    out.print(f"{plural(len(ids) - len(unknown), 'key')} revoked")
+    if unknown:
+        fail(f"there is no key {', '.join(unknown)}")
+
+
+async def _put(url: str, key: ApiKey) -> None:
+    async with memory_client(url) as client:
+        await KeyStore(client.bus).put(key)
+
+
+async def _all(url: str) -> list[ApiKey]:
+    async with memory_client(url) as client:
+        return await KeyStore(client.bus).all()
+
+
+async def _revoke(url: str, ids: list[str]) -> list[str]:
+    async with memory_client(url) as client:
+        return [id_ for id_ in ids if not await KeyStore(client.bus).revoke(id_)]
+
+
+def _summary(key: ApiKey) -> dict[str, Any]:
+    return key.model_dump(mode="json", exclude={"digest"}) | {"expired": key.is_expired}
+
+
+def _cells(key: ApiKey) -> tuple[str, ...]:
+    until = f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "revoked"
+    spaces, verbs = (", ".join(sorted(some)) if some is not None else "all" for some in (key.spaces, key.verbs))
+    return key.id, key.user_id, spaces, verbs, key.client, f"{until} (expired)" if key.is_expired else until, key.note

@@ -1,0 +1,316 @@
+"""The verbs of memory over HTTP: each path is one request of the bus, with its models, for the user who asks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from inspect import Parameter, Signature, cleandoc
+from typing import Annotated, Any, cast
+from uuid import uuid5
+
+from fastapi import APIRouter, Body, Depends, FastAPI, Header, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import StreamingResponse
+
+from contracts import flow
+from contracts.envelope import NAMESPACE, Reply
+from contracts.errors import Unavailable
+from contracts.v1.commands import EntryReply, GetRequest
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, derived_turn_id
+from services.gateway import openapi, problems
+from services.gateway.callers import Caller, Doorkeeper, refuse_other_sites
+from services.gateway.limits import RateLimits, seconds_left
+from services.gateway.live import Live
+from services.gateway.problems import Problem
+from services.gateway.settings import GatewaySettings
+from services.gateway.verbs import VERBS, Verb
+from services.shared.client import MemoryClient
+
+Json = dict[str, Any]
+
+PREFIX = "/v1/memory"
+_TURN_PATIENCE = 8.0
+_LONGEST_KEY = 256
+
+
+_TOO_OFTEN = "You ask too often: wait until the next minute begins."
+
+
+class TurnReply(Reply):
+    """The bus has the turn and will not lose it."""
+
+    turn_id: str
+
+
+class Edge:
+    """What every path needs: the bus, who is asking, and how long a text may be."""
+
+    def __init__(
+        self, memory: MemoryClient, door: Doorkeeper, limits: RateLimits, settings: GatewaySettings, *, longest: int
+    ) -> None:
+        self.memory = memory
+        self.longest = longest
+        self.origins = settings.allowed_origins
+        self.live = Live(memory)
+        self._door = door
+        self._limits = limits
+
+    async def caller(self, request: Request, verb: str, *, reads: bool) -> Caller:
+        """The caller of a request, who may use this verb, and has not asked too often.
+
+        Raises:
+            Problem: it is not so.
+        """
+        refuse_other_sites(request, self.origins)
+        caller = await self._door.let_in(request)
+        if not caller.may(verb, reads=reads):
+            raise Problem("forbidden", f"This credential does not open {verb}.")
+        if verb != flow.RETRIEVE.name and not await self._limits.allows_request(caller):
+            raise Problem("rate_limited", _TOO_OFTEN, headers={"retry-after": str(seconds_left())})
+        return caller
+
+    async def ask(self, caller: Caller, verb: Verb, values: Json) -> Any:
+        """Ask the bus for the caller; a query above the limit is answered with nothing, and says so.
+
+        Raises:
+            Problem: the caller reaches for what is in another space.
+            ValidationError: the values make no request.
+            RequestFailed, Unavailable: memorybus answered with an error, or not at all.
+        """
+        if caller.spaces is not None:
+            values = await self._confined(caller, verb, values)
+        body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
+        if isinstance(body, RetrieveRequest) and not await self._limits.allows_query(caller):
+            return _limited(body)
+        return await self.memory.request(verb.answer, body, patience=verb.patience)
+
+    async def _confined(self, caller: Caller, verb: Verb, values: Json) -> Json:
+        """The request of a caller who is let into some spaces only."""
+        if verb.confined_by is None:
+            raise Problem("forbidden", f"{verb.answer.name} is about all spaces; this credential is for some.")
+        if verb.confined_by == "space":
+            return values | {"space": caller.space(values, verb.answer.request.model_fields["space"].get_default())}
+        for id_ in [values["id"]] if verb.confined_by == "id" else values["ids"]:
+            entry = (await self.memory.get(GetRequest(user_id=caller.user_id, id=id_))).entry
+            if entry.space not in (caller.spaces or ()):
+                raise Problem("not_found", f"there is no entry {id_!r}")
+        return values
+
+
+def application(edge: Edge, version: str) -> FastAPI:
+    """The HTTP edge."""
+    app = FastAPI(title="memorybus", version=version, openapi_url=None, redirect_slashes=False)
+    app.state.edge = edge
+    problems.handle(app)
+    app.include_router(router())
+    if edge.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=sorted(edge.origins),
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"],
+            expose_headers=["ETag", "Retry-After"],
+        )
+    app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]
+    return app
+
+
+def router() -> APIRouter:
+    """Every path."""
+    made = APIRouter(prefix=PREFIX, responses=openapi.PROBLEMS)
+    for verb in VERBS:
+        made.add_api_route(
+            verb.path,
+            _endpoint(verb),
+            methods=[verb.method],
+            response_model=verb.answer.reply,
+            status_code=verb.status,
+            summary=verb.summary,
+            description=cleandoc(verb.answer.request.__doc__ or ""),
+            operation_id=verb.answer.name,
+            tags=[verb.answer.name.partition(".")[0]],
+        )
+    made.add_api_route(
+        "/turns",
+        publish_turn,
+        methods=["POST"],
+        status_code=202,
+        summary="Publish a turn",
+        description=cleandoc(Turn.__doc__ or ""),
+        response_model=TurnReply,
+        operation_id="turns",
+        tags=["turns"],
+    )
+    made.add_api_route(
+        "/live",
+        watch,
+        methods=["GET"],
+        summary="Watch the pipeline",
+        description="Server-sent events, one a second: what waits, since how long anything does, the dead letters.",
+        response_class=EventStream,
+        operation_id="live",
+        tags=["status"],
+    )
+    return made
+
+
+def asked_by(verb: str, *, reads: bool) -> Any:
+    """The caller, as the parameter of a path for this verb."""
+
+    async def caller(request: Request) -> Caller:
+        return await _edge(request).caller(request, verb, reads=reads)
+
+    return Depends(caller)
+
+
+def without_user(model: type[BaseModel], name: str, leave: list[str], renamed: Mapping[str, str] | None = None) -> Any:
+    """The fields of a request that a caller may give: the user comes from the credential, nothing else is taken."""
+    fields: dict[str, Any] = {}
+    for key, info in model.model_fields.items():
+        if key not in ("user_id", *leave):
+            alias = [Field(alias=renamed[key])] if renamed and key in renamed else []
+            fields[key] = Annotated[(info.annotation, info, *alias)]
+    return create_model(name, __config__=ConfigDict(extra="forbid", hide_input_in_errors=True), **fields)
+
+
+def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
+    """The function behind a path; FastAPI reads its parameters from the signature that is made here."""
+    model, name = verb.answer.request, "".join(part.title() for part in verb.answer.name.replace("-", ".").split("."))
+    in_path, in_query = verb.in_path, verb.method in ("GET", "DELETE")
+    rest = without_user(model, f"{name}{'Query' if in_query else 'Body'}", [*in_path, *verb.leave], verb.renamed)
+    examples = {"example": {"value": verb.example}} if verb.example is not None else None
+    may_be_left = not in_query and not any(one.is_required() for one in rest.model_fields.values())
+    kind: Any = rest | None if may_be_left else rest
+    body = Annotated[kind, Body(openapi_examples=cast(Any, examples))]
+
+    async def endpoint(**given: Any) -> Response:
+        request, caller = given["request"], given["caller"]
+        said = given["rest"] or rest()
+        values = {name: getattr(said, name) for name in said.model_fields_set} | {name: given[name] for name in in_path}
+        if verb.idempotent_by and (key := given.get("idempotency_key")):
+            values[verb.idempotent_by] = key
+        if "by" in verb.leave:
+            values["by"] = caller.credential
+        if "version" in model.model_fields and (tag := given["if_match"]):
+            values["version"] = _version(tag)
+        reply = await _edge(request).ask(caller, verb, values)
+        return _answer(request, reply, verb.status)
+
+    parameters = [
+        Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
+        Parameter(
+            "caller", Parameter.KEYWORD_ONLY, annotation=Annotated[Caller, asked_by(verb.answer.name, reads=verb.reads)]
+        ),
+        *(Parameter(one, Parameter.KEYWORD_ONLY, annotation=Annotated[str, Path()]) for one in in_path),
+        Parameter(
+            "rest",
+            Parameter.KEYWORD_ONLY,
+            annotation=Annotated[rest, Query()] if in_query else body,
+            default=None if may_be_left else Parameter.empty,
+        ),
+    ]
+    if verb.idempotent_by:
+        parameters.append(Parameter("idempotency_key", Parameter.KEYWORD_ONLY, annotation=IdempotencyKey, default=None))
+    if "version" in model.model_fields:
+        parameters.append(Parameter("if_match", Parameter.KEYWORD_ONLY, annotation=IfMatch, default=None))
+    endpoint.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return endpoint
+
+
+IfMatch = Annotated[
+    str | None, Header(description="the ETag of the entry as it was seen; changed meanwhile it is a conflict, 412")
+]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        max_length=_LONGEST_KEY,
+        description="the same request with the same key has the effect of one, however often it is sent",
+    ),
+]
+
+TurnBody = without_user(Turn, "TurnBody", [])
+_TURN = {"example": {"value": {"role": "user", "text": "I prefer uv over pip", "conversation_id": "c1"}}}
+
+
+async def publish_turn(
+    request: Request,
+    caller: Annotated[Caller, asked_by("turns", reads=False)],
+    body: Annotated[Any, Body(openapi_examples=cast(Any, _TURN))],
+    idempotency_key: IdempotencyKey = None,
+) -> Response:
+    """Publish a turn for the caller; the promise of the bus is the answer."""
+    edge = _edge(request)
+    values = {name: getattr(body, name) for name in body.model_fields_set}
+    values["space"] = caller.space(values, "default")
+    turn = Turn.model_validate(values | {"user_id": caller.user_id})
+    if (size := len(turn.text.encode())) > edge.longest:
+        raise Problem("too_large", f"The text has {size:,} bytes, {edge.longest:,} are allowed: split it.")
+    if not turn.text.strip():
+        raise Problem("invalid_request", "The text is blank.")
+    if turn.persona_id == EVERY_PERSONA:
+        raise Problem("invalid_request", NO_PERSONA)
+    turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
+    try:
+        async with asyncio.timeout(_TURN_PATIENCE):
+            await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}))
+    except TimeoutError:
+        raise Unavailable("the bus did not promise in time to keep the turn: send it again") from None
+    return _answer(request, TurnReply(turn_id=turn_id, correlation_id=turn.correlation_id), 202)
+
+
+publish_turn.__annotations__["body"] = Annotated[TurnBody, Body(openapi_examples=cast(Any, _TURN))]
+
+
+class EventStream(StreamingResponse):
+    """Server-sent events."""
+
+    media_type = "text/event-stream"
+
+
+async def watch(request: Request, caller: Annotated[Caller, asked_by("live", reads=True)]) -> Response:
+    """Tell what the pipeline does, until the caller goes."""
+    return EventStream(_edge(request).live.watch(caller.user_id if caller.spaces is None else None))
+
+
+def _turn_id(turn: Turn, key: str | None) -> str:
+    return str(uuid5(NAMESPACE, f"idempotency\x1f{turn.user_id}\x1f{key}")) if key else derived_turn_id(turn)
+
+
+def _version(tag: str) -> int | None:
+    if tag.strip() == "*":
+        return None
+    number = tag.strip().strip('"')
+    if not number.isdecimal():
+        raise Problem("changed", "If-Match takes one ETag of an entry, as it came with it.")
+    return int(number)
+
+
+def _limited(request: RetrieveRequest) -> RetrieveReply:
+    """The answer to a query too many: nothing, so that nothing forgotten meanwhile is shown, and why."""
+    return RetrieveReply(
+        items=(),
+        context="",
+        total_count=0,
+        token_count=0,
+        truncated=False,
+        degraded=("rate_limited",),
+        query_embedding_ms=0.0,
+        retrieval_ms=0.0,
+        correlation_id=request.correlation_id,
+    )
+
+
+def _answer(request: Request, reply: BaseModel, status: int) -> Response:
+    """The reply as it came; an entry carries its version as a tag."""
+    headers = {"etag": f'"{reply.entry.version}"'} if isinstance(reply, EntryReply) else {}
+    if headers and request.method == "GET" and headers["etag"] in request.headers.get("if-none-match", "").split(", "):
+        return Response(None, 304, headers)
+    return Response(reply.model_dump_json(), status, headers, "application/json")
+
+
+def _edge(request: Request) -> Edge:
+    edge: Edge = request.app.state.edge
+    return edge

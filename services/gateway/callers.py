@@ -1,0 +1,143 @@
+"""Who is asking: the user, and what this caller may do, from the credential alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from services.gateway.keys import Client, KeyRing, is_key
+from services.gateway.problems import Problem
+from services.gateway.settings import GatewaySettings
+from services.gateway.tokens import BadToken, TokenVerifier
+
+USER_HEADER = "memory-user"
+READ = "read"
+_LONGEST = 512
+_OWN = ("same-origin", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Somebody who was let in: for whom, and within which spaces and verbs, None meaning all; by which credential.
+
+    A verb is called as its request on the bus: `entries.list`; `read` stands for every one that changes nothing.
+    """
+
+    user_id: str
+    spaces: frozenset[str] | None = None
+    verbs: frozenset[str] | None = None
+    client: Client = "person"
+    credential: str = "none"
+
+    def space(self, values: Mapping[str, Any], default: str | None) -> str | None:
+        """The space that a request of this caller is about: the one it names, else the only one there is.
+
+        Raises:
+            Problem: it is another one, or has to be named.
+        """
+        if self.spaces is None:
+            return cast(str | None, values.get("space", default))
+        space = values.get("space", next(iter(self.spaces)) if len(self.spaces) == 1 else default)
+        if space not in self.spaces:
+            raise Problem("forbidden", f"This credential is for the spaces {', '.join(sorted(self.spaces))}: name one.")
+        return cast(str, space)
+
+    def may(self, verb: str, *, reads: bool) -> bool:
+        """Whether this caller may use a verb."""
+        return self.verbs is None or verb in self.verbs or (reads and READ in self.verbs)
+
+
+class Doorkeeper(Protocol):
+    """Decides who is asking."""
+
+    async def let_in(self, request: Request) -> Caller:
+        """The caller of a request.
+
+        Raises:
+            Problem: there is no valid credential.
+        """
+        ...
+
+
+class OpenDoor:
+    """Without credentials, for a server that only this machine reaches: the user in the header, else `me`."""
+
+    async def let_in(self, request: Request) -> Caller:
+        """The caller of a request."""
+        raw = request.headers.get(USER_HEADER, "me").encode("latin-1")
+        try:
+            user_id = raw.decode().strip()
+        except UnicodeDecodeError:
+            raise Problem("bad_request", "The header Memory-User must be UTF-8.") from None
+        if not 0 < len(user_id) <= _LONGEST:
+            raise Problem("bad_request", f"The header Memory-User names a user in 1 to {_LONGEST} characters.")
+        return Caller(user_id)
+
+
+class GuardedDoor:
+    """An API key or a JWT as `Authorization: Bearer …`; nothing else names the user."""
+
+    def __init__(self, keys: KeyRing, tokens: TokenVerifier | None, settings: GatewaySettings) -> None:
+        self._keys = keys
+        self._tokens = tokens
+        self._settings = settings
+
+    async def let_in(self, request: Request) -> Caller:
+        """The caller of a request."""
+        if USER_HEADER in request.headers:
+            raise Problem("bad_request", "The credential names the user: leave out the header Memory-User.")
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise _stranger("Send an API key or a JWT as `Authorization: Bearer …`.")
+        if is_key(token.strip()):
+            return await self._with_key(token.strip())
+        return await self._with_token(token.strip())
+
+    async def _with_key(self, token: str) -> Caller:
+        key = await self._keys.key_of(token)
+        if key is None:
+            raise _stranger("This key is not known, was revoked, or has expired: `memorybus keys create` makes one.")
+        return Caller(key.user_id, key.spaces, key.verbs, key.client, f"key {key.id}")
+
+    async def _with_token(self, token: str) -> Caller:
+        if self._tokens is None:
+            raise _stranger("No API key; this server takes no other credential.")
+        try:
+            claims = await self._tokens.claims(token)
+        except BadToken as error:
+            raise _stranger(f"{str(error).capitalize()}.") from None
+        user_id, spaces = (
+            claims.get(name) for name in (self._settings.jwt_user_claim, self._settings.jwt_spaces_claim)
+        )
+        if not isinstance(user_id, str) or not 0 < len(user_id) <= _LONGEST:
+            raise _stranger(f"The claim {self._settings.jwt_user_claim!r} of the token names no user.")
+        if isinstance(spaces, str):
+            spaces = spaces.split()
+        if spaces is not None and not (isinstance(spaces, list) and all(isinstance(one, str) for one in spaces)):
+            raise _stranger(f"The claim {self._settings.jwt_spaces_claim!r} of the token lists no spaces.")
+        return Caller(user_id, None if spaces is None else frozenset(spaces), credential="jwt")
+
+
+def _stranger(detail: str) -> Problem:
+    return Problem("unauthenticated", detail, headers={"www-authenticate": 'Bearer realm="memorybus"'})
+
+
+def refuse_other_sites(request: Request, allowed: frozenset[str] = frozenset()) -> None:
+    """Refuse what the page of another site makes a browser ask; browsers name the page that asks, programs do not.
+
+    Raises:
+        Problem: another site asks, and it is not one of those allowed.
+    """
+    origin = request.headers.get("origin")
+    if origin is None:
+        foreign = request.headers.get("sec-fetch-site", "none") not in _OWN
+    else:
+        foreign = origin not in allowed and urlsplit(origin).netloc != request.headers.get("host")
+    if foreign:
+        raise Problem(
+            "forbidden", "A page of another site asks; list its origin in MEMORYBUS_GATEWAY_CORS_ORIGINS if it may."
+        )

@@ -1,0 +1,70 @@
+"""The OpenAPI document, and a page for people that needs no other host."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from services.gateway.problems import MEDIA_TYPE, ProblemDetails
+
+Json = dict[str, Any]
+
+_ABOUT = (
+    "Long-term memory for chat assistants. Every path is one request of the bus, for the user of the credential: "
+    "an API key or a JWT as `Authorization: Bearer …`, or, on a server that needs none, the header `Memory-User`."
+)
+_PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
+PROBLEMS: dict[int | str, Json] = {
+    "4XX": {"description": "The request is at fault; `detail` says what to do.", "content": _PROBLEM},
+    "5XX": {"description": "memorybus cannot answer now; ask again where `retryable` says so.", "content": _PROBLEM},
+}
+"""What every path may answer besides its reply."""
+
+
+def document(app: FastAPI) -> Json:
+    """The document of OpenAPI 3.1; made once."""
+    if app.openapi_schema is None:
+        made = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
+        made["components"]["schemas"]["ProblemDetails"] = ProblemDetails.model_json_schema()
+        app.openapi_schema = made
+    return app.openapi_schema
+
+
+def page(app: FastAPI, style: str) -> str:
+    """The document for people: every path with its parameters and fields."""
+    parts = [
+        "<!doctype html><html lang=en><meta charset=utf-8><title>memorybus over HTTP</title>",
+        f"<style>{style}</style><body><h1>memorybus {escape(app.version)} over HTTP</h1><p>{escape(_ABOUT)}</p>",
+        "<p>Machine-readable: <a href=openapi.json>openapi.json</a> (OpenAPI 3.1)</p>",
+    ]
+    found = document(app)
+    for path, methods in found["paths"].items():
+        for method, operation in methods.items():
+            parts.append(_section(method, path, operation, found["components"]["schemas"]))
+    return "\n".join([*parts, "</body></html>"])
+
+
+def _section(method: str, path: str, operation: Json, schemas: Json) -> str:
+    rows = [
+        (one["name"], one["in"], one["schema"], one.get("required", False)) for one in operation.get("parameters", [])
+    ]
+    body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+    model = schemas.get(body.get("$ref", "").rpartition("/")[2], {})
+    for name, schema in model.get("properties", {}).items():
+        rows.append((name, "body", schema, name in model.get("required", [])))
+    cells = "".join(_row(*row) for row in rows)
+    table = f"<table><tr><th scope=col>name<th scope=col>in<th scope=col>type<th scope=col></tr>{cells}</table>"
+    return (
+        f"<h2><code>{method.upper()} {escape(path)}</code></h2><p><b>{escape(operation['summary'])}.</b> "
+        f"{escape(operation.get('description', ''))}</p>{table if rows else ''}"
+    )
+
+
+def _row(name: str, place: str, schema: Json, required: bool) -> str:
+    kinds = [one.get("type", "") for one in schema.get("anyOf", [schema])]
+    words = " or ".join(filter(None, kinds)) or "any"
+    need = "required" if required else ""
+    return f"<tr><td><code>{escape(name)}</code><td>{place}<td>{escape(words)}<td>{need}</tr>"

@@ -1,0 +1,132 @@
+"""Errors over HTTP: RFC 9457 problem details, from one table of codes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field, ValidationError
+from starlette.exceptions import HTTPException
+
+from contracts.envelope import ErrorCode
+from contracts.errors import Unavailable
+from services.shared.errors import RequestFailed
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+EdgeCode = Literal["bad_request", "unauthenticated", "forbidden", "changed", "too_large", "rate_limited", "method"]
+Code = ErrorCode | EdgeCode
+
+STATUS: Mapping[Code, tuple[int, str]] = {
+    "bad_request": (400, "The request cannot be read"),
+    "unauthenticated": (401, "No valid credential"),
+    "forbidden": (403, "Not allowed"),
+    "user_mismatch": (403, "Not this user's"),
+    "not_found": (404, "Not found"),
+    "method": (405, "Method not allowed"),
+    "conflict": (409, "Conflict"),
+    "refused": (409, "Refused"),
+    "changed": (412, "Changed meanwhile"),
+    "too_large": (413, "Too large"),
+    "invalid_request": (422, "Invalid request"),
+    "rate_limited": (429, "Too many requests"),
+    "internal": (500, "Unexpected error"),
+    "overloaded": (503, "Overloaded"),
+    "unavailable": (503, "Unavailable"),
+    "deadline_exceeded": (504, "No answer in time"),
+}
+"""The status of every code, with the title of its problem."""
+
+_RETRYABLE = ("rate_limited", "overloaded", "unavailable", "deadline_exceeded", "internal")
+_RETRY_AFTER = {"rate_limited": "10", "overloaded": "1", "unavailable": "2"}
+_BY_STATUS: dict[int, Code] = {status: code for code, (status, _) in reversed(list(STATUS.items()))}
+_MISSING = "There is no such path: /openapi.json lists those that there are."
+
+
+class Fault(BaseModel):
+    """One field that is not as it must be."""
+
+    field: str
+    message: str
+
+
+class ProblemDetails(BaseModel):
+    """Why a request failed and what to do about it; `retryable`: the same request may succeed later."""
+
+    type: str = Field(examples=["urn:memorybus:problem:not_found"])
+    title: str
+    status: int
+    detail: str
+    code: str
+    retryable: bool = False
+    errors: list[Fault] | None = None
+
+
+class Problem(Exception):
+    """A request that the gateway itself refuses."""
+
+    def __init__(self, code: Code, detail: str, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.code, self.detail, self.headers = code, detail, dict(headers or {})
+
+
+def response(
+    code: Code, detail: str, given: Mapping[str, str] | None = None, *, faults: list[Fault] | None = None
+) -> Response:
+    """The answer that tells a problem, with the headers that are given."""
+    status, title = STATUS[code]
+    details = ProblemDetails(
+        type=f"urn:memorybus:problem:{code}",
+        title=title,
+        status=status,
+        detail=detail,
+        code=code,
+        retryable=code in _RETRYABLE,
+        errors=faults,
+    )
+    headers = ({"retry-after": _RETRY_AFTER[code]} if code in _RETRY_AFTER else {}) | dict(given or {})
+    return Response(details.model_dump_json(exclude_none=True), status, headers, MEDIA_TYPE)
+
+
+def handle(app: FastAPI) -> None:
+    """Make every error of the application a problem."""
+
+    @app.exception_handler(Problem)
+    async def refused(_: Request, error: Problem) -> Response:
+        return response(error.code, error.detail, error.headers)
+
+    @app.exception_handler(RequestFailed)
+    async def failed(_: Request, error: RequestFailed) -> Response:
+        return response(error.info.code, error.info.message)
+
+    @app.exception_handler(Unavailable)
+    async def unavailable(_: Request, error: Unavailable) -> Response:
+        return response("unavailable", str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(_: Request, error: RequestValidationError) -> Response:
+        return _invalid([each | {"loc": each["loc"][1:]} for each in error.errors()])
+
+    @app.exception_handler(ValidationError)
+    async def invalid_together(_: Request, error: ValidationError) -> Response:
+        return _invalid(error.errors(include_input=False, include_url=False))
+
+    @app.exception_handler(HTTPException)
+    async def http(_: Request, error: HTTPException) -> Response:
+        code = _BY_STATUS.get(error.status_code, "bad_request")
+        return response(code, _MISSING if error.status_code == 404 else error.detail, error.headers)
+
+    @app.exception_handler(Exception)
+    async def unexpected(_: Request, error: Exception) -> Response:
+        return response("internal", "Unexpected error; the log of the gateway has it.")
+
+
+def _invalid(errors: Any) -> Response:
+    """The faults of a request, field by field, without what was in them."""
+    faults = [Fault(field=".".join(map(str, each["loc"])) or "body", message=each["msg"]) for each in errors]
+    return response("invalid_request", "; ".join(f"{one.field}: {one.message}" for one in faults), faults=faults)

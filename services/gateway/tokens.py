@@ -1,0 +1,136 @@
+"""JSON Web Tokens of an identity provider: who signed them is settled by the settings, never by the token."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jwt
+
+from contracts.errors import Unavailable
+from services.gateway.settings import GatewaySettings
+from services.shared.bounded import UNCOMPRESSED, bounded
+from services.shared.errors import MissingExtra
+from services.shared.settings import UnusableSetting
+
+Json = dict[str, Any]
+
+_SHORTEST_SECRET = 32
+_REFRESH = 300.0  # seconds
+_AT_MOST_EVERY = 10.0  # seconds, for keys that are not known
+_PATIENCE = 5.0
+
+
+class BadToken(Exception):
+    """A token that proves nothing; the text says what is wrong with it."""
+
+
+class TokenVerifier:
+    """Checks tokens: signed by the one key or key set of the settings, in its one way, for this audience, now."""
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        """Read the keys.
+
+        Raises:
+            UnusableSetting: they cannot be used.
+            MissingExtra: RSA needs a library that is not installed.
+        """
+        self._settings = settings
+        self._secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
+        self._pem: str | None = None
+        self._set = KeySet(settings.jwt_jwks) if settings.jwt_jwks else None
+        if self._secret is not None and len(self._secret.encode()) < _SHORTEST_SECRET:
+            raise UnusableSetting(f"MEMORYBUS_GATEWAY_JWT_SECRET: {_SHORTEST_SECRET} bytes or more")
+        if settings.jwt_public_key is not None:
+            self._pem = _public_key(settings.jwt_public_key)
+        if self._secret is None and find_spec("cryptography") is None:
+            raise MissingExtra(
+                "JWT with RS256 needs cryptography: `scripts/setup cluster`, or install memorybus[cluster]"
+            )
+
+    async def claims(self, token: str) -> Json:
+        """What a token says that is valid now.
+
+        Raises:
+            BadToken: it proves nothing.
+            Unavailable: the keys cannot be had now.
+        """
+        try:
+            key: Any = self._secret or self._pem or await self._key_of(token)
+            return jwt.decode(
+                token,
+                key,
+                algorithms=["HS256" if self._secret else "RS256"],
+                audience=self._settings.jwt_audience,
+                issuer=self._settings.jwt_issuer or None,
+                leeway=self._settings.jwt_leeway_seconds,
+                options={"require": ["exp", "aud", *(["iss"] if self._settings.jwt_issuer else [])]},
+            )
+        except jwt.PyJWTError as error:
+            raise BadToken(f"the token is not valid: {error}") from None
+        except (ValueError, TypeError):
+            raise BadToken("the token is not valid") from None
+
+    async def _key_of(self, token: str) -> Any:
+        assert self._set is not None
+        return await self._set.key(str(jwt.get_unverified_header(token).get("kid", "")))
+
+
+class KeySet:
+    """The keys that an identity provider publishes (JWKS), from an address or a file, read anew now and then."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._keys: dict[str, Any] = {}
+        self._read_at = -_REFRESH
+        self._reading = asyncio.Lock()
+
+    async def key(self, kid: str) -> Any:
+        """The RSA key of this id.
+
+        Raises:
+            BadToken: there is none.
+            Unavailable: the keys cannot be read.
+        """
+        age = time.monotonic() - self._read_at
+        if age > _REFRESH or (kid not in self._keys and age > _AT_MOST_EVERY):
+            async with self._reading:
+                if time.monotonic() - self._read_at >= age:  # nobody did meanwhile
+                    await self._read()
+        if kid not in self._keys:
+            raise BadToken("the token is signed with a key that is not known")
+        return self._keys[kid]
+
+    async def _read(self) -> None:
+        try:
+            published = jwt.PyJWKSet.from_json(await self._text())
+        except (httpx.HTTPError, OSError, ValueError, jwt.PyJWTError) as error:
+            if self._keys:  # those that were good stay good until others can be had
+                self._read_at = time.monotonic() - _REFRESH + _AT_MOST_EVERY
+                return
+            raise Unavailable(
+                f"the keys of MEMORYBUS_GATEWAY_JWT_JWKS cannot be read ({type(error).__name__})"
+            ) from None
+        self._keys = {one.key_id or "": one.key for one in published.keys if one.key_type == "RSA"}
+        self._read_at = time.monotonic()
+
+    async def _text(self) -> str:
+        if "://" not in self._place:
+            return await asyncio.to_thread(Path(self._place).read_text)
+        async with httpx.AsyncClient(timeout=_PATIENCE, event_hooks=bounded(), headers=UNCOMPRESSED) as http:
+            answer = await http.get(self._place)
+            return answer.raise_for_status().text
+
+
+def _public_key(path: Path) -> str:
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise UnusableSetting(f"MEMORYBUS_GATEWAY_JWT_PUBLIC_KEY: {error.strerror}") from None
+    if "PUBLIC KEY" not in text:
+        raise UnusableSetting("MEMORYBUS_GATEWAY_JWT_PUBLIC_KEY: no public key in PEM")
+    return text

@@ -1,0 +1,80 @@
+"""Which paths there are: each is a request of the bus. A verb of the bus is offered over HTTP by a row here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from contracts import flow
+from contracts.flow import Answer
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A path that is one request of the bus: what is not in the path comes from query or body, by the same names.
+
+    `confined_by`: what keeps a request within the spaces of a credential: the space that it names, or the entries;
+    None: nothing does, and who is let into some spaces only may not ask. `renamed`: fields that are called otherwise in
+    the query. `idempotent_by`: the field that the header Idempotency-Key becomes. `leave`: fields that no caller gives.
+    A `version` is also the header If-Match.
+    """
+
+    method: Literal["GET", "POST", "PATCH", "DELETE"]
+    path: str
+    answer: Answer[Any, Any]
+    summary: str
+    confined_by: Literal["space", "id", "ids"] | None = None
+    status: int = 200
+    patience: float = 5.0
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    idempotent_by: str | None = None
+    leave: tuple[str, ...] = ()
+    example: Json | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Whether it changes nothing."""
+        return self.method == "GET" or self.answer is flow.RETRIEVE
+
+    @property
+    def in_path(self) -> list[str]:
+        """The fields of the request that the path names."""
+        return [name for name in self.answer.request.model_fields if f"{{{name}}}" in self.path]
+
+
+VERBS = (
+    Verb(
+        "GET",
+        "/entries",
+        flow.LIST,
+        "List entries, those said last first",
+        "space",
+        renamed={"types": "type", "tags": "tag"},
+    ),
+    Verb(
+        "POST",
+        "/entries",
+        flow.CREATE,
+        "Remember a text",
+        "space",
+        status=201,
+        patience=12.0,
+        idempotent_by="correlation_id",
+        example={"text": "I prefer uv over pip", "space": "default", "tags": ["tools"]},
+    ),
+    Verb("GET", "/entries/{id}", flow.GET, "Show one entry", "id"),
+    Verb("DELETE", "/entries/{id}", flow.FORGET, "Forget an entry, with all that says it", "id", patience=30.0),
+    Verb(
+        "POST",
+        "/search",
+        flow.RETRIEVE,
+        "Ask what matters now",
+        "space",
+        example={"query": "which package manager?", "limit": 5, "explain": True},
+    ),
+    Verb("GET", "/status", flow.USER_STATUS, "Count what is stored", patience=10.0),
+    Verb("POST", "/erase", flow.ERASE, "Remove everything of the user for good", example={}),
+)

@@ -1,0 +1,165 @@
+"""API keys: what each opens, and that it opens nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from contracts import subjects
+from services.cli import app as cli
+from services.gateway.keys import KeyRing, KeyStore, new_key
+from services.runtime import Running
+from services.shared.client import MemoryClient
+from tests.polling import eventually
+
+
+@pytest.fixture(autouse=True)
+def asks_for_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYBUS_GATEWAY_AUTH", "true")
+
+
+async def a_key(memory: MemoryClient, user: str = "ann", *, lasts: timedelta | None = None, **more: Any) -> str:
+    token, key = new_key(user, lasts=lasts, **more)
+    await KeyStore(memory.bus).put(key)
+    return token
+
+
+@asynccontextmanager
+async def asking(instance: Running, token: str) -> AsyncIterator[httpx.AsyncClient]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx.AsyncClient(base_url=f"{instance.http}/v1/memory", headers=headers, trust_env=False) as http:
+        yield http
+
+
+async def test_a_key_is_its_user_and_nobody_comes_in_without(instance: Running, client: MemoryClient) -> None:
+    async with asking(instance, await a_key(client)) as ann, asking(instance, await a_key(client, "bob")) as bob:
+        entry = (await ann.post("/entries", json={"text": "I prefer uv over pip"})).json()["entry"]
+        assert entry["user_id"] == "ann"
+        assert (await ann.get(f"/entries/{entry['id']}")).status_code == 200
+        assert (await bob.get(f"/entries/{entry['id']}")).status_code == 404
+        assert (await ann.get("/entries", headers={"Memory-User": "bob"})).status_code == 400
+    async with httpx.AsyncClient(base_url=instance.http, trust_env=False) as nobody:
+        for path in ("/v1/memory/entries", "/v1/memory/status"):
+            assert (await nobody.get(path)).status_code == 401
+        assert (await nobody.get("/openapi.json")).status_code == 200
+
+
+async def test_a_key_that_was_changed_expired_or_revoked_opens_nothing(instance: Running, client: MemoryClient) -> None:
+    good = await a_key(client)
+    id_ = good.split("_")[1]
+    expired = await a_key(client, lasts=timedelta(seconds=-1))
+    strange = [f"mb_{id_}_{'A' * 43}", good[:-1], f"{good}x", f"mb_{'0' * 16}_{good[-43:]}", expired, "mb_"]
+    for token in strange:
+        async with asking(instance, token) as http:
+            assert (await http.get("/status")).status_code == 401, token
+    async with asking(instance, good) as http:
+        assert (await http.get("/status")).status_code == 200
+        assert await KeyStore(client.bus).revoke(id_)
+
+        async def answered() -> int:
+            return (await http.get("/status")).status_code
+
+        await eventually(answered, lambda status: status == 401, within=3)
+    assert not await KeyStore(client.bus).revoke(id_)
+
+
+async def test_a_key_opens_its_verbs(instance: Running, client: MemoryClient) -> None:
+    reads, lists = await a_key(client, verbs={"read"}), await a_key(client, verbs={"entries.list"})
+    async with asking(instance, reads) as http:
+        assert (await http.post("/search", json={"query": "x"})).status_code == 200
+        assert (await http.get("/entries")).status_code == 200
+        for path in ("/entries", "/turns", "/erase"):
+            assert (await http.post(path, json={"text": "x", "role": "user"})).status_code in (403, 422)
+        assert (await http.post("/erase", json={})).status_code == 403
+        assert (await http.post("/entries", json={"text": "x"})).status_code == 403
+    async with asking(instance, lists) as http:
+        assert (await http.get("/entries")).status_code == 200
+        assert (await http.get("/status")).status_code == 403
+        assert (await http.post("/search", json={"query": "x"})).status_code == 403
+
+
+async def test_a_key_opens_its_spaces(instance: Running, client: MemoryClient) -> None:
+    whole, work = await a_key(client), await a_key(client, spaces={"work"})
+    two = await a_key(client, spaces={"work", "trips"})
+    async with asking(instance, whole) as all_, asking(instance, work) as one, asking(instance, two) as both:
+        home = (await all_.post("/entries", json={"text": "The spare key is below the stone.", "space": "home"})).json()
+        own = (await one.post("/entries", json={"text": "The stand-up is at nine."})).json()["entry"]
+        assert own["space"] == "work"
+        assert [e["id"] for e in (await one.get("/entries")).json()["items"]] == [own["id"]]
+        assert (await one.get(f"/entries/{own['id']}")).status_code == 200
+        for http in (one, both):
+            assert (await http.get("/entries", params={"space": "home"})).status_code == 403
+            assert (await http.post("/search", json={"query": "key", "space": "home"})).status_code == 403
+            assert (await http.post("/turns", json={"text": "x", "role": "user", "space": "home"})).status_code == 403
+            assert (await http.get(f"/entries/{home['entry']['id']}")).status_code == 404
+            assert (await http.delete(f"/entries/{home['entry']['id'][:8]}")).status_code == 404
+            assert (await http.get("/status")).status_code == 403
+            assert (await http.post("/erase", json={})).status_code == 403
+        assert (await both.get("/entries")).status_code == 403
+        assert (await all_.get(f"/entries/{home['entry']['id']}")).status_code == 200
+
+
+async def test_a_tool_asks_ten_times_a_minute_and_then_hears_nothing_without_an_error(
+    instance: Running, client: MemoryClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.gateway.limits.time.time", lambda: 1_800_000_000.0)
+    tool, person = await a_key(client), await a_key(client, client="person")
+    async with asking(instance, tool) as http, asking(instance, person) as by_hand:
+        await http.post("/entries", json={"text": "I prefer uv over pip"})
+        answers = [(await http.post("/search", json={"query": "uv or pip?", "min_score": 0})) for _ in range(12)]
+        assert {answer.status_code for answer in answers} == {200}
+        degraded = ["rate_limited" in answer.json()["degraded"] for answer in answers]
+        assert degraded == [False] * 10 + [True] * 2
+        assert answers[9].json()["items"]
+        assert not answers[10].json()["items"]
+        assert "rate_limited" not in (await by_hand.post("/search", json={"query": "uv or pip?"})).json()["degraded"]
+
+
+async def test_what_is_counted_names_nobody(instance: Running, client: MemoryClient) -> None:
+    async with asking(instance, await a_key(client, "s3cretUSER")) as http:
+        await http.post("/search", json={"query": "s3cretQUERY"})
+    state = await client.bus.state(subjects.LIMITS_STREAM.name, f"{subjects.LIMITS}.>")
+    assert len(state.subjects or {}) == 1
+    assert "s3cret" not in str(state.subjects)
+
+
+async def test_of_a_key_only_a_hash_is_kept(instance: Running, client: MemoryClient) -> None:
+    token = await a_key(client)
+    (key,) = await KeyStore(client.bus).all()
+    assert token[-43:] not in key.model_dump_json()
+    assert await KeyRing(KeyStore(client.bus)).key_of(token) == key
+    folder = instance.host.settings.data
+    kept = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert key.digest.encode() in kept
+    assert token[-43:].encode() not in kept
+
+
+def test_operators_make_list_and_revoke_keys(tmp_path: Path, up: str) -> None:
+    """At the command line, against a memorybus of its own process."""
+    where = ["--nats", up]
+
+    def said(*command: str, code: int = 0) -> str:
+        result = CliRunner().invoke(cli, ["keys", *command, *where])
+        assert result.exit_code == code, result.output
+        return result.output
+
+    options = ("--space", "work", "--verb", "read", "--days", "30", "--note", "for tests", "--json")
+    made = json.loads(said("create", "--user", "ann", *options))
+    assert made["key"].startswith(f"mb_{made['id']}_")
+    (listed,) = map(json.loads, said("list", "--user", "ann", "--json").splitlines())
+    assert listed == {name: value for name, value in made.items() if name != "key"}
+    assert "digest" not in listed
+    assert "for tests" in said("list")
+    assert said("create", "--user", "bob").strip().splitlines()[-1].startswith("mb_")
+    assert "1 key revoked" in said("revoke", made["id"])
+    assert said("list", "--user", "ann", "--json") == ""
+    assert made["id"] in said("revoke", made["id"], code=1)
+    assert "--client is one of" in said("create", "--user", "ann", "--client", "robot", code=1)

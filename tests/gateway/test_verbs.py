@@ -1,0 +1,238 @@
+"""The verbs of memory over HTTP: each does what its request on the bus does, for the user who asks and nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from contracts.v1.commands import ListRequest
+from contracts.v1.retrieval import RetrieveRequest
+from services.gateway.settings import is_loopback
+from services.runtime import Running, running
+from services.shared.client import MemoryClient
+from services.shared.settings import Settings, UnusableSetting
+from services.shared.site import MOST_FOR_APPLICATION
+from tests.polling import digested
+
+ANN, BOB = {"Memory-User": "ann"}, {"Memory-User": "bob"}
+JSON = {"Content-Type": "application/json"}
+HALF = b'{"text": "\\ud800"}'
+
+
+async def remembered(http: httpx.AsyncClient, text: str, user: dict[str, str] = ANN, **more: Any) -> dict[str, Any]:
+    answer = await http.post("/entries", json={"text": text} | more, headers=user)
+    assert answer.status_code == 201, answer.text
+    entry: dict[str, Any] = answer.json()["entry"]
+    return entry
+
+
+async def test_an_entry_is_created_shown_listed_found_and_forgotten(http: httpx.AsyncClient) -> None:
+    entry = await remembered(http, "My locker at work has the code 4007.", tags=["work"], space="office")
+    shown = await http.get(f"/entries/{entry['id']}", headers=ANN)
+    assert shown.json()["entry"] == entry
+    listed = await http.get("/entries", params={"space": "office", "tag": "work"}, headers=ANN)
+    assert [one["id"] for one in listed.json()["items"]] == [entry["id"]]
+    found = await http.post("/search", json={"query": "locker code", "space": "office"}, headers=ANN)
+    assert [one["text"] for one in found.json()["items"]] == [entry["text"]]
+    forgotten = await http.delete(f"/entries/{entry['id']}", headers=ANN)
+    assert not any(forgotten.json()["receipt"]["left"].values())
+    assert (await http.get(f"/entries/{entry['id']}", headers=ANN)).status_code == 404
+
+
+async def test_http_and_the_bus_answer_the_same(http: httpx.AsyncClient, client: MemoryClient) -> None:
+    for n in range(3):
+        await remembered(http, f"Shelf {n} holds {n} jars of jam.")
+    listed = await client.list(ListRequest(user_id="ann"))
+    assert (await http.get("/entries", headers=ANN)).json() == listed.model_dump(mode="json")
+    asked = RetrieveRequest(user_id="ann", query="jars of jam", now=listed.items[0].created_at)
+    over_bus = (await client.retrieve(asked)).model_dump(mode="json")
+    body = asked.model_dump(mode="json", exclude={"user_id"})
+    over_http = (await http.post("/search", json=body, headers=ANN)).json()
+    for reply in (over_bus, over_http):
+        assert reply.pop("retrieval_ms") >= 0
+        reply.pop("query_embedding_ms")
+    assert over_http == over_bus
+
+
+async def test_a_turn_is_accepted_once_the_bus_has_it_and_becomes_a_memory(
+    http: httpx.AsyncClient, client: MemoryClient
+) -> None:
+    turn = {"role": "user", "text": "I prefer uv over pip", "turn_id": "t1"}
+    answer = await http.post("/turns", json=turn, headers=ANN)
+    assert (answer.status_code, answer.json()["turn_id"]) == (202, "t1")
+    await digested(client, turns=1)
+    assert (await http.get("/status", headers=ANN)).json()["entries"] == 1
+
+
+async def test_pages_are_turned_by_cursor(http: httpx.AsyncClient) -> None:
+    made = {(await remembered(http, f"Drawer {n} holds {n * 7} spoons."))["id"] for n in range(5)}
+    seen: list[str] = []
+    cursor = None
+    while True:
+        params = {"limit": "2"} | ({"cursor": cursor} if cursor else {})
+        page = (await http.get("/entries", params=params, headers=ANN)).json()
+        seen += [one["id"] for one in page["items"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert len(seen) == 5
+    assert set(seen) == made
+
+
+async def test_the_user_of_the_header_is_the_only_one_who_sees_it(http: httpx.AsyncClient) -> None:
+    entry = await remembered(http, "My locker at work has the code 4007.")
+    assert (await http.get(f"/entries/{entry['id']}", headers=BOB)).status_code == 404
+    assert (await http.delete(f"/entries/{entry['id']}", headers=BOB)).status_code == 404
+    assert (await http.get("/entries", headers=BOB)).json()["items"] == []
+    mine = await remembered(http, "I am whom nobody named.", user={})
+    assert mine["user_id"] == "me"
+
+
+@pytest.mark.parametrize("user", ["Ünal", "a b/c", "~x", "0" * 512])
+async def test_any_name_of_a_user_is_taken_as_it_is(http: httpx.AsyncClient, user: str) -> None:
+    entry = await remembered(http, "A name is a name.", user={"Memory-User": user.encode()})  # type: ignore[dict-item]
+    assert entry["user_id"] == user
+
+
+@pytest.mark.parametrize("user", [b"", b"\xff\xfe", b"0" * 513])
+async def test_a_header_that_names_nobody_is_refused(http: httpx.AsyncClient, user: bytes) -> None:
+    answer = await http.get("/entries", headers={b"Memory-User": user})
+    assert answer.status_code == 400
+    assert "Memory-User" in answer.json()["detail"]
+
+
+async def test_a_user_in_the_body_is_refused(http: httpx.AsyncClient) -> None:
+    for path, body in (
+        ("/entries", {"text": "x"}),
+        ("/search", {"query": "x"}),
+        ("/turns", {"role": "user", "text": "x"}),
+        ("/erase", {}),
+    ):
+        answer = await http.post(path, json=body | {"user_id": "bob"}, headers=ANN)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "user_id"), path
+    assert (await http.get("/entries", params={"user_id": "bob"}, headers=ANN)).status_code == 422
+
+
+async def test_erase_leaves_nothing_of_the_user_and_all_of_others(http: httpx.AsyncClient) -> None:
+    await remembered(http, "Ann keeps bees.")
+    await remembered(http, "Bob keeps bees.", user=BOB)
+    receipt = (await http.post("/erase", json={}, headers=ANN)).json()["receipt"]
+    assert not any(receipt["left"].values())
+    assert (await http.get("/entries", headers=ANN)).json()["total_count"] == 0
+    assert (await http.get("/entries", headers=BOB)).json()["total_count"] == 1
+
+
+Asked = tuple[str, str, dict[str, Any]]
+PROBLEMS: dict[str, tuple[int, str, Asked]] = {
+    "a field is missing": (422, "invalid_request", ("POST", "/entries", {"json": {}})),
+    "a filter is misspelt": (422, "invalid_request", ("GET", "/entries?pined=true", {})),
+    "no such entry": (404, "not_found", ("GET", "/entries/0", {})),
+    "no such path": (404, "not_found", ("GET", "/nothing", {})),
+    "no such method": (405, "method", ("PUT", "/entries", {})),
+    "not JSON": (422, "invalid_request", ("POST", "/entries", {"content": b"{", "headers": JSON})),
+    "a form": (422, "invalid_request", ("POST", "/entries", {"data": {"text": "x"}})),
+    "half a character": (422, "invalid_request", ("POST", "/entries", {"content": HALF, "headers": JSON})),
+    "a strange cursor": (422, "invalid_request", ("GET", "/entries?cursor=x", {})),
+    "a blank turn": (422, "invalid_request", ("POST", "/turns", {"json": {"role": "user", "text": " "}})),
+    "a long turn": (413, "too_large", ("POST", "/turns", {"json": {"role": "user", "text": "x" * 65_537}})),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+async def test_what_is_wrong_is_said_as_a_problem(http: httpx.AsyncClient, name: str) -> None:
+    status, code, asked = PROBLEMS[name]
+    method, path, more = asked
+    answer = await http.request(method, path, **more)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"]
+    assert answer.headers["cache-control"] == "no-store"
+
+
+async def test_what_was_said_is_not_in_a_problem(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/entries", json={"text": ["s3cretMARKER"], "s3cret": "s3cretMARKER"})
+    assert answer.status_code == 422
+    assert "MARKER" not in answer.text
+
+
+async def test_a_body_is_long_or_of_unknown_length_in_vain(http: httpx.AsyncClient) -> None:
+    async def parts() -> Any:
+        yield b"{}"
+
+    reader, writer = await asyncio.open_connection("127.0.0.1", http.base_url.port)
+    writer.write(
+        b"POST /v1/memory/search HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (MOST_FOR_APPLICATION + 1)
+    )
+    assert (await reader.readline()).startswith(b"HTTP/1.1 413")
+    writer.close()
+    assert (await http.post("/search", content=parts(), headers=JSON)).status_code == 411
+
+
+async def test_the_page_of_another_site_gets_nothing_done(http: httpx.AsyncClient) -> None:
+    entry = await remembered(http, "My locker at work has the code 4007.")
+    own = str(http.base_url.copy_with(path="/")).rstrip("/")
+    foreign = [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": "http://localhost:3000"}]
+    for headers in [*foreign, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]:
+        assert (await http.post("/erase", json={}, headers=ANN | headers)).status_code == 403
+        assert (await http.delete(f"/entries/{entry['id']}", headers=ANN | headers)).status_code == 403
+        answer = await http.get("/entries", headers=ANN | headers)
+        assert answer.status_code == 403
+        assert "access-control-allow-origin" not in answer.headers
+    for headers in ({"Origin": own}, {"Origin": own, "Sec-Fetch-Site": "same-origin"}, {"Sec-Fetch-Site": "none"}):
+        assert (await http.get("/entries", headers=ANN | headers)).json()["total_count"] == 1
+
+
+async def test_the_same_request_with_the_same_key_has_the_effect_of_one(
+    http: httpx.AsyncClient, client: MemoryClient
+) -> None:
+    key = ANN | {"Idempotency-Key": "k1"}
+    answers = [await http.post("/entries", json={"text": "One is enough."}, headers=key) for _ in range(2)]
+    assert answers[0].json()["entry"]["id"] == answers[1].json()["entry"]["id"]
+    turns = [await http.post("/turns", json={"role": "user", "text": "Once."}, headers=key) for _ in range(2)]
+    assert turns[0].json()["turn_id"] == turns[1].json()["turn_id"]
+    await digested(client, turns=2)
+    assert (await client.status("ann")).turns == 2
+    other = await http.post("/turns", json={"role": "user", "text": "Once."}, headers=BOB | {"Idempotency-Key": "k1"})
+    assert other.json()["turn_id"] != turns[0].json()["turn_id"]
+
+
+async def test_an_entry_carries_its_version_and_is_not_sent_again_unchanged(http: httpx.AsyncClient) -> None:
+    entry = await remembered(http, "Versions are counted.")
+    shown = await http.get(f"/entries/{entry['id']}", headers=ANN)
+    tag = shown.headers["etag"]
+    assert tag == f'"{entry["version"]}"'
+    again = await http.get(f"/entries/{entry['id']}", headers=ANN | {"If-None-Match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_the_documentation_needs_no_other_host(instance: Running) -> None:
+    async with httpx.AsyncClient(base_url=instance.http, trust_env=False) as http:
+        document = (await http.get("/openapi.json")).json()
+        page = await http.get("/openapi")
+    assert document["openapi"].startswith("3.1")
+    for path, methods in document["paths"].items():
+        assert path in page.text
+        for operation in methods.values():
+            assert operation["summary"]
+            assert {"4XX", "5XX"} <= set(operation["responses"])
+            assert "user_id" not in [one["name"] for one in operation.get("parameters", ())]
+    for name, schema in document["components"]["schemas"].items():
+        assert not name.endswith(("Body", "Query")) or "user_id" not in schema["properties"]
+    assert "://" not in page.text.replace("http://www.w3.org", "")
+
+
+async def test_it_does_not_start_where_others_reach_it_without_credentials(tmp_path: Path) -> None:
+    settings = Settings(
+        data=tmp_path, nats_port=0, http_port=0, http_host="0.0.0.0", ner="none", embedder="none", log_level="error"
+    )
+    with pytest.raises(UnusableSetting, match="MEMORYBUS_GATEWAY_AUTH"):
+        async with running(settings):
+            pass
+
+
+def test_loopback_is_known_by_its_addresses() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "localhost")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "10.1.2.3", "gateway", "localhost.example")))
