@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from faststream.asgi import AsgiResponse, get
 
-from services.gateway import asyncapi
+from services.gateway import asyncapi, static
 from services.gateway.settings import GatewaySettings
 from services.shared.app import Host, Service
 from services.shared.client import MemoryClient
@@ -75,7 +75,7 @@ def pages(address: str = "nats://127.0.0.1:4222") -> list[Route]:
     release = version("memorybus")
     document = json.dumps(asyncapi.document(release, address)).encode()
     show_page = _page(asyncapi.page(release).encode(), _HTML, asyncapi.POLICY)
-    return [("/asyncapi", show_page), ("/asyncapi.json", _page(document, "application/json")), ("/", show_page)]
+    return [("/asyncapi", show_page), ("/asyncapi.json", _page(document, "application/json")), *static.routes()]
 
 
 def _page(body: bytes, media_type: str, policy: str | None = None) -> Any:

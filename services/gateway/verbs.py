@@ -75,6 +75,14 @@ VERBS = (
         "space",
         example={"query": "which package manager?", "limit": 5, "explain": True},
     ),
+    Verb(
+        "POST",
+        "/commands",
+        flow.COMMANDS,
+        "Do what a user says in a chat about their memory",
+        patience=30.0,
+        example={"text": "what do you remember about uv?", "conversation_id": "c1"},
+    ),
     Verb("GET", "/status", flow.USER_STATUS, "Count what is stored", patience=10.0),
     Verb("POST", "/erase", flow.ERASE, "Remove everything of the user for good", example={}),
 )

@@ -14,6 +14,7 @@ import httpx
 import pytest
 from faststream.asgi import AsgiResponse, get
 
+from services.gateway import static
 from services.gateway.app import pages
 from services.shared.http import HttpServer, listen
 from services.shared.site import MOST_BODY, Site
@@ -122,12 +123,33 @@ async def test_every_answer_carries_the_headers_that_protect_it() -> None:
 
 async def test_the_page_shows_in_its_own_style_and_nothing_else_runs() -> None:
     async with served() as http:
-        answer = await http.get("/")
+        answer = await http.get("/asyncapi")
     (style,) = re.findall("<style>(.*?)</style>", answer.text, re.DOTALL)
     allowed = b64encode(sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{allowed}'" in answer.headers["content-security-policy"]
     assert "<script" not in answer.text
     assert "style=" not in answer.text
+
+
+async def test_the_page_of_users_runs_its_own_files_and_nothing_else() -> None:
+    async with served() as http:
+        page = await http.get("/")
+        named = set(re.findall(r'(?:src|href)="(/[^"]+)"', page.text))
+        scripts = {f"/page/{path.name}" for path in static.FOLDER.glob("*.js")}
+        answers = {path: await http.get(path) for path in named | scripts}
+    assert "/page/main.js" in named
+    assert {path: answer.status_code for path, answer in answers.items()} == dict.fromkeys(answers, 200)
+    policy = page.headers["content-security-policy"]
+    assert "script-src 'self'" in policy
+    assert "require-trusted-types-for 'script'" in policy
+    assert "unsafe" not in policy
+    for text in (page.text, *(answer.text for answer in answers.values())):
+        addresses = {url for url in re.findall(r"https?://[\w./-]+", text) if url != "http://www.w3.org/2000/svg"}
+        assert addresses == set(), "no request leaves the host"
+        assert (
+            re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|<style| style=", text) is None
+        )
+    assert sum(len(answer.content) for answer in answers.values()) < 150_000
 
 
 async def test_a_page_that_is_not_there_says_which_ones_are() -> None:

@@ -1,0 +1,93 @@
+// The HTTP interface of memorybus, and nothing else: every request of the page passes here.
+
+const BASE = '/v1/memory';
+
+export class Problem extends Error {
+  constructor(status, body) {
+    super(body.detail || body.title || `The server answered ${status}.`);
+    this.status = status;
+    this.code = body.code;
+  }
+}
+
+/** Who asks: a name on a memorybus of one's own, an API key where sign-in is on. The key goes with the tab. */
+export const identity = {
+  get user() { return localStorage.getItem('memory-user') || 'me'; },
+  set user(name) { localStorage.setItem('memory-user', name); },
+  get key() { return sessionStorage.getItem('memory-key'); },
+  set key(key) { if (key) sessionStorage.setItem('memory-key', key); else sessionStorage.removeItem('memory-key'); },
+};
+
+// A header carries bytes; the server reads them as UTF-8.
+const latin = (text) => String.fromCharCode(...new TextEncoder().encode(text));
+
+function headers(more = {}) {
+  const who = identity.key ? { authorization: `Bearer ${identity.key}` } : { 'memory-user': latin(identity.user) };
+  return { accept: 'application/json', ...who, ...more };
+}
+
+let askForKey = async () => { throw new Error('sign-in is needed'); };
+export const onSignIn = (ask) => { askForKey = ask; };
+
+async function send(method, path, { query = {}, body, more = {}, keepalive = false } = {}) {
+  const url = new URL(BASE + path, location.origin);
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== '' && value !== false) url.searchParams.append(name, value);
+  }
+  const init = { method, keepalive, headers: headers(body === undefined ? more : { 'content-type': 'application/json', ...more }) };
+  if (body !== undefined) init.body = JSON.stringify(body);
+  const answer = await fetch(url, init).catch(() => {
+    throw new Problem(0, { title: 'memorybus does not answer. Is it running?' });
+  });
+  if (answer.status === 401 && !keepalive) {
+    await askForKey();
+    return send(method, path, { query, body, more, keepalive });
+  }
+  if (!answer.ok) throw new Problem(answer.status, await answer.json().catch(() => ({})));
+  return answer;
+}
+
+async function json(method, path, options) {
+  const answer = await send(method, path, options);
+  return answer.status === 204 ? null : answer.json();
+}
+
+const entryOf = (reply) => reply.entry ?? reply;
+const one = (id) => `/entries/${encodeURIComponent(id)}`;
+
+export const list = (query) => json('GET', '/entries', { query });
+export const get = async (id) => entryOf(await json('GET', one(id)));
+export const add = async (body) => entryOf(await json('POST', '/entries', { body }));
+export const change = async (entry, body) =>
+  entryOf(await json('PATCH', one(entry.id), { body, more: { 'if-match': `"${entry.version}"` } }));
+export const history = (id) => json('GET', `${one(id)}/history`);
+export const pin = async (id, pinned) => entryOf(await json(pinned ? 'POST' : 'DELETE', `${one(id)}/pin`));
+export const forget = (id, keepalive = false) => json('DELETE', one(id), { keepalive });
+export const search = (body) => json('POST', '/search', { body });
+export const command = (body) => json('POST', '/commands', { body });
+export const summary = (space) => json('GET', '/summary', { query: { space } });
+export const themes = () => json('GET', '/themes');
+export const saveTheme = (body) => json('POST', '/themes', { body });
+export const removeTheme = (slug) => json('DELETE', '/themes', { query: { slug } });
+export const settings = (space) => json('GET', '/settings', { query: { space } });
+export const setSettings = (body) => json('POST', '/settings', { body });
+export const incognito = (on, body) => json('POST', on ? '/incognito/start' : '/incognito/end', { body });
+export const audit = (query) => json('GET', '/audit', { query });
+export const status = () => json('GET', '/status');
+export const erase = (body = {}) => json('POST', '/erase', { body });
+export const exported = async () => (await send('GET', '/export', { more: { accept: 'application/x-ndjson' } })).blob();
+
+/** Server-sent events of the pipeline until the signal ends it. EventSource cannot say who asks; fetch can. */
+export async function live(onevent, signal) {
+  const answer = await fetch(`${BASE}/live`, { headers: headers({ accept: 'text/event-stream' }), signal });
+  if (!answer.ok) throw new Problem(answer.status, await answer.json().catch(() => ({})));
+  let rest = '';
+  for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+    const events = (rest + chunk).split('\n\n');
+    rest = events.pop();
+    for (const event of events) {
+      const data = event.split('\n').filter((line) => line.startsWith('data:')).map((line) => line.slice(5)).join('');
+      if (data) onevent(JSON.parse(data));
+    }
+  }
+}

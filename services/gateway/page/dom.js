@@ -1,0 +1,123 @@
+// Elements, words for times, notices and dialogs. Whatever users said only ever becomes text nodes.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+const ICONS = {
+  pin: 'M9 3.5h6l-.8 6 3.3 3.5h-11L9.8 9.5 9 3.5zM12 13v7.5',
+  edit: 'M4.5 19.5l.8-3.7L15.6 5.5l2.9 2.9L8.2 18.7l-3.7.8zM13.5 7.6l2.9 2.9',
+  trash: 'M5 7h14M9.5 7V4.5h5V7M7 7l.8 12.5h8.4L17 7M10.3 10.5v5.5M13.7 10.5v5.5',
+  close: 'M6 6l12 12M18 6L6 18',
+  why: 'M5 19V11M12 19V5M19 19v-5',
+  search: 'M15.5 15.5L20 20M17 10.5a6.5 6.5 0 11-13 0 6.5 6.5 0 0113 0z',
+  plus: 'M12 5v14M5 12h14',
+};
+
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (name in element && typeof value !== 'string') element[name] = value;
+    else element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...present(children));
+  return element;
+}
+
+const present = (children) => children.flat(3).filter((child) => child !== null && child !== undefined && child !== false);
+
+/** Show these children in place of all others; what is null, undefined or false is none. */
+export function fill(element, ...children) {
+  element.replaceChildren(...present(children));
+}
+
+export function icon(name) {
+  const svg = document.createElementNS(SVG, 'svg');
+  svg.setAttribute('viewBox', '0 0 24 24');
+  svg.setAttribute('aria-hidden', 'true');
+  const path = document.createElementNS(SVG, 'path');
+  path.setAttribute('d', ICONS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** A button that shows only an icon; its label is read aloud and shown on hover. */
+export function iconButton(name, label, onclick, more = {}) {
+  return h('button', { type: 'button', class: 'icon', 'aria-label': label, title: label, onclick, ...more }, icon(name));
+}
+
+/** A bar from 0 to 1 with its value; what is outside is cut off in the drawing and told in full. */
+export function bar(label, value, note = '') {
+  const fill = h('span', { class: 'fill' });
+  fill.style.width = `${Math.round(100 * Math.min(1, Math.max(0, value)))}%`;
+  return h('div', { class: 'measure' },
+    h('span', { class: 'name' }, label),
+    h('span', { class: 'track', 'aria-hidden': 'true' }, fill),
+    h('span', { class: 'value' }, number(value)),
+    note && h('span', { class: 'note' }, note));
+}
+
+export const number = (value) =>
+  Number.isInteger(value) ? value.toLocaleString('en') : value.toLocaleString('en', { maximumSignificantDigits: 3 });
+
+export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
+
+const DAY = new Intl.DateTimeFormat('en-GB', { weekday: 'long', day: 'numeric', month: 'long' });
+const DAY_OF_YEAR = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric' });
+const TIME = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
+export const timeOf = (iso) => TIME.format(new Date(iso));
+
+export function dayOf(iso) {
+  const at = new Date(iso);
+  const days = Math.round((new Date().setHours(0, 0, 0, 0) - new Date(at).setHours(0, 0, 0, 0)) / 86_400_000);
+  if (days === 0) return 'Today';
+  if (days === 1) return 'Yesterday';
+  return (at.getFullYear() === new Date().getFullYear() ? DAY : DAY_OF_YEAR).format(at);
+}
+
+export const when = (iso) => `${dayOf(iso)}, ${timeOf(iso)}`;
+
+/** A notice; with an action it stays as long as that can be taken. Returns what removes it. */
+export function toast(words, { action, onaction, seconds = 5, bad = false } = {}) {
+  const element = h('div', { class: bad ? 'toast bad' : 'toast', role: bad ? 'alert' : null }, h('span', {}, words));
+  const remove = () => element.remove();
+  if (action) {
+    const left = h('span', { class: 'left', 'aria-hidden': 'true' });
+    left.style.animationDuration = `${seconds}s`;
+    element.append(h('button', { type: 'button', onclick: () => { remove(); onaction(); } }, action), left);
+  } else {
+    element.append(iconButton('close', 'Dismiss', remove));
+  }
+  document.getElementById('toasts').append(element);
+  setTimeout(remove, seconds * 1000);
+  return remove;
+}
+
+export const failed = (error) => toast(error.message, { bad: true, seconds: 8 });
+
+/** A dialog that gives back the focus when it closes; `make` gets what closes it. */
+export function dialog(title, make) {
+  const element = h('dialog', { 'aria-label': title });
+  const close = () => element.close();
+  element.append(
+    h('header', {}, h('h2', {}, title), iconButton('close', 'Close', close)),
+    ...make(close));
+  element.addEventListener('close', () => element.remove());
+  element.addEventListener('click', (event) => { if (event.target === element) close(); });
+  document.body.append(element);
+  element.showModal();
+  return element;
+}
+
+export const empty = (title, ...words) => h('div', { class: 'empty' }, h('h2', {}, title), h('p', {}, ...words));
+
+export function problem(error, again) {
+  return h('div', { class: 'empty', role: 'alert' },
+    h('h2', {}, 'That did not work'), h('p', {}, error.message),
+    again && h('button', { type: 'button', onclick: again }, 'Try again'));
+}
+
+export const loading = (rows = 5) =>
+  h('div', { class: 'loading', role: 'status' }, h('span', { class: 'hidden' }, 'Loading…'),
+    Array.from({ length: rows }, () => h('div', { class: 'bone', 'aria-hidden': 'true' })));

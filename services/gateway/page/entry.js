@@ -1,0 +1,156 @@
+// One memory: what it says, where it came from, how it may be found, and what its owner may do with it.
+
+import * as api from './api.js';
+import { bar, failed, fill, h, icon, iconButton, loading, problem, toast, when } from './dom.js';
+import { TYPES, tagsIn } from './memories.js';
+import { learn } from './state.js';
+
+const AROUND = 4;
+const EMBEDDING = {
+  ready: 'Found by words and by meaning',
+  pending: 'Found by words; by meaning in a moment',
+  error: 'Found by words only: the model could not read it',
+};
+
+/** Show an entry in the panel; `on` is told of changes, of forgetting and of closing. */
+export async function openEntry(panel, id, on) {
+  fill(panel, loading(4));
+  let entry;
+  try {
+    entry = await api.get(id);
+  } catch (error) {
+    fill(panel, head(on), problem(error.status === 404 ? new Error('This memory does not exist any more.') : error));
+    panel.querySelector('button').focus();
+    return;
+  }
+  learn([entry]);
+  show(panel, entry, on);
+  panel.querySelector('button').focus();
+}
+
+function head(on, ...actions) {
+  return h('div', { class: 'head' }, ...actions, h('span', { class: 'space' }), iconButton('close', 'Close', on.onclose, { 'aria-keyshortcuts': 'Escape' }));
+}
+
+function show(panel, entry, on) {
+  const changed = (next) => { on.onchange(next); show(panel, next, on); };
+  const pin = h('button', {
+    type: 'button', class: 'chip', 'aria-pressed': String(entry.pinned), 'aria-keyshortcuts': 'p',
+    onclick: async () => {
+      try {
+        changed(await api.pin(entry.id, !entry.pinned));
+        panel.querySelector('.head button').focus();
+      } catch (error) { failed(error); }
+    },
+  }, icon('pin'), entry.pinned ? 'Pinned' : 'Pin');
+  const edit = h('button', { type: 'button', class: 'chip', id: 'edit', 'aria-keyshortcuts': 'e', onclick: () => editForm(panel, entry, on) }, icon('edit'), 'Edit');
+  const forget = h('button', { type: 'button', class: 'chip', onclick: () => on.onforget(entry) }, icon('trash'), 'Forget');
+  const past = h('div', {});
+  const around = h('div', {});
+  fill(panel, 
+    head(on, pin, edit, forget),
+    h('h2', { class: 'said', dir: 'auto' }, entry.text),
+    entry.summary && h('p', { class: 'quiet', dir: 'auto' }, entry.summary),
+    h('dl', { class: 'facts' }, facts(entry)),
+    h('div', { class: 'measures' }, bar('Importance', entry.importance, entry.pinned ? 'pinned: never trimmed' : '')),
+    entry.last_scores && h('details', {},
+      h('summary', {}, 'When it was last used'),
+      h('div', { class: 'measures' },
+        ['relevance', 'recency', 'importance'].map((name) => bar(name[0].toUpperCase() + name.slice(1), entry.last_scores[name])),
+        entry.last_scores.computed_at && h('p', { class: 'quiet' }, when(entry.last_scores.computed_at)))),
+    past, around);
+  history(past, entry);
+  conversation(around, entry);
+}
+
+function facts(entry) {
+  const rows = [
+    ['Type', entry.type],
+    ['Said by', entry.speaker ? `${entry.speaker} (${entry.role})` : entry.role],
+    ['First said', when(entry.created_at)],
+    entry.repeat_count ? ['Last said', `${when(entry.last_said_at)}, ${entry.repeat_count + 1} times in all`] : null,
+    ['Space', entry.space],
+    entry.persona_id ? ['Persona', entry.persona_id] : null,
+    entry.themes.length ? ['Themes', entry.themes.join(', ')] : null,
+    entry.tags.length ? ['Tags', entry.tags.join(', ')] : null,
+    entry.entities.length ? ['Names in it', [...new Set(entry.entities.map((one) => one.text))].join(', ')] : null,
+    entry.source_ids.length ? ['Sources', entry.source_ids.join(', ')] : null,
+    ['Search', EMBEDDING[entry.embedding_state] + (entry.embedding_model ? ` (${entry.embedding_model})` : '')],
+    entry.embedding_error ? ['Why not', entry.embedding_error] : null,
+    entry.clock_ahead ? ['Clock', 'its publisher’s clock was ahead; the time of arrival is shown'] : null,
+    ['Version', String(entry.version)],
+  ];
+  return [
+    ...rows.filter(Boolean).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', { dir: 'auto' }, value))),
+    h('div', {}, h('dt', {}, 'Id'), h('dd', {}, h('code', {}, entry.id))),
+  ];
+}
+
+function editForm(panel, entry, on) {
+  const text = h('textarea', { id: 'edit-text', rows: '5', required: true, dir: 'auto', value: entry.text });
+  text.value = entry.text;
+  const type = h('select', { id: 'edit-type' }, TYPES.map((one) => h('option', { value: one, selected: one === entry.type }, one)));
+  const tags = h('input', { id: 'edit-tags', value: entry.tags.join(', ') });
+  const themes = h('input', { id: 'edit-themes', value: entry.themes.join(', ') });
+  const redact = h('input', { type: 'checkbox', id: 'edit-redact' });
+  const fault = h('p', { class: 'fault', role: 'alert' });
+  const back = () => { show(panel, entry, on); panel.querySelector('#edit').focus(); };
+  fill(panel, head({ onclose: back }, h('h2', {}, 'Edit')), h('form', {
+    class: 'edit',
+    onsubmit: async (event) => {
+      event.preventDefault();
+      const body = {
+        text: text.value === entry.text ? null : text.value,
+        type: type.value === entry.type ? null : type.value,
+        tags: tags.value === entry.tags.join(', ') ? null : tagsIn(tags.value),
+        themes: themes.value === entry.themes.join(', ') ? null : tagsIn(themes.value),
+        redact: redact.checked,
+      };
+      try {
+        const next = await api.change(entry, body);
+        on.onchange(next);
+        show(panel, next, on);
+        panel.querySelector('#edit').focus();
+        toast('Saved.');
+      } catch (error) {
+        fault.textContent = error.status === 412 || error.status === 409 ? `${error.message} Open it again to see what changed.` : error.message;
+      }
+    },
+  },
+  h('label', { for: 'edit-text' }, 'Text'), text,
+  h('label', { for: 'edit-type' }, 'Type'), type,
+  h('label', { for: 'edit-tags' }, 'Tags, separated by commas'), tags,
+  h('label', { for: 'edit-themes' }, 'Themes, separated by commas'), themes,
+  h('label', { class: 'check', for: 'edit-redact' }, redact, 'Keep nothing of the earlier words'),
+  fault,
+  h('div', { class: 'row' },
+    h('button', { type: 'submit', class: 'primary' }, 'Save'),
+    h('button', { type: 'button', onclick: back }, 'Cancel'))));
+  text.focus();
+}
+
+async function history(place, entry) {
+  const reply = await api.history(entry.id).catch(() => null);
+  const earlier = reply?.items?.filter((one) => one.text !== entry.text) ?? [];
+  if (!earlier.length) return;
+  place.append(h('h3', {}, 'Earlier wording'), h('ul', { class: 'past' }, earlier.map((one) => h('li', {},
+    h('p', { dir: 'auto' }, one.text ?? 'redacted'),
+    h('p', { class: 'meta' }, h('time', { datetime: one.at }, when(one.at)), one.by && h('span', {}, one.by))))));
+}
+
+async function conversation(place, entry) {
+  if (!entry.conversation_id) return;
+  const reply = await api.list({ conversation_id: entry.conversation_id, space: entry.space, limit: 500 }).catch(() => null);
+  const said = reply?.items ?? [];
+  said.sort((a, b) => a.created_at.localeCompare(b.created_at));
+  const at = said.findIndex((one) => one.id === entry.id);
+  if (at < 0) return;
+  const near = said.slice(Math.max(0, at - AROUND), at + AROUND + 1);
+  place.append(
+    h('h3', {}, 'Where it came from'),
+    h('p', { class: 'quiet' }, 'Conversation ', h('code', {}, entry.conversation_id)),
+    h('ol', { class: 'around' }, near.map((one) => h('li', { class: one.id === entry.id ? 'this' : null },
+      h('span', { class: 'who' }, one.speaker ?? one.role),
+      one.id === entry.id ? h('span', { dir: 'auto', 'aria-current': 'true' }, one.text)
+        : h('a', { dir: 'auto', href: `#/memory/${encodeURIComponent(one.id)}` }, one.text)))));
+}

@@ -1,0 +1,359 @@
+// The timeline and the search, with filters; what is open is shown beside the list.
+
+import * as api from './api.js';
+import { dayOf, dialog, empty, failed, fill, h, icon, iconButton, loading, number, plural, problem, timeOf, toast } from './dom.js';
+import { openEntry } from './entry.js';
+import { forgetSoon, isLeaving, known, learn, onLeaving, place } from './state.js';
+import { why } from './why.js';
+
+export const TYPES = ['fact', 'preference', 'decision', 'instruction', 'note', 'summary', 'other'];
+const PAGE = 50;
+const FOUND = 40;
+const PATIENCE = 180; // ms without typing before a question is asked
+
+/** The view of all memories; gives back what ends it. */
+export function memories(main, id) {
+  const filters = { type: '', theme: '', tag: '', pinned: false, manually_saved: false };
+  const state = { entries: [], scores: new Map(), cursor: null, total: 0, query: '', busy: true, error: null, reply: null };
+  let turn = 0;
+  let opened = id;
+
+  const field = h('input', {
+    type: 'search', id: 'search', placeholder: 'Search, or say “forget …”', autocomplete: 'off',
+    'aria-label': 'Search memories', 'aria-keyshortcuts': '/', enterkeyhint: 'search', maxlength: '2000',
+  });
+  const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Filters' });
+  const notice = h('p', { class: 'count', role: 'status' });
+  const card = h('div', { class: 'answer' });
+  const body = h('div', { class: 'timeline' });
+  const detail = h('section', { class: 'detail', id: 'detail', 'aria-label': 'Memory', hidden: true });
+  fill(main, h('div', { class: 'split' },
+    h('section', { class: 'column', 'aria-label': 'Memories' },
+      h('h1', { class: 'hidden' }, 'Memories'),
+      h('form', { class: 'ask', role: 'search', onsubmit: submit },
+        h('div', { class: 'field' }, icon('search'), field),
+        h('button', { type: 'button', class: 'primary', id: 'add', onclick: () => addDialog(added), 'aria-keyshortcuts': 'n' },
+          icon('plus'), 'Add')),
+      chips, card, notice, body),
+    detail));
+
+  let timer;
+  field.addEventListener('input', () => { clearTimeout(timer); timer = setTimeout(load, PATIENCE); });
+
+  async function submit(event) {
+    event.preventDefault();
+    clearTimeout(timer);
+    const text = field.value.trim();
+    if (!text) return load();
+    try {
+      const answer = await api.command({ text, space: place.space || 'default' });
+      if (answer.understood && answer.verb !== 'recall') return showAnswer(text, answer);
+    } catch (error) {
+      if (error.status !== 404 && error.status !== 405) return failed(error);
+    }
+    return load();
+  }
+
+  function showAnswer(text, answer) {
+    learn(answer.items);
+    const close = () => { fill(card); field.value = ''; load(); };
+    const confirm = async () => {
+      try {
+        const done = await api.command({ text, space: place.space || 'default', confirm: answer.token });
+        toast(done.reply);
+        close();
+      } catch (error) { failed(error); }
+    };
+    fill(card, h('section', { class: 'card', 'aria-label': 'Answer' },
+      h('p', { role: 'status' }, answer.reply),
+      answer.items.length > 0 && h('ul', { tabindex: '0', 'aria-label': 'Memories meant' }, answer.items.map((entry) => h('li', { dir: 'auto' }, entry.text))),
+      h('div', { class: 'row' },
+        answer.needs_confirmation && h('button', { type: 'button', class: 'danger', onclick: confirm }, 'Confirm'),
+        h('button', { type: 'button', onclick: close }, answer.needs_confirmation ? 'Keep' : 'Close'))));
+    card.querySelector('button:last-child').focus();
+  }
+
+  async function load() {
+    const mine = ++turn;
+    const query = field.value.trim();
+    Object.assign(state, { query, error: null });
+    state.busy = true;
+    const slow = setTimeout(() => { if (mine === turn && !state.entries.length) render(); }, 120);
+    try {
+      const found = query ? await searchFor(query) : await pageOf(null);
+      if (mine !== turn) return;
+      Object.assign(state, found);
+    } catch (error) {
+      if (mine !== turn) return;
+      state.error = error;
+    }
+    clearTimeout(slow);
+    state.busy = false;
+    learn(state.entries);
+    render();
+  }
+
+  async function pageOf(cursor) {
+    const reply = await api.list({ ...filters, space: place.space, limit: PAGE, cursor });
+    return { entries: reply.items, cursor: reply.next_cursor, total: reply.total_count, scores: new Map(), reply: null };
+  }
+
+  async function searchFor(query) {
+    const spaces = place.space ? [place.space] : [...known.spaces];
+    const asked = {
+      query, limit: FOUND, token_budget: 100_000, explain: true, persona_id: '*', theme: filters.theme || null,
+      types: filters.type ? [filters.type] : null, tags: filters.tag ? [filters.tag] : null,
+    };
+    const replies = await Promise.all(spaces.map((space) => api.search({ ...asked, space })));
+    const items = replies.flatMap((reply) => reply.items).sort((a, b) => b.scores.total - a.scores.total);
+    const left = items.filter((item) => (!filters.pinned || item.pinned));
+    return {
+      entries: left, cursor: null, total: left.length, reply: replies[0],
+      scores: new Map(left.map((item) => [item.id, item])),
+    };
+  }
+
+  async function more(button) {
+    button.disabled = true;
+    try {
+      const next = await pageOf(state.cursor);
+      Object.assign(state, { cursor: next.cursor, entries: [...state.entries, ...next.entries] });
+      learn(next.entries);
+      render();
+    } catch (error) {
+      button.disabled = false;
+      failed(error);
+    }
+  }
+
+  function render() {
+    const focused = document.activeElement?.dataset?.focus;
+    renderChips();
+    body.setAttribute('aria-busy', String(state.busy));
+    fill(body, ...content());
+    if (focused) main.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
+  }
+
+  function content() {
+    const shown = state.entries.filter((entry) => !isLeaving(entry.id));
+    notice.textContent = '';
+    if (state.error) return [problem(state.error, load)];
+    if (state.busy && !shown.length) return [loading()];
+    if (!shown.length) return [nothing()];
+    const hidden = state.entries.length - shown.length;
+    fill(notice, ...told(shown, hidden));
+    const listed = state.query ? [h('ul', { class: 'list' }, shown.map(row))] : days(shown);
+    if (state.cursor) listed.push(h('button', { type: 'button', class: 'more', onclick: (event) => more(event.target) }, 'Show older'));
+    return listed;
+  }
+
+  function told(shown, hidden) {
+    if (!state.query) return [plural(state.total - hidden, 'memory', 'memories')];
+    const { degraded = [], retrieval_ms: took = 0, explanation } = state.reply ?? {};
+    const words = [`${plural(shown.length, 'memory', 'memories')} found in ${number(Math.round(took))} ms`];
+    for (const [typed, meant] of Object.entries(explanation?.corrections ?? {})) words.push(` · “${typed}” read as “${meant}”`);
+    if (degraded.length) words.push(` · without: ${degraded.join(', ')}`);
+    return words;
+  }
+
+  function nothing() {
+    if (state.query) return empty('Nothing found', 'No memory here answers that. Try other words, or fewer filters.');
+    if (Object.values(filters).some(Boolean) || place.space) return empty('Nothing here', 'No memory fits these filters.');
+    return h('div', { class: 'empty' },
+      h('h2', {}, 'Nothing is remembered yet'),
+      h('p', {}, 'What you tell an assistant that uses memorybus appears here. You can also begin yourself.'),
+      h('button', { type: 'button', class: 'primary', onclick: () => addDialog(added) }, 'Add the first memory'));
+  }
+
+  function days(shown) {
+    const groups = new Map();
+    for (const entry of shown) {
+      const day = dayOf(entry.last_said_at);
+      groups.set(day, [...(groups.get(day) ?? []), entry]);
+    }
+    return [...groups].map(([day, entries]) => h('section', { class: 'day' }, h('h2', {}, day), h('ul', { class: 'list' }, entries.map(row))));
+  }
+
+  function row(entry) {
+    const found = state.scores.get(entry.id);
+    const explained = h('div', { class: 'why', id: `why-${entry.id}`, hidden: true });
+    const toggle = found && h('button', {
+      type: 'button', class: 'link', 'aria-expanded': 'false', 'aria-controls': `why-${entry.id}`,
+      onclick: () => {
+        explained.hidden = !explained.hidden;
+        toggle.setAttribute('aria-expanded', String(!explained.hidden));
+        if (!explained.hidden && !explained.hasChildNodes()) explained.append(...why(found));
+      },
+    }, 'Why this?');
+    return h('li', { class: entry.pinned ? 'memory pinned' : 'memory' },
+      h('div', { class: 'line' },
+        h('a', { class: 'text', dir: 'auto', href: `#/memory/${encodeURIComponent(entry.id)}`, 'data-focus': entry.id, 'data-id': entry.id,
+          'aria-current': entry.id === opened ? 'true' : null },
+          found?.snippet && found.text.length > 400 ? found.snippet : entry.text),
+        h('div', { class: 'actions' },
+          iconButton('pin', entry.pinned ? 'Unpin' : 'Pin', () => togglePin(entry), {
+            'aria-pressed': String(entry.pinned), 'data-focus': `pin-${entry.id}` }),
+          iconButton('trash', 'Forget', () => forget(entry)))),
+      h('p', { class: 'meta' }, ...meta(entry, Boolean(state.query)), toggle),
+      explained);
+  }
+
+  async function togglePin(entry) {
+    try {
+      const changed = await api.pin(entry.id, !entry.pinned);
+      replace(changed);
+    } catch (error) { failed(error); }
+  }
+
+  function replace(changed) {
+    state.entries = state.entries.map((entry) => entry.id === changed.id ? { ...entry, ...changed } : entry);
+    render();
+  }
+
+  function forget(entry) {
+    const rows = [...body.querySelectorAll('a.text')];
+    const at = rows.findIndex((row) => row.dataset.id === entry.id);
+    forgetSoon([entry]);
+    (body.querySelectorAll('a.text')[at] ?? body.querySelectorAll('a.text')[at - 1] ?? field).focus();
+  }
+
+  async function added(entry) {
+    if (!state.query && !state.entries.some((one) => one.id === entry.id)) {
+      state.entries = [entry, ...state.entries];
+      state.total += 1;
+    }
+    learn([entry]);
+    render();
+    for (let tries = 0; tries < 20 && entry.embedding_state === 'pending'; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      entry = await api.get(entry.id).catch(() => ({ embedding_state: 'error' }));
+    }
+    if (entry.id) replace(entry);
+  }
+
+  function renderChips() {
+    fill(chips, 
+      select('Space', place.space, [...known.spaces], (value) => { place.space = value; load(); }, 'All spaces'),
+      select('Type', filters.type, TYPES, (value) => { filters.type = value; load(); }, 'Any type'),
+      select('Theme', filters.theme, [...known.themes], (value) => { filters.theme = value; load(); }, 'Any theme'),
+      select('Tag', filters.tag, [...known.tags].sort(), (value) => { filters.tag = value; load(); }, 'Any tag'),
+      chip('Pinned', 'pinned'), !state.query && chip('Saved', 'manually_saved'));
+  }
+
+  function chip(label, name) {
+    return h('button', {
+      type: 'button', class: 'chip', 'aria-pressed': String(filters[name]), 'data-focus': name,
+      onclick: () => { filters[name] = !filters[name]; load(); },
+    }, label);
+  }
+
+  async function open(id) {
+    await openEntry(detail, id, {
+      onchange: replace,
+      onforget: (entry) => { location.hash = '#/'; forgetSoon([entry]); },
+      onclose: () => { location.hash = '#/'; },
+    });
+    mark(id);
+  }
+
+  function mark(id) {
+    for (const link of body.querySelectorAll('a.text')) {
+      if (link.dataset.id === id) link.setAttribute('aria-current', 'true');
+      else link.removeAttribute('aria-current');
+    }
+  }
+
+  function moveTo(id) {
+    opened = id;
+    detail.hidden = !id;
+    document.body.classList.toggle('has-detail', Boolean(id));
+    const covers = Boolean(id) && matchMedia('(max-width: 62rem)').matches;
+    document.querySelector('.column').inert = covers;
+    document.querySelector('.bar').inert = covers;
+    if (id) return open(id);
+    const last = body.querySelector('a.text[aria-current]');
+    last?.removeAttribute('aria-current');
+    last?.focus();
+    return null;
+  }
+
+  const stop = onLeaving(render);
+  api.themes().then((reply) => {
+    reply.items.forEach((theme) => known.themes.set(theme.slug, theme.display_name));
+    renderChips();
+  }).catch(() => {});
+  renderChips();
+  load();
+  moveTo(id);
+  return {
+    moveTo,
+    search: () => field.focus(),
+    add: () => addDialog(added),
+    current: () => state.entries.find((entry) => entry.id === document.activeElement?.dataset?.id),
+    pin: togglePin,
+    forget,
+    end: () => { stop(); clearTimeout(timer); document.body.classList.remove('has-detail'); document.querySelector('.bar').inert = false; },
+  };
+}
+
+/** What is said below a text: what kind it is, who said it and when. */
+export function meta(entry, dated) {
+  const words = [entry.type === 'other' ? '' : entry.type, entry.role === 'user' ? entry.speaker : entry.speaker ?? entry.role];
+  const at = dated ? `${dayOf(entry.last_said_at)}, ${timeOf(entry.last_said_at)}` : timeOf(entry.last_said_at);
+  if (entry.repeat_count) words.push(`said ${entry.repeat_count + 1} times`);
+  if (!place.space && entry.space !== 'default') words.push(entry.space);
+  const state = { pending: 'not yet found by meaning', error: 'not found by meaning' }[entry.embedding_state];
+  return [
+    h('time', { datetime: entry.last_said_at }, at),
+    ...words.filter(Boolean).map((word) => h('span', {}, word)),
+    ...entry.tags.slice(0, 4).map((tag) => h('span', { class: 'tag' }, tag)),
+    state && h('span', { class: `state ${entry.embedding_state}` }, state),
+  ];
+}
+
+function select(label, value, options, onchange, none) {
+  const pairs = options.map((option) => Array.isArray(option) ? option : [option, option]);
+  return h('select', {
+    'aria-label': label, class: value ? 'chip on' : 'chip', 'data-focus': label, onchange: (event) => onchange(event.target.value),
+  }, h('option', { value: '' }, none),
+  pairs.map(([key, name]) => h('option', { value: key, selected: key === value }, name)));
+}
+
+/** Ask for a text and remember it. */
+export function addDialog(onadded) {
+  const text = h('textarea', { id: 'new-text', required: true, rows: '4', maxlength: '16000', placeholder: 'I prefer trains over planes' });
+  const type = h('select', { id: 'new-type' }, h('option', { value: '' }, 'Decide by its words'), TYPES.map((one) => h('option', { value: one }, one)));
+  const tags = h('input', { id: 'new-tags', placeholder: 'travel, habits' });
+  const space = h('input', { id: 'new-space', value: place.space || 'default', required: true, maxlength: '256', list: 'spaces' });
+  const fault = h('p', { class: 'fault', role: 'alert' });
+  dialog('Add a memory', (close) => [h('form', {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      const button = event.submitter;
+      if (button) button.disabled = true;
+      fault.textContent = '';
+      try {
+        const entry = await api.add({
+          text: text.value, type: type.value || null, space: space.value.trim(), manually_saved: true, tags: tagsIn(tags.value),
+        });
+        close();
+        toast('Remembered.');
+        onadded(entry);
+      } catch (error) { fault.textContent = error.message; }
+      if (button) button.disabled = false;
+    },
+  },
+  h('label', { for: 'new-text' }, 'What should be remembered?'), text,
+  h('div', { class: 'pair' },
+    h('div', {}, h('label', { for: 'new-type' }, 'Type'), type),
+    h('div', {}, h('label', { for: 'new-space' }, 'Space'), space,
+      h('datalist', { id: 'spaces' }, [...known.spaces].map((name) => h('option', { value: name }))))),
+  h('label', { for: 'new-tags' }, 'Tags, separated by commas'), tags,
+  fault,
+  h('div', { class: 'row end' },
+    h('button', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'submit', class: 'primary' }, 'Remember')))]);
+  text.focus();
+}
+
+export const tagsIn = (text) => [...new Set(text.split(',').map((tag) => tag.trim()).filter(Boolean))];

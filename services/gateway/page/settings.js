@@ -1,0 +1,191 @@
+// Settings of a space, incognito conversations, themes, export and erasing.
+
+import * as api from './api.js';
+import { dialog, failed, fill, h, loading, number, problem, toast, when } from './dom.js';
+import { known, place } from './state.js';
+
+/** The view; gives back what ends it. */
+export function settings(main) {
+  const space = h('select', { id: 'of-space', onchange: () => load() },
+    [...known.spaces].map((name) => h('option', { value: name, selected: name === (place.space || 'default') }, name)));
+  const body = h('div', {}, loading(4));
+  fill(main, h('section', { class: 'column wide settings' },
+    h('h1', {}, 'Settings'),
+    h('div', { class: 'of' }, h('label', { for: 'of-space' }, 'Space'), space),
+    body, incognito(), themes(), look(), yours()));
+
+  async function load() {
+    try {
+      const reply = await api.settings(space.value);
+      fill(body, ...fields(reply.settings ?? reply));
+    } catch (error) {
+      fill(body, problem(error, load));
+    }
+  }
+
+  function fields(now) {
+    const save = async (change, undo) => {
+      try {
+        const [[name, value]] = Object.entries(change);
+        await api.setSettings(value === null ? { space: space.value, reset: [name] } : { space: space.value, change });
+        toast('Saved. It holds everywhere within a second.');
+      } catch (error) { undo(); failed(error); }
+    };
+    const toggle = (name, label, note) => {
+      const input = h('input', {
+        type: 'checkbox', role: 'switch', id: name, checked: Boolean(now[name]), 'aria-describedby': `${name}-note`,
+        onchange: () => save({ [name]: input.checked }, () => { input.checked = !input.checked; }),
+      });
+      return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
+    };
+    const amount = (name, label, note) => {
+      const input = h('input', {
+        type: 'number', min: '0', id: name, inputmode: 'numeric', value: now[name] ?? '', placeholder: 'as configured', 'aria-describedby': `${name}-note`,
+        onchange: () => save({ [name]: input.value === '' ? null : Number(input.value) }, () => { input.value = now[name] ?? ''; }),
+      });
+      return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
+    };
+    return [
+      toggle('memory_enabled', 'Remember', 'Off: nothing new is kept, and assistants are told nothing from this space.'),
+      toggle('incognito_default', 'Incognito by default', 'New conversations leave no trace unless you end incognito in them.'),
+      amount('retention_days', 'Forget after days', 'What was last said longer ago is forgotten, unless pinned or saved.'),
+      amount('soft_cap', 'Memories kept', 'When there are more, the least important are archived.'),
+    ];
+  }
+
+  load();
+  return { end: () => {} };
+}
+
+function incognito() {
+  const name = h('input', { id: 'conversation', required: true, maxlength: '256', list: 'conversations', placeholder: 'id of the conversation' });
+  const told = h('p', { class: 'quiet', role: 'status' });
+  const change = async (on) => {
+    if (!name.reportValidity()) return;
+    try {
+      const reply = await api.incognito(on, { conversation_id: name.value.trim() });
+      told.textContent = on ? `Nothing of this conversation is kept${reply.until ? `, until ${when(reply.until)}` : ''}.` : 'This conversation is remembered again.';
+    } catch (error) { failed(error); }
+  };
+  return h('section', { class: 'part', 'aria-labelledby': 'incognito-title' },
+    h('h2', { id: 'incognito-title' }, 'Incognito conversation'),
+    h('p', { class: 'quiet' }, 'Nothing said in it is kept anywhere, and nothing is looked up for it.'),
+    h('form', { class: 'row', onsubmit: (event) => { event.preventDefault(); change(true); } },
+      h('label', { class: 'hidden', for: 'conversation' }, 'Conversation'), name,
+      h('datalist', { id: 'conversations' }, [...known.conversations].map((one) => h('option', { value: one }))),
+      h('button', { type: 'submit' }, 'Start'),
+      h('button', { type: 'button', onclick: () => change(false) }, 'End')), told);
+}
+
+function themes() {
+  const items = h('ul', { class: 'themes' });
+  const name = h('input', { id: 'theme-name', required: true, maxlength: '80', placeholder: 'Travel' });
+  const note = h('input', { id: 'theme-note', maxlength: '400', placeholder: 'what belongs to it' });
+  const load = async () => {
+    try {
+      const reply = await api.themes();
+      known.themes.clear();
+      reply.items.forEach((theme) => known.themes.set(theme.slug, theme.display_name));
+      fill(items, ...reply.items.map((theme) => h('li', {},
+        h('div', {}, h('p', {}, theme.display_name), h('p', { class: 'quiet' }, [theme.description, number(theme.count ?? 0)].filter(Boolean).join(' · '))),
+        h('button', { type: 'button', class: 'link', 'aria-label': `Remove theme ${theme.display_name}`, onclick: async () => {
+          try { await api.removeTheme(theme.slug); load(); } catch (error) { failed(error); }
+        } }, 'Remove'))));
+    } catch (error) { fill(items, h('li', { class: 'quiet' }, error.message)); }
+  };
+  load();
+  return h('section', { class: 'part', 'aria-labelledby': 'themes-title' },
+    h('h2', { id: 'themes-title' }, 'Themes'), items,
+    h('form', {
+      class: 'row', onsubmit: async (event) => {
+        event.preventDefault();
+        const slug = name.value.toLowerCase().normalize('NFKD').replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 64);
+        try {
+          await api.saveTheme({ slug, display_name: name.value.trim(), description: note.value.trim() });
+          event.target.reset();
+          load();
+        } catch (error) { failed(error); }
+      },
+    },
+    h('label', { class: 'hidden', for: 'theme-name' }, 'Name of a theme'), name,
+    h('label', { class: 'hidden', for: 'theme-note' }, 'Description'), note,
+    h('button', { type: 'submit' }, 'Add')));
+}
+
+function look() {
+  const choice = h('select', { id: 'look', onchange: () => setLook(choice.value) },
+    [['', 'As the system'], ['light', 'Light'], ['dark', 'Dark']].map(([value, label]) =>
+      h('option', { value, selected: value === (localStorage.getItem('memory-look') ?? '') }, label)));
+  return h('section', { class: 'part', 'aria-labelledby': 'look-title' },
+    h('h2', { id: 'look-title' }, 'This page'),
+    h('div', { class: 'setting' }, h('label', { for: 'look' }, 'Colours'), choice),
+    h('div', { class: 'setting' },
+      h('div', {}, h('label', { for: 'keys' }, 'Single-key shortcuts'), h('p', { id: 'keys-note', class: 'quiet' }, 'Press ? to see them.')),
+      h('input', {
+        type: 'checkbox', role: 'switch', id: 'keys', 'aria-describedby': 'keys-note', checked: localStorage.getItem('memory-keys') !== 'off',
+        onchange: (event) => localStorage.setItem('memory-keys', event.target.checked ? 'on' : 'off'),
+      })));
+}
+
+export function setLook(value = localStorage.getItem('memory-look') ?? '') {
+  localStorage.setItem('memory-look', value);
+  if (value) document.documentElement.dataset.look = value;
+  else delete document.documentElement.dataset.look;
+}
+
+function yours() {
+  const download = async (event) => {
+    event.target.disabled = true;
+    try {
+      const link = h('a', { href: URL.createObjectURL(await api.exported()), download: `memory-${new Date().toISOString().slice(0, 10)}.jsonl` });
+      link.click();
+      URL.revokeObjectURL(link.href);
+    } catch (error) { failed(error); }
+    event.target.disabled = false;
+  };
+  return h('section', { class: 'part', 'aria-labelledby': 'yours-title' },
+    h('h2', { id: 'yours-title' }, 'It is yours'),
+    h('div', { class: 'setting' },
+      h('div', {}, h('p', {}, 'Export'), h('p', { class: 'quiet' }, 'Everything, as lines of JSON that memorybus can import again.')),
+      h('button', { type: 'button', onclick: download }, 'Download')),
+    h('div', { class: 'setting' },
+      h('div', {}, h('p', {}, 'Erase everything'), h('p', { class: 'quiet' }, 'All memories and conversations, in every space. This cannot be undone.')),
+      h('button', { type: 'button', class: 'danger', onclick: eraseDialog }, 'Erase…')));
+}
+
+function eraseDialog() {
+  const word = h('input', { id: 'erase-word', autocomplete: 'off', required: true, pattern: '\\s*[Ee][Rr][Aa][Ss][Ee]\\s*' });
+  const out = h('div', { role: 'status' });
+  dialog('Erase everything', (close) => [h('form', {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      event.submitter.disabled = true;
+      try {
+        let { receipt } = await api.erase();
+        while (receipt.state === 'under_way') {
+          fill(out, h('p', {}, 'Erasing… it goes on by itself if you leave.'));
+          await new Promise((resolve) => setTimeout(resolve, 1000));
+          ({ receipt } = await api.erase({ requested_at: receipt.requested_at }));
+        }
+        fill(out, receiptOf(receipt));
+      } catch (error) {
+        event.submitter.disabled = false;
+        fill(out, h('p', { class: 'fault' }, error.message));
+      }
+    },
+  },
+  h('p', {}, 'All memories, conversations, themes and settings are removed from every store and file. Nobody can bring them back.'),
+  h('label', { for: 'erase-word' }, 'Type “erase” to go on'), word, out,
+  h('div', { class: 'row end' },
+    h('button', { type: 'button', onclick: close }, 'Close'),
+    h('button', { type: 'submit', class: 'danger' }, 'Erase everything')))]);
+  word.focus();
+}
+
+function receiptOf(receipt) {
+  const removed = Object.entries(receipt.removed).filter(([, count]) => count);
+  const left = Object.values(receipt.left).reduce((sum, count) => sum + count, 0);
+  return h('div', {},
+    h('p', {}, left ? `Still found: ${number(left)}.` : 'Done. Looking again found nothing.'),
+    h('ul', { class: 'past' }, removed.map(([what, count]) => h('li', {}, `${what}: ${number(count)}`))));
+}

@@ -1,0 +1,60 @@
+// What all views share: the space that is looked at, names seen so far, and forgettings that can still be undone.
+
+import * as api from './api.js';
+import { failed, toast } from './dom.js';
+
+const UNDO_SECONDS = 10;
+
+export const known = { spaces: new Set(['default']), tags: new Set(), themes: new Map(), conversations: new Set() };
+
+export const place = {
+  get space() { return localStorage.getItem('memory-space') ?? ''; },
+  set space(name) { localStorage.setItem('memory-space', name); },
+};
+
+/** Take note of the names that entries carry. */
+export function learn(entries) {
+  for (const entry of entries) {
+    known.spaces.add(entry.space);
+    if (entry.conversation_id) known.conversations.add(entry.conversation_id);
+    entry.tags.forEach((tag) => known.tags.add(tag));
+    entry.themes?.forEach((slug) => { if (!known.themes.has(slug)) known.themes.set(slug, slug); });
+  }
+}
+
+const pending = new Map(); // id → what forgets it now
+const gone = new Set();
+const listeners = new Set();
+
+export const isLeaving = (id) => pending.has(id) || gone.has(id);
+export const onLeaving = (listener) => { listeners.add(listener); return () => listeners.delete(listener); };
+const tell = () => listeners.forEach((listener) => listener());
+
+/** Forget entries in ten seconds; until then nothing is removed anywhere, and it can be undone. */
+export function forgetSoon(entries) {
+  const ids = entries.map((entry) => entry.id);
+  const settle = () => ids.forEach((id) => pending.delete(id));
+  const undo = () => { clearTimeout(timer); settle(); tell(); };
+  const now = async (keepalive = false) => {
+    clearTimeout(timer);
+    removeToast();
+    const results = await Promise.allSettled(ids.map((id) => api.forget(id, keepalive)));
+    settle();
+    const isGone = (result) => result.status === 'fulfilled' || result.reason.status === 404;
+    ids.forEach((id, at) => { if (isGone(results[at])) gone.add(id); });
+    const bad = results.find((result) => !isGone(result));
+    if (bad) { failed(bad.reason); tell(); }
+  };
+  const timer = setTimeout(now, UNDO_SECONDS * 1000);
+  const words = ids.length === 1 ? 'Memory forgotten.' : `${ids.length} memories forgotten.`;
+  const removeToast = toast(words, { action: 'Undo', onaction: undo, seconds: UNDO_SECONDS });
+  ids.forEach((id) => pending.set(id, now));
+  lastUndo = () => { if (ids.some((id) => pending.has(id))) { removeToast(); undo(); } };
+  tell();
+}
+
+let lastUndo = () => {};
+export const undoLast = () => lastUndo();
+
+// A page that is closed meanwhile keeps its word: the browser sends what is left after it is gone.
+addEventListener('pagehide', () => new Set(pending.values()).forEach((now) => now(true)));
