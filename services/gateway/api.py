@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import partial
 from inspect import Parameter, Signature, cleandoc
 from typing import Annotated, Any, cast
@@ -26,12 +26,15 @@ from services.gateway.limits import RateLimits, seconds_left
 from services.gateway.live import Live
 from services.gateway.problems import Problem
 from services.gateway.settings import GatewaySettings
-from services.gateway.verbs import VERBS, Verb
-from services.shared.client import MemoryClient
+from services.gateway.verbs import EXPORT, VERBS, Verb
+from services.shared.client import MemoryClient, RequestFailed
 
 Json = dict[str, Any]
 
 PREFIX = "/v1/memory"
+CHANGED = "it was changed since"
+"""How the conflict of a version that is no longer the latest begins."""
+
 _TURN_PATIENCE = 8.0
 _LONGEST_KEY = 256
 
@@ -85,7 +88,7 @@ class Edge:
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
         if isinstance(body, RetrieveRequest) and not await self._limits.allows_query(caller):
             return _limited(body)
-        return await self.memory.request(verb.answer, body, patience=verb.patience)
+        return await self.memory.request(verb.answer, body, patience=verb.patience, credential=caller.credential)
 
     async def _confined(self, caller: Caller, verb: Verb, values: Json) -> Json:
         """The request of a caller who is let into some spaces only."""
@@ -130,7 +133,7 @@ def router() -> APIRouter:
             status_code=verb.status,
             summary=verb.summary,
             description=cleandoc(verb.answer.request.__doc__ or ""),
-            operation_id=verb.answer.name,
+            operation_id="_".join(verb.words),
             tags=[verb.answer.name.partition(".")[0]],
         )
     made.add_api_route(
@@ -143,6 +146,16 @@ def router() -> APIRouter:
         response_model=TurnReply,
         operation_id="turns",
         tags=["turns"],
+    )
+    made.add_api_route(
+        "/export",
+        export,
+        methods=["GET"],
+        summary="Export everything of the user",
+        description="Lines of JSON as `memorybus export` writes them; `memorybus import` reads them.",
+        response_class=JsonLines,
+        operation_id=flow.EXPORT.name,
+        tags=["memory"],
     )
     made.add_api_route(
         "/live",
@@ -178,7 +191,7 @@ def without_user(model: type[BaseModel], name: str, leave: list[str], renamed: M
 
 def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
     """The function behind a path; FastAPI reads its parameters from the signature that is made here."""
-    model, name = verb.answer.request, "".join(part.title() for part in verb.answer.name.replace("-", ".").split("."))
+    model, name = verb.answer.request, "".join(word.title() for word in verb.words)
     in_path, in_query = verb.in_path, verb.method in ("GET", "DELETE")
     rest = without_user(model, f"{name}{'Query' if in_query else 'Body'}", [*in_path, *verb.leave], verb.renamed)
     examples = {"example": {"value": verb.example}} if verb.example is not None else None
@@ -193,10 +206,15 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
         if verb.idempotent_by and (key := given.get("idempotency_key")):
             values[verb.idempotent_by] = key
         if "by" in verb.leave:
-            values["by"] = caller.credential
+            values["by"] = caller.credential or "user"
         if "version" in model.model_fields and (tag := given["if_match"]):
             values["version"] = _version(tag)
-        reply = await _edge(request).ask(caller, verb, values)
+        try:
+            reply = await _edge(request).ask(caller, verb, values)
+        except RequestFailed as error:
+            if given.get("if_match") and error.info.message.startswith(CHANGED):
+                raise Problem("changed", error.info.message) from None
+            raise
         return _answer(request, reply, verb.status)
 
     parameters = [
@@ -273,6 +291,28 @@ class EventStream(StreamingResponse):
 async def watch(request: Request, caller: Annotated[Caller, asked_by("live", reads=True)]) -> Response:
     """Tell what the pipeline does, until the caller goes."""
     return EventStream(_edge(request).live.watch(caller.user_id if caller.spaces is None else None))
+
+
+class JsonLines(StreamingResponse):
+    """One JSON value a line."""
+
+    media_type = "application/x-ndjson"
+
+
+async def export(request: Request, caller: Annotated[Caller, asked_by(flow.EXPORT.name, reads=True)]) -> Response:
+    """Export everything of the caller, page by page as the caller reads it."""
+    edge = _edge(request)
+    first = await edge.ask(caller, EXPORT, {})  # what can go wrong mostly does before the first line is sent
+
+    async def lines() -> AsyncIterator[str]:
+        page = first
+        while True:
+            yield "".join(f"{line}\n" for line in page.lines)
+            if page.next_cursor is None:
+                return
+            page = await edge.ask(caller, EXPORT, {"cursor": page.next_cursor})
+
+    return JsonLines(lines(), headers={"content-disposition": 'attachment; filename="memory.jsonl"'})
 
 
 def _turn_id(turn: Turn, key: str | None) -> str:

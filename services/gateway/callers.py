@@ -31,7 +31,7 @@ class Caller:
     spaces: frozenset[str] | None = None
     verbs: frozenset[str] | None = None
     client: Client = "person"
-    credential: str = "none"
+    credential: str | None = None
 
     def space(self, values: Mapping[str, Any], default: str | None) -> str | None:
         """The space that a request of this caller is about: the one it names, else the only one there is.

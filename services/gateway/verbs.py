@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -40,11 +41,18 @@ class Verb:
         return self.method == "GET" or self.answer is flow.RETRIEVE
 
     @property
+    def words(self) -> list[str]:
+        """Method and path, as names of operations and models are made of them."""
+        return re.findall(r"\w+", f"{self.method.lower()} {self.path}")
+
+    @property
     def in_path(self) -> list[str]:
         """The fields of the request that the path names."""
         return [name for name in self.answer.request.model_fields if f"{{{name}}}" in self.path]
 
 
+_CHAT = {"conversation_id": "c1"}
+EXPORT = Verb("GET", "/export", flow.EXPORT, "Export everything of the user", patience=15.0)
 VERBS = (
     Verb(
         "GET",
@@ -75,6 +83,54 @@ VERBS = (
         "space",
         example={"query": "which package manager?", "limit": 5, "explain": True},
     ),
+    Verb(
+        "PATCH",
+        "/entries/{id}",
+        flow.UPDATE,
+        "Correct an entry; a new text is a new version",
+        "id",
+        patience=10.0,
+        leave=("by",),
+        example={"text": "I prefer uv over pip and poetry", "tags": ["tools"]},
+    ),
+    Verb("GET", "/entries/{id}/history", flow.HISTORY, "Show what an entry said before", "id"),
+    Verb("POST", "/entries/{id}/pin", flow.PIN, "Pin an entry", "id"),
+    Verb("DELETE", "/entries/{id}/pin", flow.UNPIN, "Unpin an entry", "id"),
+    Verb(
+        "POST",
+        "/entries/bulk",
+        flow.BULK,
+        "Do the same to many entries",
+        "ids",
+        patience=30.0,
+        example={"ids": ["…"], "action": "pin"},
+    ),
+    Verb("GET", "/themes", flow.THEMES, "List themes", "space"),
+    Verb("POST", "/themes", flow.THEME_SAVE, "Describe a theme", example={"slug": "tools", "display_name": "Tools"}),
+    Verb(
+        "PATCH",
+        "/themes",
+        flow.THEME_SAVE,
+        "Describe a theme anew",
+        example={"slug": "tools", "display_name": "My tools"},
+    ),
+    Verb("DELETE", "/themes", flow.THEME_REMOVE, "Remove a theme; its entries stay", patience=30.0),
+    Verb("GET", "/summary", flow.SUMMARY, "Sum up what there is", "space"),
+    Verb("GET", "/settings", flow.SETTINGS, "Show what holds in a space", "space", leave=("change", "reset")),
+    Verb(
+        "POST",
+        "/settings",
+        flow.SETTINGS,
+        "Decide what holds in a space",
+        "space",
+        patience=10.0,
+        example={"space": "default", "change": {"retention_days": 365}},
+    ),
+    Verb(
+        "POST", "/incognito/start", flow.INCOGNITO_START, "Keep nothing of a conversation", patience=10.0, example=_CHAT
+    ),
+    Verb("POST", "/incognito/end", flow.INCOGNITO_END, "Keep a conversation again", patience=10.0, example=_CHAT),
+    Verb("GET", "/audit", flow.USER_AUDIT, "Show what was done with the memory", renamed={"verbs": "verb"}),
     Verb(
         "POST",
         "/commands",
