@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Accepted, Decision, Filters, Key, Refused, Scope, Selection, SpaceSize, TextStore
+from contracts.ports import Accepted, Decision, Filters, Key, Record, Refused, Scope, Selection, SpaceSize, TextStore
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import Proposal
 from tests.polling import eventually
@@ -31,7 +31,7 @@ from tests.stores.changing import modify
 
 
 async def a_memory(store: TextStore, user: str) -> list[Proposal]:
-    """Something of everything: stored, repeated, refused, undecided, archived and forgotten, in two spaces."""
+    """Something of everything: stored, repeated, refused, undecided, archived, forgotten, in two spaces; a record."""
     at_work = await log_proposals(store, user, 2, space="work", speaker="Anna")
     proposals = [*await log_proposals(store, user, 6), *at_work]
     stored, repeat, refused, forgotten, archived, _, *_ = proposals
@@ -41,6 +41,7 @@ async def a_memory(store: TextStore, user: str) -> list[Proposal]:
     await store.apply([a_repeat(repeat, stored.id), Refused(refused, "no")])
     await store.forget([forgotten], until=tomorrow())
     await modify(store, [archived], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await store.put_record(Record(user, "settings", "*", {"soft_cap": 9}, NOON), held=None)
     return proposals
 
 

@@ -81,10 +81,13 @@ nats opensearch qdrant embedder
 {{- end -}}
 
 {{- define "memorybus.foreign" -}}
-{{- /* (list component setting): whether a setting is about a server that this component does not talk to. */ -}}
+{{- /* (list component setting): whether a setting is about a server that this component does not talk to, or the audit
+of requests where it answers none. */ -}}
 {{- $server := index (splitList "_" (index . 1)) 1 | lower -}}
 {{- $uses := splitList " " (include "memorybus.uses" (index . 0)) -}}
 {{- if and (has $server (list "nats" "opensearch" "qdrant" "embedder")) (not (has $server $uses)) -}}
+true
+{{- else if and (eq $server "audit") (not (has (index . 0) (list "retrieve" "curate"))) -}}
 true
 {{- end -}}
 {{- end -}}
