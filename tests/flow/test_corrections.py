@@ -46,7 +46,7 @@ async def test_what_was_corrected_is_found_by_what_it_says_now(client: MemoryCli
     new = await update(client, entry, text="My boat is called Matilda.", version=entry.version, by="me")
     assert new.text == "My boat is called Matilda."
     found = await asked(client, "Matilda")
-    assert [item.text for item in found.items if item.signals.lexical] == ["My boat is called Matilda."]
+    assert (found.items[0].text, found.items[0].signals.lexical) == ("My boat is called Matilda.", True)
     await digested(client, turns=2)
     found = await asked(client, "the name of the ship")
     assert found.items[0].id == entry.id
