@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from contracts.errors import Unavailable
-from contracts.ports import Overview, Place, Record, Selection, TextStore
+from contracts.ports import Overview, Place, Record, RecordKey, Selection, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.overview import (
     ExportReply,
@@ -26,8 +24,7 @@ from contracts.v1.overview import (
     ThemesRequest,
 )
 from services.curate.privacy import DataStores
-from services.shared.backoff import backoff_seconds
-from services.shared.changes import change_entries
+from services.shared.changes import change_entries, change_record
 from services.shared.commands import archive, transfer
 from services.shared.commands.archive import Tally
 from services.shared.core.editing import Edit, edited
@@ -35,7 +32,6 @@ from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 
-_ATTEMPTS = 20
 _PAGE = 200
 _NAMED = 3
 _CURSOR = 2000
@@ -65,15 +61,11 @@ async def save_theme(request: ThemeSaveRequest, *, store: TextStore) -> ThemeRep
         Unavailable: others keep describing it, or the user is being erased.
     """
     body = {"display_name": request.display_name, "description": request.description}
-    for attempt in range(1, _ATTEMPTS + 1):
-        held = next(iter(await store.records(request.user_id, "theme", [request.slug])), None)
-        record = Record(request.user_id, "theme", request.slug, body, datetime.now(UTC))
-        is_as_asked = held is not None and held.body == body
-        if is_as_asked or await store.put_record(record, held=held.version if held else None):
-            counts = (await store.overview(request.user_id)).themes
-            return ThemeReply(theme=_theme(request.slug, record, counts), correlation_id=request.correlation_id)
-        await asyncio.sleep(backoff_seconds(attempt, longest=0.05, first=0.005))
-    raise Unavailable("others keep describing the same theme: try again")
+    new = Record(request.user_id, "theme", request.slug, body, datetime.now(UTC))
+    key = RecordKey(request.user_id, "theme", request.slug)
+    record = await change_record(store, key, lambda held: None if held is not None and held.body == body else new)
+    counts = (await store.overview(request.user_id)).themes
+    return ThemeReply(theme=_theme(request.slug, record, counts), correlation_id=request.correlation_id)
 
 
 async def remove_theme(request: ThemeRemoveRequest, *, stores: DataStores) -> ThemeRemoveReply:

@@ -59,6 +59,14 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
     "dead letters": _plain("ingest.say_dead", "ingest.term"),
     "dropping turns": _plain("purger.purge"),
     "forgetting": (*_committed("forget.forget"), *_plain("forget.vectors_remove", "forget.delete_message")),
+    "pinning and correcting": (
+        *_committed("pin.replace", "update.replace"),
+        *_plain("update.vectors_remove", "update.say_accepted"),
+    ),
+    "deciding what is kept": (
+        *_committed("settings.put_record", "incognito-start.put_record"),
+        *_plain("ingest.delete_message"),
+    ),
     "erasing": (
         *_committed("erase.record_erasure", "erase.erase"),
         *_plain("erase.vectors_erase", "erase.delete_message"),
