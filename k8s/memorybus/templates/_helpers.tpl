@@ -81,13 +81,15 @@ nats opensearch qdrant embedder
 {{- end -}}
 
 {{- define "memorybus.foreign" -}}
-{{- /* (list component setting): whether a setting is about a server that this component does not talk to, or the audit
-of requests where it answers none. */ -}}
+{{- /* (list component setting): whether a setting is about a server that this component does not talk to, the audit of
+requests where it answers none, or the gateway where it is another one. */ -}}
 {{- $server := index (splitList "_" (index . 1)) 1 | lower -}}
 {{- $uses := splitList " " (include "memorybus.uses" (index . 0)) -}}
 {{- if and (has $server (list "nats" "opensearch" "qdrant" "embedder")) (not (has $server $uses)) -}}
 true
 {{- else if and (eq $server "audit") (not (has (index . 0) (list "retrieve" "curate"))) -}}
+true
+{{- else if and (eq $server "gateway") (ne (index . 0) "gateway") -}}
 true
 {{- end -}}
 {{- end -}}
