@@ -47,7 +47,7 @@ function row(item) {
   const verb = item.verb.replace(/^(entries|memory)\./, '');
   return h('li', {},
     h('time', { datetime: item.at }, timeOf(item.at)),
-    h('div', {}, h('p', {}, WORDS[verb] ?? item.verb), h('p', { class: 'meta' }, details(item).map((one) => h('span', {}, one)))));
+    h('div', {}, h('p', {}, item.outcome === 'ok' ? '' : 'Not done: ', WORDS[verb] ?? item.verb), h('p', { class: 'meta' }, details(item).map((one) => h('span', {}, one)))));
 }
 
 function details(item) {

@@ -49,6 +49,7 @@ export function health(main) {
     }
     const backlog = event.backlog;
     const total = Object.values(backlog).reduce((sum, count) => sum + count, 0);
+    if (!waited.length) waited.push(total);
     waited.push(total);
     if (waited.length > KEPT) waited.shift();
     const behind = event.lag_seconds > 0 ? `, ${number(event.lag_seconds)} s behind` : '';
@@ -63,8 +64,8 @@ export function health(main) {
       h('h2', {}, 'Waiting, lately'), spark(waited));
   }
 
+  api.status().then((found) => { counts = found; }).catch(() => {}).then(follow);
   count();
-  follow();
   return { end: () => stop.abort() };
 }
 

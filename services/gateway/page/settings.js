@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import { dialog, failed, fill, h, loading, number, problem, toast, when } from './dom.js';
+import { tagsIn } from './memories.js';
 import { known, place } from './state.js';
 
 /** The view; gives back what ends it. */
@@ -45,11 +46,21 @@ export function settings(main) {
       });
       return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
     };
+    const tags = (name, label, note) => {
+      const before = now[name].join(', ');
+      const input = h('input', {
+        id: name, value: before, placeholder: 'none', 'aria-describedby': `${name}-note`,
+        onchange: () => save({ [name]: tagsIn(input.value) }, () => { input.value = before; }),
+      });
+      return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
+    };
     return [
       toggle('memory_enabled', 'Remember', 'Off: nothing new is kept, and assistants are told nothing from this space.'),
       toggle('incognito_default', 'Incognito by default', 'New conversations leave no trace unless you end incognito in them.'),
-      amount('retention_days', 'Forget after days', 'What was last said longer ago is forgotten, unless pinned or saved.'),
-      amount('soft_cap', 'Memories kept', 'When there are more, the least important are archived.'),
+      amount('retention_days', 'Forget after days', 'What was last said longer ago is forgotten, unless pinned or saved. 0: never.'),
+      amount('soft_cap', 'Memories kept', 'When there are more, the least important are archived. 0: any number.'),
+      tags('gives_tags', 'Tags shared with other spaces', 'Only spaces that take the same tag see what carries it.'),
+      tags('takes_tags', 'Tags taken from other spaces', 'Nothing passes unless both spaces say so.'),
     ];
   }
 
