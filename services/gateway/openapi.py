@@ -28,7 +28,8 @@ def document(app: FastAPI) -> Json:
     """The document of OpenAPI 3.1; made once."""
     if app.openapi_schema is None:
         made = get_openapi(title=app.title, version=app.version, description=_ABOUT, routes=app.routes)
-        made["components"]["schemas"]["ProblemDetails"] = ProblemDetails.model_json_schema()
+        problem = ProblemDetails.model_json_schema(ref_template="#/components/schemas/{model}")
+        made["components"]["schemas"] |= problem.pop("$defs") | {"ProblemDetails": problem}
         app.openapi_schema = made
     return app.openapi_schema
 
