@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Any, cast
 
 import typer
 from rich.table import Table
 
+from contracts.errors import Unavailable
+from contracts.v1.audit import AuditNoteRequest
 from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, one_line, out, plural, run
 from services.gateway.keys import ApiKey, Client, KeyStore, new_key
-from services.shared.client import memory_client
+from services.shared.client import MemoryClient, RequestFailed, memory_client
 
 app = typer.Typer(
     help="Make, list and revoke the API keys of the HTTP edge.", no_args_is_help=True, add_completion=False
@@ -102,6 +105,7 @@ def revoke(
 async def _put(url: str, key: ApiKey) -> None:
     async with memory_client(url) as client:
         await KeyStore(client.bus).put(key)
+        await _keep_account(client, "keys.create", key)
 
 
 async def _all(url: str) -> list[ApiKey]:
@@ -111,7 +115,21 @@ async def _all(url: str) -> list[ApiKey]:
 
 async def _revoke(url: str, ids: list[str]) -> list[str]:
     async with memory_client(url) as client:
-        return [id_ for id_ in ids if not await KeyStore(client.bus).revoke(id_)]
+        store, unknown = KeyStore(client.bus), []
+        for id_ in ids:
+            key = await store.get(id_)
+            if await store.revoke(id_):
+                await _keep_account(client, "keys.revoke", key)
+            else:
+                unknown.append(id_)
+        return unknown
+
+
+async def _keep_account(client: MemoryClient, verb: str, key: ApiKey | None) -> None:
+    """Have the audit say what was done with a key; it is done though nobody is there to write it."""
+    if key is not None:
+        with suppress(Unavailable, RequestFailed):
+            await client.note(AuditNoteRequest(verb=verb, users=(key.user_id,), about=(key.id,)))
 
 
 def _summary(key: ApiKey) -> dict[str, Any]:

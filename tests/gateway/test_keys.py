@@ -162,4 +162,7 @@ def test_operators_make_list_and_revoke_keys(tmp_path: Path, up: str) -> None:
     assert "1 key revoked" in said("revoke", made["id"])
     assert said("list", "--user", "ann", "--json") == ""
     assert made["id"] in said("revoke", made["id"], code=1)
+    audited = CliRunner().invoke(cli, ["audit", "--json", *where]).output
+    assert "keys.create" in audited
+    assert "keys.revoke" in audited
     assert "--client is one of" in said("create", "--user", "ann", "--client", "robot", code=1)
