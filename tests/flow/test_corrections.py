@@ -38,7 +38,8 @@ async def update(client: MemoryClient, entry: Entry, **change: object) -> Entry:
 
 
 async def asked(client: MemoryClient, query: str) -> RetrieveReply:
-    return await client.retrieve(RetrieveRequest(user_id="ann", query=query, min_score=0.0))
+    request = RetrieveRequest(user_id="ann", query=query, min_score=0.0)
+    return await client.retrieve(request, patience=4 * PATIENCE)
 
 
 async def test_what_was_corrected_is_found_by_what_it_says_now(client: MemoryClient, instance: Running) -> None:
@@ -48,7 +49,7 @@ async def test_what_was_corrected_is_found_by_what_it_says_now(client: MemoryCli
     found = await asked(client, "Matilda")
     assert (found.items[0].text, found.items[0].signals.lexical) == ("My boat is called Matilda.", True)
     await digested(client, turns=2)
-    found = await asked(client, "the name of the ship")
+    found = await eventually(lambda: asked(client, "the name of the ship"), lambda reply: not reply.degraded)
     assert found.items[0].id == entry.id
     assert found.items[0].signals.semantic
     assert "Gazelle" not in (await asked(client, "Gazelle")).model_dump_json(exclude={"correlation_id"})
