@@ -1,0 +1,103 @@
+"""A memorybus and a Chromium for all tests of the page; every test is a user of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from services.shared.settings import Settings
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_PATIENCE = 20_000  # milliseconds, for a machine that has much else to do
+_DESK = {"width": 1280, "height": 800}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = os.environ.get("MEMORYBUS_TEST_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+    if path is None:
+        pytest.skip("no Chromium: install Debian's package chromium, or name one in MEMORYBUS_TEST_CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a memorybus that runs until the tests have ended."""
+    data, cache = tmp_path_factory.mktemp("page") / "data", Settings().cache
+    options = ("--nats-port", "0", "--http-port", "0", "--ner", "none", "--json")
+    with subprocess.Popen(
+        [sys.executable, "-m", "services.cli", "up", "--data", str(data), *options],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "MEMORYBUS_CACHE": str(cache), "MEMORYBUS_LOG_LEVEL": "error"},
+    ) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["http"]
+        process.terminate()
+        process.wait(30)
+
+
+@dataclass
+class Visitor:
+    """A user with the page open in a browser of their own, and all that it asked for."""
+
+    address: str
+    user: str
+    context: BrowserContext
+    page: Page
+    http: httpx.Client
+    requests: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def open(self, view: str = "") -> Page:
+        """The page at one of its views."""
+        self.page.goto(f"{self.address}/#/{view}")
+        self.page.wait_for_selector("#main h1", state="attached")
+        return self.page
+
+    def add(self, text: str, **fields: Any) -> dict[str, Any]:
+        """An entry, made without the page."""
+        answer = self.http.post("/v1/memory/entries", json={"text": text, **fields})
+        assert answer.status_code == 201, answer.text
+        entry: dict[str, Any] = answer.json()["entry"]
+        return entry
+
+    def texts(self) -> list[str]:
+        """What is remembered of the user."""
+        return [item["text"] for item in self.http.get("/v1/memory/entries").json()["items"]]
+
+
+@pytest.fixture
+def visitor(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+    """A visitor; `indirect` parameters are options of the browser, such as its size and colours."""
+    options: dict[str, Any] = {"viewport": _DESK, **getattr(request, "param", {})}
+    context = browser.new_context(**options)
+    context.set_default_timeout(_PATIENCE)
+    expect.set_options(timeout=_PATIENCE)
+    user = f"visitor-{uuid4().hex[:12]}"
+    context.add_init_script(f"if (!localStorage.getItem('memory-user')) localStorage.setItem('memory-user', '{user}')")
+    with httpx.Client(base_url=address, headers={"Memory-User": user}, trust_env=False, timeout=20) as http:
+        one = Visitor(address, user, context, context.new_page(), http)
+        context.on("request", lambda asked: one.requests.append(asked.url))
+        context.on("weberror", lambda error: one.complaints.append(str(error.error)))
+        context.on("console", lambda said: one.complaints.append(said.text) if said.type == "error" else None)
+        yield one
+        context.close()
+    assert {urlsplit(url).netloc for url in one.requests if not url.startswith(("blob:", "data:"))} <= {
+        urlsplit(address).netloc
+    }, "no request leaves the host"
+    assert [said for said in one.complaints if "Failed to load resource" not in said] == []

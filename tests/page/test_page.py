@@ -1,0 +1,251 @@
+"""The page as a newcomer, a keyboard, a phone, an unlucky network and a hostile text meet it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from services.gateway import static
+from tests.page.conftest import Visitor
+
+VIEWS = ["", "context", "activity", "settings", "health"]
+SOON = 20.0
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SOON
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.05)
+
+
+def the_memory(page: Page, text: str) -> Any:
+    return page.locator(".memory", has_text=text)
+
+
+def test_a_newcomer_adds_finds_understands_pins_forgets_and_brings_back(visitor: Visitor) -> None:
+    page = visitor.open()
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+
+    page.get_by_role("button", name="Add the first memory").click()
+    page.get_by_label("What should be remembered?").fill("I prefer uv over pip for managing packages")
+    page.get_by_label("Tags, separated by commas").fill("tools, python")
+    page.get_by_role("button", name="Remember").click()
+    memory = the_memory(page, "I prefer uv over pip")
+    expect(memory).to_be_visible()
+    expect(memory.locator(".state")).to_have_count(0)
+
+    page.get_by_label("Search memories").fill("which package manager?")
+    expect(memory.get_by_role("button", name="Why this?")).to_be_visible()
+    memory.get_by_role("button", name="Why this?").click()
+    expect(memory.get_by_role("group", name="Scores")).to_contain_text("Relevance")
+    expect(memory).to_contain_text("Found by its meaning")
+    memory.get_by_text("All features").click()
+    expect(memory).to_contain_text("Likeness of meaning")
+
+    page.get_by_label("Search memories").fill("")
+    memory.hover()
+    memory.get_by_role("button", name="Pin").click()
+    expect(memory.get_by_role("button", name="Unpin")).to_be_visible()
+    until(lambda: visitor.http.get("/v1/memory/entries").json()["items"][0]["pinned"])
+
+    memory.get_by_role("button", name="Forget").click()
+    expect(memory).to_have_count(0)
+    assert visitor.texts() == ["I prefer uv over pip for managing packages"], "nothing is removed for ten seconds"
+    page.get_by_role("button", name="Undo").click()
+    expect(memory).to_be_visible()
+
+
+def test_what_is_forgotten_is_gone_after_ten_seconds(visitor: Visitor) -> None:
+    visitor.add("I live in Porto.")
+    visitor.page.clock.install()
+    page = visitor.open()
+    the_memory(page, "Porto").hover()
+    page.get_by_role("button", name="Forget").click()
+    page.clock.run_for(9_000)
+    assert visitor.texts() == ["I live in Porto."]
+    page.clock.run_for(1_500)
+    until(lambda: visitor.texts() == [])
+    expect(page.locator(".memory")).to_have_count(0)
+
+
+def test_a_page_that_is_closed_meanwhile_forgets_what_it_said_it_would(visitor: Visitor) -> None:
+    visitor.add("I live in Porto.")
+    page = visitor.open()
+    the_memory(page, "Porto").hover()
+    page.get_by_role("button", name="Forget").click()
+    page.close(run_before_unload=True)
+    until(lambda: visitor.texts() == [])
+
+
+def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor) -> None:
+    said = ["Where do you live?", "I live in Porto.", "A fine town!"]
+    for n, text in enumerate(said):
+        turn = {"role": "assistant" if n != 1 else "user", "text": text, "conversation_id": "c1"}
+        turn["created_at"] = f"2026-02-01T10:00:0{n}Z"
+        assert visitor.http.post("/v1/memory/turns", json=turn).status_code == 202
+    until(lambda: len(visitor.texts()) == len(said))
+    page = visitor.open()
+    page.get_by_role("link", name="I live in Porto.").click()
+    detail = page.get_by_role("region", name="Memory", exact=True)
+    for text in said:
+        expect(detail.locator(".around")).to_contain_text(text)
+    detail.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text", exact=True).fill("I live in Lisbon.")
+    page.get_by_label("Tags, separated by commas").fill("home")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(detail.get_by_role("heading", name="I live in Lisbon.")).to_be_visible()
+    expect(detail).to_contain_text("Earlier wording")
+    assert "I live in Lisbon." in visitor.texts()
+
+
+def test_every_action_can_be_done_by_keyboard(visitor: Visitor) -> None:
+    page = visitor.open()
+    press, typed = page.keyboard.press, page.keyboard.type
+    press("n")
+    typed("My sister is called Anna")
+    for _ in range(5):  # type, space, tags, cancel, remember
+        press("Tab")
+    press("Enter")
+    expect(the_memory(page, "Anna")).to_be_visible()
+    visitor.add("I live in Porto.")
+    press("/")
+    typed("what is my sister called?")
+    expect(page.get_by_role("button", name="Why this?").first).to_be_visible()
+    page.get_by_role("button", name="Why this?").first.focus()
+    press("Enter")
+    expect(page.get_by_role("group", name="Scores").first).to_be_visible()
+    press("/")
+    press("Control+a")
+    press("Delete")
+    expect(page.locator(".memory")).to_have_count(2)
+    page.locator("#main").focus()
+    press("j")
+    press("j")
+    expect(page.get_by_role("link", name="My sister is called Anna")).to_be_focused()
+    press("p")
+    until(lambda: any(item["pinned"] for item in visitor.http.get("/v1/memory/entries").json()["items"]))
+    page.wait_for_function("document.activeElement.textContent.includes('Anna')")
+    press("Enter")
+    expect(page.get_by_role("region", name="Memory", exact=True)).to_be_visible()
+    expect(page.locator("#edit")).to_be_visible()
+    press("e")
+    press("Control+a")
+    typed("My sister is called Hannah")
+    page.get_by_role("button", name="Save", exact=True).focus()
+    press("Enter")
+    until(lambda: "My sister is called Hannah" in visitor.texts())
+    expect(page.locator("#edit")).to_be_focused()
+    press("Escape")
+    expect(page.get_by_role("link", name="My sister is called Hannah")).to_be_focused()
+    press("Delete")
+    expect(page.locator(".memory")).to_have_count(1)
+    press("u")
+    expect(page.locator(".memory")).to_have_count(2)
+    for title in ("Assistant’s view", "Activity", "Settings", "Health", "Memories"):
+        press("Escape")
+        press("g")
+        press("c" if title.startswith("Assistant") else title[0].lower())
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+
+
+def test_the_assistants_view_shows_the_very_block_and_its_tokens(visitor: Visitor) -> None:
+    visitor.add("I prefer uv over pip")
+    page = visitor.open("context")
+    page.get_by_label("Question").fill("which package manager?")
+    page.get_by_role("button", name="Show").click()
+    block = page.get_by_label("Context block")
+    expect(block).to_contain_text("I prefer uv over pip")
+    asked = {"query": "which package manager?", "space": "default"}
+    reply = visitor.http.post("/v1/memory/search", json=asked).json()
+    assert block.inner_text().strip() == reply["context"].strip()
+    expect(page.locator(".budget")).to_contain_text(f"{reply['token_count']} tokens of 1,000")
+
+
+def test_filters_narrow_the_list(visitor: Visitor) -> None:
+    visitor.add("I prefer tea.", type="preference", tags=["drinks"])
+    visitor.add("The office is in Porto.", type="fact", space="work")
+    page = visitor.open()
+    expect(page.locator(".memory")).to_have_count(2)
+    for label, value, left in (("Type", "fact", "Porto"), ("Tag", "drinks", "tea"), ("Space", "work", "Porto")):
+        page.get_by_label(label, exact=True).select_option(value)
+        expect(page.locator(".memory")).to_have_count(1)
+        expect(page.locator(".memory")).to_contain_text(left)
+        page.get_by_label(label, exact=True).select_option("")
+        expect(page.locator(".memory")).to_have_count(2)
+    page.get_by_role("button", name="Pinned").click()
+    expect(page.get_by_role("heading", name="Nothing here")).to_be_visible()
+
+
+def test_a_command_lists_what_it_would_forget_and_forgets_exactly_that(visitor: Visitor) -> None:
+    visitor.add("My dentist is called Maria.")
+    visitor.add("I like tea.")
+    page = visitor.open()
+    page.get_by_label("Search memories").fill("forget everything about my dentist")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Answer")).to_contain_text("My dentist is called Maria.")
+    assert len(visitor.texts()) == 2
+    page.get_by_role("button", name="Confirm").click()
+    until(lambda: visitor.texts() == ["I like tea."])
+
+
+def test_what_users_say_is_never_more_than_text(visitor: Visitor) -> None:
+    hostile = "<img src=x onerror=\"document.title='taken'\"><script>alert(1)</script> {{7*7}} \u202egnirts"
+    entry = visitor.add(hostile, tags=["<b>tag</b>"])
+    page = visitor.open(f"memory/{entry['id']}")
+    expect(page.get_by_role("region", name="Memory", exact=True)).to_contain_text("<img src=x")
+    expect(page.locator(".meta .tag")).to_have_text("<b>tag</b>")
+    assert page.locator("#main img, #main script, #main b").count() == 0
+    assert "Memory" in page.title()
+    with pytest.raises(Exception, match="TrustedHTML"):
+        page.evaluate("document.body.innerHTML = '<b>x</b>'")
+    visitor.complaints.clear()  # the browser says aloud what it has stopped
+
+
+def test_a_server_with_sign_in_is_asked_with_the_key(visitor: Visitor) -> None:
+    page, seen = visitor.page, []
+
+    def answer(route: Route) -> None:
+        given = route.request.headers.get("authorization")
+        seen.append(given)
+        if given == "Bearer mb_secret":
+            route.continue_(headers={**route.request.headers, "memory-user": visitor.user})
+        else:
+            route.fulfill(status=401, content_type="application/problem+json", body='{"detail": "no key"}')
+
+    page.route(re.compile("/v1/memory/"), answer)
+    page.goto(visitor.address)
+    page.get_by_label("API key").fill("mb_secret")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    assert "Bearer mb_secret" in seen
+
+
+@pytest.mark.parametrize("visitor", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
+def test_nothing_is_wider_than_a_small_phone(visitor: Visitor) -> None:
+    entry = visitor.add("averylongwordwithoutanybreak" * 12, tags=["a-rather-long-tag-for-a-small-screen" * 2])
+    for view in [*VIEWS, f"memory/{entry['id']}"]:
+        page = visitor.open(view)
+        page.wait_for_load_state("networkidle") if view != "health" else page.wait_for_selector(".numbers")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
+
+
+def test_the_first_paint_comes_within_half_a_second(visitor: Visitor) -> None:
+    page = visitor.open()
+    painted = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
+    page.wait_for_function(painted)
+    assert page.evaluate(painted) < 500
+
+
+def test_the_page_is_small(visitor: Visitor) -> None:
+    assert sum(path.stat().st_size for path in static.FOLDER.iterdir()) < 150_000
+    page = visitor.open()
+    for view in VIEWS:
+        visitor.open(view)
+    size = page.evaluate("performance.getEntriesByType('resource').reduce((sum, one) => sum + one.encodedBodySize, 0)")
+    assert 0 < size < 150_000
