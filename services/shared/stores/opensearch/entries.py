@@ -111,6 +111,7 @@ class OpenSearchEntries(Engine):
             after = found[-1]
 
     async def pinned(self, scope: Scope, *, limit: int) -> list[Entry]:
+        await self.client.fresh("entries")
         wanted = queries.all_of([*queries.seen_by(scope), {"term": {"pinned": True}}])
         body = {"query": wanted, "sort": [{"last_said_at": "desc"}, {"id": "desc"}], "size": limit, **queries.only()}
         hits = (await self.client.search("entries", body, routing=scope.user_id))["hits"]["hits"]
