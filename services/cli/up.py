@@ -159,7 +159,8 @@ def _announce(instance: Running, settings: Settings, only: list[str], *, as_json
         print(json.dumps({"ready": True, "nats": instance.nats, "http": instance.http}), flush=True)
         return
     out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}")
-    out.print(f"  bus   {redact_address(instance.nats)}\n  http  {instance.http}\n  data  {settings.data}")
+    page = "page" if not only or "gateway" in only else "http"
+    out.print(f"  bus   {redact_address(instance.nats)}\n  {page}  {instance.http}\n  data  {settings.data}")
     here = "" if settings.data == Settings().data else f" --data {escape(shlex.quote(str(settings.data)))}"
     out.print(
         f"Ctrl-C stops it. Next: [bold]memorybus publish FILE{here}[/bold], [bold]memorybus ask …{here}[/bold]; "
