@@ -33,12 +33,21 @@ ELSEWHERE = (
     f"{subjects.PARTITION}.0.bob",
     *(f"memory.v1.entry.{event}" for event in ("proposed", "accepted", "enriched", "embedded", "repeated", "refused")),
     *(subjects.dead(stage) for stage in STAGES),
+    subjects.key("k1"),
+    "memory.v1.limit.tool.share.1",
     flow.LIST.subject_of("bob"),
     "$JS.API.STREAM.PURGE.MEMORY_DEAD",
     "_INBOX.assistant.x",
 )
 _SEEDS = 600
-_OF_STREAMS = ("memory.v1.turns.", "memory.v1.partition.", "memory.v1.entry.", "memory.v1.dead.")
+_OF_STREAMS = (
+    "memory.v1.turns.",
+    "memory.v1.partition.",
+    "memory.v1.entry.",
+    "memory.v1.dead.",
+    "memory.v1.key.",
+    "memory.v1.limit.",
+)
 
 
 @dataclass

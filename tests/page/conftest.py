@@ -24,8 +24,9 @@ _PATIENCE = 20_000  # milliseconds, for a machine that has much else to do
 _DESK = {"width": 1280, "height": 800}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """A Chromium that ends with the file: while Playwright runs, its thread can run no other event loop."""
     path = os.environ.get("MEMORYBUS_TEST_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     if path is None:
         pytest.skip("no Chromium: install Debian's package chromium, or name one in MEMORYBUS_TEST_CHROMIUM")

@@ -75,7 +75,7 @@ class OpenSearchRecords(Engine):
         conditions: list[Json] = [{"term": {"user_id": user_id}}, {"term": {"kind": kind}}]
         if names is not None:
             conditions.append({"terms": {"name": list(names)}})
-        return await remove(self.client, self.client.alias("records"), queries.all_of(conditions), routing=user_id)
+        return await self._removed(conditions, user_id)
 
     async def page_records(
         self, kind: RecordKind, *, user_id: str | None, limit: int, cursor: str | None
@@ -92,7 +92,14 @@ class OpenSearchRecords(Engine):
 
     async def expire_records(self, kind: RecordKind, *, before: datetime) -> int:
         old: list[Json] = [{"term": {"kind": kind}}, {"range": {"at": {"lt": microseconds(before)}}}]
-        return await remove(self.client, self.client.alias("records"), queries.all_of(old))
+        return await self._removed(old)
+
+    async def _removed(self, conditions: list[Json], routing: str | None = None) -> int:
+        """Remove what the next list is not to show any more; how many."""
+        count = await remove(self.client, self.client.alias("records"), queries.all_of(conditions), routing=routing)
+        if count:
+            await self.client.refresh_now("records")
+        return count
 
 
 def _page(found: Sequence[Record], limit: int) -> RecordPage:
