@@ -6,6 +6,7 @@ when no reader can have an older one. From the answer on every turn that is publ
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ NOTES = "notes"
 """The conversation of what is saved on purpose, outside of any chat: incognito is never its default."""
 
 _KNOWN = 20_000
+_PATIENCE = 0.5
+"""Seconds that a reader who may lag waits for the store; then what was known last counts as read just now."""
+
 _MOST_MARKS = 100
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _NOW = sys.maxsize
@@ -133,11 +137,12 @@ class PreferenceReader:
         if not stale:
             return fresh
         try:
-            found = await self._records.get_records(stale)
-        except Unavailable:
+            async with asyncio.timeout(_PATIENCE if may_lag else None):
+                found = await self._records.get_records(stale)
+        except (Unavailable, TimeoutError):
             if not may_lag:
                 raise
-            return {key: fresh.get(key) for key in keys}
+            found = {key: record for key in stale if (record := fresh.get(key)) is not None}
         for key in stale:
             fresh[key] = found.get(key)
             self._known.put(key, (now, fresh[key]))

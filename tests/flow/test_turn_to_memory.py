@@ -229,7 +229,8 @@ async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) 
 async def test_explain_shows_every_feature(client: MemoryClient) -> None:
     await client.publish(a_turn())
     await digested(client, turns=1)
-    reply = await client.retrieve(RetrieveRequest(user_id="ann", query="Spanish tiles", explain=True))
+    asked = RetrieveRequest(user_id="ann", query="Spanish tiles", explain=True)
+    reply = await client.retrieve(asked, patience=10.0)
     explanation = reply.items[0].explanation
     assert explanation is not None
     assert {"lexical_rank", "semantic_rank", "rrf", "bm25", "cosine"} <= set(explanation)

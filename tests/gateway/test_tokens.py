@@ -42,7 +42,7 @@ class Asked:
     def __init__(self) -> None:
         self.users: list[str] = []
 
-    async def request(self, answer: Any, body: Any, *, patience: float) -> StatusReply:
+    async def request(self, answer: Any, body: Any, **_: Any) -> StatusReply:
         self.users.append(body.user_id)
         return StatusReply(turns=0, entries=0, inactive=0, merged=0, refused=0, vectors=0, pending=0)
 

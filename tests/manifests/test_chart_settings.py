@@ -77,11 +77,12 @@ def test_every_setting_written_for_one_worker_is_what_it_reads_and_no_other_does
 def test_every_secret_and_file_can_be_taken_from_a_secret(setting: Setting) -> None:
     reference = {"existingSecret": "kept-elsewhere", "key": "the-key"}
     found = objects({setting.place: {setting.variable: reference}})
-    value = environment(found, "retrieve")[setting.variable]
+    service = setting.service or "retrieve"
+    value = environment(found, service)[setting.variable]
     if setting.place == "secrets":
         assert value == {"secretKeyRef": {"name": "kept-elsewhere", "key": "the-key"}}
     else:
-        assert value in mounted(found, "retrieve", reference)
+        assert value in mounted(found, service, reference)
 
 
 def mounted(found: list[Object], name: str, reference: dict[str, str]) -> list[str]:

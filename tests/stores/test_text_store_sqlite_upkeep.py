@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime
 
 import pytest
 
-from contracts.ports import Accepted, Merged, Refused
+from contracts.ports import Accepted, Merged, Record, Refused
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import (
     a_proposal,
@@ -42,6 +43,7 @@ async def test_an_erased_user_leaves_no_row_in_any_table(store: SqliteTextStore,
     entries = [entry_of(p, statement_hash=p.text, minhash_bands=("a", "b"), speaker="Anna") for p in (first, fourth)]
     await store.apply([*(Accepted(e) for e in entries), a_repeat(second, first.id), Refused(third, "no")])
     await store.forget([fourth], until=tomorrow())
+    await store.put_record(Record(user, "theme", "tea", {}, datetime.now(UTC)), held=None)
     before = await rows(store)
     assert min(before.values()) > 0
     await store.erase(user)
