@@ -45,11 +45,11 @@ async def test_what_waits_and_what_is_dead_is_told_as_it_happens(http: httpx.Asy
 async def test_a_stream_outlives_the_time_that_a_request_has(
     http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.shared.http.REQUEST_SECONDS", 0.5)
-    monkeypatch.setattr("services.shared.http.ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr("services.shared.http.REQUEST_SECONDS", 1.5)
+    monkeypatch.setattr("services.shared.http.ANSWER_SECONDS", 1.5)
     monkeypatch.setattr(live, "EVERY", 0.1)
     async with aclosing(events(http)) as seen:
-        for _ in range(15):
+        for _ in range(30):
             await anext(seen)
 
 
