@@ -153,7 +153,7 @@ def test_every_action_can_be_done_by_keyboard(visitor: Visitor) -> None:
     def went(title: str) -> bool:
         for key in ("Escape", "g", "c" if title.startswith("Assistant") else title[0].lower()):
             press(key)
-        return page.get_by_role("heading", level=1).text_content() == title
+        return bool(page.get_by_role("heading", level=1).text_content() == title)
 
     for title in ("Assistant’s view", "Activity", "Settings", "Health", "Memories"):
         until(partial(went, title))  # pressed again where the view before was still taking the focus
