@@ -119,7 +119,7 @@ function onCurrent(action) {
 
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]')) return;
-  if (event.key === 'Escape' && !document.getElementById('detail')?.hidden) {
+  if (event.key === 'Escape' && document.getElementById('detail')?.hidden === false) {
     event.preventDefault();
     document.querySelector('.detail .head button:last-child')?.click();
     return;

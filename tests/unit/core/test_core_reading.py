@@ -244,4 +244,4 @@ def test_hostile_text_of_64_kib_takes_little_time(piece: str) -> None:
     for text in (piece * (65536 // len(piece)), "a" + "(" * 32768 + "b" + ")" * 32768):
         started = time.process_time()
         read(text)
-        assert time.process_time() - started < 1
+        assert time.process_time() - started < 3  # what is not linear takes minutes
