@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field
 
@@ -115,3 +115,18 @@ class RetrieveReply(Reply):
     query_embedding_ms: float
     retrieval_ms: float
     explanation: dict[str, Any] | None = None
+
+    @classmethod
+    def nothing(cls, request: RetrieveRequest, why: str) -> Self:
+        """No memory at all, with the reason among what is `degraded`."""
+        return cls(
+            items=(),
+            context="",
+            total_count=0,
+            token_count=0,
+            truncated=False,
+            degraded=(why,),
+            query_embedding_ms=0.0,
+            retrieval_ms=0.0,
+            correlation_id=request.correlation_id,
+        )

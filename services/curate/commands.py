@@ -21,6 +21,7 @@ from contracts.v1.commands import (
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
 from services.shared.core.fitting import cut, how_many_fit, size_of
+from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import NOTES, PreferenceReader
@@ -66,11 +67,8 @@ async def create(
 
 def turn_of(request: CreateRequest, longest: int) -> Turn:
     """The turn that a create request becomes."""
-    size = len(request.text.encode())
-    if size > longest:
-        raise Rejected("invalid_request", f"the text has {size} bytes, {longest} are allowed")
-    if not request.text.strip():
-        raise Rejected("invalid_request", "the text is blank")
+    if why := why_unfit(request.text, longest):
+        raise Rejected("invalid_request", why)
     if request.persona_id == EVERY_PERSONA:
         raise Rejected("invalid_request", NO_PERSONA)
     return Turn(

@@ -39,6 +39,7 @@ from services.shared.core.editing import Edit, edited
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.pinning import pinned, unpinned
 from services.shared.core.repeats import find_canonical
+from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 
@@ -87,7 +88,8 @@ class Editor:
             Rejected: there is none of this id, the user changed it since the version asked for, the text cannot be, or
                 another entry says the same.
         """
-        self._check_text(request.text)
+        if request.text is not None and (why := why_unfit(request.text, self.longest)):
+            raise Rejected("invalid_request", why)
         key = await self._key(request, request.id)
         if not request.redact:
             return await self._update(request, key)
@@ -165,14 +167,6 @@ class Editor:
                 await self._changed(key, partial(_tagged, add=request.tags))
             case "untag":
                 await self._changed(key, partial(_tagged, take=request.tags))
-
-    def _check_text(self, text: str | None) -> None:
-        if text is None:
-            return
-        if not text.strip():
-            raise Rejected("invalid_request", "the text is blank")
-        if (size := len(text.encode())) > self.longest:
-            raise Rejected("invalid_request", f"the text has {size} bytes, {self.longest} are allowed")
 
     async def _key(self, request: Request, id_: str) -> Key:
         """The entry that is meant."""

@@ -87,7 +87,7 @@ class Edge:
             values = await self._confined(caller, verb, values)
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
         if isinstance(body, RetrieveRequest) and not await self._limits.allows_query(caller):
-            return _limited(body)
+            return RetrieveReply.nothing(body, "rate_limited")
         return await self.memory.request(verb.answer, body, patience=verb.patience, credential=caller.credential)
 
     async def _confined(self, caller: Caller, verb: Verb, values: Json) -> Json:
@@ -326,21 +326,6 @@ def _version(tag: str) -> int | None:
     if not number.isdecimal():
         raise Problem("changed", "If-Match takes one ETag of an entry, as it came with it.")
     return int(number)
-
-
-def _limited(request: RetrieveRequest) -> RetrieveReply:
-    """The answer to a query too many: nothing, so that nothing forgotten meanwhile is shown, and why."""
-    return RetrieveReply(
-        items=(),
-        context="",
-        total_count=0,
-        token_count=0,
-        truncated=False,
-        degraded=("rate_limited",),
-        query_embedding_ms=0.0,
-        retrieval_ms=0.0,
-        correlation_id=request.correlation_id,
-    )
 
 
 def _answer(request: Request, reply: BaseModel, status: int) -> Response:

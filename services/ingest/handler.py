@@ -26,6 +26,7 @@ from contracts.v1.turns import (
     derived_turn_id,
     entry_id,
 )
+from services.shared.core.text import why_unfit
 from services.shared.erasures import LANDS_WITHIN, passed_seconds
 from services.shared.errors import Poison
 
@@ -59,11 +60,8 @@ def read_turn(incoming: Incoming, *, longest: int) -> DatedTurn:
     turn = Turn.model_validate_json(incoming.body)
     if subjects.turns(turn.user_id) != incoming.subject:
         raise Poison("the user_id in the body is not the user in the subject")
-    size = len(turn.text.encode())
-    if size > longest:
-        raise Poison(f"the text has {size} bytes, {longest} are allowed")
-    if not turn.text.strip():
-        raise Poison("the text is blank")
+    if why := why_unfit(turn.text, longest):
+        raise Poison(why)
     if turn.persona_id == EVERY_PERSONA:
         raise Poison(NO_PERSONA)
     is_ahead = turn.created_at is not None and turn.created_at - incoming.stored_at > CLOCKS_DIFFER

@@ -15,7 +15,6 @@ from contracts.v1.control import SpaceSettings
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.handler import Retriever, Share
 from services.retrieve.recorder import ScoreRecorder
-from services.retrieve.reply import no_answer
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.weights import load_weights
@@ -40,9 +39,10 @@ async def build(host: Host) -> Service:
             yield Retriever(store, vectors, embedder, counter, settings, speakers, measure)
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:
-        if (why := await unwanted(request, preferences)) is not None:
-            return no_answer(request, why)
-        shares = await shared_with(request, store, preferences)
+        why, takes = await decided(request, preferences)
+        if why is not None:
+            return RetrieveReply.nothing(request, why)
+        shares = await shared_with(request, takes, store)
         with retriever() as one:
             reply = await one.retrieve(request, shares)
         if request.now is None:  # what counted at another moment is no measure of what to keep now
@@ -50,7 +50,8 @@ async def build(host: Host) -> Service:
         return reply
 
     async def shorten(request: RetrieveRequest, reply: RetrieveReply, room: int) -> RetrieveReply:
-        shares = await shared_with(request, store, preferences)
+        _, takes = await decided(request, preferences)
+        shares = await shared_with(request, takes, store)
         with retriever() as one:
             return await one.shorten(request, reply, room, shares)
 
@@ -58,24 +59,24 @@ async def build(host: Host) -> Service:
     return Service("retrieve", answers=answers, background=(recorder.run,))
 
 
-async def unwanted(request: RetrieveRequest, preferences: PreferenceReader) -> Reason | None:
-    """Why the user wants no answer. It is known before anything looks at the question.
+async def decided(request: RetrieveRequest, preferences: PreferenceReader) -> tuple[Reason | None, Collection[str]]:
+    """Why the user wants no answer, if so, and the tags that the space takes of others, before anything looks at the
+    question.
 
     While the text store is away, what was known last holds.
     """
     if request.incognito:
-        return "incognito"
+        return "incognito", ()
     asked_in, said_in = (
         Conversation(request.user_id, request.space, one or "") for one in (request.asked_in, request.conversation_id)
     )
     found = await preferences.of({asked_in, said_in}, may_lag=True)
-    return found[asked_in].refuse() or found[said_in].refuse(by_default=False)
+    why = found[asked_in].refuse() or found[said_in].refuse(by_default=False)
+    return why, found[asked_in].settings.takes_tags or ()
 
 
-async def shared_with(request: RetrieveRequest, store: TextStore, preferences: PreferenceReader) -> list[Share]:
+async def shared_with(request: RetrieveRequest, takes: Collection[str], store: TextStore) -> list[Share]:
     """The other spaces of the user that give tags which this one takes; none while the text store is away."""
-    place = Conversation(request.user_id, request.space, "")
-    takes = (await preferences.of([place], may_lag=True))[place].settings.takes_tags
     if not takes:
         return []
     try:

@@ -77,21 +77,6 @@ def pinned_memory(entry: Entry, terms: Collection[str]) -> PinnedMemory:
     return PinnedMemory(id=entry.id, snippet=short, type=entry.type, last_said_at=entry.last_said_at)
 
 
-def no_answer(request: RetrieveRequest, why: str) -> RetrieveReply:
-    """The empty reply, with the reason."""
-    return RetrieveReply(
-        items=(),
-        context="",
-        total_count=0,
-        token_count=0,
-        truncated=False,
-        degraded=(why,),
-        query_embedding_ms=0.0,
-        retrieval_ms=0.0,
-        correlation_id=request.correlation_id,
-    )
-
-
 def item_sizes(reply: RetrieveReply) -> list[int]:
     """Bytes that each item takes: its own, and those of its line in the context."""
     return [size_of(item) + len(to_json(item.text)) + _LINE for item in reply.items]

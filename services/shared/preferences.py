@@ -26,7 +26,7 @@ NOTES = "notes"
 
 _KNOWN = 20_000
 _PATIENCE = 0.5
-"""Seconds that a reader who may lag waits for the store; then what was known last counts as read just now."""
+"""Seconds that a reader who may lag waits for the store; then what was known last holds until the next reader asks."""
 
 _MOST_MARKS = 100
 _CLOCKS_DIFFER = timedelta(minutes=5)

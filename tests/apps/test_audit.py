@@ -20,7 +20,6 @@ from contracts.v1.control import SettingsChange, SettingsRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate import audit, privacy
 from services.curate.privacy import DataStores
-from services.retrieve.reply import no_answer
 from services.shared import audit as trails
 from services.shared import telemetry
 from services.shared.audit import AuditTrail, action_of
@@ -31,7 +30,7 @@ from tests.stores.builders import an_entry
 
 KEY = b"k" * 32
 NOW = datetime.now(UTC)
-NOTHING = no_answer(RetrieveRequest(user_id="ann", query="?"), "lexical")
+NOTHING = RetrieveReply.nothing(RetrieveRequest(user_id="ann", query="?"), "lexical")
 
 
 def answered(answer: flow.Answer[Any, Any], request: Any, reply: Any = None, **given: Any) -> Answered:
@@ -62,7 +61,7 @@ def test_of_a_retrieval_the_question_is_kept_as_a_hash_that_only_the_key_makes()
 
 def test_of_an_incognito_retrieval_not_even_the_hash_is_kept() -> None:
     request = RetrieveRequest(user_id="ann", query="where?", asked_in="chat")
-    action = action_of(answered(flow.RETRIEVE, request, no_answer(request, "incognito")), KEY)
+    action = action_of(answered(flow.RETRIEVE, request, RetrieveReply.nothing(request, "incognito")), KEY)
     assert action is not None
     assert action.query_hash is None
 

@@ -19,7 +19,7 @@ from services.curate import control
 from services.curate.control import expire_incognito, set_incognito
 from services.ingest.handler import Arrived, Incoming
 from services.ingest.refusals import admit, is_private
-from services.retrieve.app import unwanted
+from services.retrieve.app import decided
 from services.shared import preferences
 from services.shared.preferences import Mark, Marks, PreferenceReader
 from services.shared.stores.sqlite import SqliteTextStore
@@ -140,13 +140,13 @@ async def test_while_the_store_is_away_nothing_is_kept_and_the_last_known_is_ans
     await start(store, last=0)
     reader = PreferenceReader(store)
     asked = RetrieveRequest(user_id="ann", query="what?", asked_in="chat")
-    assert await unwanted(asked, reader) == "incognito"
+    assert (await decided(asked, reader))[0] == "incognito"
 
     async def away(keys: object) -> dict[object, Record]:
         raise Unavailable("away")
 
     store.get_records = away  # type: ignore[method-assign, assignment]
-    assert await unwanted(asked, reader) == "incognito"
+    assert (await decided(asked, reader))[0] == "incognito"
     with pytest.raises(Unavailable):
         await reader.of([PLACE])
 

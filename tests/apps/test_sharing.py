@@ -12,7 +12,7 @@ from contracts.ports import Conversation, Record
 from contracts.v1.control import SpaceSettings
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.retrieve.app import shared_with, shares_of
+from services.retrieve.app import decided, shared_with, shares_of
 from services.retrieve.handler import Retriever, Share
 from services.retrieve.settings import RetrieveSettings
 from services.shared.preferences import PreferenceReader
@@ -28,7 +28,8 @@ async def ask(store: SqliteTextStore, space: str, user: str = "ann", **given: An
     """Asked as `retrieve` asks."""
     request = RetrieveRequest.model_validate({"user_id": user, "query": "lamp", "space": space, "limit": 200, **given})
     retriever = Retriever(store=store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=SETTINGS)
-    return await retriever.retrieve(request, await shared_with(request, store, PreferenceReader(store)))
+    _, takes = await decided(request, PreferenceReader(store))
+    return await retriever.retrieve(request, await shared_with(request, takes, store))
 
 
 async def decide(store: SqliteTextStore, space: str, user: str = "ann", **settings: Any) -> None:

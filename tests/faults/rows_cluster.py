@@ -13,6 +13,7 @@ from random import Random
 
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
+from tests.faults import light
 from tests.faults.kills import STAGES, kill_at
 from tests.faults.loads import Load
 from tests.faults.process import QUICK, Launched, load_client, settings_of
@@ -37,7 +38,6 @@ _PATIENCE = 60.0
 """Seconds for a point to be passed: on a busy machine OpenSearch needs them, and few points are tried."""
 
 _BY_CHANCE = ("background",)
-_LIGHT = ("tests.faults.launcher", "--")
 
 
 @contextmanager
@@ -171,7 +171,7 @@ async def _disturbed(context: Context, row: str, disturb: Callable[[Workers], Aw
 async def _started(folder: Path) -> AsyncIterator[Cluster]:
     with on_opensearch() as environment:
         try:
-            async with cluster(folder, settings=QUICK | environment, program=_LIGHT) as running:
+            async with cluster(folder, settings=QUICK | environment, program=light.PROGRAM) as running:
                 yield running
         except NotReady as error:
             raise CannotRun(str(error)) from error

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import logging
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 
 from services.runtime import Running, running
 from services.shared.embedders import minilm
+from services.shared.logs import JsonFormatter
 from services.shared.settings import Settings
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix
@@ -28,6 +32,21 @@ def one_model() -> Iterator[None]:
     minilm._load = cache(load)
     yield
     minilm._load = load
+
+
+@contextmanager
+def logged_text(level: int) -> Iterator[io.StringIO]:
+    """All that is logged from this level on, as `memorybus up` writes it."""
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    handler.setFormatter(JsonFormatter())
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(level)
+    yield written
+    root.removeHandler(handler)
+    root.setLevel(before)
 
 
 @pytest.fixture(params=["sqlite", "opensearch"])

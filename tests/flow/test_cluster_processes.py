@@ -14,6 +14,7 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.bench.texts import Talk
 from services.shared.client import MemoryClient, memory_client
+from tests.faults import light
 from tests.flow.checker import check
 from tests.polling import digested
 from tests.servers import opensearch
@@ -21,9 +22,6 @@ from tests.servers.cluster import Cluster, cluster
 from tests.servers.workers import WORKERS
 from tests.sizes import LONG
 from tests.stores.opensearch_openers import a_prefix
-
-LIGHT = ("tests.faults.launcher", "--")
-"""The same services with models that take no time to load."""
 
 PUBLISHERS = 10
 TURNS = 600
@@ -40,7 +38,7 @@ async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setenv("MEMORYBUS_OPENSEARCH_URL", url)
     with a_prefix(url) as prefix:
         settings = {"MEMORYBUS_OPENSEARCH_PREFIX": prefix, "MEMORYBUS_NER": "none"}
-        program = ("services.cli",) if LONG else LIGHT
+        program = ("services.cli",) if LONG else light.PROGRAM
         async with cluster(tmp_path, settings=settings, program=program) as started:
             yield started
 

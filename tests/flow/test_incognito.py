@@ -21,8 +21,8 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, RequestFailed, memory_client
-from services.shared.logs import JsonFormatter
 from services.shared.settings import Settings
+from tests.flow.conftest import logged_text
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
 from tests.servers.nats_cluster import nats_server
@@ -42,17 +42,8 @@ def engine() -> dict[str, str]:
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """All that is logged, at every level, as `memorybus up` writes it."""
-    written = io.StringIO()
-    handler = logging.StreamHandler(written)
-    handler.setFormatter(JsonFormatter())
-    root = logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
-    yield written
-    root.removeHandler(handler)
-    root.setLevel(level)
+    with logged_text(logging.DEBUG) as written:
+        yield written
 
 
 def said(word: str, count: int = TURNS, first: int = 0, chat: str = CHAT) -> list[Turn]:

@@ -28,12 +28,12 @@ from services.runtime import Running, running
 from services.shared.bus.dead_letters import DeadLetterQueue
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.embedders import http as embedder_http
-from services.shared.logs import JsonFormatter
 from services.shared.settings import Settings
 from services.shared.stores.opensearch import transport
 from services.shared.stores.opensearch.transport import Address, Client, Get, Write
 from services.shared.stores.qdrant import QdrantVectorStore
 from services.shared.stores.qdrant import store as qdrant_store
+from tests.flow.conftest import logged_text
 from tests.polling import digested, eventually
 from tests.servers.embeddings import embedding_server
 from tests.servers.fickle import Fickle, Mode, fickle
@@ -74,17 +74,8 @@ def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def log() -> Iterator[io.StringIO]:
-    """All that is logged, at every level, as `memorybus up` writes it."""
-    written = io.StringIO()
-    handler = logging.StreamHandler(written)
-    handler.setFormatter(JsonFormatter())
-    root = logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-    yield written
-    root.removeHandler(handler)
-    root.setLevel(level)
+    with logged_text(logging.INFO) as written:
+        yield written
 
 
 Server = tuple[Fickle, dict[str, Any]]

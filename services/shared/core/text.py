@@ -128,6 +128,13 @@ def without_urls(folded: str) -> str:
     return folded
 
 
+def why_unfit(text: str, longest: int) -> str | None:
+    """Why a text cannot be kept, if so: it is blank, or has more bytes than these."""
+    if (size := len(text.encode())) > longest:
+        return f"the text has {size} bytes, {longest} are allowed"
+    return None if text.strip() else "the text is blank"
+
+
 def normalize(text: str) -> str:
     """The normal form: words, numbers and symbols in lower case, each separated by one space.
 
