@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from inspect import Parameter, Signature, cleandoc
 from typing import Annotated, Any, cast
 from uuid import uuid5
@@ -13,6 +13,7 @@ from fastapi import APIRouter, Body, Depends, FastAPI, Header, Path, Query, Requ
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import StreamingResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contracts import flow
 from contracts.envelope import NAMESPACE, Reply
@@ -35,10 +36,11 @@ PREFIX = "/v1/memory"
 CHANGED = "it was changed since"
 """How the conflict of a version that is no longer the latest begins."""
 
+_EDGE = "memorybus.edge"
+"""Where the scope of a request has what the paths need."""
+
 _TURN_PATIENCE = 8.0
 _LONGEST_KEY = 256
-
-
 _TOO_OFTEN = "You ask too often: wait until the next minute begins."
 
 
@@ -103,20 +105,29 @@ class Edge:
         return values
 
 
-def application(edge: Edge, version: str) -> FastAPI:
-    """The HTTP edge."""
+def application(edge: Edge, app: FastAPI) -> ASGIApp:
+    """The HTTP edge: the paths, with what they need."""
+
+    async def with_edge(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, _EDGE: edge}, receive, send)
+
+    if not edge.origins:
+        return with_edge
+    return CORSMiddleware(
+        with_edge,
+        allow_origins=sorted(edge.origins),
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"],
+        expose_headers=["ETag", "Retry-After"],
+    )
+
+
+@cache
+def paths(version: str) -> FastAPI:
+    """Every path and no state. FastAPI takes most of a second for them, so a process makes them once."""
     app = FastAPI(title="memorybus", version=version, openapi_url=None, redirect_slashes=False)
-    app.state.edge = edge
     problems.handle(app)
     app.include_router(router())
-    if edge.origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=sorted(edge.origins),
-            allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"],
-            expose_headers=["ETag", "Retry-After"],
-        )
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]
     return app
 
@@ -337,5 +348,5 @@ def _answer(request: Request, reply: BaseModel, status: int) -> Response:
 
 
 def _edge(request: Request) -> Edge:
-    edge: Edge = request.app.state.edge
+    edge: Edge = request.scope[_EDGE]
     return edge

@@ -6,7 +6,10 @@ HTTP ◄──► gateway ◄──► memory.v1.turns.<user>, memory.v1.retriev
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -40,13 +43,11 @@ async def build(host: Host) -> Service:
         settings,
         longest=host.settings.max_text_bytes,
     )
-    app = api.application(edge, version("memorybus"))
-    described = json.dumps(openapi.document(app)).encode()
-    shown = openapi.page(app, asyncapi.STYLE).encode()
+    app = api.paths(version("memorybus"))
     routes: list[Route] = [
-        (f"{api.PREFIX}/*", app),
-        ("/openapi.json", _page(described, "application/json")),
-        ("/openapi", _page(shown, _HTML, asyncapi.POLICY)),
+        (f"{api.PREFIX}/*", api.application(edge, app)),
+        ("/openapi.json", _page(lambda: json.dumps(openapi.document(app)), "application/json")),
+        ("/openapi", _page(lambda: openapi.page(app, asyncapi.STYLE), _HTML, asyncapi.POLICY)),
     ]
     return Service("gateway", routes=(*pages(host.bus_address), *routes), background=(edge.live.run,))
 
@@ -71,18 +72,22 @@ _HTML = "text/html; charset=utf-8"
 
 
 def pages(address: str = "nats://127.0.0.1:4222") -> list[Route]:
-    """The documentation of the bus, as JSON and as a page; made once."""
+    """The documentation of the bus, as JSON and as a page."""
     release = version("memorybus")
-    document = json.dumps(asyncapi.document(release, address)).encode()
-    show_page = _page(asyncapi.page(release).encode(), _HTML, asyncapi.POLICY)
-    return [("/asyncapi", show_page), ("/asyncapi.json", _page(document, "application/json")), *static.routes()]
+    return [
+        ("/asyncapi", _page(lambda: asyncapi.page(release), _HTML, asyncapi.POLICY)),
+        ("/asyncapi.json", _page(lambda: json.dumps(asyncapi.document(release, address)), "application/json")),
+        *static.routes(),
+    ]
 
 
-def _page(body: bytes, media_type: str, policy: str | None = None) -> Any:
+def _page(write: Callable[[], str], media_type: str, policy: str | None = None) -> Any:
+    """A page that is written when it is first asked for, beside everything else: that takes a second."""
     headers = {"content-type": media_type} | ({"content-security-policy": policy} if policy else {})
+    written = cache(write)
 
     @get(include_in_schema=False)
     async def show(scope: Any) -> AsgiResponse:
-        return AsgiResponse(body, 200, headers)
+        return AsgiResponse((await asyncio.to_thread(written)).encode(), 200, headers)
 
     return show

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
 from services.gateway.keys import Client, KeyRing, is_key
-from services.gateway.problems import Problem
+from services.gateway.problems import BadToken, Problem
 from services.gateway.settings import GatewaySettings
-from services.gateway.tokens import BadToken, TokenVerifier
+
+if TYPE_CHECKING:
+    from services.gateway.tokens import TokenVerifier
 
 USER_HEADER = "memory-user"
 READ = "read"

@@ -67,6 +67,10 @@ class ProblemDetails(BaseModel):
     errors: list[Fault] | None = None
 
 
+class BadToken(Exception):
+    """A token that proves nothing; the text says what is wrong with it."""
+
+
 class Problem(Exception):
     """A request that the gateway itself refuses."""
 

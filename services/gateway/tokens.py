@@ -12,6 +12,7 @@ import httpx
 import jwt
 
 from contracts.errors import Unavailable
+from services.gateway.problems import BadToken
 from services.gateway.settings import GatewaySettings
 from services.shared.bounded import UNCOMPRESSED, bounded
 from services.shared.errors import MissingExtra
@@ -23,10 +24,6 @@ _SHORTEST_SECRET = 32
 _REFRESH = 300.0  # seconds
 _AT_MOST_EVERY = 10.0  # seconds, for keys that are not known
 _PATIENCE = 5.0
-
-
-class BadToken(Exception):
-    """A token that proves nothing; the text says what is wrong with it."""
 
 
 class TokenVerifier:

@@ -12,6 +12,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 from services import cli
@@ -43,8 +44,10 @@ def serve() -> None:
     A line asks for one: {"arguments": […], "log": FILE, "environment": {…}}.
     """
     import services.cli.up
+    from services.gateway import api
 
-    assert services.cli.up is not None  # what a start would import is there now
+    assert services.cli.up is not None  # what a start would import and make once is there now
+    api.paths(version("memorybus"))
     for line in sys.stdin:
         asked = json.loads(line)
         child = os.fork()

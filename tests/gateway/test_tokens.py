@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from contracts.v1.commands import StatusReply
-from services.gateway.api import Edge, application
+from services.gateway.api import Edge, application, paths
 from services.gateway.callers import GuardedDoor
 from services.gateway.keys import KeyRing
 from services.gateway.limits import RateLimits
@@ -53,7 +53,7 @@ async def edge(**settings: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Asked]
     memory = Asked()
     door = GuardedDoor(cast(KeyRing, None), TokenVerifier(chosen), chosen)
     limits = RateLimits(cast(Any, None), chosen)
-    app = application(Edge(cast(MemoryClient, memory), door, limits, chosen, longest=100), "test")
+    app = application(Edge(cast(MemoryClient, memory), door, limits, chosen, longest=100), paths("test"))
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost/v1/memory") as http:
         yield http, memory
