@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from contracts.ports import Unavailable
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.shared.client import MemoryClient
 
 T = TypeVar("T")
@@ -35,3 +36,8 @@ async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool
 async def digested(client: MemoryClient, *, turns: int, within: float = 120.0) -> None:
     """Wait until so many turns are logged and nothing is pending."""
     await eventually(client.status, lambda s: s.turns >= turns and s.pending == 0, within=within)
+
+
+async def answered(client: MemoryClient, request: RetrieveRequest) -> RetrieveReply:
+    """The whole answer to a question: asked again while a leg comes too late, as it may on a busy machine."""
+    return await eventually(lambda: client.retrieve(request, patience=20.0), lambda reply: not reply.degraded)

@@ -21,7 +21,7 @@ from services.runtime import Running, running
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
-from tests.polling import digested, eventually
+from tests.polling import answered, digested, eventually
 
 LONGEST = 2000
 
@@ -94,7 +94,7 @@ async def test_an_erased_user_is_unknown_and_everybody_else_is_not(instance: Run
     assert (await client.retrieve(RetrieveRequest(user_id=ann, query="locker", min_score=0.0))).items == ()
     assert await client.list(ListRequest(user_id=bob)) == kept
     assert (await client.backlog()).dead_letters == 1
-    found = await client.retrieve(RetrieveRequest(user_id=bob, query="which word opens the locker"))
+    found = await answered(client, RetrieveRequest(user_id=bob, query="which word opens the locker"))
     assert found.items[0].signals.semantic
 
 

@@ -23,7 +23,7 @@ from services.cli.forget import forget
 from services.runtime import Running
 from services.shared.client import MemoryClient
 from tests.flow.raw import a_marker, holding
-from tests.polling import digested, eventually
+from tests.polling import answered, digested, eventually
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def test_a_forgotten_entry_leaves_no_byte_of_its_words_and_the_others_stay
     assert (receipt["turns"], receipt["vectors"], set(receipt["left"].values())) == (2, 1, {0})
     await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
 
-    found = await client.retrieve(RetrieveRequest(user_id="ann", query=f"{word} locker", min_score=0.0))
+    found = await answered(client, RetrieveRequest(user_id="ann", query=f"{word} locker", min_score=0.0))
     assert [item.text for item in found.items] == ["My locker is on the second floor."]
     assert found.items[0].signals.semantic
     status = await client.status("ann")

@@ -22,7 +22,7 @@ from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
 from services.shared.embedders.minilm import MiniLmEmbedder
-from tests.polling import digested
+from tests.polling import answered, digested
 
 WRITTEN = Path(__file__).parents[1] / "stores" / "version_3.sql"
 
@@ -134,12 +134,12 @@ async def test_all_of_it_is_there_and_goes_on(folder: Path) -> None:
         await digested(client, turns=7)
         status = await client.status()
         assert (status.entries, status.merged, status.inactive, status.vectors) == (5, 1, 1, 5)
-        locker, *_ = (await client.retrieve(RetrieveRequest(user_id="ann", query="locker code"))).items
+        locker, *_ = (await answered(client, RetrieveRequest(user_id="ann", query="locker code"))).items
         assert (locker.id, locker.signals.lexical, locker.signals.semantic) == (LOCKER, True, True)
-        found = (await client.retrieve(RetrieveRequest(user_id="ann", query="when does the harbour open?"))).items
+        found = (await answered(client, RetrieveRequest(user_id="ann", query="when does the harbour open?"))).items
         assert [(item.id, item.signals.lexical, item.signals.semantic) for item in found][:1] == [(SISTER, False, True)]
         await client.publish(Turn(user_id="ann", role="user", text="MY SISTER LIVES IN LISBON!", turn_id="t8"))
         await digested(client, turns=8)
         assert (await client.status()).merged == 2
-        (bicycle,) = (await client.retrieve(RetrieveRequest(user_id="bob", query="colour of the bicycle"))).items[:1]
+        (bicycle,) = (await answered(client, RetrieveRequest(user_id="bob", query="colour of the bicycle"))).items[:1]
         assert bicycle.text == "My bicycle is blue"

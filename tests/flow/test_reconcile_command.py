@@ -21,7 +21,7 @@ from contracts.v1.turns import Turn
 from services.cli.reconcile import reconcile
 from services.runtime import Running
 from services.shared.client import MemoryClient, memory_client
-from tests.polling import digested
+from tests.polling import answered, digested
 
 SAID = ["I ordered the blue Spanish tiles.", "The train to Ghent leaves at nine.", "I live in Porto."]
 
@@ -82,6 +82,6 @@ async def test_what_went_apart_is_found_put_right_and_found_no_more(instance: Ru
     assert (code, differing(printed), differing(printed, "left")) == (0, {"without_vector": 1, "without_reason": 1}, {})
 
     assert (await typed(instance))[0] == 0
-    found = await client.retrieve(RetrieveRequest(user_id="ann", query="renovating the washroom", min_score=0.0))
+    found = await answered(client, RetrieveRequest(user_id="ann", query="renovating the washroom", min_score=0.0))
     assert found.items[0].signals.semantic
     assert (await client.status()).vectors == len(SAID)

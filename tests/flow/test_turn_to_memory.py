@@ -15,7 +15,7 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.shared.bus.dead_letters import LARGEST_BODY
 from services.shared.client import MemoryClient, RequestFailed
-from tests.polling import digested, eventually
+from tests.polling import answered, digested, eventually
 
 SPANISH_TILES = "I ordered the blue Spanish tiles for the bathroom floor."
 
@@ -42,8 +42,8 @@ async def test_a_turn_is_found_by_its_words_and_by_its_meaning(client: MemoryCli
     await client.publish(a_turn("The train to Ghent leaves at nine.", conversation_id="c2"))
     await digested(client, turns=2)
 
-    by_words = await client.retrieve(RetrieveRequest(user_id="ann", query="Spanish tiles"))
-    by_meaning = await client.retrieve(RetrieveRequest(user_id="ann", query="renovating the washroom", min_score=0.0))
+    by_words = await answered(client, RetrieveRequest(user_id="ann", query="Spanish tiles"))
+    by_meaning = await answered(client, RetrieveRequest(user_id="ann", query="renovating the washroom", min_score=0.0))
 
     found = by_words.items[0]
     assert (found.text, found.turn_id, found.conversation_id) == (SPANISH_TILES, "t1", "c1")
@@ -190,7 +190,7 @@ async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient, user: s
     await client.publish(a_turn(user_id="neighbour"))
     await digested(client, turns=2)
 
-    reply = await client.retrieve(RetrieveRequest(user_id=user, query="Spanish tiles"))
+    reply = await answered(client, RetrieveRequest(user_id=user, query="Spanish tiles"))
     assert len(reply.items) == 1
     assert (await client.status(user)).entries == 1
 
