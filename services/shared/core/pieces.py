@@ -45,6 +45,8 @@ def _cached_piece(chunk: str) -> Piece:
         return Piece(lead[:-1], (f"[{core}]",), tail[1:])
     if lead.endswith("__") and tail.startswith("__") and core.isidentifier():
         return Piece(lead[:-2], (f"__{core}__",), tail[2:])
+    if lead.endswith("{") and tail.startswith("}") and core.isidentifier():
+        return Piece(lead[:-1], (f"{{{core}}}",), tail[1:])
     closing = count_closing(core, tail)
     return Piece(lead, _tokens(core + tail[:closing]), tail[closing:])
 
@@ -81,7 +83,7 @@ def _tokens(core: str) -> tuple[str, ...]:
         return (address,)
     core = _E_WORD.sub("e", core)
     if not _CODE_MARK.search(core):
-        core = core if _LETTERS_APART.fullmatch(core) else _HYPHEN.sub(" ", core)
+        core = core if _LETTERS_APART.fullmatch(core) or core.partition("'")[0].istitle() else _HYPHEN.sub(" ", core)
         core = _COMMA.sub(" ", core)
     core = _MONEY.sub(r" \1\2 ", _OPERATOR.sub(r" \1 ", core))
     tokens = tuple(map(_token, _MEASURE.sub(r"\1 \2", core).split()))
