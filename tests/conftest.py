@@ -16,11 +16,16 @@ from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.servers import opensearch
 from tests.servers.nats_cluster import nats_server
+from tests.sizes import LONG
 
 
 def pytest_configure() -> None:
-    """Begin a run, whose workers share what they start; how long one example takes says how busy the machine is."""
-    settings.register_profile("memorybus", deadline=None)
+    """Begin a run, whose workers share what they start.
+
+    Hypothesis tries the same examples in every run; a long one tries more, and others each time. How long one takes
+    says how busy the machine is, and is not looked at.
+    """
+    settings.register_profile("memorybus", deadline=None, max_examples=100 if LONG else 50, derandomize=not LONG)
     settings.load_profile("memorybus")
     opensearch.begin_run()
 
