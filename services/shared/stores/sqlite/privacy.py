@@ -20,43 +20,45 @@ _MARK = "erasure:"
 _MARKS = "SELECT value FROM meta WHERE key > 'erasure:' AND key < 'erasure;' ORDER BY key"
 
 _SCOPES = "(SELECT scope FROM scopes WHERE user_id = :user)"
-_VOICES = f"(SELECT voice FROM voices WHERE scope IN {_SCOPES})"
+_IN_SCOPE = f"(scope IN {_SCOPES} OR scope NOT IN (SELECT scope FROM scopes))"
+_VOICES = f"(SELECT voice FROM voices WHERE {_IN_SCOPE})"
+_OF_VOICE = f"(voice IN {_VOICES} OR voice NOT IN (SELECT voice FROM voices))"
 
 _ERASED = {
-    "proposals": ("id", f"scope IN {_SCOPES}"),
+    "proposals": ("id", _IN_SCOPE),
     "turns": ("turn", "user_id = :user"),
-    "entries": ("doc", f"scope IN {_SCOPES}"),
-    "entry_conversations": ("scope, conversation_id, doc", f"scope IN {_SCOPES}"),
-    "statements": ("voice, key, variant", f"voice IN {_VOICES}"),
-    "fingerprints": ("voice, key, number", f"voice IN {_VOICES}"),
-    "voices": ("voice", f"scope IN {_SCOPES}"),
-    "postings": ("scope, block, term", f"scope IN {_SCOPES}"),
+    "entries": ("doc", _IN_SCOPE),
+    "entry_conversations": ("scope, conversation_id, doc", _IN_SCOPE),
+    "statements": ("voice, key, variant", _OF_VOICE),
+    "fingerprints": ("voice, key, number", _OF_VOICE),
+    "voices": ("voice", _IN_SCOPE),
+    "postings": ("scope, block, term", _IN_SCOPE),
     "sessions": ("session", "user_id = :user"),
     "digests": ("user_id, space, digest", "user_id = :user"),
     "records": ("user_id, kind, name", "user_id = :user"),
     "scopes": ("scope", "user_id = :user"),
 }
-"""The key of each table, and which rows are a user's.
+"""The key of each table, and which rows are a user's, or nobody's: these go with whoever is erased next.
 
 What is not in the log is not judged any more, so the log goes first; an entry goes before what finds it; the tables
 that others are found by come last.
 """
 
+_REFERRED_TO = {
+    "turns": f"SELECT turn FROM proposals WHERE outcome IS NULL AND scope IN {_SCOPES}",
+    "voices": f"SELECT voice FROM statements WHERE {_OF_VOICE} UNION SELECT voice FROM fingerprints WHERE {_OF_VOICE}",
+    "scopes": " UNION ".join(
+        f"SELECT scope FROM {table} WHERE scope IN {_SCOPES}"
+        for table in ("proposals", "entries", "entry_conversations", "voices", "postings")
+    ),
+}
+"""Keys that others still point to, which were added since those were looked for: they stay for the next round.
+
+A number without its row would be given to somebody else's.
+"""
+
 TABLES = tuple(_ERASED)
 """Where rows of a user may be, in the order in which they are deleted."""
-
-_NO_SCOPE = "scope NOT IN (SELECT scope FROM scopes)"
-
-_STRAY = {
-    "statements": "voice NOT IN (SELECT voice FROM voices)",
-    "fingerprints": "voice NOT IN (SELECT voice FROM voices)",
-    "voices": _NO_SCOPE,
-    "postings": _NO_SCOPE,
-    "entry_conversations": _NO_SCOPE,
-    "entries": _NO_SCOPE,
-    "proposals": _NO_SCOPE,
-}
-"""Rows that are nobody's, and so may be anybody's."""
 
 _ERASED_TOGETHER = 500
 """Rows that are deleted in one step, which takes some 10 ms."""
@@ -134,8 +136,7 @@ class SqlitePrivacy(Engine):
         """How many rows of each table are a user's, or nobody's."""
         found = {}
         for table, (_, theirs) in _ERASED.items():
-            query = f"SELECT count(*) FROM {table} WHERE {theirs} OR {_STRAY.get(table, 'FALSE')}"
-            (found[table],) = db.execute(query, {"user": user_id}).fetchone()
+            (found[table],) = db.execute(f"SELECT count(*) FROM {table} WHERE {theirs}", {"user": user_id}).fetchone()
         return found
 
     async def compact(self) -> bool:
@@ -166,7 +167,8 @@ def recorded_erasure(db: sqlite3.Connection, user_id: str) -> Erasure | None:
 def _keys_of(db: sqlite3.Connection, table: str, user_id: str) -> list[Sequence[object]]:
     """The keys of some rows of a user in a table."""
     key, theirs = _ERASED[table]
-    query = f"SELECT {key} FROM {table} WHERE {theirs} LIMIT {_ERASED_AT_MOST}"
+    kept = f" AND {key} NOT IN ({_REFERRED_TO[table]})" if table in _REFERRED_TO else ""
+    query = f"SELECT {key} FROM {table} WHERE {theirs}{kept} LIMIT {_ERASED_AT_MOST}"
     return db.execute(query, {"user": user_id}).fetchall()
 
 
@@ -176,6 +178,9 @@ def _erase_rows(
     """Delete rows of a user; False, and nothing is deleted, when the mark is not the recorded one any more."""
     if mark is not None and recorded_erasure(db, user_id) != mark:
         return False
+    if table in _REFERRED_TO:
+        kept = set(db.execute(_REFERRED_TO[table], {"user": user_id}))
+        keys = [key for key in keys if key not in kept]
     where = " AND ".join(f"{column} = ?" for column in _ERASED[table][0].split(", "))
     db.executemany(f"DELETE FROM {table} WHERE {where}", keys)
     compaction.note_old_words(db)
