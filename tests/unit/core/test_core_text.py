@@ -122,4 +122,4 @@ def test_hostile_text_of_64_kib_takes_little_time(piece: str) -> None:
     text = piece * (65536 // len(piece))
     started = time.process_time()
     normalize(text)
-    assert time.process_time() - started < 0.3
+    assert time.process_time() - started < 3  # what is not linear takes minutes
