@@ -162,7 +162,7 @@ class VectorStore(Protocol):
         ...
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
-        """Of these entries, the ids of those that have no point, or one that is filtered by something else."""
+        """Of these entries, the ids of those that have no point, or one of another text or other filters."""
         ...
 
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:

@@ -7,15 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
+import numpy as np
 import pytest
 
-from contracts.ports import EmbeddingIdentity, TextStore, VectorStore
+from contracts.ports import EmbeddingIdentity, Scope, TextStore, VectorStore
 from contracts.v1.entries import Entry
 from services.shared.stores.edge import EdgeVectorStore
 from services.shared.vectors import reindexer as module
 from services.shared.vectors.folders import VectorFolders
 from services.shared.vectors.reindexer import Reindexer
-from tests.apps.fakes import FakeEmbedder
+from tests.apps.fakes import FakeEmbedder, FakeVectors
 from tests.stores.builders import an_entry, store_entries
 from tests.stores.changing import modify
 
@@ -95,6 +96,48 @@ async def test_an_entry_forgotten_while_it_is_embedded_leaves_no_vector(store: T
 
     assert await Reindexer(store, vectors, Slow()).fill() == 2
     assert await held(vectors) == {entry.id for entry in entries[1:]}
+
+
+@pytest.mark.parametrize("when", ["while it is embedded", "between two passes"])
+async def test_a_correction_while_the_next_vectors_are_made_reaches_them(
+    store: TextStore, vectors: VectorStore, when: str
+) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "short")])
+
+    async def correct() -> None:
+        await modify(store, [entry], lambda one: one.model_copy(update={"text": "a much longer text"}))
+
+    class Slow(FakeEmbedder):
+        async def embed(self, texts):  # type: ignore[no-untyped-def]
+            if when == "while it is embedded" and "short" in texts:
+                await correct()
+            return await super().embed(texts)
+
+    reindexer = Reindexer(store, vectors, Slow())
+    assert await reindexer.fill() == 1
+    if when == "between two passes":
+        await correct()
+    assert await reindexer.fill() == 1
+    (vector,) = await FakeEmbedder().embed(["a much longer text"])
+    points = await vectors.fetch(Scope("ann"), [entry.id])
+    assert np.allclose(points[entry.id].vector, vector, atol=1e-2)
+
+
+async def test_an_entry_that_is_corrected_while_its_vector_is_settled_is_still_to_be_embedded(
+    store: TextStore,
+) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "short")])
+    corrected = {"text": "a much longer text", "embedding_state": "pending"}
+
+    class Late(FakeVectors):
+        async def lacking(self, entries):  # type: ignore[no-untyped-def]
+            found = await super().lacking(entries)
+            await modify(store, [entry], lambda one: one.model_copy(update=corrected))
+            return found
+
+    await Reindexer(store, Late(), FakeEmbedder()).settle()
+    (now,) = await store.scan(after="", limit=1)
+    assert (now.text, now.embedding_state) == ("a much longer text", "pending")
 
 
 def test_every_model_and_generation_has_a_place_and_earlier_ones_are_former(tmp_path: Path) -> None:

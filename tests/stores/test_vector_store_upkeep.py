@@ -95,6 +95,7 @@ async def test_an_entry_lacks_its_point_until_it_is_stored_and_after_it_is_remov
         {"persona_id": "ada"},
         {"created_at": LONG_AGO + timedelta(microseconds=10)},
         {"last_said_at": LONG_AGO + timedelta(microseconds=10)},
+        {"text": "corrected"},
         {"conversation_id": "another"},
         {"repeated_in": (Saying(conversation_id="another", turn_id="t", at=LONG_AGO),)},
     ],

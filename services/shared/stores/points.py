@@ -31,6 +31,12 @@ _TIMES = ("created_at", "last_said_at")
 FILTERED = ("user_id", "scope", "type", TAGS, THEMES, CONVERSATIONS, *_TIMES)
 """The fields that a search may ask for."""
 
+TEXT = "text_key"
+"""The field of a payload that says by a hash which text the vector was made of."""
+
+COMPARED = (*FILTERED, TEXT)
+"""The fields that tell whether a point is of an entry as it is now."""
+
 _A_MICROSECOND = 1e-6
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -122,6 +128,7 @@ def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:
         "created_at": entry.created_at.timestamp(),
         "last_said_at": entry.last_said_at.timestamp(),
         "version": entry.version,
+        TEXT: hashed(entry.user_id, entry.text),
     }
     if not with_copy:
         return filtered_by
@@ -129,13 +136,15 @@ def payload(entry: Entry, *, with_copy: bool = False) -> dict[str, Any]:
 
 
 def lacking(entries: Iterable[Entry], payloads: Mapping[str, Mapping[str, Any] | None]) -> set[str]:
-    """The ids of the entries whose payload is missing, or has them filtered by something else than they are now."""
+    """The ids of the entries without a payload, or with one of another text or filtered by something else than now."""
     return {entry.id for entry in entries if not _is_filtered_by(entry, payloads.get(entry.id) or {})}
 
 
 def _is_filtered_by(entry: Entry, held: Mapping[str, Any]) -> bool:
     wanted = payload(entry)
     same_times = all(_is_same_moment(held.get(field), wanted[field]) for field in _TIMES)
+    if held.get(TEXT, wanted[TEXT]) != wanted[TEXT]:  # points of a former version do not say it
+        return False
     return same_times and all(held.get(field) == wanted[field] for field in FILTERED if field not in _TIMES)
 
 

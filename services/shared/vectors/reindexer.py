@@ -73,7 +73,8 @@ class Reindexer:
         ready = [e for e in entries if e.id not in lacking and not is_made_by(e, identity)]
         refused = [e for e in entries if e.id in lacking and e.embedding_state == "ready"]
         if ready:
-            await change_entries(self.text, ready, lambda entry: _made_by(entry, identity))
+            texts = {entry.id: entry.text for entry in ready}
+            await change_entries(self.text, ready, lambda entry: _made_by(entry, texts[entry.id], identity))
         if refused:
             await change_entries(self.text, refused, _refused)
 
@@ -89,8 +90,8 @@ class Reindexer:
         return removed
 
 
-def _made_by(entry: Entry, identity: EmbeddingIdentity) -> Entry | None:
-    if entry.status != "active" or is_made_by(entry, identity):
+def _made_by(entry: Entry, text: str, identity: EmbeddingIdentity) -> Entry | None:
+    if entry.status != "active" or entry.text != text or is_made_by(entry, identity):
         return None
     return made_by(entry, identity)
 

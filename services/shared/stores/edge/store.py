@@ -24,7 +24,7 @@ from services.shared.stores.edge.points import (
     upserts,
     user_filter,
 )
-from services.shared.stores.points import COPY, FILTERED, TURN, lacking, newest_entries, place_in_order, point_ids
+from services.shared.stores.points import COMPARED, COPY, TURN, lacking, newest_entries, place_in_order, point_ids
 
 T = TypeVar("T")
 
@@ -131,7 +131,7 @@ class EdgeVectorStore:
 
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
         known = point_ids(entry.id for entry in entries)
-        read = partial(self._read, lambda shard: shard.retrieve(list(known), list(FILTERED), False))
+        read = partial(self._read, lambda shard: shard.retrieve(list(known), list(COMPARED), False))
         return lacking(entries, {str(record.id): record.payload for record in await self._run(read)})
 
     async def refresh(self, entries: Sequence[Entry]) -> set[str]:

@@ -23,8 +23,8 @@ from contracts.ports import (
 )
 from contracts.v1.entries import Entry
 from services.shared.stores.points import (
+    COMPARED,
     COPY,
-    FILTERED,
     TURN,
     checked_vector,
     lacking,
@@ -180,7 +180,7 @@ class QdrantVectorStore:
     async def lacking(self, entries: Sequence[Entry]) -> set[str]:
         payloads: dict[str, models.Payload | None] = {}
         for chunk in chunks(point_ids(entry.id for entry in entries), IDS_PER_REQUEST):
-            ask = partial(self._client.retrieve, self._spec.name, chunk, list(FILTERED), timeout=READ_SECONDS)
+            ask = partial(self._client.retrieve, self._spec.name, chunk, list(COMPARED), timeout=READ_SECONDS)
             payloads.update((str(record.id), record.payload) for record in await self._ask("reading", ask))
         return lacking(entries, payloads)
 
