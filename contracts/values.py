@@ -400,9 +400,9 @@ class Annotation:
     phrases: tuple[tuple[str, float], ...] = ()
 
 
-RecordKind = Literal["settings", "incognito", "theme", "action"]
-"""What a record tells of a user: how a space (its name; `"*"`: every space) is to be kept, a conversation that leaves
-nothing, a theme (its slug), or something that was done (a name that sorts by time)."""
+RecordKind = Literal["settings", "limits", "incognito", "theme", "action"]
+"""What a record tells of a user: how a space (its name; `"*"`: every space) is to be kept, that this limits how much, a
+conversation that leaves nothing, a theme (its slug), or something that was done (a name that sorts by time)."""
 
 
 class RecordKey(NamedTuple):

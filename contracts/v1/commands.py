@@ -127,7 +127,10 @@ class EraseReceipt(Message):
 
 
 class EraseReply(Reply):
-    """What became of it: the user is unknown from now on, until they publish anew."""
+    """What became of it: the user is unknown from now on, until they publish anew.
+
+    That memory is off, or a conversation incognito, holds on all the same, and is known by a hash alone.
+    """
 
     receipt: EraseReceipt
 

@@ -64,6 +64,10 @@ class SettingsChange(SpaceSettings):
 SettingName = Literal["memory_enabled", "incognito_default", "retention_days", "soft_cap", "gives_tags", "takes_tags"]
 
 
+LIMITS: tuple[SettingName, ...] = ("retention_days", "soft_cap")
+"""The settings that say how much of a space is kept."""
+
+
 class SettingsRequest(Request):
     """Show the settings of a space, after this change; `space` `"*"` means all that have decided nothing of their own.
 

@@ -123,7 +123,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.COMMANDS, do_as_said, at_once, chat_commands.shorten),
         RequestHandler(flow.STATUS, status, at_once),
         RequestHandler(flow.RECONCILE, compare, 1),
-        *_control(stores, settings),
+        *_control(stores, settings, scheduler),
         *_audit(store, await host.audit_trail(), at_once),
     )
     return Service("curate", answers=answers, background=scheduler.all)
@@ -157,11 +157,14 @@ def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[A
     )
 
 
-def _control(stores: DataStores, settings: CurateSettings) -> Iterator[RequestHandler[Any, Any]]:
+def _control(stores: DataStores, settings: CurateSettings, scheduler: Scheduler) -> Iterator[RequestHandler[Any, Any]]:
     """What users decide about their memory."""
 
     async def space_settings(request: SettingsRequest) -> SettingsReply:
-        return await control.settings(request, records=stores.text, defaults=settings.of_a_space)
+        reply = await control.settings(request, records=stores.text, defaults=settings.of_a_space)
+        if control.sets_limits(request):
+            scheduler.limit(request.user_id)
+        return reply
 
     async def incognito(request: IncognitoStartRequest | IncognitoEndRequest) -> IncognitoReply:
         return await control.set_incognito(request, records=stores.text, in_flight=stores.in_flight)

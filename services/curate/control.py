@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from contracts.ports import InFlight, Record, RecordKey, UserRecords
 from contracts.v1.control import (
     EVERY_SPACE,
+    LIMITS,
     IncognitoEndRequest,
     IncognitoReply,
     IncognitoStartRequest,
@@ -16,7 +19,8 @@ from contracts.v1.control import (
     SpaceSettings,
 )
 from services.shared.changes import change_record
-from services.shared.preferences import SETTLES, Mark, Marks, OwnSettings
+from services.shared.erasures import kept_key
+from services.shared.preferences import SETTLES, Mark, Marks, OwnSettings, decisions, limits_mark
 
 
 async def set_incognito(
@@ -58,21 +62,39 @@ async def settings(request: SettingsRequest, *, records: UserRecords, defaults: 
         Unavailable: the store does not answer; the change may or may not hold.
     """
     change = request.change.model_dump(exclude_none=True) if request.change else {}
-
-    def changed(held: Record | None) -> Record:
-        before = {name: value for name, value in (held.body if held else {}).items() if name not in request.reset}
-        return Record(request.user_id, "settings", request.space, {**before, **change}, at=datetime.now(UTC))
-
+    key = RecordKey(request.user_id, "settings", request.space)
     if change or request.reset:
-        await change_record(records, RecordKey(request.user_id, "settings", request.space), changed)
+        await _change(key, change, request.reset, records)
         await asyncio.sleep(SETTLES)
-    own = OwnSettings(await records.records(request.user_id, "settings", {EVERY_SPACE, request.space}))
+    own = OwnSettings((await decisions(records, {key, key._replace(name=EVERY_SPACE)})).values())
     return SettingsReply(
         space=request.space,
         settings=own.of(request.space, defaults),
         own=own.alone(request.space),
         correlation_id=request.correlation_id,
     )
+
+
+async def _change(key: RecordKey, change: Mapping[str, Any], reset: Collection[str], records: UserRecords) -> None:
+    """Change a decision; one of before an erase is the user's own again, and changed with it."""
+    kept = (await records.get_records([kept_key(key)])).get(kept_key(key))
+
+    def changed(held: Record | None) -> Record:
+        before = {**(kept.body if kept else {}), **(held.body if held else {})}
+        body = {name: value for name, value in before.items() if name not in reset}
+        return Record(*key, {**body, **change}, at=datetime.now(UTC))
+
+    if (mark := limits_mark(Record(*key, change, at=datetime.now(UTC)))) is not None:
+        await records.add_records([mark])
+    await change_record(records, key, changed)
+    if kept is not None:
+        await records.remove_records(kept.user_id, kept.kind, [kept.name])
+
+
+def sets_limits(request: SettingsRequest) -> bool:
+    """Whether it changes how much is kept, or for how long."""
+    changed = {*(request.change.model_fields_set if request.change else ()), *request.reset}
+    return not changed.isdisjoint(LIMITS)
 
 
 async def expire_incognito(*, records: UserRecords, in_flight: InFlight) -> int:

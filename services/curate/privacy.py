@@ -26,6 +26,7 @@ from contracts.ports import (
     InFlightCounts,
     Key,
     Record,
+    RecordKind,
     Scope,
     Selection,
     TextStore,
@@ -39,6 +40,7 @@ from services.curate.reconcile import embed_again
 from services.shared.changes import change_entries, change_record
 from services.shared.erasures import SETTLING, erased_key, erased_record
 from services.shared.errors import Rejected
+from services.shared.preferences import outliving
 from services.shared.tasks import end
 
 log = logging.getLogger(__name__)
@@ -148,7 +150,7 @@ async def complete(erasure: Erasure, *, stores: DataStores) -> Erasure:
     Raises:
         Unavailable: a place does not answer; steps that were done need not be done again.
     """
-    for step in (_bound, _keep_account, _count, _clear, _make_vectors_anew, _empty_bus):
+    for step in (_bound, _keep_account, _keep_decisions, _count, _clear, _make_vectors_anew, _empty_bus):
         changed = await step(erasure, stores)
         if changed is None:
             return erasure
@@ -173,6 +175,19 @@ async def _keep_account(erasure: Erasure, stores: DataStores) -> Erasure:
 
     await change_record(stores.text, erased_key(erasure.user_id), newest)
     return erasure
+
+
+async def _keep_decisions(erasure: Erasure, stores: DataStores) -> Erasure:
+    """Keep that nothing is to be kept, before what the user decided goes with all else."""
+    kinds: tuple[RecordKind, ...] = ("settings", "incognito")
+    for kind in kinds:
+        for kept in filter(None, map(outliving, await stores.text.records(erasure.user_id, kind))):
+            await _keep(kept, stores.text)
+    return erasure
+
+
+async def _keep(record: Record, store: TextStore) -> None:
+    await change_record(store, record.key, lambda _: record)
 
 
 async def _count(erasure: Erasure, stores: DataStores) -> Erasure | None:

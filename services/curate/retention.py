@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeAlias, TypeVar
 
 from contracts.ports import Record, Selection, SpaceSize, TextStore, UserRecords, VectorStore
+from contracts.v1.control import LIMITS
 from contracts.v1.entries import Entry, Scores
 from services.shared.changes import change_entries
 from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
@@ -145,10 +146,10 @@ async def own_limits(store: UserRecords) -> dict[str, OwnSettings]:
     found: dict[str, list[Record]] = {}
     cursor: str | None = None
     while True:
-        page = await store.page_records("settings", user_id=None, limit=_PAGE, cursor=cursor)
-        for record in page.records:
+        page = await store.page_records("limits", user_id=None, limit=_PAGE, cursor=cursor)
+        for record in (await store.get_records([mark.key._replace(kind="settings") for mark in page.records])).values():
             found.setdefault(record.user_id, []).append(record)
         if page.cursor is None:
             own = {user_id: OwnSettings(records) for user_id, records in found.items()}
-            return {user_id: one for user_id, one in own.items() if one.decides("soft_cap", "retention_days")}
+            return {user_id: one for user_id, one in own.items() if one.decides(*LIMITS)}
         cursor = page.cursor

@@ -95,6 +95,7 @@ class Scheduler:
         self._compared = compared
         self._half_done: dict[Key, Callable[[], Awaitable[object]]] = {}
         self._is_tidying = False
+        self._limited: asyncio.Queue[str] = asyncio.Queue()
         compact = partial(privacy.compact, stores)
         self.compactor = Compactor(compact, self._is_idle, after=settings.compact_after_seconds)
         self.eraser = Eraser(stores, self._have_erased)
@@ -157,7 +158,23 @@ class Scheduler:
             await control.expire_incognito(records=self._stores.text, in_flight=self._stores.in_flight)
             await audit.expire_audit(records=self._stores.text, days=self._settings.audit_days)
             self._is_tidying = False
-            await asyncio.sleep(self._settings.tidy_every_seconds)
+            await self._keep_new_limits(self._settings.tidy_every_seconds)
+
+    def limit(self, user_id: str) -> None:
+        """Keep the spaces of a user within limits that were set just now, before the next look at everybody's."""
+        self._limited.put_nowait(user_id)
+
+    async def _keep_new_limits(self, seconds: float) -> None:
+        """Keep the limits that users set, for so many seconds."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            try:
+                user_id = await asyncio.wait_for(self._limited.get(), left)
+            except TimeoutError:
+                return
+            self._is_tidying = True
+            await self._keep_own(user_id, OwnSettings(await self._stores.text.records(user_id, "settings")))
+            self._is_tidying = False
 
     async def keep_limits(self) -> None:
         """Keep every space within the limits that its user has set, or those of this service."""

@@ -34,7 +34,16 @@ async def is_hidden(store: Privacy, user_id: str) -> bool:
 
 def erased_key(user_id: str) -> RecordKey:
     """The record that says that a user was erased, under a hash: nothing else of them stays."""
-    return RecordKey("#" + blake2b(user_id.encode(), digest_size=16).hexdigest(), "action", "erased")
+    return RecordKey(_hashed(user_id), "action", "erased")
+
+
+def kept_key(key: RecordKey) -> RecordKey:
+    """Where a decision of a user stays when they are erased: under hashes of the user and of what it is about."""
+    return RecordKey(_hashed(key.user_id), key.kind, _hashed(f"{key.user_id}\x1f{key.name}"))
+
+
+def _hashed(words: str) -> str:
+    return "#" + blake2b(words.encode(), digest_size=16).hexdigest()
 
 
 def erased_record(user_id: str, at: datetime) -> Record:

@@ -2,6 +2,9 @@
 
 A decision is a record of the text store. Readers keep one for `FRESH` seconds; a decision is answered after `SETTLES`,
 when no reader can have an older one. From the answer on every turn that is published is judged by it.
+
+That nothing is to be kept outlives an erase, under hashes: nobody is remembered again because they had themselves
+erased.
 """
 
 from __future__ import annotations
@@ -15,9 +18,9 @@ from typing import Literal
 
 from contracts.envelope import Message, Moment
 from contracts.ports import Conversation, Record, RecordKey, Unavailable, UserRecords
-from contracts.v1.control import EVERY_SPACE, SettingName, SpaceSettings
+from contracts.v1.control import EVERY_SPACE, LIMITS, SettingName, SpaceSettings
 from services.shared.cache import Cache
-from services.shared.erasures import passed_seconds
+from services.shared.erasures import kept_key, passed_seconds
 
 FRESH = 0.4
 SETTLES = 0.5
@@ -31,6 +34,9 @@ _PATIENCE = 0.5
 _MOST_MARKS = 100
 _CLOCKS_DIFFER = timedelta(minutes=5)
 _NOW = sys.maxsize
+
+_OUTLIVES: dict[SettingName, bool] = {"memory_enabled": False, "incognito_default": True}
+"""Settings that stay when all else of their user is erased."""
 
 Reason = Literal["incognito", "disabled"]
 """Why nothing is kept or answered: the conversation is incognito, or the memory of its space is off."""
@@ -123,11 +129,14 @@ class PreferenceReader:
 
     async def anything_private(self, user_id: str, number: int, at: datetime) -> bool:
         """Whether a turn of this user that names no conversation may be one that nobody may keep."""
-        settings = map(_settings, await self._records.records(user_id, "settings"))
-        if any(one.memory_enabled is False or one.incognito_default for one in settings):
-            return True
-        marks = await self._records.records(user_id, "incognito")
-        return any(_marks(record).holds(number, at, default=False) for record in marks)
+        for owner in (user_id, kept_key(RecordKey(user_id, "settings", EVERY_SPACE)).user_id):
+            settings = map(_settings, await self._records.records(owner, "settings"))
+            if any(one.memory_enabled is False or one.incognito_default for one in settings):
+                return True
+            marks = await self._records.records(owner, "incognito")
+            if any(_marks(record).holds(number, at, default=False) for record in marks):
+                return True
+        return False
 
     async def _read(self, keys: Collection[RecordKey], may_lag: bool) -> Mapping[RecordKey, Record | None]:
         now = passed_seconds()
@@ -138,7 +147,7 @@ class PreferenceReader:
             return fresh
         try:
             async with asyncio.timeout(_PATIENCE if may_lag else None):
-                found = await self._records.get_records(stale)
+                found = await decisions(self._records, stale)
         except (Unavailable, TimeoutError):
             if not may_lag:
                 raise
@@ -147,6 +156,40 @@ class PreferenceReader:
             fresh[key] = found.get(key)
             self._known.put(key, (now, fresh[key]))
         return fresh
+
+
+async def decisions(records: UserRecords, keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
+    """These decisions, each with what stayed of it when its user was erased.
+
+    Raises:
+        Unavailable: the store is away.
+    """
+    found = await records.get_records([*keys, *map(kept_key, keys)])
+    both = {key: _together(key, found.get(kept_key(key)), found.get(key)) for key in keys}
+    return {key: record for key, record in both.items() if record is not None}
+
+
+def _together(key: RecordKey, kept: Record | None, own: Record | None) -> Record | None:
+    if kept is None or own is None:
+        return own or (kept and Record(*key, kept.body, kept.at))
+    if key.kind == "incognito":
+        return Record(*key, Marks(marks=(*_marks(kept).marks, *_marks(own).marks)).model_dump(mode="json"), own.at)
+    return Record(*key, {**kept.body, **own.body}, own.at)
+
+
+def outliving(decision: Record) -> Record | None:
+    """What stays of a decision when its user is erased: that nothing is to be kept."""
+    body = decision.body
+    if decision.kind == "settings":
+        body = {name: value for name, value in _OUTLIVES.items() if body.get(name) is value}
+    return Record(*kept_key(decision.key), body, decision.at) if body else None
+
+
+def limits_mark(settings: Record) -> Record | None:
+    """What is kept beside settings that limit how much is kept: curate finds them without reading everybody's."""
+    if settings.kind != "settings" or all(settings.body.get(name) is None for name in LIMITS):
+        return None
+    return Record(settings.user_id, "limits", settings.name, {}, settings.at)
 
 
 def merged(layers: Sequence[SpaceSettings]) -> SpaceSettings:

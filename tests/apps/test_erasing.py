@@ -10,12 +10,14 @@ from typing import Any, cast
 
 import pytest
 
-from contracts.ports import InFlightCounts, TextStore, TurnKey, Unavailable
+from contracts.ports import Conversation, InFlightCounts, RecordKind, TextStore, TurnKey, Unavailable
 from contracts.v1.commands import EraseReceipt, EraseRequest, GetRequest, ListRequest
-from services.curate import commands, privacy
+from contracts.v1.control import IncognitoStartRequest, SettingsReply, SettingsRequest, SpaceSettings
+from services.curate import commands, control, privacy
 from services.curate.privacy import DataStores, Eraser, begin, complete
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.preferences import PreferenceReader
 from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.apps.test_forgetting import embed, places, say, the_entry
 from tests.polling import eventually
@@ -27,6 +29,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look again at once."""
     for name in ("SETTLING", "_LOOK_EVERY"):
         monkeypatch.setattr(privacy, name, 0.01)
+    monkeypatch.setattr(control, "SETTLES", 0.0)
 
 
 async def erase(user_id: str, everywhere: DataStores, *, within: float = 30.0, **given: Any) -> EraseReceipt:
@@ -268,3 +271,39 @@ async def test_a_mark_of_another_process_is_left_to_it_for_a_while(store: TextSt
     await store.record_erasure("ann", mark, old)
     await eventually(store.erasures, lambda marks: not marks)
     running.cancel()
+
+
+async def test_that_nothing_is_to_be_kept_outlives_an_erase_and_nothing_else_does(store: TextStore) -> None:
+    async def decide(space: str, reset: tuple[str, ...] = (), **change: Any) -> SettingsReply:
+        request = {"user_id": "ann", "space": space, "change": change or None, "reset": reset}
+        asked = SettingsRequest.model_validate(request)
+        return await control.settings(asked, records=store, defaults=SpaceSettings(memory_enabled=True))
+
+    everywhere, _, in_flight = places(store)
+    await decide("secret work", memory_enabled=False, soft_cap=7, gives_tags=("mine",))
+    await decide("home", memory_enabled=True, retention_days=9)
+    await decide("*", incognito_default=True)
+    start = IncognitoStartRequest(user_id="ann", conversation_id="our chat")
+    await control.set_incognito(start, records=store, in_flight=in_flight)
+    for _ in range(2):  # erased twice it is no less
+        await erase("ann", everywhere)
+        reader = PreferenceReader(store)
+        spaces = {name: Conversation("ann", name, "any") for name in ("secret work", "home")}
+        chat = Conversation("ann", "home", "our chat")
+        found = await reader.of([*spaces.values(), chat])
+        assert found[spaces["secret work"]].settings == SpaceSettings(memory_enabled=False, incognito_default=True)
+        assert found[spaces["home"]].settings == SpaceSettings(incognito_default=True)
+        assert found[chat].refuse(by_default=False) == "incognito"
+        assert await reader.anything_private("ann", 1, datetime.now(UTC))
+        assert not await reader.anything_private("eve", 1, datetime.now(UTC))
+    assert set((await store.count_remaining("ann")).values()) == {0}
+    kinds: tuple[RecordKind, ...] = ("settings", "incognito")
+    kept = [one for k in kinds for one in (await store.page_records(k, user_id=None, limit=9, cursor=None)).records]
+    assert len(kept) == 3
+    assert not any(word in repr(kept) for word in ("ann", "work", "our chat", "*", "mine"))
+
+    reply = await decide("secret work", memory_enabled=True)
+    assert reply.own == SpaceSettings(memory_enabled=True)
+    assert (await decide("*", reset=("incognito_default",))).settings == SpaceSettings(memory_enabled=True)
+    await erase("ann", everywhere)
+    assert (await store.page_records("settings", user_id=None, limit=9, cursor=None)).records == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,10 +11,11 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from contracts.ports import Record, Selection, TextStore, Unavailable
+from contracts.ports import Record, RecordKey, Selection, TextStore, Unavailable
 from contracts.v1.control import SettingsReply, SettingsRequest, SpaceSettings
 from services.curate import control
 from services.curate.privacy import DataStores
+from services.curate.retention import own_limits
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
 from services.shared.stores.sqlite import SqliteTextStore
@@ -68,7 +70,7 @@ async def test_others_who_keep_changing_it_are_not_waited_for_without_end() -> N
             return False
 
     with pytest.raises(Unavailable, match="try again"):
-        await ask(cast(SqliteTextStore, Contested()), soft_cap=1)
+        await ask(cast(SqliteTextStore, Contested()), memory_enabled=True)
 
 
 @pytest.fixture
@@ -98,3 +100,29 @@ async def test_curate_keeps_to_the_limits_of_each_space(store: SqliteTextStore, 
     assert await texts(store, "bob", "work") == ["001", "002", "003"]
     archived = await store.page(Selection("ann", "home", status="archived"), limit=9, cursor=None)
     assert sorted(entry.text for entry in archived.entries) == ["003", "004"]
+
+
+async def test_curate_reads_no_settings_but_those_that_limit_how_much_is_kept(
+    store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [Record(f"user {number}", "settings", "*", {"memory_enabled": True}, NOW) for number in range(300)]
+    await store.add_records(others)
+    await ask(store, "*", retention_days=10)
+    await ask(store, "work", soft_cap=5)
+    await ask(store, "work", soft_cap=6, memory_enabled=True)
+    read = list[Record]()
+    original = store.get_records
+
+    async def get_records(keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
+        found = await original(keys)
+        read.extend(found.values())
+        return found
+
+    monkeypatch.setattr(store, "get_records", get_records)
+    own = await own_limits(store)
+    assert own["ann"].of("work", DEFAULTS).soft_cap == 6
+    assert own["ann"].of("home", DEFAULTS).retention_days == 10
+    assert (list(own), len(read)) == (["ann"], 2)
+    await ask(store, "*", reset=("retention_days",))
+    await ask(store, "work", reset=("soft_cap",))
+    assert await own_limits(store) == {}

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from contracts.ports import Accepted, Key, Place, Record, Refused, TextStore
 from contracts.v1.entries import Entry
 from services.cli import export, import_
+from services.curate.retention import own_limits
 from services.shared.commands.archive import ArchiveError, decode, encode
 from services.shared.commands.transfer import lines, read_archive, write_archive
 from services.shared.core.editing import Edit, edited
@@ -96,6 +97,7 @@ async def test_a_memory_moved_elsewhere_and_exported_again_is_the_same_to_the_by
     back = await exported(target, tmp_path / "back.jsonl")
     assert len(there) == 3 * (6 + 8 + 3) + 2
     assert back[1:] == there[1:]
+    assert set(await own_limits(target)) == set(USERS), "curate does not find the limits that were moved"
     for user in USERS:
         moved, known = await target.counts(user), await source.counts(user)
         assert (moved.turns, moved.entries, moved.merged, moved.refused, moved.undecided) == (

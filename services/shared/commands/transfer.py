@@ -27,6 +27,7 @@ from services.shared.commands import archive
 from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, RecordLine, Said, Tally, TurnLine
 from services.shared.commands.formats.source import Source
 from services.shared.commands.progress import Progress, untold
+from services.shared.preferences import limits_mark
 
 _PAGE = 500
 
@@ -176,7 +177,8 @@ async def read_archive(store: TextStore, file: Path, progress: Progress = untold
             case TurnLine():
                 await _store_turns(store, [line for line in batch if isinstance(line, TurnLine)])
             case RecordLine():
-                await store.add_records([_record(line) for line in batch if isinstance(line, RecordLine)])
+                records = [_record(line) for line in batch if isinstance(line, RecordLine)]
+                await store.add_records([*records, *filter(None, map(limits_mark, records))])
         for line in batch:
             if isinstance(line, Said):
                 done.tally = done.tally.plus(line)
