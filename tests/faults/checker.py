@@ -12,6 +12,7 @@ from contracts.ports import Key, LogRecord
 from contracts.v1.entries import Entry
 from tests.faults.findings import Findings, Kind
 from tests.faults.journal import UNKEPT, Promise
+from tests.faults.journal import Kind as Step
 
 TurnKey: TypeAlias = tuple[str, str, str]
 """User, space, turn id."""
@@ -23,7 +24,7 @@ class Observed:
 
     `points` is None without a vector store; `lacking` are entries whose point is filtered by something else. `versions`
     are the highest seen of each entry while it ran, `left` the markers found in the raw bytes of the data folder;
-    `letters` counts the dead letters by what they carry.
+    `letters` counts the dead letters by what they carry; `decided` are the users who want nothing kept, and how.
     """
 
     records: Sequence[LogRecord]
@@ -33,6 +34,7 @@ class Observed:
     letters: Mapping[str, int] = field(default_factory=dict)
     versions: Mapping[str, int] = field(default_factory=dict)
     left: frozenset[str] = frozenset()
+    decided: frozenset[tuple[Step, str]] = frozenset()
 
 
 def check(promises: Iterable[Promise], observed: Observed) -> Findings:
@@ -42,6 +44,7 @@ def check(promises: Iterable[Promise], observed: Observed) -> Findings:
     check.outcomes()
     check.entries()
     check.edits()
+    check.decisions()
     check.repeats()
     check.points()
     check.letters()
@@ -65,6 +68,7 @@ class _Check:
         }
         self._gone_markers = {one.marker for one in promises if one.marker and self._is_gone(one)}
         self._spoiled = [one for one in promises if one.kind == "spoil" and one.user_id not in self._erased]
+        self._unkept = [one for one in promises if one.kind in UNKEPT and one.user_id not in self._erased]
         self._records = {_key(record): record for record in observed.records}
         self._entries = {entry.id: entry for entry in observed.entries}
         self._lost: set[TurnKey] = set()
@@ -165,6 +169,12 @@ class _Check:
                 self.findings.add("lost", f"{promise.statement} was pinned, and is not")
             if promise.kind == "update" and not any(one.edited_at and len(one.revisions) == 1 for one in its):
                 self.findings.add("lost", f"{promise.statement} was corrected, and is not, or its history is not whole")
+
+    def decisions(self) -> None:
+        """Who wanted nothing kept wants it still."""
+        for promise in self._unkept:
+            if (promise.kind, promise.user_id) not in self._observed.decided:
+                self.findings.add("lost", f"{promise.user_id!r} decided on {promise.kind}, which is forgotten")
 
     def repeats(self) -> None:
         """Each repeat is counted once."""

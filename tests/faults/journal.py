@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 Kind = Literal["say", "spoil", "create", "pin", "update", "forget", "erase", "incognito", "settings"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-UNKEPT: tuple[Kind, ...] = ("incognito", "settings")
+UNKEPT: tuple[Literal["incognito", "settings"], ...] = ("incognito", "settings")
 """A turn of a conversation that is incognito, or of a user whose memory is off."""
 
 

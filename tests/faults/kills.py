@@ -68,7 +68,7 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
         *_plain("ingest.delete_message"),
     ),
     "erasing": (
-        *_committed("erase.record_erasure", "erase.erase"),
+        *_committed("erase.record_erasure", "erase.put_record", "erase.erase"),
         *_plain("erase.vectors_erase", "erase.delete_message"),
     ),
     "taking back": _plain("embed.vectors_remove"),

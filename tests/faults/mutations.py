@@ -14,6 +14,7 @@ from contracts import subjects, values
 from contracts.ports import Change, Erasure, ProposalRecord, Ref
 from contracts.subjects import Consumer
 from contracts.v1.entries import Entry
+from services.curate import control, edits
 from services.retrieve import handler as retrieve
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
@@ -189,6 +190,21 @@ def _mark_in_memory_only() -> None:
         await original(self, user_id)
 
 
+def _pin_nothing() -> None:
+    in_place_of(edits, "pinned")(lambda *_: None)
+
+
+def _correct_nothing() -> None:
+    in_place_of(edits, "edited")(lambda *_: None)
+
+
+def _decide_nothing() -> None:
+    @in_place_of(control, "_change")
+    @in_place_of(control, "change_record")
+    async def change(*_: Any) -> None:
+        """Answered, and not written."""
+
+
 _EARLY = "ingest.append.before"
 _ALL: tuple[Step, ...] = ("say", "create", "forget", "erase")
 _UNERASED: tuple[Step, ...] = ("say", "create", "forget")
@@ -209,5 +225,9 @@ MUTATIONS: dict[str, Mutation] = {
     "no-mark": Mutation(
         "the durable mark of an erase", "zombie", _mark_in_memory_only, (), kill="erase.erase.before", is_midst=True
     ),
+    "no-pin": Mutation("the write of a pin", "lost", _pin_nothing, ("say", "pin")),
+    "no-correction": Mutation("the write of a correction", "lost", _correct_nothing, ("say", "update")),
+    "no-settings": Mutation("the write of settings", "foreign", _decide_nothing, ("say", "settings")),
+    "no-incognito": Mutation("the mark of incognito", "foreign", _decide_nothing, ("say", "incognito")),
     "no-sweep": Mutation("the sweeping of files", "zombie", _do_not_sweep, _ALL),
 }

@@ -6,7 +6,7 @@ import base64
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,10 @@ from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import Entry
 from services.shared.app import open_opensearch, open_vectors
 from services.shared.client import MemoryClient
+from services.shared.preferences import Marks
 from services.shared.settings import Settings
 from services.shared.stores.sqlite import SqliteTextStore
+from tests.faults.journal import UNKEPT, Kind
 from tests.faults.loader import letter_of
 
 _PAGE = 500
@@ -27,12 +29,16 @@ _MARKER = re.compile(rb"qq[bcdfghjklmnpqrstvwxz]{7}")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What stores hold; `lacking` are the entries whose point is missing or is filtered by something else."""
+    """What stores hold; `lacking` are the entries whose point is missing or is filtered by something else.
+
+    `decided` are the users who want nothing kept: because their memory is off, or a conversation is incognito.
+    """
 
     records: Sequence[LogRecord]
     entries: Sequence[Entry]
     points: Sequence[Key]
     lacking: frozenset[str]
+    decided: frozenset[tuple[Kind, str]]
 
 
 async def stored(settings: Settings) -> Stored:
@@ -40,6 +46,7 @@ async def stored(settings: Settings) -> Stored:
     text = await open_text(settings)
     try:
         records, entries = await text_of(text)
+        decided = frozenset([one async for one in _decided(text)])
         identity = await text.get_embedding_identity()
     finally:
         await text.close()
@@ -47,7 +54,8 @@ async def stored(settings: Settings) -> Stored:
     vectors = await open_vectors(settings, identity)
     try:
         embedded = [entry for entry in entries if entry.status == "active" and entry.embedding_state == "ready"]
-        return Stored(records, entries, await points_of(vectors), frozenset(await vectors.lacking(embedded)))
+        lacking = frozenset(await vectors.lacking(embedded))
+        return Stored(records, entries, await points_of(vectors), lacking, decided)
     finally:
         await vectors.close()
 
@@ -74,6 +82,18 @@ async def text_of(text: TextStore) -> tuple[list[LogRecord], list[Entry]]:
             entries += kept
             after = Place(kept[-1].created_at, kept[-1].space, kept[-1].id)
     return records, entries
+
+
+async def _decided(text: TextStore) -> AsyncIterator[tuple[Kind, str]]:
+    for kind in UNKEPT:
+        cursor = None
+        while True:
+            page = await text.page_records(kind, user_id=None, limit=_PAGE, cursor=cursor)
+            for record in page.records:
+                if record.body.get("memory_enabled") is False or Marks.model_validate(record.body).marks:
+                    yield kind, record.user_id
+            if (cursor := page.cursor) is None:
+                break
 
 
 async def _all_users(text: TextStore) -> list[str]:

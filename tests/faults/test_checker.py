@@ -194,10 +194,12 @@ def test_what_was_forgotten_is_found_wherever_it_still_is(zombie: Observed) -> N
 @pytest.mark.parametrize("kind", UNKEPT)
 def test_what_was_not_to_be_kept_is_found_in_a_file_and_in_the_log(kind: Step) -> None:
     secret = replace(said("t9", "qqsecret", user="eve"), kind=kind)
-    logged = replace(WELL, records=(*WELL.records, record(secret, None)))
-    assert found((*PROMISES, secret), WELL) == {}
-    assert found((*PROMISES, secret), replace(WELL, left=frozenset({"qqsecret"}))) == {"zombie": 1}
+    well = replace(WELL, decided=frozenset({(kind, "eve")}))
+    logged = replace(well, records=(*WELL.records, record(secret, None)))
+    assert found((*PROMISES, secret), well) == {}
+    assert found((*PROMISES, secret), replace(well, left=frozenset({"qqsecret"}))) == {"zombie": 1}
     assert found((*PROMISES, secret), logged) == {"foreign": 1}
+    assert found((*PROMISES, secret), WELL) == {"lost": 1}, "who decided so is not asked again"
 
 
 def test_whatever_is_left_of_an_erased_user_is_a_zombie() -> None:

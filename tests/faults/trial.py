@@ -201,6 +201,7 @@ class Trial:
             letters=self.letters,
             versions=self.versions.highest,
             left=left | observing.markers_in(self.system.files),
+            decided=stored.decided,
         )
         findings = check(promises(self.journal.path), observed)
         for what in self.foreign:
