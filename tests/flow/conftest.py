@@ -49,21 +49,24 @@ def logged_text(level: int) -> Iterator[io.StringIO]:
     root.setLevel(before)
 
 
-@pytest.fixture(params=["sqlite", "opensearch"])
-def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    """The settings that choose the text store; OpenSearch with indices that only this test has."""
-    if request.param == "sqlite":
+@contextmanager
+def a_text_store(name: str) -> Iterator[dict[str, str]]:
+    """The settings that choose a text store; OpenSearch with indices that nobody else has."""
+    if name == "sqlite":
         yield {}
         return
     url, whence = opensearch_server()
     if url is None:
         pytest.skip(whence)
     with a_prefix(url) as prefix:
-        yield {
-            "MEMORYBUS_TEXT_STORE": "opensearch",
-            "MEMORYBUS_OPENSEARCH_URL": url,
-            "MEMORYBUS_OPENSEARCH_PREFIX": prefix,
-        }
+        yield {"text_store": "opensearch", "opensearch_url": url, "opensearch_prefix": prefix}
+
+
+@pytest.fixture(params=["sqlite", "opensearch"])
+def engine(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
+    """The text store as the environment names it."""
+    with a_text_store(request.param) as chosen:
+        yield {f"MEMORYBUS_{name.upper()}": value for name, value in chosen.items()}
 
 
 @pytest.fixture

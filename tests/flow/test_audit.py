@@ -20,6 +20,7 @@ from services.cli import dead
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
+from tests.flow.conftest import a_text_store
 from tests.flow.raw import a_marker, holding
 from tests.polling import eventually
 
@@ -74,14 +75,17 @@ async def test_a_credential_that_the_gateway_names_is_kept(client: MemoryClient)
     assert [one.credential for one in (await audit(client, 1)).items] == ["key:ann-7"]
 
 
-async def test_the_audit_survives_an_orderly_stop_and_goes_with_its_user(settings: Settings) -> None:
-    async with running(settings) as up, memory_client(up.nats) as client:
-        await client.retrieve(RetrieveRequest(user_id="ann", query="where?"))
-    async with running(settings) as up, memory_client(up.nats) as client:
-        assert len((await client.audit(AuditRequest(user_id="ann"))).items) == 1
-        await client.erase(EraseRequest(user_id="ann"))
-        page = await client.audit(AuditRequest(user_id="ann"))
-        left = (await client.audit(OpsAuditRequest())).items
+@pytest.mark.parametrize("store", ["sqlite", "opensearch"])
+async def test_the_audit_survives_an_orderly_stop_and_goes_with_its_user(settings: Settings, store: str) -> None:
+    with a_text_store(store) as chosen:
+        settings = settings.model_copy(update={**chosen, "embedder": "none"})
+        async with running(settings) as up, memory_client(up.nats) as client:
+            await client.retrieve(RetrieveRequest(user_id="ann", query="where?"))
+        async with running(settings) as up, memory_client(up.nats) as client:
+            assert len((await client.audit(AuditRequest(user_id="ann"))).items) == 1
+            await client.erase(EraseRequest(user_id="ann"), patience=20.0)
+            page = await client.audit(AuditRequest(user_id="ann"))
+            left = (await client.audit(OpsAuditRequest())).items
     assert page.items == ()
     assert page.erased_at is not None
     assert [(one.verb, one.user_id.startswith("#")) for one in left] == [("memory.erase", True)]

@@ -6,8 +6,7 @@ import asyncio
 import io
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -16,16 +15,15 @@ from nats.aio.msg import Msg
 
 from contracts import subjects
 from contracts.v1.commands import CreateRequest, ListRequest
-from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest, SettingsChange, SettingsRequest
+from contracts.v1.control import IncognitoEndRequest, IncognitoStartRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import Running, running
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.settings import Settings
-from tests.flow.conftest import logged_text
+from tests.flow.conftest import a_text_store, logged_text
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
-from tests.servers.nats_cluster import nats_server
 
 CHAT, TURNS = "chat-1", 500
 WITHIN = 3.0
@@ -109,6 +107,30 @@ async def test_500_turns_of_an_incognito_conversation_leave_no_byte_and_no_line(
     assert holding(settings.data, word) == {}
 
 
+async def test_on_opensearch_no_document_holds_a_turn_of_an_incognito_conversation(settings: Settings) -> None:
+    word, kept = a_marker(), a_marker()
+    with a_text_store("opensearch") as chosen:
+        settings = settings.model_copy(update={**chosen, "embedder": "none"})
+        async with running(settings) as up, memory_client(up.nats) as client:
+            await client.start_incognito(START)
+            await client.publish_all(said(word, 40))
+            await publish_what_is_no_turn(client, word)
+            await client.publish_all(said(kept, 1, chat="open"))
+            await until_nothing_holds(settings.data, word)
+            await drained(client)
+            await digested(client, turns=1)
+            stored = await documents(**chosen)
+    assert kept in stored, "the test could not have failed"
+    assert word not in stored
+
+
+async def documents(opensearch_url: str, opensearch_prefix: str, **_: str) -> str:
+    """Everything that is in the indices."""
+    async with httpx.AsyncClient(base_url=f"{opensearch_url}/{opensearch_prefix}-*", trust_env=False) as http:
+        await http.post("/_refresh")
+        return (await http.get("/_search", params={"size": 10_000})).text
+
+
 async def test_the_incognito_subject_is_heard_by_who_listens_and_kept_by_no_stream(client: MemoryClient) -> None:
     heard: list[bytes] = []
 
@@ -161,59 +183,3 @@ async def test_incognito_survives_a_restart(settings: Settings) -> None:
         await until_nothing_holds(settings.data, word)
         await drained(client)
         assert (await client.status()).turns == 0
-
-
-@asynccontextmanager
-async def replicas(tmp_path: Path, model_cache: Path) -> AsyncIterator[tuple[MemoryClient, Path]]:
-    """Two hosts of ingest and of retrieve on one bus, and one of each other service that is needed."""
-    async with AsyncExitStack() as stack:
-        bus = await stack.enter_async_context(nats_server(tmp_path / "bus"))
-        given = {"data": tmp_path / "data", "cache": model_cache, "nats_url": bus.url, "http_port": 0, "ner": "none"}
-        settings = Settings.model_validate({**given, "embedder": "none", "log_level": "error", "turns_partitions": 1})
-        for services in (["curate", "dedupe"], ["ingest", "retrieve"], ["ingest", "retrieve"]):
-            await stack.enter_async_context(running(settings, only=services))
-        yield await stack.enter_async_context(memory_client(bus.url)), tmp_path
-
-
-async def test_every_replica_obeys_within_a_second(tmp_path: Path, model_cache: Path) -> None:
-    logged = 0
-    async with replicas(tmp_path, model_cache) as (client, folder):
-        for cycle in range(4):
-            word = a_marker()
-            await client.publish_all(said("lamp", 40, first=100 * cycle))  # every replica has just looked
-            logged += 40
-            began = time.monotonic()
-            await client.start_incognito(START)
-            assert time.monotonic() - began < 1.0
-            asked = [RetrieveRequest(user_id="ann", query="lamp", asked_in=CHAT) for _ in range(8)]
-            answers = await asyncio.gather(*map(client.retrieve, asked))
-            await client.publish_all(said(word, 40, first=100 * cycle + 50))
-            await until_nothing_holds(folder, word)
-            await drained(client)
-            await client.end_incognito(END)
-            assert {answer.degraded for answer in answers} == {("incognito",)}
-            await digested(client, turns=logged)
-            assert (await client.status()).turns == logged
-
-
-async def test_memory_that_is_off_keeps_and_answers_nothing_on_any_replica(tmp_path: Path, model_cache: Path) -> None:
-    logged = 0
-    async with replicas(tmp_path, model_cache) as (client, folder):
-        for cycle in range(3):
-            word = a_marker()
-            await client.publish_all(said("lamp", 40, first=100 * cycle))
-            logged += 40
-            await digested(client, turns=logged)
-            began = time.monotonic()
-            await client.settings(SettingsRequest(user_id="ann", change=SettingsChange(memory_enabled=False)))
-            assert time.monotonic() - began < 1.0
-            answers = await asyncio.gather(*(client.retrieve(QUESTION) for _ in range(8)))
-            await client.publish_all(said(word, 40, first=100 * cycle + 50))
-            await until_nothing_holds(folder, word)
-            await drained(client)
-            with pytest.raises(RequestFailed, match=r"memory is off"):
-                await client.create(CreateRequest(user_id="ann", text="I am allergic to nuts."))
-            await client.settings(SettingsRequest(user_id="ann", change=SettingsChange(memory_enabled=True)))
-            assert {answer.degraded for answer in answers} == {("disabled",)}
-            assert all([(await client.retrieve(QUESTION)).items for _ in range(8)])
-            assert (await client.status()).turns == logged
