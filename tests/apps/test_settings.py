@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from contracts.ports import Record, RecordKey, Selection, TextStore, Unavailable
+from contracts.ports import Record, RecordKey, RecordKind, RecordPage, Selection, TextStore, Unavailable
 from contracts.v1.control import SettingsReply, SettingsRequest, SpaceSettings
 from services.curate import control
 from services.curate.privacy import DataStores
@@ -111,18 +111,24 @@ async def test_curate_reads_no_settings_but_those_that_limit_how_much_is_kept(
     await ask(store, "work", soft_cap=5)
     await ask(store, "work", soft_cap=6, memory_enabled=True)
     read = list[Record]()
-    original = store.get_records
+    get_records, page_records = store.get_records, store.page_records
 
-    async def get_records(keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
-        found = await original(keys)
+    async def get(keys: Collection[RecordKey]) -> dict[RecordKey, Record]:
+        found = await get_records(keys)
         read.extend(found.values())
         return found
 
-    monkeypatch.setattr(store, "get_records", get_records)
+    async def page(kind: RecordKind, **given: Any) -> RecordPage:
+        found = await page_records(kind, **given)
+        read.extend(found.records)
+        return found
+
+    monkeypatch.setattr(store, "get_records", get)
+    monkeypatch.setattr(store, "page_records", page)
     own = await own_limits(store)
     assert own["ann"].of("work", DEFAULTS).soft_cap == 6
     assert own["ann"].of("home", DEFAULTS).retention_days == 10
-    assert (list(own), len(read)) == (["ann"], 2)
+    assert (list(own), len(read)) == (["ann"], 4), "two settings, and what leads to them"
     await ask(store, "*", reset=("retention_days",))
     await ask(store, "work", reset=("soft_cap",))
     assert await own_limits(store) == {}

@@ -112,7 +112,7 @@ async def test_an_entry_lacks_a_point_that_is_filtered_by_what_it_was_before(
 async def test_what_is_not_filtered_by_may_differ(store: VectorStore, scope: Scope) -> None:
     point = a_point(scope, towards(1))
     await store.upsert([point])
-    other = point.entry.model_copy(update={"version": 9, "text": "else", "importance": 0.9, "summary": "short"})
+    other = point.entry.model_copy(update={"version": 9, "importance": 0.9, "summary": "short"})
     assert await store.lacking([other]) == set()
 
 
