@@ -159,8 +159,9 @@ def _announce(instance: Running, settings: Settings, only: list[str], *, as_json
         print(json.dumps({"ready": True, "nats": instance.nats, "http": instance.http}), flush=True)
         return
     out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}")
-    page = "page" if not only or "gateway" in only else "http"
-    out.print(f"  bus   {redact_address(instance.nats)}\n  {page}  {instance.http}\n  data  {settings.data}")
+    has_page = not only or "gateway" in only
+    out.print(f"  page  {instance.http}  (open it in a browser)" if has_page else f"  http  {instance.http}")
+    out.print(f"  bus   {redact_address(instance.nats)}\n  data  {settings.data}")
     here = "" if settings.data == Settings().data else f" --data {escape(shlex.quote(str(settings.data)))}"
     out.print(
         f"Ctrl-C stops it. Next: [bold]memorybus publish FILE{here}[/bold], [bold]memorybus ask …{here}[/bold]; "

@@ -10,6 +10,10 @@ from pathlib import Path
 import pytest
 
 from services.cli import COMMANDS, command
+from services.cli.up import _announce
+from services.runtime import Running
+from services.shared.app import Host
+from services.shared.settings import Settings
 
 HEAVY = {
     *("numpy", "spacy", "onnxruntime", "sqlite3", "qdrant_edge", "qdrant_client", "opensearchpy"),
@@ -61,3 +65,14 @@ def test_what_a_start_imports_was_compiled_when_it_was_installed(arguments: tupl
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_says_of_each_command_what_the_command_says_of_itself(name: str) -> None:
     assert (command(name).help or "").split("\n\n")[0].replace("\n", " ") == COMMANDS[name]
+
+
+@pytest.mark.parametrize(
+    ("only", "line"),
+    [([], "  page  http://127.0.0.1:8400  (open it in a browser)"), (["dedupe"], "  http  http://127.0.0.1:8400")],
+)
+def test_a_start_says_plainly_where_the_page_is(only: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    bus = "nats://127.0.0.1:4222"
+    instance = Running(bus, "http://127.0.0.1:8400", host=Host(Settings(), bus))
+    _announce(instance, Settings(), only, as_json=False)
+    assert line in capsys.readouterr().out.splitlines()
