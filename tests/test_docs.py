@@ -41,6 +41,15 @@ def test_tests_that_are_named_exist(name: str) -> None:
     assert f"def {test}(" in (ROOT / path).read_text() if test else (ROOT / path).exists()
 
 
+def test_pictures_are_there_and_small() -> None:
+    pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README)
+    assert len(pictures) == 3
+    for picture in pictures:
+        drawn = (ROOT / picture).read_bytes()
+        assert drawn.startswith(b"\x89PNG")
+        assert len(drawn) < 120_000, picture
+
+
 @pytest.mark.parametrize("step", FLOW, ids=lambda step: step.service)
 def test_every_service_explains_itself(step: object) -> None:
     service = getattr(step, "service")  # noqa: B009 - parametrized over the flow table

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,18 +13,24 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-from services.shared.settings import Settings
+from tests.page.serving import Served, chromium, memorybus
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _PATIENCE = 20_000  # milliseconds, for a machine that has much else to do
 _DESK = {"width": 1280, "height": 800}
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Look again and again until it is so."""
+    deadline = time.monotonic() + _PATIENCE / 1000
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come about in time"
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A Chromium that ends with the file: while Playwright runs, its thread can run no other event loop."""
-    path = os.environ.get("MEMORYBUS_TEST_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
-    if path is None:
+    if (path := chromium()) is None:
         pytest.skip("no Chromium: install Debian's package chromium, or name one in MEMORYBUS_TEST_CHROMIUM")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
@@ -37,19 +39,10 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a memorybus that runs until the tests have ended."""
-    data, cache = tmp_path_factory.mktemp("page") / "data", Settings().cache
-    options = ("--nats-port", "0", "--http-port", "0", "--ner", "none", "--json")
-    with subprocess.Popen(
-        [sys.executable, "-m", "services.cli", "up", "--data", str(data), *options],
-        stdout=subprocess.PIPE,
-        env={**os.environ, "MEMORYBUS_CACHE": str(cache), "MEMORYBUS_LOG_LEVEL": "error"},
-    ) as process:
-        assert process.stdout is not None
-        yield json.loads(process.stdout.readline())["http"]
-        process.terminate()
-        process.wait(30)
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A memorybus that runs until the tests have ended."""
+    with memorybus(tmp_path_factory.mktemp("page")) as served:
+        yield served
 
 
 @dataclass
@@ -57,6 +50,7 @@ class Visitor:
     """A user with the page open in a browser of their own, and all that it asked for."""
 
     address: str
+    bus: str
     user: str
     context: BrowserContext
     page: Page
@@ -83,7 +77,7 @@ class Visitor:
 
 
 @pytest.fixture
-def visitor(browser: Browser, address: str, request: pytest.FixtureRequest) -> Iterator[Visitor]:
+def visitor(browser: Browser, served: Served, request: pytest.FixtureRequest) -> Iterator[Visitor]:
     """A visitor; `indirect` parameters are options of the browser, such as its size and colours."""
     options: dict[str, Any] = {"viewport": _DESK, **getattr(request, "param", {})}
     context = browser.new_context(**options)
@@ -91,14 +85,14 @@ def visitor(browser: Browser, address: str, request: pytest.FixtureRequest) -> I
     expect.set_options(timeout=_PATIENCE)
     user = f"visitor-{uuid4().hex[:12]}"
     context.add_init_script(f"if (!localStorage.getItem('memory-user')) localStorage.setItem('memory-user', '{user}')")
-    with httpx.Client(base_url=address, headers={"Memory-User": user}, trust_env=False, timeout=20) as http:
-        one = Visitor(address, user, context, context.new_page(), http)
+    with httpx.Client(base_url=served.http, headers={"Memory-User": user}, trust_env=False, timeout=20) as http:
+        one = Visitor(served.http, served.nats, user, context, context.new_page(), http)
         context.on("request", lambda asked: one.requests.append(asked.url))
         context.on("weberror", lambda error: one.complaints.append(str(error.error)))
         context.on("console", lambda said: one.complaints.append(said.text) if said.type == "error" else None)
         yield one
         context.close()
     assert {urlsplit(url).netloc for url in one.requests if not url.startswith(("blob:", "data:"))} <= {
-        urlsplit(address).netloc
+        urlsplit(served.http).netloc
     }, "no request leaves the host"
     assert [said for said in one.complaints if "Failed to load resource" not in said] == []

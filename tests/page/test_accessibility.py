@@ -2,67 +2,201 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
-from tests.page.conftest import Visitor
+from tests.page.conftest import Visitor, until
 
 VIEWS = ["", "context", "activity", "settings", "health"]
-LOOKS = {
+LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},
     "phone": {"viewport": {"width": 360, "height": 740}, "has_touch": True},
 }
+UV, TEA = "I prefer uv over pip for managing packages", "I like green tea."
+_ENDING = "document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime < 2000)"
+
+every_look = pytest.mark.parametrize("visitor", LOOKS.values(), ids=LOOKS, indirect=True)
+
+
+@cache
+def axe() -> Axe:
+    """axe-core; its script is read once."""
+    return Axe()
 
 
 def findings(page: Page) -> list[str]:
-    """What axe-core says; animations are over before colours are compared."""
-    ending = "document.getAnimations().filter((one) => one.effect.getTiming().iterations !== Infinity)"
-    page.evaluate(f"Promise.allSettled({ending}.map((one) => one.finished))")
-    found = Axe().run(page).response["violations"]
+    """What axe-core says; animations are over before colours are compared, but for the line that counts ten seconds."""
+    page.evaluate(f"Promise.allSettled({_ENDING}.map((one) => one.finished))")
+    found = axe().run(page).response["violations"]
     return [f"{one['impact']} {one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 
 
-@pytest.mark.parametrize("visitor", LOOKS.values(), ids=LOOKS, indirect=True)
+@contextmanager
+def clean(page: Page, name: str) -> Iterator[None]:
+    """A state that is reached in this block; nothing is found in it."""
+    yield
+    assert findings(page) == [], name
+
+
+def loaded(visitor: Visitor, view: str) -> Page:
+    """A view with all that it asks for."""
+    page = visitor.open(view)
+    expect(page.locator(".loading")).to_have_count(0)
+    return page
+
+
+def answered(page: Page, url: str, status: int, detail: str = "The text store is away.") -> None:
+    """Have the page told this by the server."""
+    body = json.dumps({"title": "No", "detail": detail, "status": status})
+    page.route(url, lambda route: route.fulfill(status=status, content_type="application/problem+json", body=body))
+
+
+def furnished(visitor: Visitor) -> dict[str, Any]:
+    """A memory with a conversation around it, an earlier wording, a tag and a theme, beside two others."""
+    for role, text in (("assistant", "Which tools do you like?"), ("user", UV)):
+        turn = {"role": role, "text": text, "conversation_id": "tools"}
+        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+    visitor.add(TEA, type="preference")
+    until(lambda: len(visitor.texts()) == 3)
+    visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
+    entry = next(one for one in visitor.http.get("/v1/memory/entries").json()["items"] if one["text"] == UV)
+    change = {"text": f"{UV}, and tox for tests", "tags": ["tools"], "themes": ["tools"]}
+    answer = visitor.http.patch(f"/v1/memory/entries/{entry['id']}", json=change).raise_for_status()
+    return dict(answer.json()["entry"])
+
+
+@every_look
 def test_nothing_is_found_in_any_view(visitor: Visitor) -> None:
-    page = visitor.open()
-    assert findings(page) == [], "empty"
-    entry = visitor.add("I prefer uv over pip for managing packages", tags=["tools"], type="preference")
+    for view in VIEWS:
+        with clean(visitor.page, f"{view}, empty"):
+            loaded(visitor, view)
+    entry = furnished(visitor)
     for view in [*VIEWS, f"memory/{entry['id']}"]:
-        page = visitor.open(view)
-        page.wait_for_timeout(300)
-        assert findings(page) == [], view
+        with clean(visitor.page, view):
+            loaded(visitor, view)
+    expect(visitor.page.get_by_role("heading", name="Where it came from")).to_be_visible()
+    expect(visitor.page.get_by_role("heading", name="Earlier wording")).to_be_visible()
+    assert findings(visitor.page) == [], "with where it came from, and what it said"
 
 
-@pytest.mark.parametrize("visitor", LOOKS.values(), ids=LOOKS, indirect=True)
+@every_look
 def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
-    entry = visitor.add("I prefer uv over pip for managing packages")
+    entry = visitor.add(UV)
     page = visitor.open()
-    page.get_by_label("Search memories").fill("which package manager?")
-    page.get_by_role("button", name="Why this?").first.click()
-    page.get_by_text("All features").click()
-    assert findings(page) == [], "why this?"
-    page.get_by_label("Search memories").fill("zebra crossings in Ulan Bator")
-    expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
-    assert findings(page) == [], "nothing found"
-    page.get_by_role("button", name="Add", exact=True).click()
-    assert findings(page) == [], "adding"
+    with clean(page, "why this?"):
+        page.get_by_label("Search memories").fill("which package manager?")
+        page.get_by_role("button", name="Why this?").first.click()
+        page.get_by_text("All features").click()
+    with clean(page, "nothing found"):
+        page.get_by_label("Search memories").fill("zebra crossings in Ulan Bator")
+        expect(page.get_by_role("heading", name="Nothing found")).to_be_visible()
+    with clean(page, "a command"):
+        page.get_by_label("Search memories").fill("forget everything about pip")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("button", name="Confirm")).to_be_visible()
+    page.get_by_role("button", name="Keep").click()
+    with clean(page, "choosing several"):
+        page.get_by_role("button", name="Select").click()
+        page.locator(".memory .choose").check()
+    with clean(page, "tagging several"):
+        page.get_by_role("button", name="Tag…").click()
     page.keyboard.press("Escape")
-    page.get_by_label("Search memories").fill("forget everything about pip")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Confirm")).to_be_visible()
-    assert findings(page) == [], "a command"
-    visitor.open(f"memory/{entry['id']}")
-    page.get_by_role("button", name="Edit").click()
-    assert findings(page) == [], "editing"
+    with clean(page, "a notice"):
+        page.get_by_role("group", name="Selected memories").get_by_role("button", name="Pin").click()
+        expect(page.get_by_text("1 memory changed.")).to_be_visible()
+    with clean(page, "editing"):
+        loaded(visitor, f"memory/{entry['id']}")
+        page.get_by_role("button", name="Edit").click()
     page.get_by_role("button", name="Cancel").click()
+    with clean(page, "undo"):
+        page.locator(".detail").get_by_role("button", name="Forget").click()
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    page.get_by_role("button", name="Undo").click()
+    with clean(page, "a memory that is gone"):
+        visitor.open("memory/no-such-memory")
+        expect(page.get_by_text("This memory does not exist any more.")).to_be_visible()
     visitor.open("context")
-    page.get_by_label("Question").fill("which package manager?")
-    page.get_by_role("button", name="Show").click()
-    expect(page.get_by_label("Context block")).to_be_visible()
-    assert findings(page) == [], "the context block"
-    visitor.open(f"memory/{entry['id']}")
-    page.locator(".detail").get_by_role("button", name="Forget").click()
-    expect(page.get_by_role("button", name="Undo")).to_be_visible()
-    assert findings(page) == [], "undo"
+    with clean(page, "the context block"):
+        page.get_by_label("Question").fill("which package manager?")
+        page.get_by_role("button", name="Show").click()
+        expect(page.get_by_label("Context block")).to_be_visible()
+    with clean(page, "why it would be told"):
+        page.locator(".reasons summary").first.click()
+
+
+@every_look
+def test_nothing_is_found_in_any_dialog(visitor: Visitor) -> None:
+    visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
+    opened: list[tuple[str, str, Callable[[Page], object]]] = [
+        ("", "adding", lambda page: page.get_by_role("button", name="Add", exact=True).click()),
+        ("", "keys", lambda page: page.keyboard.press("?")),
+        ("", "another user", lambda page: page.get_by_role("button", name="User").click()),
+        ("settings", "renaming a theme", lambda page: page.get_by_role("button", name="Rename theme").click()),
+        ("settings", "erasing", lambda page: page.get_by_role("button", name="Erase…").click()),
+    ]
+    for view, name, reach in opened:
+        with clean(visitor.page, name):
+            reach(loaded(visitor, view))
+            expect(visitor.page.get_by_role("dialog")).to_be_visible()
+        visitor.page.keyboard.press("Escape")
+        expect(visitor.page.get_by_role("dialog")).to_have_count(0)
+    page = visitor.page
+    with clean(page, "the receipt of an erasure"):
+        page.get_by_role("button", name="Erase…").click()
+        page.get_by_label("Type “erase” to go on").fill("erase")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Done. Looking again found nothing.")).to_be_visible()
+
+
+@every_look
+def test_nothing_is_found_while_it_loads_and_when_it_fails(visitor: Visitor) -> None:
+    page = visitor.page
+    held: list[Route] = []
+    with clean(page, "loading"):
+        page.route("**/v1/memory/entries*", held.append)
+        page.goto(visitor.address)
+        expect(page.locator("#main .loading")).to_be_visible()
+    for route in held:
+        route.abort()
+    page.unroute_all()
+    answered(page, "**/v1/memory/**", 503)
+    for view in ("", "activity", "settings"):
+        with clean(page, f"{view}, failing"):
+            page.goto(f"{visitor.address}/?{view}#/{view}")  # another address: the page is loaded anew
+            expect(page.get_by_role("alert").first).to_contain_text("The text store is away.")
+    with clean(page, "a notice of a failure"):
+        page.get_by_label("Conversation", exact=True).fill("c1")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator(".toast.bad")).to_be_visible()
+    page.unroute_all()
+    state = {"ok": True, "backlog": {"ingest": 3, "embed": 400}, "lag_seconds": {"embed": 60.5}, "dead_letters": 2}
+    body = f"data: {json.dumps(state | {'entries': 12, 'pending': 403})}\n\n"
+    page.route("**/v1/memory/live", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    with clean(page, "behind, with dead letters"):
+        visitor.open("health")
+        expect(page.get_by_text("memorybus dead list")).to_be_visible()
+    page.unroute_all()
+    answered(page, "**/v1/memory/**", 401)
+    with clean(page, "sign in"):
+        visitor.open("activity")
+        expect(page.get_by_label("API key")).to_be_visible()
+
+
+def test_what_is_broken_is_found(visitor: Visitor) -> None:
+    visitor.add(TEA)
+    page = loaded(visitor, "")
+    page.evaluate("document.querySelector('.memory time').style.color = '#ddd'")
+    page.evaluate("document.querySelector('#search').removeAttribute('aria-label')")
+    page.evaluate("document.querySelector('#search').removeAttribute('placeholder')")
+    page.evaluate("document.querySelector('.memory .actions button').removeAttribute('aria-label')")
+    page.evaluate("document.querySelector('.memory .actions button').removeAttribute('title')")
+    rules = {found.split()[1].rstrip(":") for found in findings(page)}
+    assert rules >= {"color-contrast", "label", "button-name"}

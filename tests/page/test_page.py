@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,17 +11,9 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from services.gateway import static
-from tests.page.conftest import Visitor
+from tests.page.conftest import Visitor, until
 
 VIEWS = ["", "context", "activity", "settings", "health"]
-SOON = 20.0
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SOON
-    while not holds():
-        assert time.monotonic() < deadline, "it did not come about in time"
-        time.sleep(0.05)
 
 
 def the_memory(page: Page, text: str) -> Any:
@@ -74,6 +64,23 @@ def test_what_is_forgotten_is_gone_after_ten_seconds(visitor: Visitor) -> None:
     page.clock.run_for(1_500)
     until(lambda: visitor.texts() == [])
     expect(page.locator(".memory")).to_have_count(0)
+
+
+def test_who_looks_at_the_undo_has_as_long_as_they_look(visitor: Visitor) -> None:
+    visitor.add("I live in Porto.")
+    visitor.page.clock.install()
+    page = visitor.open()
+    the_memory(page, "Porto").hover()
+    page.get_by_role("button", name="Forget").click()
+    page.clock.run_for(4_000)
+    page.get_by_role("button", name="Undo").focus()
+    page.clock.run_for(60_000)
+    assert visitor.texts() == ["I live in Porto."]
+    page.get_by_label("Search memories").focus()
+    page.clock.run_for(5_500)
+    assert visitor.texts() == ["I live in Porto."], "six of the ten seconds are left"
+    page.clock.run_for(1_000)
+    until(lambda: visitor.texts() == [])
 
 
 def test_a_page_that_is_closed_meanwhile_forgets_what_it_said_it_would(visitor: Visitor) -> None:

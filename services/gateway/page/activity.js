@@ -7,7 +7,9 @@ const WORDS = {
   pin: 'Pinned a memory', unpin: 'Unpinned a memory', update: 'Changed a memory', create: 'Added a memory', forget: 'Forgot a memory',
   bulk: 'Changed several memories', erase: 'Erased everything', export: 'Exported the memory', retrieve: 'Asked the memory',
   settings: 'Changed settings', 'incognito-start': 'Started incognito', 'incognito-end': 'Ended incognito', commands: 'Said a command',
-  'theme-save': 'Saved a theme', 'theme-remove': 'Removed a theme', keys: 'Changed a key',
+  'theme-save': 'Saved a theme', 'theme-remove': 'Removed a theme',
+  'keys.create': 'An operator made an API key', 'keys.revoke': 'An operator revoked an API key', 'dead.show': 'An operator read a dead letter',
+  'dead.retry': 'An operator tried a dead letter again', 'dead.drop': 'An operator let a dead letter go',
 };
 
 /** The view; gives back what ends it. */
@@ -57,7 +59,16 @@ function details(item) {
     item.space && `space ${item.space}`,
     item.latency_ms > 0 && `${number(Math.round(item.latency_ms))} ms`,
     item.credential && `by ${item.credential}`,
-    ...item.about.slice(0, 3).map((one) => one.slice(0, 36)),
+    ...item.about.slice(0, 3).map((one) => about(item, one)),
     item.about.length > 3 && `and ${item.about.length - 3} more`,
   ].filter(Boolean);
+}
+
+const ENTRY = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** A memory by the beginning of its id, which leads to it while there is one; or the name of a setting. */
+function about(item, name) {
+  if (!ENTRY.test(name)) return name.replaceAll('_', ' ');
+  const words = h('code', {}, name.slice(0, 8));
+  return /forget|erase/.test(item.verb) ? words : h('a', { href: `#/memory/${name}`, 'aria-label': `Memory ${name.slice(0, 8)}` }, words);
 }

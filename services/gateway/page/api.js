@@ -63,6 +63,16 @@ export const change = async (entry, body) =>
 export const history = (id) => json('GET', `${one(id)}/history`);
 export const pin = async (id, pinned) => entryOf(await json(pinned ? 'POST' : 'DELETE', `${one(id)}/pin`));
 export const forget = (id, keepalive = false) => json('DELETE', one(id), { keepalive });
+
+const MOST_AT_ONCE = 200;
+
+/** Do the same to entries; how many there are is no matter. */
+export async function bulk(ids, action, more = {}, keepalive = false) {
+  const parts = Array.from({ length: Math.ceil(ids.length / MOST_AT_ONCE) }, (_, n) => ids.slice(n * MOST_AT_ONCE, (n + 1) * MOST_AT_ONCE));
+  const replies = await Promise.all(parts.map((part) => json('POST', '/entries/bulk', { body: { ids: part, action, ...more }, keepalive })));
+  return { done: replies.flatMap((reply) => reply.done), failed: replies.flatMap((reply) => reply.failed) };
+}
+
 export const search = (body) => json('POST', '/search', { body });
 export const command = (body) => json('POST', '/commands', { body });
 export const summary = (space) => json('GET', '/summary', { query: { space } });
@@ -80,6 +90,10 @@ export const exported = async () => (await send('GET', '/export', { more: { acce
 /** Server-sent events of the pipeline until the signal ends it. EventSource cannot say who asks; fetch can. */
 export async function live(onevent, signal) {
   const answer = await fetch(`${BASE}/live`, { headers: headers({ accept: 'text/event-stream' }), signal });
+  if (answer.status === 401) {
+    await askForKey();
+    return live(onevent, signal);
+  }
   if (!answer.ok) throw new Problem(answer.status, await answer.json().catch(() => ({})));
   let rest = '';
   for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
@@ -90,4 +104,5 @@ export async function live(onevent, signal) {
       if (data) onevent(JSON.parse(data));
     }
   }
+  return null;
 }

@@ -10,6 +10,9 @@ const ICONS = {
   why: 'M5 19V11M12 19V5M19 19v-5',
   search: 'M15.5 15.5L20 20M17 10.5a6.5 6.5 0 11-13 0 6.5 6.5 0 0113 0z',
   plus: 'M12 5v14M5 12h14',
+  keys: 'M3.5 7h17v10.5h-17zM7 10.3h.01M10.3 10.3h.01M13.7 10.3h.01M17 10.3h.01M8 14.2h8',
+  all: 'M4.5 12.5l4 4L16 8M12.5 16.5L20 8.5',
+  tag: 'M4 4.5h7.2l8.3 8.3-6.7 6.7L4.5 11.2 4 4.5zM8.4 8.4h.01',
 };
 
 export function h(tag, props = {}, ...children) {
@@ -53,12 +56,15 @@ export function bar(label, value, note = '') {
   return h('div', { class: 'measure' },
     h('span', { class: 'name' }, label),
     h('span', { class: 'track', 'aria-hidden': 'true' }, fill),
-    h('span', { class: 'value' }, number(value)),
+    h('span', { class: 'value' }, score(value)),
     note && h('span', { class: 'note' }, note));
 }
 
 export const number = (value) =>
   Number.isInteger(value) ? value.toLocaleString('en') : value.toLocaleString('en', { maximumSignificantDigits: 3 });
+
+/** A number between 0 and 1, or a little more, so that numbers in a column can be compared. */
+export const score = (value) => value.toFixed(value !== 0 && Math.abs(value) < 0.1 ? 3 : 2);
 
 export const plural = (count, one, many = `${one}s`) => `${count.toLocaleString('en')} ${count === 1 ? one : many}`;
 
@@ -78,10 +84,30 @@ export function dayOf(iso) {
 
 export const when = (iso) => `${dayOf(iso)}, ${timeOf(iso)}`;
 
-/** A notice; with an action it stays as long as that can be taken. Returns what removes it. */
-export function toast(words, { action, onaction, seconds = 5, bad = false } = {}) {
-  const element = h('div', { class: bad ? 'toast bad' : 'toast', role: bad ? 'alert' : null }, h('span', {}, words));
-  const remove = () => element.remove();
+/** A notice; with an action it stays as long as that can be taken. Time stands still while it is looked at. Returns what removes it. */
+export function toast(words, { action, onaction, onend = () => {}, seconds = 5, bad = false } = {}) {
+  let [timer, since, rest, from] = [null, 0, seconds * 1000, null];
+  const remove = () => {
+    hold();
+    const focused = element.contains(document.activeElement);
+    element.remove();
+    if (focused) from?.focus();
+  };
+  const run = () => {
+    if (timer || !element.isConnected || element.matches(':hover, :focus-within')) return;
+    since = performance.now();
+    timer = setTimeout(() => { remove(); onend(); }, rest);
+  };
+  const hold = () => {
+    if (timer) rest -= performance.now() - since;
+    clearTimeout(timer);
+    timer = null;
+  };
+  const element = h('div', {
+    class: bad ? 'toast bad' : 'toast', role: bad ? 'alert' : null,
+    onpointerenter: hold, onpointerleave: run, onfocusout: () => setTimeout(run),
+    onfocusin: (event) => { hold(); if (!element.contains(event.relatedTarget)) from = event.relatedTarget; },
+  }, h('span', {}, words));
   if (action) {
     const left = h('span', { class: 'left', 'aria-hidden': 'true' });
     left.style.animationDuration = `${seconds}s`;
@@ -90,7 +116,7 @@ export function toast(words, { action, onaction, seconds = 5, bad = false } = {}
     element.append(iconButton('close', 'Dismiss', remove));
   }
   document.getElementById('toasts').append(element);
-  setTimeout(remove, seconds * 1000);
+  run();
   return remove;
 }
 

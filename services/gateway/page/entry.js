@@ -1,9 +1,9 @@
 // One memory: what it says, where it came from, how it may be found, and what its owner may do with it.
 
+import { TYPES, tagsIn } from './add.js';
 import * as api from './api.js';
 import { bar, failed, fill, h, icon, iconButton, loading, problem, toast, when } from './dom.js';
-import { TYPES, tagsIn } from './memories.js';
-import { learn } from './state.js';
+import { known, learn } from './state.js';
 
 const AROUND = 4;
 const EMBEDDING = {
@@ -35,7 +35,7 @@ function head(on, ...actions) {
 function show(panel, entry, on) {
   const changed = (next) => { on.onchange(next); show(panel, next, on); };
   const pin = h('button', {
-    type: 'button', class: 'chip', 'aria-pressed': String(entry.pinned), 'aria-keyshortcuts': 'p',
+    type: 'button', class: 'chip', 'aria-pressed': String(entry.pinned), 'aria-keyshortcuts': 'p', 'data-action': 'pin',
     onclick: async () => {
       try {
         changed(await api.pin(entry.id, !entry.pinned));
@@ -44,10 +44,10 @@ function show(panel, entry, on) {
     },
   }, icon('pin'), entry.pinned ? 'Pinned' : 'Pin');
   const edit = h('button', { type: 'button', class: 'chip', id: 'edit', 'aria-keyshortcuts': 'e', onclick: () => editForm(panel, entry, on) }, icon('edit'), 'Edit');
-  const forget = h('button', { type: 'button', class: 'chip', onclick: () => on.onforget(entry) }, icon('trash'), 'Forget');
+  const forget = h('button', { type: 'button', class: 'chip', 'aria-keyshortcuts': 'Delete', 'data-action': 'forget', onclick: () => on.onforget(entry) }, icon('trash'), 'Forget');
   const past = h('div', {});
   const around = h('div', {});
-  fill(panel, 
+  fill(panel,
     head(on, pin, edit, forget),
     h('h2', { class: 'said', dir: 'auto' }, entry.text),
     entry.summary && h('p', { class: 'quiet', dir: 'auto' }, entry.summary),
@@ -58,7 +58,7 @@ function show(panel, entry, on) {
       h('div', { class: 'measures' },
         ['relevance', 'recency', 'importance'].map((name) => bar(name[0].toUpperCase() + name.slice(1), entry.last_scores[name])),
         entry.last_scores.computed_at && h('p', { class: 'quiet' }, when(entry.last_scores.computed_at)))),
-    past, around);
+    technical(entry), past, around);
   history(past, entry);
   conversation(around, entry);
 }
@@ -71,20 +71,24 @@ function facts(entry) {
     entry.repeat_count ? ['Last said', `${when(entry.last_said_at)}, ${entry.repeat_count + 1} times in all`] : null,
     ['Space', entry.space],
     entry.persona_id ? ['Persona', entry.persona_id] : null,
-    entry.themes.length ? ['Themes', entry.themes.join(', ')] : null,
+    entry.themes.length ? ['Themes', entry.themes.map((slug) => known.themes.get(slug) ?? slug).join(', ')] : null,
     entry.tags.length ? ['Tags', entry.tags.join(', ')] : null,
     entry.entities.length ? ['Names in it', [...new Set(entry.entities.map((one) => one.text))].join(', ')] : null,
     entry.source_ids.length ? ['Sources', entry.source_ids.join(', ')] : null,
-    ['Search', EMBEDDING[entry.embedding_state] + (entry.embedding_model ? ` (${entry.embedding_model})` : '')],
+    ['Search', EMBEDDING[entry.embedding_state]],
     entry.embedding_error ? ['Why not', entry.embedding_error] : null,
     entry.clock_ahead ? ['Clock', 'its publisher’s clock was ahead; the time of arrival is shown'] : null,
-    ['Version', String(entry.version)],
   ];
-  return [
-    ...rows.filter(Boolean).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', { dir: 'auto' }, value))),
-    h('div', {}, h('dt', {}, 'Id'), h('dd', {}, h('code', {}, entry.id))),
-  ];
+  return told(rows);
 }
+
+const told = (rows) => rows.filter(Boolean).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', { dir: 'auto' }, value)));
+
+const technical = (entry) => h('details', {}, h('summary', {}, 'For programs'), h('dl', { class: 'facts' }, told([
+  ['Id', h('code', {}, entry.id)],
+  ['Version', String(entry.version)],
+  entry.embedding_model ? ['Model', entry.embedding_model] : null,
+])));
 
 function editForm(panel, entry, on) {
   const text = h('textarea', { id: 'edit-text', rows: '5', required: true, dir: 'auto', value: entry.text });
@@ -121,6 +125,7 @@ function editForm(panel, entry, on) {
   h('label', { for: 'edit-type' }, 'Type'), type,
   h('label', { for: 'edit-tags' }, 'Tags, separated by commas'), tags,
   h('label', { for: 'edit-themes' }, 'Themes, separated by commas'), themes,
+  known.themes.size > 0 && h('p', { class: 'quiet small' }, `There are: ${[...known.themes.keys()].join(', ')}`),
   h('label', { class: 'check', for: 'edit-redact' }, redact, 'Keep nothing of the earlier words'),
   fault,
   h('div', { class: 'row' },
@@ -148,9 +153,20 @@ async function conversation(place, entry) {
   const near = said.slice(Math.max(0, at - AROUND), at + AROUND + 1);
   place.append(
     h('h3', {}, 'Where it came from'),
-    h('p', { class: 'quiet' }, 'Conversation ', h('code', {}, entry.conversation_id)),
-    h('ol', { class: 'around' }, near.map((one) => h('li', { class: one.id === entry.id ? 'this' : null },
-      h('span', { class: 'who' }, one.speaker ?? one.role),
+    h('p', { class: 'quiet small' }, 'Conversation ', h('code', {}, entry.conversation_id), ' · ',
+      h('button', { type: 'button', class: 'link', onclick: () => hush(entry.conversation_id) }, 'Keep nothing more of it')),
+    h('ol', { class: 'around' }, near.map((one, n) => h('li', { class: one.id === entry.id ? 'this' : null },
+      whoOf(one) !== whoOf(near[n - 1]) && h('span', { class: 'who' }, whoOf(one)),
       one.id === entry.id ? h('span', { dir: 'auto', 'aria-current': 'true' }, one.text)
         : h('a', { dir: 'auto', href: `#/memory/${encodeURIComponent(one.id)}` }, one.text)))));
+}
+
+const whoOf = (entry) => entry && (entry.speaker ?? entry.role);
+
+async function hush(conversation) {
+  const say = (on) => api.incognito(on, { conversation_id: conversation });
+  try {
+    const { until } = await say(true);
+    toast(`Incognito until ${when(until)}.`, { action: 'Undo', onaction: () => say(false).catch(failed), seconds: 10 });
+  } catch (error) { failed(error); }
 }

@@ -1,7 +1,7 @@
 // The frame of the page: which view is shown, who is asking, and the keys.
 
 import { identity, onSignIn } from './api.js';
-import { dialog, h } from './dom.js';
+import { dialog, fill, h, iconButton } from './dom.js';
 import { memories } from './memories.js';
 import { undoLast } from './state.js';
 
@@ -23,6 +23,7 @@ let turn = 0;
 
 async function route() {
   const mine = ++turn;
+  document.querySelectorAll('dialog[open]:not(.must)').forEach((open) => open.close());
   const [, name = '', id] = location.hash.split('/').map(decodeURIComponent);
   const wanted = name === 'memory' ? '' : name in load ? name : '';
   document.title = `${TITLES[wanted]} · Memory`;
@@ -43,10 +44,9 @@ async function route() {
 }
 
 function who() {
-  const place = document.getElementById('who');
   const label = identity.key ? 'Sign out' : identity.user;
-  place.replaceChildren(h('button', {
-    type: 'button', class: 'link', 'aria-label': identity.key ? 'Sign out' : `User ${identity.user}: change`,
+  fill(document.getElementById('who'), iconButton('keys', 'Keys', help, { class: 'icon keys-button', 'aria-keyshortcuts': '?' }), h('button', {
+    type: 'button', class: 'link user', title: identity.key ? null : 'Whose memory this is', 'aria-label': identity.key ? 'Sign out' : `User ${identity.user}: change`,
     onclick: identity.key ? () => { identity.key = null; location.reload(); } : changeUser,
   }, label));
 }
@@ -73,6 +73,8 @@ onSignIn(() => {
     h('label', { for: 'key' }, 'API key'), key,
     h('p', { class: 'quiet' }, 'An operator makes one with ', h('code', {}, 'memorybus keys create'), '. It is kept until this tab is closed.'),
     h('div', { class: 'row end' }, h('button', { type: 'submit', class: 'primary' }, 'Sign in')))]);
+    shownDialog.classList.add('must');
+    shownDialog.querySelector('header button').remove();
     shownDialog.addEventListener('cancel', (event) => event.preventDefault());
     key.focus();
   });
@@ -81,7 +83,7 @@ onSignIn(() => {
 
 const HELP = [
   ['/', 'search'], ['n', 'add a memory'], ['j  k', 'next, previous memory'], ['Enter', 'open'], ['p', 'pin or unpin'],
-  ['e', 'edit the open memory'], ['Delete', 'forget'], ['u', 'undo forgetting'], ['Esc', 'close'], ['g then m c a s h', 'go to a view'],
+  ['e', 'edit the open memory'], ['x', 'select, to do the same to several'], ['Delete', 'forget'], ['u', 'undo forgetting'], ['Esc', 'close'], ['g then m c a s h', 'go to a view'],
 ];
 
 function help() {
@@ -105,6 +107,7 @@ const KEYS = {
   ArrowDown: () => document.activeElement?.matches('a.text') && step(1),
   ArrowUp: () => document.activeElement?.matches('a.text') && step(-1),
   p: () => onCurrent('pin'),
+  x: () => onCurrent('select'),
   Delete: () => onCurrent('forget'),
   e: () => document.getElementById('edit')?.click(),
   u: undoLast,
@@ -114,7 +117,7 @@ const KEYS = {
 function onCurrent(action) {
   const entry = view?.current?.();
   if (entry) view[action](entry);
-  else if (action === 'pin') document.querySelector('.detail [aria-keyshortcuts="p"]')?.click();
+  else document.querySelector(`.detail [data-action="${action}"]`)?.click();
 }
 
 document.addEventListener('keydown', (event) => {
@@ -124,7 +127,7 @@ document.addEventListener('keydown', (event) => {
     document.querySelector('.detail .head button:last-child')?.click();
     return;
   }
-  if (event.key === 'Escape') event.target.blur();
+  if (event.key === 'Escape' && !view?.escape?.()) event.target.blur();
   if (event.target.closest('input, textarea, select') || localStorage.getItem('memory-keys') === 'off') return;
   if (going && GO[event.key]) {
     going = false;

@@ -1,12 +1,13 @@
 // The timeline and the search, with filters; what is open is shown beside the list.
 
+import { TYPES, addDialog } from './add.js';
 import * as api from './api.js';
-import { dayOf, dialog, empty, failed, fill, h, icon, iconButton, loading, number, plural, problem, timeOf, toast } from './dom.js';
+import { dayOf, empty, failed, fill, h, icon, iconButton, loading, number, plural, problem, timeOf, toast } from './dom.js';
 import { openEntry } from './entry.js';
+import { selection } from './select.js';
 import { forgetSoon, isLeaving, known, learn, onLeaving, place } from './state.js';
 import { why } from './why.js';
 
-export const TYPES = ['fact', 'preference', 'decision', 'instruction', 'note', 'summary', 'other'];
 const PAGE = 50;
 const FOUND = 40;
 const PATIENCE = 180; // ms without typing before a question is asked
@@ -22,9 +23,13 @@ export function memories(main, id) {
     type: 'search', id: 'search', placeholder: 'Search, or say “forget …”', autocomplete: 'off',
     'aria-label': 'Search memories', 'aria-keyshortcuts': '/', enterkeyhint: 'search', maxlength: '2000',
   });
-  const chips = h('div', { class: 'chips', role: 'group', 'aria-label': 'Filters' });
+  const chips = h('div', {
+    class: 'chips', role: 'group', 'aria-label': 'Filters',
+    onfocusin: (event) => event.target.scrollIntoView({ block: 'nearest', inline: 'nearest' }),  // a phone shows a part of them
+  });
   const notice = h('p', { class: 'count', role: 'status' });
   const card = h('div', { class: 'answer' });
+  const chosen = selection({ shown, render, change });
   const body = h('div', { class: 'timeline' });
   const detail = h('section', { class: 'detail', id: 'detail', 'aria-label': 'Memory', hidden: true });
   fill(main, h('div', { class: 'split' },
@@ -34,7 +39,7 @@ export function memories(main, id) {
         h('div', { class: 'field' }, icon('search'), field),
         h('button', { type: 'button', class: 'primary', id: 'add', onclick: () => addDialog(added), 'aria-keyshortcuts': 'n' },
           icon('plus'), 'Add')),
-      chips, card, notice, body),
+      chips, card, h('div', { class: 'over' }, notice, chosen.button), body, chosen.panel),
     detail));
 
   let timer;
@@ -127,30 +132,40 @@ export function memories(main, id) {
   }
 
   function render() {
+    keepFocus(() => {
+      renderChips();
+      body.setAttribute('aria-busy', String(state.busy));
+      fill(body, ...content());
+      chosen.draw();
+    });
+  }
+
+  function keepFocus(draw) {
     const focused = document.activeElement?.dataset?.focus;
-    renderChips();
-    body.setAttribute('aria-busy', String(state.busy));
-    fill(body, ...content());
+    draw();
     if (focused) main.querySelector(`[data-focus="${CSS.escape(focused)}"]`)?.focus();
   }
 
+  function shown() {
+    return state.error ? [] : state.entries.filter((entry) => !isLeaving(entry.id));
+  }
+
   function content() {
-    const shown = state.entries.filter((entry) => !isLeaving(entry.id));
+    const left = shown();
     notice.textContent = '';
     if (state.error) return [problem(state.error, load)];
-    if (state.busy && !shown.length) return [loading()];
-    if (!shown.length) return [nothing()];
-    const hidden = state.entries.length - shown.length;
-    fill(notice, ...told(shown, hidden));
-    const listed = state.query ? [h('ul', { class: 'list' }, shown.map(row))] : days(shown);
+    if (state.busy && !left.length) return [loading()];
+    if (!left.length) return [nothing()];
+    fill(notice, ...told(left, state.entries.length - left.length));
+    const listed = state.query ? [h('ul', { class: 'list' }, left.map(row))] : days(left);
     if (state.cursor) listed.push(h('button', { type: 'button', class: 'more', onclick: (event) => more(event.target) }, 'Show older'));
     return listed;
   }
 
-  function told(shown, hidden) {
+  function told(left, hidden) {
     if (!state.query) return [plural(state.total - hidden, 'memory', 'memories')];
     const { degraded = [], retrieval_ms: took = 0, explanation } = state.reply ?? {};
-    const words = [`${plural(shown.length, 'memory', 'memories')} found in ${number(Math.round(took))} ms`];
+    const words = [`${plural(left.length, 'memory', 'memories')} found in ${number(Math.round(took))} ms`];
     for (const [typed, meant] of Object.entries(explanation?.corrections ?? {})) words.push(` · “${typed}” read as “${meant}”`);
     if (degraded.length) words.push(` · without: ${degraded.join(', ')}`);
     return words;
@@ -158,16 +173,18 @@ export function memories(main, id) {
 
   function nothing() {
     if (state.query) return empty('Nothing found', 'No memory here answers that. Try other words, or fewer filters.');
-    if (Object.values(filters).some(Boolean) || place.space) return empty('Nothing here', 'No memory fits these filters.');
+    if (isFiltered()) return empty('Nothing here', 'No memory fits these filters.');
     return h('div', { class: 'empty' },
       h('h2', {}, 'Nothing is remembered yet'),
       h('p', {}, 'What you tell an assistant that uses memorybus appears here. You can also begin yourself.'),
       h('button', { type: 'button', class: 'primary', onclick: () => addDialog(added) }, 'Add the first memory'));
   }
 
-  function days(shown) {
+  const isFiltered = () => Object.values(filters).some(Boolean) || place.space;
+
+  function days(left) {
     const groups = new Map();
-    for (const entry of shown) {
+    for (const entry of left) {
       const day = dayOf(entry.last_said_at);
       groups.set(day, [...(groups.get(day) ?? []), entry]);
     }
@@ -187,26 +204,34 @@ export function memories(main, id) {
     }, 'Why this?');
     return h('li', { class: entry.pinned ? 'memory pinned' : 'memory' },
       h('div', { class: 'line' },
-        h('a', { class: 'text', dir: 'auto', href: `#/memory/${encodeURIComponent(entry.id)}`, 'data-focus': entry.id, 'data-id': entry.id,
+        chosen.box(entry),
+        h('a', { class: 'text', dir: 'auto', onclick: (event) => choose(event, entry), href: `#/memory/${encodeURIComponent(entry.id)}`, 'data-focus': entry.id, 'data-id': entry.id,
           'aria-current': entry.id === opened ? 'true' : null },
           found?.snippet && found.text.length > 400 ? found.snippet : entry.text),
         h('div', { class: 'actions' },
+          iconButton('trash', 'Forget', () => forget(entry)),
           iconButton('pin', entry.pinned ? 'Unpin' : 'Pin', () => togglePin(entry), {
-            'aria-pressed': String(entry.pinned), 'data-focus': `pin-${entry.id}` }),
-          iconButton('trash', 'Forget', () => forget(entry)))),
+            'aria-pressed': String(entry.pinned), 'data-focus': `pin-${entry.id}` }))),
       h('p', { class: 'meta' }, ...meta(entry, Boolean(state.query)), toggle),
       explained);
   }
 
+  function choose(event, entry) {
+    if (!chosen.isOn()) return;
+    event.preventDefault();
+    chosen.flip(entry);
+  }
+
   async function togglePin(entry) {
     try {
-      const changed = await api.pin(entry.id, !entry.pinned);
-      replace(changed);
+      change([await api.pin(entry.id, !entry.pinned)]);
     } catch (error) { failed(error); }
   }
 
-  function replace(changed) {
-    state.entries = state.entries.map((entry) => entry.id === changed.id ? { ...entry, ...changed } : entry);
+  function change(entries) {
+    const changed = new Map(entries.map((entry) => [entry.id, entry]));
+    state.entries = state.entries.map((entry) => ({ ...entry, ...changed.get(entry.id) }));
+    learn(entries);
     render();
   }
 
@@ -224,15 +249,17 @@ export function memories(main, id) {
     }
     learn([entry]);
     render();
+    body.querySelector(`[data-id="${CSS.escape(entry.id)}"]`)?.focus();
     for (let tries = 0; tries < 20 && entry.embedding_state === 'pending'; tries += 1) {
       await new Promise((resolve) => setTimeout(resolve, 400));
       entry = await api.get(entry.id).catch(() => ({ embedding_state: 'error' }));
     }
-    if (entry.id) replace(entry);
+    if (entry.id) change([entry]);
   }
 
   function renderChips() {
-    fill(chips, 
+    chips.hidden = !state.busy && !state.error && !state.entries.length && !state.query && !isFiltered();
+    fill(chips,
       select('Space', place.space, [...known.spaces], (value) => { place.space = value; load(); }, 'All spaces'),
       select('Type', filters.type, TYPES, (value) => { filters.type = value; load(); }, 'Any type'),
       select('Theme', filters.theme, [...known.themes], (value) => { filters.theme = value; load(); }, 'Any theme'),
@@ -249,7 +276,7 @@ export function memories(main, id) {
 
   async function open(id) {
     await openEntry(detail, id, {
-      onchange: replace,
+      onchange: (entry) => change([entry]),
       onforget: (entry) => { location.hash = '#/'; forgetSoon([entry]); },
       onclose: () => { location.hash = '#/'; },
     });
@@ -280,7 +307,7 @@ export function memories(main, id) {
   const stop = onLeaving(render);
   api.themes().then((reply) => {
     reply.items.forEach((theme) => known.themes.set(theme.slug, theme.display_name));
-    renderChips();
+    keepFocus(renderChips);
   }).catch(() => {});
   renderChips();
   load();
@@ -289,9 +316,14 @@ export function memories(main, id) {
     moveTo,
     search: () => field.focus(),
     add: () => addDialog(added),
-    current: () => state.entries.find((entry) => entry.id === document.activeElement?.dataset?.id),
+    current: () => {
+      const id = document.activeElement?.closest('.memory')?.querySelector('a.text').dataset.id;
+      return state.entries.find((entry) => entry.id === id);
+    },
     pin: togglePin,
     forget,
+    select: chosen.flip,
+    escape: () => chosen.isOn() && (chosen.end(), true),
     end: () => { stop(); clearTimeout(timer); document.body.classList.remove('has-detail'); document.querySelector('.bar').inert = false; },
   };
 }
@@ -318,42 +350,3 @@ function select(label, value, options, onchange, none) {
   }, h('option', { value: '' }, none),
   pairs.map(([key, name]) => h('option', { value: key, selected: key === value }, name)));
 }
-
-/** Ask for a text and remember it. */
-export function addDialog(onadded) {
-  const text = h('textarea', { id: 'new-text', required: true, rows: '4', maxlength: '16000', placeholder: 'I prefer trains over planes' });
-  const type = h('select', { id: 'new-type' }, h('option', { value: '' }, 'Decide by its words'), TYPES.map((one) => h('option', { value: one }, one)));
-  const tags = h('input', { id: 'new-tags', placeholder: 'travel, habits' });
-  const space = h('input', { id: 'new-space', value: place.space || 'default', required: true, maxlength: '256', list: 'spaces' });
-  const fault = h('p', { class: 'fault', role: 'alert' });
-  dialog('Add a memory', (close) => [h('form', {
-    onsubmit: async (event) => {
-      event.preventDefault();
-      const button = event.submitter;
-      if (button) button.disabled = true;
-      fault.textContent = '';
-      try {
-        const entry = await api.add({
-          text: text.value, type: type.value || null, space: space.value.trim(), manually_saved: true, tags: tagsIn(tags.value),
-        });
-        close();
-        toast('Remembered.');
-        onadded(entry);
-      } catch (error) { fault.textContent = error.message; }
-      if (button) button.disabled = false;
-    },
-  },
-  h('label', { for: 'new-text' }, 'What should be remembered?'), text,
-  h('div', { class: 'pair' },
-    h('div', {}, h('label', { for: 'new-type' }, 'Type'), type),
-    h('div', {}, h('label', { for: 'new-space' }, 'Space'), space,
-      h('datalist', { id: 'spaces' }, [...known.spaces].map((name) => h('option', { value: name }))))),
-  h('label', { for: 'new-tags' }, 'Tags, separated by commas'), tags,
-  fault,
-  h('div', { class: 'row end' },
-    h('button', { type: 'button', onclick: close }, 'Cancel'),
-    h('button', { type: 'submit', class: 'primary' }, 'Remember')))]);
-  text.focus();
-}
-
-export const tagsIn = (text) => [...new Set(text.split(',').map((tag) => tag.trim()).filter(Boolean))];

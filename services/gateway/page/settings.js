@@ -1,14 +1,15 @@
 // Settings of a space, incognito conversations, themes, export and erasing.
 
+import { tagsIn } from './add.js';
 import * as api from './api.js';
-import { dialog, failed, fill, h, loading, number, problem, toast, when } from './dom.js';
-import { tagsIn } from './memories.js';
+import { dialog, failed, fill, h, loading, number, plural, problem, toast, when } from './dom.js';
 import { known, place } from './state.js';
 
 /** The view; gives back what ends it. */
 export function settings(main) {
   const space = h('select', { id: 'of-space', onchange: () => load() },
-    [...known.spaces].map((name) => h('option', { value: name, selected: name === (place.space || 'default') }, name)));
+    [...known.spaces].map((name) => h('option', { value: name, selected: name === (place.space || 'default') }, name)),
+    h('option', { value: '*' }, 'All that decide nothing'));
   const body = h('div', {}, loading(4));
   fill(main, h('section', { class: 'column wide settings' },
     h('h1', {}, 'Settings'),
@@ -16,9 +17,11 @@ export function settings(main) {
     body, incognito(), themes(), look(), yours()));
 
   async function load() {
+    const wanted = space.value;
+    fill(body, loading(4));  // nobody changes the settings of the space before by mistake
     try {
-      const reply = await api.settings(space.value);
-      fill(body, ...fields(reply.settings ?? reply));
+      const reply = await api.settings(wanted);
+      if (wanted === space.value) fill(body, ...fields(reply.settings));
     } catch (error) {
       fill(body, problem(error, load));
     }
@@ -28,7 +31,8 @@ export function settings(main) {
     const save = async (change, undo) => {
       try {
         const [[name, value]] = Object.entries(change);
-        await api.setSettings(value === null ? { space: space.value, reset: [name] } : { space: space.value, change });
+        const reply = await api.setSettings(value === null ? { space: space.value, reset: [name] } : { space: space.value, change });
+        Object.assign(now, reply.settings);
         toast('Saved. It holds everywhere within a second.');
       } catch (error) { undo(); failed(error); }
     };
@@ -47,10 +51,10 @@ export function settings(main) {
       return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
     };
     const tags = (name, label, note) => {
-      const before = now[name].join(', ');
+      const held = () => (now[name] ?? []).join(', ');
       const input = h('input', {
-        id: name, value: before, placeholder: 'none', 'aria-describedby': `${name}-note`,
-        onchange: () => save({ [name]: tagsIn(input.value) }, () => { input.value = before; }),
+        id: name, value: held(), placeholder: 'none', 'aria-describedby': `${name}-note`,
+        onchange: () => save({ [name]: tagsIn(input.value) }, () => { input.value = held(); }),
       });
       return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
     };
@@ -97,30 +101,69 @@ function themes() {
       const reply = await api.themes();
       known.themes.clear();
       reply.items.forEach((theme) => known.themes.set(theme.slug, theme.display_name));
-      fill(items, ...reply.items.map((theme) => h('li', {},
-        h('div', {}, h('p', {}, theme.display_name), h('p', { class: 'quiet' }, [theme.description, number(theme.count ?? 0)].filter(Boolean).join(' · '))),
-        h('button', { type: 'button', class: 'link', 'aria-label': `Remove theme ${theme.display_name}`, onclick: async () => {
-          try { await api.removeTheme(theme.slug); load(); } catch (error) { failed(error); }
-        } }, 'Remove'))));
+      fill(items, ...reply.items.map((theme) => themeOf(theme, load)));
     } catch (error) { fill(items, h('li', { class: 'quiet' }, error.message)); }
   };
   load();
   return h('section', { class: 'part', 'aria-labelledby': 'themes-title' },
-    h('h2', { id: 'themes-title' }, 'Themes'), items,
+    h('h2', { id: 'themes-title' }, 'Themes'), h('p', { class: 'quiet' }, 'Subjects to file memories under. A memory gets its themes when it is edited.'), items,
     h('form', {
       class: 'row', onsubmit: async (event) => {
         event.preventDefault();
-        const slug = name.value.toLowerCase().normalize('NFKD').replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 64);
+        const saved = { slug: slugOf(name.value), display_name: name.value.trim(), description: note.value.trim() };
         try {
-          await api.saveTheme({ slug, display_name: name.value.trim(), description: note.value.trim() });
+          await api.saveTheme(saved);
           event.target.reset();
-          load();
+          await load();
+          name.focus();
         } catch (error) { failed(error); }
       },
     },
     h('label', { class: 'hidden', for: 'theme-name' }, 'Name of a theme'), name,
     h('label', { class: 'hidden', for: 'theme-note' }, 'Description'), note,
     h('button', { type: 'submit' }, 'Add')));
+}
+
+// A name without a Latin letter has no slug of its own.
+const slugOf = (name) =>
+  name.toLowerCase().normalize('NFKD').replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 64) || `theme-${Date.now().toString(36)}`;
+
+function themeOf(theme, load) {
+  const remove = async () => {
+    try {
+      await api.removeTheme(theme.slug);
+      await load();
+      document.getElementById('theme-name').focus();
+    } catch (error) { failed(error); }
+  };
+  return h('li', {},
+    h('div', {}, h('p', {}, theme.display_name),
+      h('p', { class: 'quiet' }, [theme.description, plural(theme.count ?? 0, 'memory', 'memories')].filter(Boolean).join(' · '))),
+    h('div', { class: 'row' },
+      h('button', { type: 'button', class: 'link', 'data-theme': theme.slug, 'aria-label': `Rename theme ${theme.display_name}`, onclick: () => renameDialog(theme, load) }, 'Rename'),
+      h('button', { type: 'button', class: 'link', 'aria-label': `Remove theme ${theme.display_name}`, onclick: remove }, 'Remove')));
+}
+
+function renameDialog(theme, load) {
+  const name = h('input', { id: 'rename-name', required: true, maxlength: '80', value: theme.display_name });
+  const note = h('input', { id: 'rename-note', maxlength: '400', value: theme.description ?? '' });
+  const fault = h('p', { class: 'fault', role: 'alert' });
+  dialog('Rename a theme', (close) => [h('form', {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      try {
+        await api.saveTheme({ slug: theme.slug, display_name: name.value.trim(), description: note.value.trim() });
+        close();
+        await load();
+        document.querySelector(`[data-theme="${theme.slug}"]`)?.focus();
+      } catch (error) { fault.textContent = error.message; }
+    },
+  },
+  h('label', { for: 'rename-name' }, 'Name'), name,
+  h('label', { for: 'rename-note' }, 'Description'), note, fault,
+  h('div', { class: 'row end' },
+    h('button', { type: 'button', onclick: close }, 'Cancel'), h('button', { type: 'submit', class: 'primary' }, 'Save')))]);
+  name.select();
 }
 
 function look() {
@@ -179,6 +222,7 @@ function eraseDialog() {
           ({ receipt } = await api.erase({ requested_at: receipt.requested_at }));
         }
         fill(out, receiptOf(receipt));
+        out.closest('dialog').addEventListener('close', () => { location.hash = '#/'; location.reload(); });  // nothing is left in this tab either
       } catch (error) {
         event.submitter.disabled = false;
         fill(out, h('p', { class: 'fault' }, error.message));

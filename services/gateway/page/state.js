@@ -30,24 +30,34 @@ export const isLeaving = (id) => pending.has(id) || gone.has(id);
 export const onLeaving = (listener) => { listeners.add(listener); return () => listeners.delete(listener); };
 const tell = () => listeners.forEach((listener) => listener());
 
+/** Forget these now; gives back what could not be, by its id. What was gone already is no failure. */
+async function forgetNow(ids, keepalive) {
+  try {
+    if (ids.length > 1) {
+      const { failed: kept } = await api.bulk(ids, 'forget', {}, keepalive);
+      return new Map(kept.filter((one) => one.code !== 'not_found').map((one) => [one.id, new Error(one.message)]));
+    }
+    await api.forget(ids[0], keepalive);
+    return new Map();
+  } catch (error) {
+    return new Map(error.status === 404 ? [] : ids.map((id) => [id, error]));
+  }
+}
+
 /** Forget entries in ten seconds; until then nothing is removed anywhere, and it can be undone. */
 export function forgetSoon(entries) {
   const ids = entries.map((entry) => entry.id);
   const settle = () => ids.forEach((id) => pending.delete(id));
-  const undo = () => { clearTimeout(timer); settle(); tell(); };
+  const undo = () => { settle(); tell(); };
   const now = async (keepalive = false) => {
-    clearTimeout(timer);
     removeToast();
-    const results = await Promise.allSettled(ids.map((id) => api.forget(id, keepalive)));
+    const left = await forgetNow(ids, keepalive);
     settle();
-    const isGone = (result) => result.status === 'fulfilled' || result.reason.status === 404;
-    ids.forEach((id, at) => { if (isGone(results[at])) gone.add(id); });
-    const bad = results.find((result) => !isGone(result));
-    if (bad) { failed(bad.reason); tell(); }
+    ids.forEach((id) => { if (!left.has(id)) gone.add(id); });
+    if (left.size) { failed([...left.values()][0]); tell(); }
   };
-  const timer = setTimeout(now, UNDO_SECONDS * 1000);
   const words = ids.length === 1 ? 'Memory forgotten.' : `${ids.length} memories forgotten.`;
-  const removeToast = toast(words, { action: 'Undo', onaction: undo, seconds: UNDO_SECONDS });
+  const removeToast = toast(words, { action: 'Undo', onaction: undo, onend: () => now(), seconds: UNDO_SECONDS });
   ids.forEach((id) => pending.set(id, now));
   lastUndo = () => { if (ids.some((id) => pending.has(id))) { removeToast(); undo(); } };
   tell();

@@ -1,6 +1,6 @@
 // Why an entry was found: its scores, which of the two searches found it, and every feature behind them, drawn.
 
-import { bar, h, number } from './dom.js';
+import { bar, h, score } from './dom.js';
 
 const LEGS = [
   ['words', 'lexical', 'lexical_rank', 'its words'],
@@ -23,7 +23,7 @@ export function why(item) {
       bar('Relevance', scores.relevance, 'how well it answers'),
       bar('Recency', scores.recency, 'how lately it was said'),
       bar('Importance', scores.importance, 'how much it is worth keeping'),
-      h('p', { class: 'total' }, `Total ${number(scores.total)}`)),
+      h('p', { class: 'total' }, `Total ${score(scores.total)}`)),
     h('div', { class: 'legs' }, LEGS.map(([name, signal, rank, by]) => h('p', { class: signals[signal] ? 'leg found' : 'leg' },
       h('span', { class: 'dot', 'aria-hidden': 'true' }),
       signals[signal] ? `Found by ${by}${explanation?.[rank] ? `, as number ${explanation[rank]}` : ''}` : `Not found by ${by}`))),
@@ -39,7 +39,7 @@ function features(explanation) {
     .map(([name, value]) => {
       const [label, most] = NAMES[name] ?? [name.replaceAll('_', ' '), 1];
       const drawn = bar(label, name === 'rrf' ? value * most : value / most);
-      drawn.querySelector('.value').textContent = number(value);
+      drawn.querySelector('.value').textContent = score(value);
       return drawn;
     });
 }
