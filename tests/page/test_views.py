@@ -249,7 +249,6 @@ def test_health_says_how_far_behind_it_is_and_comes_back_after_a_lost_connection
     visitor.open("health")
     expect(page.get_by_text("Working, 4 min behind.")).to_be_visible()
     expect(page.locator(".stages li", has_text="embed")).to_contain_text("4,000 waiting for 4 min")
-    page.unroute_all()
     page.route("**/v1/memory/live", lambda route: route.abort())
     expect(page.get_by_text("The connection was lost. Trying again…")).to_be_visible()
     page.unroute_all()

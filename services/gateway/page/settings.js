@@ -28,7 +28,9 @@ export function settings(main) {
   }
 
   function fields(now) {
-    const save = async (change, undo) => {
+    let last = Promise.resolve();
+    const save = (change, undo) => { last = last.then(() => send(change, undo)); };  // in the order in which they were made
+    const send = async (change, undo) => {
       try {
         const [[name, value]] = Object.entries(change);
         const reply = await api.setSettings(value === null ? { space: space.value, reset: [name] } : { space: space.value, change });
