@@ -50,7 +50,7 @@ def why(page: Page) -> None:
 
 def phone(page: Page) -> None:
     """Several memories being chosen."""
-    page.get_by_role("button", name="Select").click()
+    page.get_by_role("button", name="Select", exact=True).click()
     for box in page.locator(".choose").all()[1:3]:
         box.check()
 

@@ -104,7 +104,7 @@ def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
         expect(page.get_by_role("button", name="Confirm")).to_be_visible()
     page.get_by_role("button", name="Keep").click()
     with clean(page, "choosing several"):
-        page.get_by_role("button", name="Select").click()
+        page.get_by_role("button", name="Select", exact=True).click()
         page.locator(".memory .choose").check()
     with clean(page, "tagging several"):
         page.get_by_role("button", name="Tag…").click()
@@ -161,7 +161,7 @@ def test_nothing_is_found_while_it_loads_and_when_it_fails(visitor: Visitor) -> 
     page = visitor.page
     held: list[Route] = []
     with clean(page, "loading"):
-        page.route("**/v1/memory/entries*", held.append)
+        page.route("**/v1/memory/entries*", lambda route: held.append(route))
         page.goto(visitor.address)
         expect(page.locator("#main .loading")).to_be_visible()
     for route in held:

@@ -259,7 +259,7 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
     for text in (TEA, TRAINS, PORTO):
         visitor.add(text)
     page = visitor.open()
-    page.get_by_role("button", name="Select").click()
+    page.get_by_role("button", name="Select", exact=True).click()
     ticked(page, TEA).check()
     page.get_by_role("link", name=TRAINS).click()
     group = page.get_by_role("group", name="Selected memories")
@@ -268,28 +268,28 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
     page.get_by_label("Tags, separated by commas").fill("likes, mine")
     page.keyboard.press("Enter")
     expect(page.locator(".memory", has_text="likes")).to_have_count(2)
-    expect(page.get_by_role("button", name="Select")).to_be_focused()
+    expect(page.get_by_role("button", name="Select", exact=True)).to_be_focused()
 
     def carried() -> list[list[str]]:
         return sorted(item["tags"] for item in visitor.http.get("/v1/memory/entries").json()["items"])
 
     assert carried() == [[], ["likes", "mine"], ["likes", "mine"]]
 
-    page.get_by_role("button", name="Select").click()
+    page.get_by_role("button", name="Select", exact=True).click()
     group.get_by_role("button", name="All").click()
     group.get_by_role("button", name="Tag…").click()
     page.get_by_label("Tags, separated by commas").fill("mine")
     page.get_by_role("button", name="Take away").click()
     until(lambda: carried() == [[], ["likes"], ["likes"]])
 
-    page.get_by_role("button", name="Select").click()
+    page.get_by_role("button", name="Select", exact=True).click()
     ticked(page, TEA).check()
     ticked(page, PORTO).check()
     group.get_by_role("button", name="Pin").click()
     expect(page.locator(".memory.pinned")).to_have_count(2)
     assert sum(item["pinned"] for item in visitor.http.get("/v1/memory/entries").json()["items"]) == 2
 
-    page.get_by_role("button", name="Select").click()
+    page.get_by_role("button", name="Select", exact=True).click()
     ticked(page, TEA).check()
     ticked(page, PORTO).check()
     expect(group.get_by_role("button", name="Unpin")).to_be_visible()
@@ -313,7 +313,7 @@ def test_several_memories_are_chosen_and_forgotten_by_keyboard(visitor: Visitor)
     expect(page.get_by_role("link", name=TRAINS)).to_be_focused()
     press("Escape")
     expect(group).to_be_hidden()
-    expect(page.get_by_role("button", name="Select")).to_be_focused()
+    expect(page.get_by_role("button", name="Select", exact=True)).to_be_focused()
     page.get_by_role("link", name=PORTO).focus()
     press("x")
     press("j")
