@@ -37,7 +37,7 @@ def main() -> None:
 
 def memories(page: Page) -> None:
     """The timeline, and one memory with where it came from."""
-    page.get_by_role("link", name="A window seat").click()
+    page.get_by_role("link", name="I would like to grow tomatoes").click()
     page.wait_for_selector(".around li")
 
 
