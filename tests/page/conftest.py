@@ -61,7 +61,7 @@ class Visitor:
     def open(self, view: str = "") -> Page:
         """The page at one of its views."""
         self.page.goto(f"{self.address}/#/{view}")
-        self.page.wait_for_selector("#main h1", state="attached")
+        self.page.wait_for_selector(f'#main[data-view="{"" if view.startswith("memory") else view}"]')
         return self.page
 
     def add(self, text: str, **fields: Any) -> dict[str, Any]:

@@ -40,6 +40,7 @@ async function route() {
   view = make(main, id);
   scrollTo(0, 0);
   if (!first && !main.contains(document.activeElement)) main.focus();
+  main.dataset.view = wanted;
   return null;
 }
 
