@@ -83,6 +83,7 @@ class Filters:
 class Selection:
     """Which entries to page through. None and () do not filter; several tags or types mean any of them.
 
+    `words`: it has every word of this text, under any of its forms; entries that are not active have none.
     `persona_id`: what this persona sees, its own entries and those of none.
     """
 
@@ -90,6 +91,7 @@ class Selection:
     space: str | None = None
     persona_id: str | None = None
     status: Status = "active"
+    words: str | None = None
     types: tuple[EntryType, ...] | None = None
     tags: tuple[str, ...] | None = None
     theme: str | None = None

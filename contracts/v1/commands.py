@@ -39,7 +39,9 @@ class EntryReply(Reply):
 class ListRequest(Request):
     """Page through a user's entries, those said last first. `space` null means every space.
 
-    Filters that are null or `[]` do not filter. `conversation_id`: only what was said in this conversation.
+    Filters that are null or `[]` do not filter. `q`: only active entries that have every word of it, in any form, in
+    their text or tags; words that only ask ("what", "about") do not count. A text without words is in none.
+    `conversation_id`: only what was said in this conversation.
     `persona_id`: only what a retrieval for this persona sees, its own entries and those of none. Null means here
     all of the user's, as `"*"` does: a list hides nothing that it was not asked to. An empty one: entries of none.
     """
@@ -48,6 +50,7 @@ class ListRequest(Request):
     persona_id: str | None = None
     limit: int = Field(default=100, ge=1, le=1000)
     cursor: str | None = None
+    q: str | None = Field(default=None, min_length=1, max_length=256)
     types: tuple[EntryType, ...] | None = None
     tags: tuple[str, ...] | None = None
     theme: str | None = None

@@ -161,13 +161,16 @@ async def list_entries(request: ListRequest, *, store: TextStore) -> ListReply:
     """One page of the user's entries, those said last first.
 
     Raises:
-        Rejected: the cursor is not one of ours.
+        Rejected: the cursor is not one of ours, or inactive entries are looked for by words.
     """
+    if request.q is not None and request.status != "active":
+        raise Rejected("invalid_request", "q: only active entries can be looked for by their words")
     selection = Selection(
         user_id=request.user_id,
         space=request.space,
         persona_id=request.persona_id,
         status=request.status,
+        words=request.q,
         types=request.types,
         tags=request.tags,
         theme=request.theme,

@@ -104,6 +104,61 @@ async def test_a_selection_finds_exactly_what_fulfils_it(
     assert page.total == len(expected)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"words": "bike"}, "abd"),
+        ({"words": "Bikes"}, "abd"),
+        ({"words": "red bike"}, "ab"),
+        ({"words": "what about my bike?"}, "abd"),
+        ({"words": "garage"}, "bd"),
+        ({"words": "garage bike red"}, "b"),
+        ({"words": "garage boat"}, ""),
+        ({"words": "node.js"}, "c"),
+        ({"words": "node"}, "c"),
+        ({"words": "自行车"}, "e"),
+        ({"words": "?!"}, ""),
+        ({"words": "the"}, ""),
+        ({"words": "bike", "types": ("fact",)}, "a"),
+        ({"words": "bike", "tags": ("garage",)}, "b"),
+        ({"words": "bike", "pinned": False, "space": "default"}, "b"),
+        ({"words": "bike", "space": "work"}, "d"),
+        ({"words": "length"}, ""),
+        ({"words": "fact"}, ""),
+        ({"words": "bike", "status": "archived"}, ""),
+    ],
+)
+async def test_the_words_of_a_selection_are_all_in_text_or_tags(
+    text_store: TextStore, user: str, wanted: dict[str, Any], expected: str
+) -> None:
+    fields: dict[str, dict[str, Any]] = {
+        "My red bike is broken.": {"type": "fact", "pinned": True},
+        "Two red bikes are for sale.": {"tags": ("garage",)},
+        "The server runs on node.js now.": {},
+        "The bike of the firm is in the garage.": {"space": "work"},
+        "我的自行车是红色的。": {},
+        "That bike was stolen.": {"status": "archived"},
+    }
+    stored = await store_entries(text_store, [an_entry(user, text, **more) for text, more in fields.items()])
+    await store_entries(text_store, [an_entry(a_user(), text, **more) for text, more in fields.items()])
+    names = dict(zip((entry.id for entry in stored), "abcdef", strict=True))
+    page = await text_store.page(Selection(user, **wanted), limit=10, cursor=None)
+    assert sorted(names[entry.id] for entry in page.entries) == list(expected)
+    assert page.total == len(expected)
+
+
+async def test_entries_with_a_word_are_paged_like_all_others(text_store: TextStore, user: str) -> None:
+    texts = [f"The {'bike' if n % 3 else 'boat'} number {n}." for n in range(12)]
+    stored = await store_entries(
+        text_store, [an_entry(user, text, created_at=NOON + minutes(n)) for n, text in enumerate(texts)]
+    )
+    selection = Selection(user, words="bike")
+    assert await walk(text_store, selection, 3) == [entry for entry in stored[::-1] if "bike" in entry.text]
+    assert (await text_store.page(selection, limit=3, cursor=None)).total == 8
+    await modify(text_store, stored[1:2], lambda e: e.model_copy(update={"text": "The kite number 1."}))
+    assert (await text_store.page(selection, limit=3, cursor=None)).total == 7
+
+
 async def test_a_selection_follows_changes(text_store: TextStore, user: str) -> None:
     (entry,) = await store_entries(
         text_store, [an_entry(user, tags=("red",), themes=("travel",), conversation_id="c1")]

@@ -17,6 +17,11 @@ def terms_of(query: str) -> list[Alternatives]:
     return analyze_query(query)[:_MOST_TERMS]
 
 
+def every_word(text: str) -> list[Alternatives]:
+    """What an entry has that has every word of a text: one term of each; no entry has those of a text without words."""
+    return analyze_query(text) or [()]
+
+
 def candidates(limit: int) -> int:
     """How many turns to score exactly, with those around them, when `limit` are asked for."""
     return max(_FEWEST_CANDIDATES, 2 * limit)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from contracts.ports import Filters, Place, Scope, Selection
 from contracts.v1.turns import EVERY_PERSONA
+from services.shared.stores import lexical
 from services.shared.stores.moments import microseconds
 from services.shared.stores.opensearch.documents import label
 from services.shared.stores.opensearch.errors import AnswerTooLong, Json
@@ -45,6 +46,8 @@ def selected(selection: Selection) -> list[Json]:
     if selection.persona_id not in (None, EVERY_PERSONA):
         of_none = {"bool": {"must_not": [{"exists": {"field": "persona_id"}}]}}
         conditions.append({"bool": {"should": [of_none, {"term": {"persona_id": selection.persona_id}}]}})
+    if selection.words is not None:
+        conditions += [{"terms": {"words": list(word)}} for word in lexical.every_word(selection.words)]
     return conditions + _labelled(selection)
 
 

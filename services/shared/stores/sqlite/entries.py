@@ -165,7 +165,7 @@ def _within(scopes: list[int]) -> _Clause:
 
 
 def _labelled(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> NDArray[np.int64] | None:
-    """The documents that have the labels asked for, in any status; None when none are asked for."""
+    """The documents that have the labels and words asked for; None when none are asked for."""
     groups, without = required(selection), forbidden(selection)
     if not groups and not without:
         return None

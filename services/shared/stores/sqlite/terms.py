@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from contracts.ports import Filters, Selection
 from contracts.v1.entries import Entry
+from services.shared.stores import lexical
 
 _NO_WORD = "\x1f"
 """Starts every term that is not a word: no analysed word holds a control character."""
@@ -44,7 +45,7 @@ def _label(kind: str, value: str) -> str:
 
 
 def required(wanted: Filters | Selection) -> list[list[str]]:
-    """Labels an entry must have: one of each inner list."""
+    """Labels and words an entry must have: one of each inner list."""
     groups = []
     if wanted.types:
         groups.append([_label("type", kind) for kind in wanted.types])
@@ -54,6 +55,7 @@ def required(wanted: Filters | Selection) -> list[list[str]]:
         groups.append([_label("theme", wanted.theme)])
     if isinstance(wanted, Selection):
         groups += [[label] for label, has in _flags(wanted) if has]
+        groups += [] if wanted.words is None else map(list, lexical.every_word(wanted.words))
     return groups
 
 
