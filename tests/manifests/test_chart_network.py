@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from services.runtime import SERVICES
-from tests.manifests.chart import CASES, objects, of_kind
+from tests.manifests.chart import CASES, Refused, objects, of_kind
 
 DNS, NATS, OPENSEARCH, QDRANT, QDRANT_GRPC, EMBEDDER = 53, 4222, 9200, 6333, 6334, 443
+JWKS = {"to": [{"ipBlock": {"cidr": "198.51.100.7/32"}}], "ports": [8443]}
 _STORES = {OPENSEARCH, QDRANT, QDRANT_GRPC}
 _REACHES = {
     "ingest": {OPENSEARCH},
@@ -63,6 +64,29 @@ def test_an_embedding_endpoint_is_reached_by_those_who_embed_once_it_is_named() 
         "retrieve",
         "curate",
     }
+
+
+def with_keys_at(place: str | None, way: dict[str, Any] = JWKS) -> dict[str, Any]:
+    """Values of a closed network, whose gateway reads the keys of an identity provider at a place."""
+    own = {"settings": {"MEMORYBUS_GATEWAY_JWT_JWKS": place}} if place is not None else {}
+    return {"networkPolicy": {"enabled": True, "jwks": way}, "services": {"gateway": own}}
+
+
+def test_the_gateway_alone_reaches_where_the_keys_of_tokens_are_published() -> None:
+    found = policies(with_keys_at("https://identity.example:8443/keys"))
+    reaching = {name: spec["egress"][-1] for name, spec in found.items() if 8443 in ports(spec["egress"])}
+    assert reaching == {"gateway": {"to": JWKS["to"], "ports": [{"protocol": "TCP", "port": 8443}]}}
+    assert ports(found["gateway"]["egress"]) == {DNS, NATS, 8443}
+
+
+@pytest.mark.parametrize("place", [None, "/etc/memorybus/keys.json"])
+def test_without_an_address_of_keys_the_gateway_reaches_nothing_more(place: str | None) -> None:
+    assert ports(policies(with_keys_at(place))["gateway"]["egress"]) == {DNS, NATS}
+
+
+def test_an_address_of_keys_without_a_way_to_it_is_refused() -> None:
+    with pytest.raises(Refused, match=r"networkPolicy\.jwks\.to"):
+        policies(with_keys_at("https://identity.example/keys", {"to": [], "ports": [443]}))
 
 
 def test_clients_reach_the_gateway_alone_and_monitoring_reaches_all() -> None:

@@ -80,6 +80,19 @@ nats opensearch qdrant embedder
 {{- end -}}
 {{- end -}}
 
+{{- define "memorybus.jwks" -}}
+{{- /* (list root name): the way to where an identity provider publishes its keys, of the gateway that reads them there. */ -}}
+{{- $gateway := (index . 0).Values.services.gateway -}}
+{{- $name := "MEMORYBUS_GATEWAY_JWT_JWKS" -}}
+{{- $published := contains "://" (get ($gateway.settings | default dict) $name | default "" | toString) -}}
+{{- if and (eq (index . 1) "gateway") (or $published (hasKey ($gateway.secrets | default dict) $name)) -}}
+{{- if not (index . 0).Values.networkPolicy.jwks.to -}}
+{{- fail (printf "networkPolicy.jwks.to is empty: name the peers where %s is read, or no JWT is let in" $name) -}}
+{{- end -}}
+jwks
+{{- end -}}
+{{- end -}}
+
 {{- define "memorybus.foreign" -}}
 {{- /* (list component setting): whether a setting is about a server that this component does not talk to, the audit of
 requests where it answers none, or the gateway where it is another one. */ -}}
