@@ -1,9 +1,12 @@
-"""Writes the scores of retrieved entries back, later and together: nobody waits for it."""
+"""Writes the scores of retrieved entries back, a few at a time while nobody asks: no question waits for it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Mapping
+from itertools import islice
 
 from contracts.errors import Unavailable
 from contracts.ports import EntryStore, Key
@@ -13,43 +16,59 @@ from services.shared.changes import change_entries
 
 log = logging.getLogger(__name__)
 
-_PERIOD = 10.0
+_EVERY = 0.5
+_QUIET = 0.3
+"""Seconds after the last question."""
+
+_LATEST = 60.0
+"""Seconds after which scores are written, though questions go on."""
+
+_TOGETHER = 100
 _MOST_WAITING = 10_000
 
 
 class ScoreRecorder:
-    """Keeps the latest scores by entry and writes them every few seconds. Losing some in a crash costs nothing."""
+    """Keeps the latest scores by entry and writes them soon. Losing some in a crash costs nothing."""
 
     def __init__(self, store: EntryStore) -> None:
         self._store = store
         self._waiting: dict[Key, Scores] = {}
+        self._waits_since = self._noted_at = 0.0
 
     def note(self, user_id: str, reply: RetrieveReply) -> None:
         """Remember the scores of a reply to this user for the next writing."""
+        self._noted_at = time.monotonic()
+        if not self._waiting:
+            self._waits_since = self._noted_at
         if len(self._waiting) < _MOST_WAITING:
             self._waiting.update({Key(user_id, item.id): item.scores for item in reply.items})
 
     async def run(self) -> None:
         """Write until cancelled."""
         while True:
-            await asyncio.sleep(_PERIOD)
-            await self.flush()
+            await asyncio.sleep(_EVERY)
+            while self._is_time():
+                began = time.monotonic()
+                await self._write_some()
+                await asyncio.sleep(time.monotonic() - began)  # half of the time is for others
 
-    async def flush(self) -> None:
-        """Write what is waiting."""
-        scores, self._waiting = self._waiting, {}
-        if not scores:
-            return
+    def _is_time(self) -> bool:
+        now = time.monotonic()
+        return bool(self._waiting) and (now - self._noted_at >= _QUIET or now - self._waits_since >= _LATEST)
 
-        def with_scores(entry: Entry) -> Entry | None:
-            return (
-                entry.model_copy(update={"last_scores": scores[Key(entry.user_id, entry.id)]})
-                if entry.status == "active"
-                else None
-            )
-
+    async def _write_some(self) -> None:
+        some = dict(islice(self._waiting.items(), _TOGETHER))
+        for key in some:
+            del self._waiting[key]
         try:
-            entries = (await self._store.get(list(scores))).values()
-            await change_entries(self._store, entries, with_scores)
+            await self._write(some)
         except Unavailable as error:
-            log.warning("scores_not_written", extra={"entries": len(scores), "cause": str(error)})
+            log.warning("scores_not_written", extra={"entries": len(some) + len(self._waiting), "cause": str(error)})
+            self._waiting.clear()
+
+    async def _write(self, scores: Mapping[Key, Scores]) -> None:
+        def with_scores(entry: Entry) -> Entry | None:
+            found = scores[Key(entry.user_id, entry.id)]
+            return entry.model_copy(update={"last_scores": found}) if entry.status == "active" else None
+
+        await change_entries(self._store, (await self._store.get(list(scores))).values(), with_scores)
