@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import cache, partial
 from inspect import Parameter, Signature, cleandoc
 from typing import Annotated, Any, cast
@@ -19,6 +19,7 @@ from contracts import flow
 from contracts.envelope import NAMESPACE, Reply
 from contracts.errors import Unavailable
 from contracts.v1.commands import EntryReply, GetRequest
+from contracts.v1.overview import ExportReply
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, derived_turn_id
 from services.gateway import openapi, problems
@@ -39,15 +40,20 @@ CHANGED = "it was changed since"
 _EDGE = "memorybus.edge"
 """Where the scope of a request has what the paths need."""
 
+_INCOGNITO = (
+    "With `incognito` nobody keeps it: it goes where no stream of the bus captures it and no service hears it. A "
+    "client that knows that a conversation is incognito says so; the turn of one that does not is overwritten later."
+)
 _TURN_PATIENCE = 8.0
 _LONGEST_KEY = 256
 _TOO_OFTEN = "You ask too often: wait until the next minute begins."
 
 
 class TurnReply(Reply):
-    """The bus has the turn and will not lose it."""
+    """The bus has the turn and will not lose it; not `kept`, it is gone: it was published as incognito."""
 
     turn_id: str
+    kept: bool = True
 
 
 class Edge:
@@ -77,7 +83,7 @@ class Edge:
             raise Problem("rate_limited", _TOO_OFTEN, headers={"retry-after": str(seconds_left())})
         return caller
 
-    async def ask(self, caller: Caller, verb: Verb, values: Json) -> Any:
+    async def ask(self, caller: Caller, verb: Verb, values: Json) -> bytes:
         """Ask the bus for the caller; a query above the limit is answered with nothing, and says so.
 
         Raises:
@@ -89,8 +95,8 @@ class Edge:
             values = await self._confined(caller, verb, values)
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
         if isinstance(body, RetrieveRequest) and not await self._limits.allows_query(caller):
-            return RetrieveReply.nothing(body, "rate_limited")
-        return await self.memory.request(verb.answer, body, patience=verb.patience, credential=caller.credential)
+            return RetrieveReply.nothing(body, "rate_limited").model_dump_json().encode()
+        return await self.memory.ask(verb.answer, body, patience=verb.patience, credential=caller.credential)
 
     async def _confined(self, caller: Caller, verb: Verb, values: Json) -> Json:
         """The request of a caller who is let into some spaces only."""
@@ -153,7 +159,7 @@ def router() -> APIRouter:
         methods=["POST"],
         status_code=202,
         summary="Publish a turn",
-        description=cleandoc(Turn.__doc__ or ""),
+        description=f"{cleandoc(Turn.__doc__ or '')}\n\n{_INCOGNITO}",
         response_model=TurnReply,
         operation_id="turns",
         tags=["turns"],
@@ -190,21 +196,29 @@ def asked_by(verb: str, *, reads: bool) -> Any:
     return Depends(caller)
 
 
-def without_user(model: type[BaseModel], name: str, leave: list[str], renamed: Mapping[str, str] | None = None) -> Any:
+def without_user(
+    model: type[BaseModel], name: str, leave: Sequence[str] = (), renamed: Mapping[str, str] | None = None, **also: Any
+) -> Any:
     """The fields of a request that a caller may give: the user comes from the credential, nothing else is taken."""
-    fields: dict[str, Any] = {}
-    for key, info in model.model_fields.items():
-        if key not in ("user_id", *leave):
-            alias = [Field(alias=renamed[key])] if renamed and key in renamed else []
-            fields[key] = Annotated[(info.annotation, info, *alias)]
+    fields = {**_fields(model, ("user_id", *leave), renamed or {}), **also}
     return create_model(name, __config__=ConfigDict(extra="forbid", hide_input_in_errors=True), **fields)
+
+
+def _fields(model: type[BaseModel], leave: Sequence[str], renamed: Mapping[str, str]) -> Json:
+    fields: Json = {}
+    for key, info in model.model_fields.items():
+        if key not in leave:
+            alias = [Field(alias=renamed[key])] if key in renamed else []
+            fields[key] = Annotated[(info.annotation, info, *alias)]
+    return fields
 
 
 def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
     """The function behind a path; FastAPI reads its parameters from the signature that is made here."""
     model, name = verb.answer.request, "".join(word.title() for word in verb.words)
     in_path, in_query = verb.in_path, verb.method in ("GET", "DELETE")
-    rest = without_user(model, f"{name}{'Query' if in_query else 'Body'}", [*in_path, *verb.leave], verb.renamed)
+    leave, flat = [*in_path, *verb.leave], _fields(verb.flat[1], (), {}) if verb.flat else {}
+    rest = without_user(model, f"{name}{'Query' if in_query else 'Body'}", leave, verb.renamed, **flat)
     examples = {"example": {"value": verb.example}} if verb.example is not None else None
     may_be_left = not in_query and not any(one.is_required() for one in rest.model_fields.values())
     kind: Any = rest | None if may_be_left else rest
@@ -214,6 +228,8 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
         request, caller = given["request"], given["caller"]
         said = given["rest"] or rest()
         values = {name: getattr(said, name) for name in said.model_fields_set} | {name: given[name] for name in in_path}
+        if verb.flat:
+            values = _nested(values, *verb.flat)
         if verb.idempotent_by and (key := given.get("idempotency_key")):
             values[verb.idempotent_by] = key
         if "by" in verb.leave:
@@ -226,7 +242,8 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
             if given.get("if_match") and error.info.message.startswith(CHANGED):
                 raise Problem("changed", error.info.message) from None
             raise
-        return _answer(request, reply, verb.status)
+        version = EntryReply.model_validate_json(reply).entry.version if verb.answer.reply is EntryReply else None
+        return _answer(request, reply, verb.status, version)
 
     parameters = [
         Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
@@ -249,6 +266,14 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
     return endpoint
 
 
+def _nested(values: Json, field: str, model: type[BaseModel]) -> Json:
+    """The values with those that stand in place of a field put into it."""
+    flat = {name: value for name, value in values.items() if name in model.model_fields}
+    if flat and values.get(field) is not None:
+        raise Problem("invalid_request", f"Give {', '.join(flat)} within {field!r} or beside it, not both.")
+    return {name: value for name, value in values.items() if name not in flat} | ({field: flat} if flat else {})
+
+
 IfMatch = Annotated[
     str | None, Header(description="the ETag of the entry as it was seen; changed meanwhile it is a conflict, 412")
 ]
@@ -260,7 +285,7 @@ IdempotencyKey = Annotated[
     ),
 ]
 
-TurnBody = without_user(Turn, "TurnBody", [])
+TurnBody = without_user(Turn, "TurnBody", incognito=(bool, False))
 _TURN = {"example": {"value": {"role": "user", "text": "I prefer uv over pip", "conversation_id": "c1"}}}
 
 
@@ -270,9 +295,9 @@ async def publish_turn(
     body: Annotated[Any, Body(openapi_examples=cast(Any, _TURN))],
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Publish a turn for the caller; the promise of the bus is the answer."""
-    edge = _edge(request)
-    values = {name: getattr(body, name) for name in body.model_fields_set}
+    """Publish a turn for the caller; the promise of the bus is the answer, unless nobody may keep it."""
+    edge, incognito = _edge(request), body.incognito
+    values = {name: getattr(body, name) for name in body.model_fields_set - {"incognito"}}
     values["space"] = caller.space(values, "default")
     turn = Turn.model_validate(values | {"user_id": caller.user_id})
     if (size := len(turn.text.encode())) > edge.longest:
@@ -284,10 +309,11 @@ async def publish_turn(
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
     try:
         async with asyncio.timeout(_TURN_PATIENCE):
-            await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}))
+            await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}), incognito=incognito)
     except TimeoutError:
-        raise Unavailable("the bus did not promise in time to keep the turn: send it again") from None
-    return _answer(request, TurnReply(turn_id=turn_id, correlation_id=turn.correlation_id), 202)
+        raise Unavailable("the bus did not take the turn in time: send it again") from None
+    reply = TurnReply(turn_id=turn_id, kept=not incognito, correlation_id=turn.correlation_id)
+    return _answer(request, reply.model_dump_json().encode(), 202)
 
 
 publish_turn.__annotations__["body"] = Annotated[TurnBody, Body(openapi_examples=cast(Any, _TURN))]
@@ -313,7 +339,11 @@ class JsonLines(StreamingResponse):
 async def export(request: Request, caller: Annotated[Caller, asked_by(flow.EXPORT.name, reads=True)]) -> Response:
     """Export everything of the caller, page by page as the caller reads it."""
     edge = _edge(request)
-    first = await edge.ask(caller, EXPORT, {})  # what can go wrong mostly does before the first line is sent
+
+    async def read(values: Json) -> ExportReply:
+        return ExportReply.model_validate_json(await edge.ask(caller, EXPORT, values))
+
+    first = await read({})  # what can go wrong mostly does before the first line is sent
 
     async def lines() -> AsyncIterator[str]:
         page = first
@@ -321,7 +351,7 @@ async def export(request: Request, caller: Annotated[Caller, asked_by(flow.EXPOR
             yield "".join(f"{line}\n" for line in page.lines)
             if page.next_cursor is None:
                 return
-            page = await edge.ask(caller, EXPORT, {"cursor": page.next_cursor})
+            page = await read({"cursor": page.next_cursor})
 
     return JsonLines(lines(), headers={"content-disposition": 'attachment; filename="memory.jsonl"'})
 
@@ -339,12 +369,12 @@ def _version(tag: str) -> int | None:
     return int(number)
 
 
-def _answer(request: Request, reply: BaseModel, status: int) -> Response:
+def _answer(request: Request, reply: bytes, status: int, version: int | None = None) -> Response:
     """The reply as it came; an entry carries its version as a tag."""
-    headers = {"etag": f'"{reply.entry.version}"'} if isinstance(reply, EntryReply) else {}
+    headers = {"etag": f'"{version}"'} if version is not None else {}
     if headers and request.method == "GET" and headers["etag"] in request.headers.get("if-none-match", "").split(", "):
         return Response(None, 304, headers)
-    return Response(reply.model_dump_json(), status, headers, "application/json")
+    return Response(reply, status, headers, "application/json")
 
 
 def _edge(request: Request) -> Edge:

@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from contracts import flow
 from contracts.flow import Answer
+from contracts.v1.control import SettingsChange
 
 Json = dict[str, Any]
 
@@ -20,7 +23,8 @@ class Verb:
     `confined_by`: what keeps a request within the spaces of a credential: the space that it names, or the entries;
     None: nothing does, and who is let into some spaces only may not ask. `renamed`: fields that are called otherwise in
     the query. `idempotent_by`: the field that the header Idempotency-Key becomes. `leave`: fields that no caller gives.
-    A `version` is also the header If-Match.
+    `flat`: a field of the body, and its model, whose own fields may stand in its place. A `version` is also the header
+    If-Match.
     """
 
     method: Literal["GET", "POST", "PATCH", "DELETE"]
@@ -33,6 +37,7 @@ class Verb:
     renamed: Mapping[str, str] = field(default_factory=dict)
     idempotent_by: str | None = None
     leave: tuple[str, ...] = ()
+    flat: tuple[str, type[BaseModel]] | None = None
     example: Json | None = None
 
     @property
@@ -124,7 +129,8 @@ VERBS = (
         "Decide what holds in a space",
         "space",
         patience=10.0,
-        example={"space": "default", "change": {"retention_days": 365}},
+        flat=("change", SettingsChange),
+        example={"space": "default", "memory_enabled": True, "incognito_default": False},
     ),
     Verb(
         "POST", "/incognito/start", flow.INCOGNITO_START, "Keep nothing of a conversation", patience=10.0, example=_CHAT

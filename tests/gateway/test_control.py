@@ -8,9 +8,11 @@ from typing import Any
 import httpx
 import pytest
 
-from contracts import flow
+from contracts import flow, subjects
 from services.gateway.verbs import EXPORT, VERBS
 from services.shared.client import MemoryClient
+from services.shared.settings import Settings
+from tests.flow.raw import a_marker, holding
 from tests.polling import digested
 
 ANN, BOB = {"Memory-User": "ann"}, {"Memory-User": "bob"}
@@ -30,6 +32,33 @@ async def shown(http: httpx.AsyncClient, id_: str) -> httpx.Response:
 def test_every_request_of_the_bus_about_one_user_has_a_path() -> None:
     offered = {verb.answer for verb in (*VERBS, EXPORT)}
     assert offered == {answer for step in flow.FLOW for answer in step.answers if answer.is_of_one_user}
+
+
+async def test_the_rest_endpoints_of_theoria_take_what_its_specification_says(http: httpx.AsyncClient) -> None:
+    async def ask(method: str, path: str, body: Any = None, **params: Any) -> dict[str, Any]:
+        answer = await http.request(method, path, json=body, params=params, headers=ANN)
+        assert answer.is_success, (method, path, answer.text)
+        found: dict[str, Any] = answer.json()
+        return found
+
+    body = {"text": "I prefer uv over pip.", "space": "work", "tags": ["tools"], "manually_saved": False}
+    entry = (await ask("POST", "/entries", body))["entry"]
+    assert {name: entry[name] for name in body} == body
+    saved = (await ask("POST", "/entries", {"text": "I keep bees.", "space": "work"}))["entry"]
+    assert (await ask("POST", f"/entries/{saved['id']}/pin"))["entry"]["pinned"]
+    for flag in ("pinned", "manually_saved"):
+        for wanted, found in ((True, saved), (False, entry)):
+            listed = await ask("GET", "/entries", space="work", **{flag: wanted})
+            assert [one["id"] for one in listed["items"]] == [found["id"]]
+    assert not (await ask("DELETE", f"/entries/{saved['id']}/pin"))["entry"]["pinned"]
+    assert "2" in (await ask("GET", "/summary", space="work"))["text"]
+    assert not any((await ask("DELETE", f"/entries/{entry['id']}"))["receipt"]["left"].values())
+    again = await http.post("/entries", json=body, headers=ANN)
+    assert (again.status_code, again.json()["code"]) == (409, "refused")
+    decided = {"memory_enabled": True, "incognito_default": True}
+    assert (await ask("POST", "/settings", {"space": "work"} | decided))["settings"].items() >= decided.items()
+    assert (await ask("POST", "/incognito/start", {"conversation_id": "c1"}))["incognito"]
+    assert not (await ask("POST", "/incognito/end", {"conversation_id": "c1"}))["incognito"]
 
 
 async def test_a_correction_is_a_new_version_with_its_history(http: httpx.AsyncClient) -> None:
@@ -84,6 +113,41 @@ async def test_settings_hold_when_they_are_answered(http: httpx.AsyncClient) -> 
     assert (found["items"], found["degraded"]) == ([], ["disabled"])
     wrong = {"space": "default", "change": {"memory_enabeld": True}}
     assert (await http.post("/settings", json=wrong, headers=ANN)).status_code == 422
+
+
+async def test_settings_may_stand_beside_the_space(http: httpx.AsyncClient) -> None:
+    flat = {"space": "work", "memory_enabled": True, "incognito_default": True}
+    decided = {"memory_enabled": True, "incognito_default": True}
+    own = (await http.post("/settings", json=flat, headers=ANN)).json()["own"]
+    assert {name: value for name, value in own.items() if value is not None} == decided
+    off = {"space": "work", "memory_enabled": False, "reset": ["incognito_default"]}
+    await http.post("/settings", json=off, headers=ANN)
+    own = (await http.get("/settings", params={"space": "work"}, headers=ANN)).json()["own"]
+    assert (own["memory_enabled"], own["incognito_default"]) == (False, None)
+    both = {"space": "work", "memory_enabled": True, "change": {"memory_enabled": False}}
+    for wrong in (both, {"memory_enabeld": False}, {"memory_enabled": "perhaps"}):
+        assert (await http.post("/settings", json=wrong, headers=ANN)).status_code == 422
+    own = (await http.get("/settings", params={"space": "work"}, headers=ANN)).json()["own"]
+    assert own["memory_enabled"] is False
+
+
+async def test_an_incognito_turn_is_published_where_nobody_keeps_it(
+    http: httpx.AsyncClient, client: MemoryClient, settings: Settings
+) -> None:
+    word = a_marker()
+    turn = {"role": "user", "text": f"My {word} is in the attic.", "conversation_id": "c1"}
+    for number in range(20):
+        answer = await http.post("/turns", json=turn | {"turn_id": f"t{number}", "incognito": True}, headers=ANN)
+        assert (answer.status_code, answer.json()["kept"]) == (202, False)
+    assert (await client.bus.state(subjects.TURNS_STREAM.name)).last_seq == 0
+    await http.post("/turns", json=turn | {"text": "I keep bees.", "turn_id": "kept"}, headers=ANN)
+    await digested(client, turns=1)
+    assert (await client.status()).turns == 1
+    assert holding(settings.data, word) == {}
+    answer = await http.post("/turns", json=turn | {"turn_id": "t20"}, headers=ANN)
+    assert answer.json()["kept"] is True
+    await digested(client, turns=2)
+    assert holding(settings.data, word), "the test could not have failed"
 
 
 async def test_an_incognito_conversation_leaves_nothing(http: httpx.AsyncClient, client: MemoryClient) -> None:

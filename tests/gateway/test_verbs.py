@@ -45,9 +45,12 @@ async def test_an_entry_is_created_shown_listed_found_and_forgotten(http: httpx.
 
 async def test_http_and_the_bus_answer_the_same(http: httpx.AsyncClient, client: MemoryClient) -> None:
     for n in range(3):
-        await remembered(http, f"Shelf {n} holds {n} jars of jam.")
+        await remembered(http, f"Shelf {n} holds {n} {'jar' if n == 1 else 'jars'} of jam.", tags=["kitchen"][:n])
+    for asked, found in (({}, 3), ({"q": "jar 1"}, 1), ({"q": "jars", "limit": 2}, 2), ({"q": "kitchen"}, 2)):
+        listed = await client.list(ListRequest(user_id="ann", **asked))
+        assert len(listed.items) == found
+        assert (await http.get("/entries", params=asked, headers=ANN)).json() == listed.model_dump(mode="json")
     listed = await client.list(ListRequest(user_id="ann"))
-    assert (await http.get("/entries", headers=ANN)).json() == listed.model_dump(mode="json")
     asked = RetrieveRequest(user_id="ann", query="jars of jam", now=listed.items[0].created_at)
     over_bus = (await client.retrieve(asked)).model_dump(mode="json")
     body = asked.model_dump(mode="json", exclude={"user_id"})
@@ -135,6 +138,7 @@ PROBLEMS: dict[str, tuple[int, str, Asked]] = {
     "not JSON": (422, "invalid_request", ("POST", "/entries", {"content": b"{", "headers": JSON})),
     "a form": (422, "invalid_request", ("POST", "/entries", {"data": {"text": "x"}})),
     "half a character": (422, "invalid_request", ("POST", "/entries", {"content": HALF, "headers": JSON})),
+    "words of what has none": (422, "invalid_request", ("GET", "/entries?q=x&status=archived", {})),
     "a strange cursor": (422, "invalid_request", ("GET", "/entries?cursor=x", {})),
     "a blank turn": (422, "invalid_request", ("POST", "/turns", {"json": {"role": "user", "text": " "}})),
     "a long turn": (413, "too_large", ("POST", "/turns", {"json": {"role": "user", "text": "x" * 65_537}})),

@@ -76,8 +76,8 @@ def test_single_messages_are_taken_out_by_curate_refused_ones_by_ingest_and_dead
             assert who_may_publish(f"$JS.API.STREAM.MSG.{verb}.{stream.name}") == takes
 
 
-def test_incognito_turns_come_from_assistants_and_no_account_takes_them() -> None:
-    assert who_may_publish("memory.v1.incognito.ann") == {ASSISTANT}
+def test_incognito_turns_come_from_assistants_and_the_gateway_and_no_account_takes_them() -> None:
+    assert who_may_publish("memory.v1.incognito.ann") == {ASSISTANT, "gateway"}
     assert not any(covers(pattern.split()[0], "memory.v1.incognito.ann") for u in users() for pattern in u.subscribe)
     assert not any(covers(pattern, "memory.v1.incognito.ann") for one in subjects.STREAMS for pattern in one.subjects)
     assert re.findall(r"(?:service|stream): .*incognito\.\*", accounts(users())) == []

@@ -36,6 +36,9 @@ _PULL = f"{_API}.CONSUMER.MSG.NEXT."
 _OF_ONE_USER = tuple(answer.pattern for step in FLOW for answer in step.answers if answer.is_of_one_user)
 """What assistants ask, for any user of memory they name; so does the gateway, for the user of a credential."""
 
+_UNHEARD = f"{subjects.INCOGNITO}.*"
+"""Published by assistants and the gateway, imported by nobody: it does not even leave their account."""
+
 _ALSO_SAYS = {
     # `create` publishes a turn, a chat command may ask a question, and stuck work is set going again by its event
     "curate": (
@@ -47,6 +50,7 @@ _ALSO_SAYS = {
     ),
     "gateway": (
         f"{subjects.TURNS}.*",
+        _UNHEARD,
         *_OF_ONE_USER,
         subjects.LIMITS_STREAM.subjects[0],
         f"{_API}.STREAM.MSG.GET.{subjects.KEYS_STREAM.name}",
@@ -64,8 +68,6 @@ _DELETES = {
     # a turn that may not be kept is overwritten before anybody acknowledges it
     "ingest": (f"{_API}.STREAM.MSG.DELETE.{subjects.TURNS_STREAM.name}",),
 }
-_UNHEARD = f"{subjects.INCOGNITO}.*"
-"""Published by assistants and imported by nobody: it does not even leave their account."""
 
 
 @dataclass(frozen=True, slots=True)
