@@ -42,9 +42,10 @@ class Asked:
     def __init__(self) -> None:
         self.users: list[str] = []
 
-    async def request(self, answer: Any, body: Any, **_: Any) -> StatusReply:
+    async def ask(self, answer: Any, body: Any, **_: Any) -> bytes:
         self.users.append(body.user_id)
-        return StatusReply(turns=0, entries=0, inactive=0, merged=0, refused=0, vectors=0, pending=0)
+        counts = StatusReply(turns=0, entries=0, inactive=0, merged=0, refused=0, vectors=0, pending=0)
+        return counts.model_dump_json().encode()
 
 
 @asynccontextmanager
