@@ -31,9 +31,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer(entries: Collection[Entry]) -> RetrieveReply:
-    items = tuple(
-        RetrievedItem.model_construct(id=entry.id, scores=SCORES, last_said_at=entry.last_said_at) for entry in entries
-    )
+    an_item: Any = RetrievedItem.model_construct
+    items = tuple(an_item(id=entry.id, scores=SCORES, last_said_at=entry.last_said_at) for entry in entries)
     nothing = RetrieveReply.nothing(RetrieveRequest(user_id="ann", query="lamp"), "")
     return nothing.model_copy(update={"items": items})
 
