@@ -113,6 +113,25 @@ def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor
     assert "I live in Lisbon." in visitor.texts()
 
 
+def test_what_was_repeated_stands_where_it_was_said_again(visitor: Visitor) -> None:
+    said = [("c1", "I like green tea."), ("c2", "I live in Porto."), ("c2", "I like green tea.")]
+    for n, (conversation, text) in enumerate(said):
+        turn = {
+            "role": "user",
+            "text": text,
+            "conversation_id": conversation,
+            "created_at": f"2026-02-0{n + 1}T10:00:00Z",
+        }
+        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+    until(lambda: visitor.texts() == ["I like green tea.", "I live in Porto."])
+    page = visitor.open()
+    page.get_by_role("link", name="I live in Porto.").click()
+    around = page.locator(".around li")
+    expect(around).to_have_count(2)
+    expect(around.nth(0)).to_contain_text("I live in Porto.")
+    expect(around.nth(1)).to_contain_text("I like green tea.")
+
+
 def test_every_action_can_be_done_by_keyboard(visitor: Visitor) -> None:
     page = visitor.open()
     press, typed = page.keyboard.press, page.keyboard.type

@@ -147,7 +147,8 @@ async function conversation(place, entry) {
   if (!entry.conversation_id) return;
   const reply = await api.list({ conversation_id: entry.conversation_id, space: entry.space, limit: 500 }).catch(() => null);
   const said = reply?.items ?? [];
-  said.sort((a, b) => a.created_at.localeCompare(b.created_at));
+  const order = (one) => saidAt(one, entry.conversation_id);
+  said.sort((a, b) => order(a).localeCompare(order(b)));
   const at = said.findIndex((one) => one.id === entry.id);
   if (at < 0) return;
   const near = said.slice(Math.max(0, at - AROUND), at + AROUND + 1);
@@ -160,6 +161,10 @@ async function conversation(place, entry) {
       one.id === entry.id ? h('span', { dir: 'auto', 'aria-current': 'true' }, one.text)
         : h('a', { dir: 'auto', href: `#/memory/${encodeURIComponent(one.id)}` }, one.text)))));
 }
+
+/** When an entry was said in a conversation, which for some is a repeat of what was said in an earlier one. */
+const saidAt = (entry, conversation) =>
+  entry.conversation_id === conversation ? entry.created_at : entry.repeated_in?.find((one) => one.conversation_id === conversation)?.at ?? entry.created_at;
 
 const whoOf = (entry) => entry && (entry.speaker ?? entry.role);
 
