@@ -12,11 +12,13 @@ import httpx
 import typer
 from rich.table import Table
 
+from contracts.v1.retrieval import RetrieveRequest
 from services.bench.measure import percentile
 from services.bench.process import measured
 from services.bench.retrieve import USER, filled
 from services.bench.texts import Talk
 from services.cli.common import out, run
+from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -34,9 +36,12 @@ _UNLIMITED = {
 
 def http(
     entries: Annotated[int, typer.Option(help="Entries of the one user.", min=100)] = 10_000,
-    requests: Annotated[int, typer.Option(help="Requests of each kind, one after the other.", min=10)] = 300,
+    requests: Annotated[int, typer.Option(help="Requests of each kind, in turns.", min=10)] = 300,
 ) -> None:
-    """Fill a memory with entries of one user, then list and search them over HTTP on one kept connection."""
+    """Fill a memory with entries of one user, then list and search them over HTTP on one kept connection.
+
+    The kinds take turns, and so does the same search over the bus: what is more over HTTP is the difference.
+    """
     run(_bench(entries, requests))
 
 
@@ -46,29 +51,34 @@ async def _bench(entries: int, requests: int) -> None:
         await filled(settings, entries)
         as_user = {"Memory-User": USER}
         async with (
-            measured(settings.data, ["--ner", "none"], environment=_UNLIMITED) as (up, _),
+            measured(settings.data, ["--ner", "none"], environment=_UNLIMITED) as (up, client),
             httpx.AsyncClient(base_url=f"{up.http}/v1/memory", headers=as_user, trust_env=False) as asking,
         ):
             table = Table(title=f"HTTP, {entries:,} entries of one user, {requests} requests each")
             for column in ("what", "p50 ms", "p95 ms"):
                 table.add_column(column, justify="left" if column == "what" else "right")
-            for what, ask in _kinds(asking).items():
-                taken = [await _milliseconds(ask) for _ in range(_WARM_UP + requests)][_WARM_UP:]
+            kinds = _kinds(asking, client)
+            rounds = [[await _milliseconds(ask) for ask in kinds.values()] for _ in range(_WARM_UP + requests)]
+            for what, taken in zip(kinds, zip(*rounds[_WARM_UP:], strict=True), strict=True):
                 table.add_row(what, f"{percentile(taken, 0.5):.1f}", f"{percentile(taken, 0.95):.1f}")
             out.print(table)
 
 
-def _kinds(asking: httpx.AsyncClient) -> dict[str, Callable[[], Awaitable[httpx.Response]]]:
+def _kinds(asking: httpx.AsyncClient, client: MemoryClient) -> dict[str, Callable[[], Awaitable[object]]]:
     questions = Talk(seed=99).questions()
     return {
         "list 20": lambda: asking.get("/entries", params={"limit": 20}),
         "list 100": lambda: asking.get("/entries", params={"limit": 100}),
         "list 20 of a type": lambda: asking.get("/entries", params={"limit": 20, "type": "preference"}),
+        "list 20 with a word": lambda: asking.get("/entries", params={"limit": 20, "q": next(questions).split()[-1]}),
         "search": lambda: asking.post("/search", json={"query": next(questions)}),
+        "search over the bus": lambda: client.retrieve(RetrieveRequest(user_id=USER, query=next(questions))),
     }
 
 
-async def _milliseconds(ask: Callable[[], Awaitable[httpx.Response]]) -> float:
+async def _milliseconds(ask: Callable[[], Awaitable[object]]) -> float:
     started = time.perf_counter()
-    (await ask()).raise_for_status()
+    answer = await ask()
+    if isinstance(answer, httpx.Response):
+        answer.raise_for_status()
     return (time.perf_counter() - started) * 1000
