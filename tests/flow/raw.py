@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import os
 import zipfile
 from io import BytesIO
 from pathlib import Path
@@ -19,16 +20,17 @@ def holding(folder: Path, word: str) -> dict[str, int]:
     """How often each file below a folder holds the word, in whatever case; only the files that do."""
     forms = [word.lower().encode(), *_in_base64(word.encode())]
     found = {}
-    for path in folder.rglob("*"):
-        if count := _occurrences(path, forms):
-            found[str(path.relative_to(folder))] = count
+    for parent, _, names in os.walk(folder):  # which takes folders that go meanwhile for empty ones
+        for path in (Path(parent) / name for name in names):
+            if count := _occurrences(path, forms):
+                found[str(path.relative_to(folder))] = count
     return found
 
 
 def _occurrences(path: Path, forms: list[bytes]) -> int:
     try:
         data = path.read_bytes()
-    except OSError:  # a folder, a socket, or gone meanwhile
+    except OSError:  # a socket, or gone meanwhile
         return 0
     return sum(_count(each, forms) for each in (data, *_unpacked(data)))
 
