@@ -22,6 +22,10 @@ or until it is read."""
 ANSWER_SECONDS = 40.0
 """From a request to the beginning of its answer; nothing that is asked over HTTP takes as long."""
 
+LINGER_SECONDS = 1.0
+LINGER_BYTES = 1024 * 1024
+"""After an answer that did not wait for the rest of the request: then, or beyond these, the connection is cut."""
+
 _MOST_HEAD = 16 * 1024  # bytes
 
 
@@ -63,6 +67,8 @@ class _Connection(H11Protocol):
     uvicorn bounds what is waited for after an answer, not before the first request nor within one.
     """
 
+    _may_come: int | None = None
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._deadline = self.loop.call_later(REQUEST_SECONDS, transport.abort)
@@ -80,8 +86,24 @@ class _Connection(H11Protocol):
     def on_response_complete(self) -> None:
         self._give(REQUEST_SECONDS)
         super().on_response_complete()
-        if self.conn.their_state is h11.SEND_BODY:  # nobody waits for the rest of it
-            self.transport.close()
+        if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
+            self._linger()
+
+    def _linger(self) -> None:
+        """Take no more requests, and read what still comes for a moment: an answer beside unread bytes is thrown away
+        on its way (RST)."""
+        self._may_come = LINGER_BYTES
+        self.transport.write_eof()
+        self._deadline.cancel()
+        self._deadline = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+
+    def data_received(self, data: bytes) -> None:
+        if self._may_come is None:
+            super().data_received(data)
+        elif (left := self._may_come - len(data)) > 0:
+            self._may_come = left
+        else:
+            self.transport.abort()
 
     def _giving_time(self, app: Any) -> Any:
         """The application; who has asked waits for its answer, and an answer of many parts may take any time."""

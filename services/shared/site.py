@@ -115,8 +115,7 @@ def _problem(status: int, detail: str) -> AsgiResponse:
     """What is wrong and what to do, as RFC 9457 has it."""
     title = HTTPStatus(status).phrase
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    headers = {"content-type": "application/problem+json", "connection": "close"}
-    return AsgiResponse(json.dumps(body).encode(), status, headers)
+    return AsgiResponse(json.dumps(body).encode(), status, {"content-type": "application/problem+json"})
 
 
 def _protected(send: Send) -> Send:

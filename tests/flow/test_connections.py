@@ -142,6 +142,32 @@ async def test_a_drop_now_and_then_keeps_no_connection_open(monkeypatch: pytest.
         writer.close()
 
 
+@pytest.mark.parametrize(("asked", "said"), [(b"PUT /long", b"HTTP/1.1 405 "), (b"POST /none", b"HTTP/1.1 404 ")])
+async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(
+    monkeypatch: pytest.MonkeyPatch, asked: bytes, said: bytes
+) -> None:
+    monkeypatch.setattr(http, "LINGER_SECONDS", 0.5)
+    async with served() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000\r\n\r\n" % asked)
+        await asyncio.sleep(0.1)
+        for _ in range(10):
+            writer.write(b"x" * 100)
+            await asyncio.sleep(0.02)
+        answer = await asyncio.wait_for(reader.read(), 5)
+        assert answer.startswith(said)
+
+        async def cut_off() -> None:
+            while True:
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(cut_off(), 5)
+        writer.close()
+
+
 async def test_who_reads_no_answer_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.5)
     async with served() as port:
