@@ -24,6 +24,7 @@ from services.shared.stores.sqlite import SqliteTextStore
 from services.shared.vectors.folders import VectorFolders
 from tests.polling import eventually
 from tests.servers.embeddings import MODELS, EmbeddingServer, embedding_server, word
+from tests.sizes import LONG
 from tests.stores.builders import an_entry, store_entries
 
 ENTRIES = 400
@@ -111,7 +112,7 @@ async def reindexing(settings: Settings) -> AsyncIterator[asyncio.subprocess.Pro
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("after", [1, 300, "recorded"])
+@pytest.mark.parametrize("after", [1, 300, "recorded"] if LONG else [300, "recorded"])
 async def test_killed_at_any_time_it_goes_on_where_it_was(
     tmp_path: Path, server: EmbeddingServer, after: int | str
 ) -> None:

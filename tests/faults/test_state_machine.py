@@ -19,8 +19,9 @@ from services.shared.core.similarity import same_statement
 from tests.faults.state_machine import Memory
 from tests.faults.state_machine_model import STATEMENTS, Statement
 from tests.faults.state_machine_mutations import FOUND_FROM, MUTATIONS
+from tests.sizes import sized
 
-HISTORIES = int(os.environ.get("MEMORYBUS_TEST_HISTORIES", "50"))
+HISTORIES = int(os.environ.get("MEMORYBUS_TEST_HISTORIES", sized(150)))
 SEED = int(os.environ.get("MEMORYBUS_TEST_SEED", "0"))
 PATIENCE = 40
 """How many seeds a broken memorybus is looked for with."""

@@ -22,6 +22,7 @@ from tests.polling import digested, eventually
 from tests.servers import opensearch
 from tests.servers.opensearch import OpenSearchNode, opensearch_node
 from tests.servers.qdrant import StandIn, standin
+from tests.sizes import LONG
 
 pytestmark = pytest.mark.timeout(300)
 AWAY = 6.0
@@ -92,7 +93,7 @@ async def all_is_well_again(client: MemoryClient, instance: Running, said: list[
     assert await eventually(lambda: problems(instance), lambda found: not found, within=30) == []
 
 
-@pytest.mark.parametrize("way", ["killed", "hanging"])
+@pytest.mark.parametrize("way", ["killed", "hanging"] if LONG else ["hanging"])
 async def test_while_opensearch_is_away_turns_wait_and_meaning_answers(
     client: MemoryClient, instance: Running, node: OpenSearchNode, way: str
 ) -> None:
@@ -130,7 +131,7 @@ async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
     await all_is_well_again(client, instance, before + meanwhile)
 
 
-@pytest.mark.parametrize("way", ["killed", "hanging"])
+@pytest.mark.parametrize("way", ["killed", "hanging"] if LONG else ["killed"])
 async def test_while_qdrant_is_away_only_vectors_wait_and_words_answer(
     client: MemoryClient, instance: Running, qdrant: StandIn, way: str
 ) -> None:

@@ -19,6 +19,9 @@ from tests.polling import answered, digested, eventually
 
 SPANISH_TILES = "I ordered the blue Spanish tiles for the bathroom floor."
 
+of_the_bus = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+"""What no text store has a part in is tried with one."""
+
 
 def a_turn(text: str = SPANISH_TILES, **given: Any) -> Turn:
     return Turn(**{"user_id": "ann", "role": "user", "text": text, **given})
@@ -109,6 +112,7 @@ async def test_the_same_words_of_somebody_else_are_never_merged(
     assert (status.entries, status.merged) == (2, 0)
 
 
+@of_the_bus
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
@@ -149,6 +153,7 @@ async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighb
     assert (await client.status()).turns == 2
 
 
+@of_the_bus
 async def test_a_message_too_large_to_be_kept_whole_is_set_aside_in_part(client: MemoryClient) -> None:
     body = b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 1_000_000 + b'"}'
     await publish_raw(client, "ann", body)
@@ -195,6 +200,7 @@ async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient, user: s
     assert (await client.status(user)).entries == 1
 
 
+@of_the_bus
 @pytest.mark.parametrize(
     ("subject", "body", "code"),
     [
@@ -217,6 +223,7 @@ async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(
     assert answer["error"]["message"]
 
 
+@of_the_bus
 async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) -> None:
     headers = {subjects.DEADLINE_HEADER: "1000"}
     body = b'{"user_id": "ann", "query": "x"}'

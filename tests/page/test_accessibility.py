@@ -12,6 +12,7 @@ from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page, Route, expect
 
 from tests.page.conftest import Visitor, until
+from tests.sizes import LONG
 
 VIEWS = ["", "context", "activity", "settings", "health"]
 LOOKS: dict[str, dict[str, Any]] = {
@@ -22,7 +23,11 @@ LOOKS: dict[str, dict[str, Any]] = {
 UV, TEA = "I prefer uv over pip for managing packages", "I like green tea."
 _ENDING = "document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime < 2000)"
 
-every_look = pytest.mark.parametrize("visitor", LOOKS.values(), ids=LOOKS, indirect=True)
+
+def looks(*names: str) -> pytest.MarkDecorator:
+    """In these looks; in every one in a long run."""
+    chosen = LOOKS if LONG else {name: LOOKS[name] for name in names}
+    return pytest.mark.parametrize("visitor", chosen.values(), ids=chosen, indirect=True)
 
 
 def findings(page: Page) -> list[str]:
@@ -68,7 +73,7 @@ def furnished(visitor: Visitor) -> dict[str, Any]:
     return dict(answer.json()["entry"])
 
 
-@every_look
+@looks("dark", "phone")
 def test_nothing_is_found_in_any_view(visitor: Visitor) -> None:
     for view in VIEWS:
         with clean(visitor.page, f"{view}, empty"):
@@ -82,7 +87,7 @@ def test_nothing_is_found_in_any_view(visitor: Visitor) -> None:
     assert findings(visitor.page) == [], "with where it came from, and what it said"
 
 
-@every_look
+@looks("light")
 def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
     entry = visitor.add(UV)
     page = visitor.open()
@@ -127,7 +132,7 @@ def test_nothing_is_found_in_any_state(visitor: Visitor) -> None:
         page.locator(".reasons summary").first.click()
 
 
-@every_look
+@looks("phone")
 def test_nothing_is_found_in_any_dialog(visitor: Visitor) -> None:
     visitor.http.post("/v1/memory/themes", json={"slug": "tools", "display_name": "Tools"}).raise_for_status()
     opened: list[tuple[str, str, Callable[[Page], object]]] = [
@@ -151,7 +156,7 @@ def test_nothing_is_found_in_any_dialog(visitor: Visitor) -> None:
         expect(page.get_by_text("Done. Looking again found nothing.")).to_be_visible()
 
 
-@every_look
+@looks("dark")
 def test_nothing_is_found_while_it_loads_and_when_it_fails(visitor: Visitor) -> None:
     page = visitor.page
     held: list[Route] = []
