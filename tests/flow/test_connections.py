@@ -125,20 +125,21 @@ async def test_who_does_not_finish_a_request_in_time_is_cut_off(monkeypatch: pyt
         writer.close()
 
 
+async def drip(writer: asyncio.StreamWriter) -> None:
+    """Send a byte now and then, until the connection is cut."""
+    while True:
+        writer.write(b"x")
+        await writer.drain()
+        await asyncio.sleep(0.02)
+
+
 async def test_a_drop_now_and_then_keeps_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "REQUEST_SECONDS", 0.5)
     async with served() as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nX: ")
-
-        async def drip() -> None:
-            while True:
-                writer.write(b"x")
-                await writer.drain()
-                await asyncio.sleep(0.05)
-
         with pytest.raises(ConnectionError):
-            await asyncio.wait_for(drip(), 5)
+            await asyncio.wait_for(drip(writer), 5)
         writer.close()
 
 
@@ -156,15 +157,8 @@ async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(
             await asyncio.sleep(0.02)
         answer = await asyncio.wait_for(reader.read(), 5)
         assert answer.startswith(said)
-
-        async def cut_off() -> None:
-            while True:
-                writer.write(b"x")
-                await writer.drain()
-                await asyncio.sleep(0.02)
-
         with pytest.raises(ConnectionError):
-            await asyncio.wait_for(cut_off(), 5)
+            await asyncio.wait_for(drip(writer), 5)
         writer.close()
 
 
