@@ -83,9 +83,8 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         raise no_entry(request.id)
     (gone,) = forgotten
     vectors = await _vectors_of(gone.tombstone, stores.vectors)
-    if stores.vectors is not None:
-        await stores.vectors.remove([gone.tombstone.id])
     dropped = await stores.in_flight.drop(request.user_id, gone.turns)
+    left = await _without_vectors(gone, stores)
     receipt = ForgetReceipt(
         id=request.id,
         forgotten_at=gone.tombstone.updated_at,
@@ -94,9 +93,20 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         vectors=vectors,
         messages=dropped.turns,
         dead_letters=dropped.dead_letters,
-        left=await _left_of(gone, stores),
+        left=left,
     )
     return ForgetReply(receipt=receipt, correlation_id=request.correlation_id)
+
+
+async def _without_vectors(gone: Forgotten, stores: DataStores) -> dict[str, int]:
+    """Remove the vectors, also one that was being written meanwhile; what is left of the entry, by place."""
+    for _ in range(_ROUNDS):
+        if stores.vectors is not None:
+            await stores.vectors.remove([gone.tombstone.id])
+        left = await _left_of(gone, stores)
+        if not left["vectors"]:
+            break
+    return left
 
 
 async def _left_of(gone: Forgotten, stores: DataStores) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from uuid import uuid4
 
@@ -120,6 +121,23 @@ async def test_forgetting_that_was_broken_off_is_completed_by_the_same_request(s
     receipt = (await forget(request, stores=everywhere, refuse_for=DAY)).receipt
     assert vectors.points == {}
     assert in_flight.turns == {"ann": []}
+    assert set(receipt.left.values()) == {0}
+
+
+async def test_a_vector_that_was_being_written_when_its_entry_was_forgotten_is_removed(store: TextStore) -> None:
+    everywhere, vectors, _ = places(store)
+    entry = await the_entry(store, await say(store, "My PIN is 4711."))
+    await embed(vectors, entry)
+    remove = vectors.remove
+
+    async def removed_and_written(ids: Sequence[str]) -> None:
+        await remove(ids)
+        vectors.remove = remove  # type: ignore[method-assign]
+        await embed(vectors, entry)
+
+    vectors.remove = removed_and_written  # type: ignore[method-assign]
+    receipt = (await forget(ForgetRequest(user_id="ann", id=entry.id), stores=everywhere, refuse_for=DAY)).receipt
+    assert vectors.points == {}
     assert set(receipt.left.values()) == {0}
 
 
