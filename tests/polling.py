@@ -19,7 +19,7 @@ async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool
 
     Who is not there yet is asked again.
     """
-    deadline = time.monotonic() + within
+    deadline, pause = time.monotonic() + within, 0.02
     while True:
         seen: T | Unavailable
         try:
@@ -30,7 +30,8 @@ async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool
             if is_so(seen):
                 return seen
         assert time.monotonic() < deadline, f"not so within {within} s, last seen: {seen!r}"
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, 0.25)  # who looks all the time has others wait longer
 
 
 async def digested(client: MemoryClient, *, turns: int, within: float = 120.0) -> None:

@@ -29,7 +29,7 @@ def holding(folder: Path, word: str) -> dict[str, int]:
 
 def _occurrences(path: Path, forms: list[bytes]) -> int:
     try:
-        data = path.read_bytes()
+        data = path.read_bytes().rstrip(b"\0")  # files are made longer than what is in them
     except OSError:  # a socket, or gone meanwhile
         return 0
     return sum(_count(each, forms) for each in (data, *_unpacked(data)))

@@ -93,7 +93,10 @@ async def test_every_folder_has_a_password_of_its_own(tmp_path: Path) -> None:
 
 async def test_the_address_works_as_it_is_and_its_password_is_shown_to_nobody(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    async with up_process(data, LIGHT) as up, httpx.AsyncClient(base_url=up.http, trust_env=False) as http:
+    async with (
+        up_process(data, LIGHT) as up,
+        httpx.AsyncClient(base_url=up.http, trust_env=False, verify=False) as http,
+    ):
         assert await published(up.nats) == 1
         refused = [await _refused(url) for url in (without_user(up.nats), up.nats.replace(password(up.nats), "guess"))]
         pages = [await http.get(page) for page in ("/", "/asyncapi.json", "/readyz", "/healthz", "/metrics")]

@@ -99,7 +99,7 @@ async def test_500_turns_of_an_incognito_conversation_leave_no_byte_and_no_line(
     print(f"\n{TURNS} turns {way}: no byte after {await until_nothing_holds(settings.data, word):.2f} s")
     await drained(client)
     status, backlog = await client.status(), await client.backlog()
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, verify=False) as http:
         metrics = (await http.get(f"{instance.http}/metrics")).text
     assert (status.turns, status.entries, status.refused, backlog.dead_letters) == (0, 0, 0, 0)
     assert word not in metrics
@@ -126,7 +126,9 @@ async def test_on_opensearch_no_document_holds_a_turn_of_an_incognito_conversati
 
 async def documents(opensearch_url: str, opensearch_prefix: str, **_: str) -> str:
     """Everything that is in the indices."""
-    async with httpx.AsyncClient(base_url=f"{opensearch_url}/{opensearch_prefix}-*", trust_env=False) as http:
+    async with httpx.AsyncClient(
+        base_url=f"{opensearch_url}/{opensearch_prefix}-*", trust_env=False, verify=False
+    ) as http:
         await http.post("/_refresh")
         return (await http.get("/_search", params={"size": 10_000})).text
 

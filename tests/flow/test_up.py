@@ -54,7 +54,10 @@ async def test_what_was_stored_is_there_after_a_clean_stop_and_a_new_start(tmp_p
 
 
 async def test_a_process_tells_how_long_its_event_loop_is_held(tmp_path: Path) -> None:
-    async with up_process(tmp_path, LIGHT) as up, httpx.AsyncClient(base_url=up.http, trust_env=False) as http:
+    async with (
+        up_process(tmp_path, LIGHT) as up,
+        httpx.AsyncClient(base_url=up.http, trust_env=False, verify=False) as http,
+    ):
         page = await eventually(
             lambda: http.get("/metrics"), lambda page: "memorybus_loop_lag_seconds_count 0.0" not in page.text
         )

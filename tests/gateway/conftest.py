@@ -29,7 +29,9 @@ async def instance(settings: Settings) -> AsyncIterator[Running]:
 
 @pytest.fixture
 async def http(instance: Running) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=f"{instance.http}/v1/memory", trust_env=False, timeout=30) as asking:
+    async with httpx.AsyncClient(
+        base_url=f"{instance.http}/v1/memory", trust_env=False, verify=False, timeout=30
+    ) as asking:
         yield asking
 
 

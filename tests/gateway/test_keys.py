@@ -35,7 +35,9 @@ async def a_key(memory: MemoryClient, user: str = "ann", *, lasts: timedelta | N
 @asynccontextmanager
 async def asking(instance: Running, token: str) -> AsyncIterator[httpx.AsyncClient]:
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=f"{instance.http}/v1/memory", headers=headers, trust_env=False) as http:
+    async with httpx.AsyncClient(
+        base_url=f"{instance.http}/v1/memory", headers=headers, trust_env=False, verify=False
+    ) as http:
         yield http
 
 
@@ -46,7 +48,7 @@ async def test_a_key_is_its_user_and_nobody_comes_in_without(instance: Running, 
         assert (await ann.get(f"/entries/{entry['id']}")).status_code == 200
         assert (await bob.get(f"/entries/{entry['id']}")).status_code == 404
         assert (await ann.get("/entries", headers={"Memory-User": "bob"})).status_code == 400
-    async with httpx.AsyncClient(base_url=instance.http, trust_env=False) as nobody:
+    async with httpx.AsyncClient(base_url=instance.http, trust_env=False, verify=False) as nobody:
         for path in ("/v1/memory/entries", "/v1/memory/status"):
             assert (await nobody.get(path)).status_code == 401
         assert (await nobody.get("/openapi.json")).status_code == 200

@@ -85,7 +85,9 @@ def visitor(browser: Browser, served: Served, request: pytest.FixtureRequest) ->
     expect.set_options(timeout=_PATIENCE)
     user = f"visitor-{uuid4().hex[:12]}"
     context.add_init_script(f"if (!localStorage.getItem('memory-user')) localStorage.setItem('memory-user', '{user}')")
-    with httpx.Client(base_url=served.http, headers={"Memory-User": user}, trust_env=False, timeout=20) as http:
+    with httpx.Client(
+        base_url=served.http, headers={"Memory-User": user}, trust_env=False, verify=False, timeout=20
+    ) as http:
         one = Visitor(served.http, served.nats, user, context, context.new_page(), http)
         context.on("request", lambda asked: one.requests.append(asked.url))
         context.on("weberror", lambda error: one.complaints.append(str(error.error)))

@@ -36,7 +36,7 @@ async def served(named: str = "", host: str = "127.0.0.1") -> AsyncIterator[http
     listening = listen("127.0.0.1", 0)
     server = HttpServer(site, listening)
     await server.start()
-    async with httpx.AsyncClient(base_url=server.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=server.url, trust_env=False, verify=False) as http:
         yield http
     await server.stop()
     listening.close()
