@@ -9,7 +9,7 @@ from tests.faults.findings import Findings
 from tests.faults.kills import until_killed
 from tests.faults.loads import Load
 from tests.faults.mutations import MUTATIONS
-from tests.faults.process import Launched, Launcher
+from tests.faults.process import Launched
 from tests.faults.rows_erase import killed_once
 from tests.faults.trial import Trial
 
@@ -17,14 +17,14 @@ _USERS = ("ann", "żółw", "*", "x y")
 _STEPS = 60
 
 
-async def findings_of(name: str, *, broken: bool, launcher: Launcher, folder: Path, seed: int) -> Findings:
+async def findings_of(name: str, *, broken: bool, folder: Path, seed: int) -> Findings:
     """What the checker finds after a load under the mutation's fault, with or without the mutation itself."""
     mutation = MUTATIONS[name]
     faults = ["--mutation", name] if broken else []
     if mutation.trouble:
         (switch := folder / "trouble").touch()
         faults += ["--trouble", f"{mutation.trouble}:{switch}"]
-    launched = Launched(launcher, folder)
+    launched = Launched(folder)
     if mutation.is_midst:
         return await _erased_in_the_midst(launched, mutation.kill, *faults)
     trial = Trial(launched, folder, Load(seed, users=_USERS, kinds=mutation.load))

@@ -1,22 +1,16 @@
 """Starts the real command line after making it fail where asked: `python -m tests.faults.launcher --kill P:N -- up …`.
 
-Nothing of memorybus knows of it: what fails is put around its methods from here, before it starts. With `--serve` it
-imports everything once, and forks a memorybus for each line on its standard input.
+Nothing of memorybus knows of it: what fails is put around its methods from here, before it starts.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
-import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 from services import cli
-from services.shared.bus.server import die_with_parent
 from tests.faults.light import use_light_models
 from tests.faults.mutations import MUTATIONS
 from tests.faults.points import Trap, set_traps
@@ -38,50 +32,6 @@ def launch(arguments: Sequence[str]) -> None:
     cli.main()
 
 
-def serve() -> None:
-    """Fork one memorybus after the other; say the process id of each, and how it ended.
-
-    A line asks for one: {"arguments": […], "log": FILE, "environment": {…}}.
-    """
-    import services.cli.up
-    from services.gateway import api
-
-    assert services.cli.up is not None  # what a start would import and make once is there now
-    api.paths(version("memorybus"))
-    for line in sys.stdin:
-        asked = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            _become(asked)
-        print(json.dumps({"pid": child}), flush=True)
-        _, status = os.waitpid(child, 0)
-        print(json.dumps({"ended": os.waitstatus_to_exitcode(status)}), flush=True)
-
-
-def _become(asked: dict[str, object]) -> None:
-    """In the child: be a memorybus with its own log, and end with it."""
-    die_with_parent()
-    log = os.open(str(asked["log"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    os.dup2(log, sys.stderr.fileno())
-    os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
-    environment, arguments = asked["environment"], asked["arguments"]
-    assert isinstance(environment, dict)
-    assert isinstance(arguments, list)
-    os.environ.update(environment)
-    os.setsid()
-    code: object = 1
-    try:
-        launch(arguments)
-        code = 0
-    except SystemExit as ended:
-        code = ended.code
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        os._exit(code if isinstance(code, int) else 1)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="launcher", description=__doc__)
     parser.add_argument("--kill", default="", metavar="POINT:N", help="die at the n-th passing of a point")
@@ -93,7 +43,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--serve"]:
-        serve()
-    else:
-        launch(sys.argv[1:])
+    launch(sys.argv[1:])

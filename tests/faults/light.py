@@ -15,9 +15,6 @@ from tests.faults.patching import in_place_of
 
 DIMENSIONS = 32
 
-PROGRAM = ("tests.faults.launcher", "--")
-"""`memorybus` with these models: what goes behind `python -m`."""
-
 
 class WordHashEmbedder:
     """Adds one fixed random direction for each word."""

@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from contracts.ports import Unavailable
 from tests.faults import table
-from tests.faults.process import Launcher, NotReady
+from tests.faults.process import NotReady
 from tests.faults.rows import CannotRun, Context, Row
 from tests.faults.rows_all import QUICK, ROWS
 from tests.faults.trial import NotRecovered, Outcome
@@ -73,12 +73,8 @@ class Run:
 
 async def run(names: Sequence[str], *, seed: int, quick: bool, folder: Path, console: Console) -> Run:
     """Carry out rows in a folder."""
-    launcher = Launcher()
-    done = Run(Context(launcher, folder, seed, quick), console)
-    try:
-        await done.rows(names)
-    finally:
-        await launcher.close()
+    done = Run(Context(folder, seed, quick), console)
+    await done.rows(names)
     return done
 
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import random
 import signal
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from services.shared.bus.connection import connect
-from services.shared.bus.server import address_of, die_with_parent, port_is_taken
+from services.shared.bus.server import address_of, port_is_taken
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from services.shared.tasks import end
+from tests.servers.forks import Forked, fork
 
-ROOT = Path(__file__).absolute().parents[2]
 KILLED = -signal.SIGKILL
 _READY = 180.0
 _STOP = 30.0
@@ -53,75 +49,17 @@ class NotReady(Exception):
     """memorybus ended before it was ready, or did not become ready; the text has the end of its log."""
 
 
-class Launcher:
-    """A process that has imported everything and forks a memorybus when asked, one at a time."""
-
-    def __init__(self) -> None:
-        self.pid = 0
-        self.code: int | None = None
-        self.ready = asyncio.Event()
-        self.ended = asyncio.Event()
-        self._process: asyncio.subprocess.Process | None = None
-        self._hearing: asyncio.Task[None] | None = None
-
-    async def launch(self, arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
-        """Fork one. `ready` is set when it says so, `ended` with `code` when it is gone."""
-        if self._process is None:
-            await self._open()
-        assert self._process is not None
-        assert self._process.stdin is not None
-        self.ready.clear()
-        self.ended.clear()
-        self.pid, self.code = 0, None
-        asked = {"arguments": list(arguments), "log": str(log), "environment": dict(environment)}
-        self._process.stdin.write(json.dumps(asked).encode() + b"\n")
-        await self._process.stdin.drain()
-
-    async def _open(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.faults.launcher", "--serve"),
-            cwd=ROOT,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            preexec_fn=die_with_parent if sys.platform == "linux" else None,
-            start_new_session=True,  # Ctrl-C goes to who asked for the run, who ends everything in order
-        )
-        self._hearing = asyncio.create_task(self._hear(self._process.stdout))
-
-    async def _hear(self, said: asyncio.StreamReader | None) -> None:
-        assert said is not None
-        async for line in said:
-            told: dict[str, Any] = json.loads(line)
-            if "pid" in told:
-                self.pid = told["pid"]
-            elif "ended" in told:
-                self.code = told["ended"]
-                self.ended.set()
-            else:
-                self.ready.set()
-        self.ended.set()
-
-    async def close(self) -> None:
-        """End it; what it forked has ended before."""
-        if self._process is not None and self._hearing is not None:
-            assert self._process.stdin is not None
-            self._process.stdin.close()
-            await self._process.wait()
-            await self._hearing
-            self._process = None
-
-
 @dataclass(slots=True)
 class Launched:
     """One memorybus in one folder on one port, started again and again."""
 
-    launcher: Launcher
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     options: Sequence[str] = ()
     port: int = field(default_factory=lasting_port)
     bus: str = ""
     """Where the load goes, when that is not the bus that memorybus starts."""
+    process: Forked | None = field(default=None, repr=False)
 
     @property
     def data(self) -> Path:
@@ -144,12 +82,12 @@ class Launched:
     @property
     def code(self) -> int | None:
         """How it ended; None while it runs."""
-        return self.launcher.code
+        return self.process.returncode if self.process is not None else None
 
     @property
     def is_running(self) -> bool:
         """Whether it was started and has not ended."""
-        return self.launcher.pid != 0 and not self.launcher.ended.is_set()
+        return self.process is not None and self.process.returncode is None
 
     async def start(self, *faults: str) -> bool:
         """Start with these options of the launcher; False when it was killed before it was ready.
@@ -161,15 +99,13 @@ class Launched:
         self.logs.mkdir(parents=True, exist_ok=True)
         command = ["up", "--json", "--data", str(self.data), "--nats-port", str(self.port), "--http-port", "0"]
         arguments = [*faults, "--", *command, *self.options]
-        await self.launcher.launch(arguments, self.logs / "up.log", QUICK | dict(self.environment))
-        waiting = [asyncio.create_task(event.wait()) for event in (self.launcher.ready, self.launcher.ended)]
-        await asyncio.wait(waiting, timeout=_READY, return_when=asyncio.FIRST_COMPLETED)
-        for task in waiting:
-            task.cancel()
-        if self.launcher.ready.is_set():
-            return True
-        if self.code == KILLED:
-            return False
+        environment = QUICK | dict(self.environment)
+        self.process = await fork(arguments, log=self.logs / "up.log", environment=environment)
+        with suppress(TimeoutError):
+            if await asyncio.wait_for(self.process.stdout.readline(), _READY):
+                return True
+            if await self.process.wait() == KILLED:
+                return False
         await self.kill()
         raise NotReady(f"memorybus did not become ready with {faults}; the end of its log:\n{self.log()[-3000:]}")
 
@@ -179,19 +115,17 @@ class Launched:
 
     async def died(self) -> int | None:
         """Wait until it has ended; how."""
-        await self.launcher.ended.wait()
-        return self.code
+        return await self.process.wait() if self.process is not None else None
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal, if it still runs."""
-        with suppress(ProcessLookupError):
-            os.kill(self.launcher.pid, number)
+        if self.process is not None:
+            self.process.send_signal(number)
 
     async def kill(self) -> None:
         """End it at once, as a crash does."""
-        if self.is_running:
-            self.send(signal.SIGKILL)
-            await self.launcher.ended.wait()
+        self.send(signal.SIGKILL)
+        await self.died()
 
     async def stop(self) -> None:
         """Ask it to end, and wait until it has.
@@ -199,11 +133,9 @@ class Launched:
         Raises:
             NotReady: it does not end.
         """
-        if not self.is_running:
-            return
         self.send(signal.SIGTERM)
         try:
-            await asyncio.wait_for(self.launcher.ended.wait(), _STOP)
+            await asyncio.wait_for(self.died(), _STOP)
         except TimeoutError:
             await self.kill()
             raise NotReady(f"memorybus did not stop; the end of its log:\n{self.log()[-3000:]}") from None

@@ -39,7 +39,8 @@ async def replicas(folder: Path, services: Sequence[str], environment: Mapping[s
     async with AsyncExitStack() as stack:
         nats = await stack.enter_async_context(nats_server(folder / "nats"))
         given = _PLAIN | {"MEMORYBUS_NATS_URL": nats.url} | dict(environment)
-        workers = [Worker(service, number, folder / "services", given) for number, service in enumerate(services)]
+        place = folder / "services"
+        workers = [Worker(service, number, place, given, light=True) for number, service in enumerate(services)]
         _share_data(workers)
         stack.push_async_callback(_stop, workers)
         await workers[0].start()  # declares the streams and makes the store; the others find both

@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.faults.journal import KINDS, Kind
 from tests.faults.kills import BY_CHANCE, GROUPS, Told, kill_at, points
 from tests.faults.loads import Load
-from tests.faults.process import Launched, Launcher
+from tests.faults.process import Launched
 from tests.faults.proxy import proxy_to
 from tests.faults.trial import Outcome, Trial
 from tests.servers.nats_cluster import nats_server
@@ -43,7 +43,6 @@ class CannotRun(Exception):
 class Context:
     """Where a row works, with what seed, and how much of it is wanted."""
 
-    launcher: Launcher
     folder: Path
     seed: int
     quick: bool = False
@@ -62,7 +61,7 @@ async def _trial(
     environment: Mapping[str, str] | None = None,
     options: Sequence[str] = (),
 ) -> AsyncIterator[tuple[Trial, Launched]]:
-    launched = Launched(context.launcher, context.folder / name, environment or {}, options)
+    launched = Launched(context.folder / name, environment or {}, options)
     trial = Trial(launched, launched.folder, Load(context.seed, kinds=kinds))
     try:
         yield trial, launched
@@ -84,7 +83,7 @@ def kill_row(group: str) -> Row:
             f"kill -9: {group}",
             points(group),
             passings,
-            launched=Launched(context.launcher, context.folder / f"kill-{group.replace(' ', '-')}"),
+            launched=Launched(context.folder / f"kill-{group.replace(' ', '-')}"),
             seed=context.seed,
             tell=context.tell,
         )
@@ -96,7 +95,7 @@ async def killed_everywhere(context: Context) -> Outcome:
     """Kill -9 at some of all points, in any order; which ones, the seed says."""
     every = [point for group in GROUPS if group not in BY_CHANCE for point in points(group)]
     where = random.Random(context.seed).sample(every, _SOME if context.quick else len(every))
-    launched = Launched(context.launcher, context.folder / "kill-everywhere")
+    launched = Launched(context.folder / "kill-everywhere")
     return await kill_at("kill -9: anywhere", where, (1,), launched=launched, seed=context.seed, tell=context.tell)
 
 

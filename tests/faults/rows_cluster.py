@@ -13,7 +13,6 @@ from random import Random
 
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
-from tests.faults import light
 from tests.faults.kills import STAGES, kill_at
 from tests.faults.loads import Load
 from tests.faults.process import QUICK, Launched, load_client, settings_of
@@ -57,7 +56,7 @@ def on_opensearch() -> Iterator[dict[str, str]]:
 async def killed_at_writes(context: Context) -> Outcome:
     """Kill -9 before and after every kind of request that writes to OpenSearch."""
     with on_opensearch() as environment:
-        launched = Launched(context.launcher, context.folder / "opensearch-writes", environment)
+        launched = Launched(context.folder / "opensearch-writes", environment)
         points = await _writes(context)
         passings = (1,) if context.quick else (1, 3)
         return await kill_at(
@@ -74,7 +73,7 @@ async def killed_at_writes(context: Context) -> Outcome:
 async def _writes(context: Context) -> list[str]:
     """The points around writes to OpenSearch that a load passes."""
     with on_opensearch() as environment:
-        survey = Launched(context.launcher, context.folder / "opensearch-survey", environment)
+        survey = Launched(context.folder / "opensearch-survey", environment)
         trial = Trial(survey, survey.folder, Load(context.seed))
         passed = survey.folder / "points"
         try:
@@ -171,7 +170,7 @@ async def _disturbed(context: Context, row: str, disturb: Callable[[Workers], Aw
 async def _started(folder: Path) -> AsyncIterator[Cluster]:
     with on_opensearch() as environment:
         try:
-            async with cluster(folder, settings=QUICK | environment, program=light.PROGRAM) as running:
+            async with cluster(folder, settings=QUICK | environment, light=True) as running:
                 yield running
         except NotReady as error:
             raise CannotRun(str(error)) from error

@@ -29,7 +29,7 @@ ChosenStore = Callable[[], AbstractContextManager[Mapping[str, str]]]
 
 async def erased_in_the_midst(context: Context) -> Outcome:
     """Erase again and again while others publish for the user."""
-    launched = Launched(context.launcher, context.folder / "erase-midst")
+    launched = Launched(context.folder / "erase-midst")
     findings, midst = Findings(), Midst("ann")
     erases = ERASES // 4 if context.quick else ERASES
     try:
@@ -58,12 +58,12 @@ async def killed_while_erasing_from_opensearch(context: Context) -> Outcome:
 
 async def _killed_everywhere(row: str, name: str, chosen_store: ChosenStore, context: Context) -> Outcome:
     with chosen_store() as environment:
-        passings = await _passings(Launched(context.launcher, context.folder / f"{name}-survey", environment))
+        passings = await _passings(Launched(context.folder / f"{name}-survey", environment))
     findings, midst, unreached = Findings(), Midst("ann"), []
     marked = next(number for number, one in enumerate(passings) if ".after:" in one)  # the mark is the first effect
     chosen = list(enumerate(passings))[:: 3 if context.quick else 1]
     with chosen_store() as environment:
-        launched = Launched(context.launcher, context.folder / name, environment)
+        launched = Launched(context.folder / name, environment)
         try:
             for number, passing in chosen:
                 context.tell(passing)

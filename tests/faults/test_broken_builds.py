@@ -11,7 +11,6 @@ import pytest
 from tests.faults.breaking import findings_of, same_run
 from tests.faults.findings import Findings
 from tests.faults.mutations import MUTATIONS
-from tests.faults.process import Launcher
 from tests.sizes import LONG
 
 SEED = 11
@@ -40,14 +39,10 @@ async def _all(wanted: list[tuple[str, bool]], folder: Path) -> dict[tuple[str, 
     todo = iter(wanted)
 
     async def lane() -> None:
-        launcher = Launcher()
-        try:
-            for name, broken in todo:
-                place = folder / f"{name}-{broken}"
-                place.mkdir()
-                found[name, broken] = await findings_of(name, broken=broken, launcher=launcher, folder=place, seed=SEED)
-        finally:
-            await launcher.close()
+        for name, broken in todo:
+            place = folder / f"{name}-{broken}"
+            place.mkdir()
+            found[name, broken] = await findings_of(name, broken=broken, folder=place, seed=SEED)
 
     async with asyncio.TaskGroup() as lanes:
         for _ in range(AT_ONCE):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.kills import GROUPS, points
 from tests.faults.loads import Load
-from tests.faults.process import Launched, Launcher
+from tests.faults.process import Launched
 from tests.faults.rows import CannotRun, Context
 from tests.faults.rows_all import QUICK, ROWS
 from tests.faults.trial import Outcome, Trial
@@ -24,13 +24,10 @@ pytestmark = pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", QUICK)
 async def test_no_promise_is_broken_by_a_row_of_the_matrix(name: str, tmp_path: Path) -> None:
     print(f"seed {SEED}: the same again with MEMORYBUS_TEST_SEED={SEED}")
-    launcher = Launcher()
     try:
-        outcome: Outcome = await ROWS[name](Context(launcher, tmp_path, SEED, quick=True))
+        outcome: Outcome = await ROWS[name](Context(tmp_path, SEED, quick=True))
     except CannotRun as error:
         pytest.skip(f"{name}: {error}")
-    finally:
-        await launcher.close()
     assert outcome.good, str(outcome.findings)
     assert outcome.runs >= 1
     assert len(outcome.unreached) <= outcome.runs // 2  # a slow machine may not come to every point in time
@@ -43,8 +40,7 @@ async def test_every_effect_of_a_load_is_a_point_at_which_the_matrix_kills(tmp_p
 
 
 async def _points_passed(folder: Path) -> Iterator[str]:
-    launcher = Launcher()
-    launched = Launched(launcher, folder)
+    launched = Launched(folder)
     trial = Trial(launched, folder, Load(SEED))
     survey = folder / "points"
     try:
@@ -53,5 +49,4 @@ async def _points_passed(folder: Path) -> Iterator[str]:
         await trial.recover()
     finally:
         await trial.close()
-        await launcher.close()
     return iter(survey.read_text().split())

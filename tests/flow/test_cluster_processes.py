@@ -14,7 +14,6 @@ from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.bench.texts import Talk
 from services.shared.client import MemoryClient, memory_client
-from tests.faults import light
 from tests.flow.checker import check
 from tests.polling import digested
 from tests.servers import opensearch
@@ -38,8 +37,7 @@ async def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setenv("MEMORYBUS_OPENSEARCH_URL", url)
     with a_prefix(url) as prefix:
         settings = {"MEMORYBUS_OPENSEARCH_PREFIX": prefix, "MEMORYBUS_NER": "none"}
-        program = ("services.cli",) if LONG else light.PROGRAM
-        async with cluster(tmp_path, settings=settings, program=program) as started:
+        async with cluster(tmp_path, settings=settings, light=not LONG) as started:
             yield started
 
 

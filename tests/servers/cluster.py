@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,9 +57,9 @@ async def cluster(
     *,
     replicas: int = 2,
     settings: Mapping[str, str] | None = None,
-    program: Sequence[str] = ("services.cli",),
+    light: bool = False,
 ) -> AsyncIterator[Cluster]:
-    """A cluster that answers, in this folder; `program` is the module that its services are run with.
+    """A cluster that answers, in this folder; one that is `light` has models that are arithmetic.
 
     Raises:
         NotReady: something did not start; the text says what.
@@ -72,7 +72,7 @@ async def cluster(
         await _provision(environment)
         environment["MEMORYBUS_PROVISION"] = "false"
         running = await stack.enter_async_context(
-            workers(folder / "services", environment, replicas=replicas, program=program)
+            workers(folder / "services", environment, replicas=replicas, light=light)
         )
         yield Cluster(nats, node, standin, running, environment)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from services.shared.bus.server import die_with_parent
+from tests.servers.forks import Forked, fork
 
 WORKERS = ("ingest", "dedupe", "enrich", "embed", "retrieve", "curate")
 _READY = 120.0
@@ -25,15 +26,15 @@ class NotReady(Exception):
 
 @dataclass(slots=True)
 class Worker:
-    """One replica of one service. `program` is the module that is run, with what comes before the command."""
+    """One replica of one service; one that is `light` is forked, with models that are arithmetic."""
 
     service: str
     number: int
     folder: Path
     environment: Mapping[str, str]
-    program: Sequence[str] = ("services.cli",)
+    light: bool = False
     http: str = ""
-    process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+    process: asyncio.subprocess.Process | Forked | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -47,16 +48,13 @@ class Worker:
             NotReady: it ended, or did not become ready in time.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", *self.program, "up", "--only", self.service, "--json", "--http-port", "0"]
-        with (self.folder / f"{self.name}.log").open("ab") as log:
-            self.process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=ROOT,
-                env=os.environ | dict(self.environment) | {"MEMORYBUS_DATA": str(self.folder / self.name)},
-                stdout=asyncio.subprocess.PIPE,
-                stderr=log,
-                preexec_fn=die_with_parent if sys.platform == "linux" else None,
-            )
+        log = self.folder / f"{self.name}.log"
+        environment = dict(self.environment) | {"MEMORYBUS_DATA": str(self.folder / self.name)}
+        arguments = ["up", "--only", self.service, "--json", "--http-port", "0"]
+        if self.light:
+            self.process = await fork(["--", *arguments], log=log, environment=environment)
+        else:
+            self.process = await _program(arguments, log, environment)
         assert self.process.stdout is not None
         try:
             line = await asyncio.wait_for(self.process.stdout.readline(), _READY)
@@ -64,7 +62,7 @@ class Worker:
             line = b""
         if not line:
             await self.kill()
-            tail = (self.folder / f"{self.name}.log").read_text(errors="replace")[-2000:]
+            tail = log.read_text(errors="replace")[-2000:]
             raise NotReady(f"{self.name} did not become ready; the end of its log:\n{tail}")
         self.http = json.loads(line)["http"]
 
@@ -88,6 +86,18 @@ class Worker:
         await self.start()
 
 
+async def _program(arguments: Sequence[str], log: Path, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+    with log.open("ab") as stderr:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "services.cli", *arguments),
+            cwd=ROOT,
+            env=os.environ | dict(environment),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=stderr,
+            preexec_fn=die_with_parent if sys.platform == "linux" else None,
+        )
+
+
 @dataclass(slots=True)
 class Workers:
     """All replicas of all services."""
@@ -106,11 +116,11 @@ async def workers(
     *,
     replicas: int = 2,
     services: Sequence[str] = WORKERS,
-    program: Sequence[str] = ("services.cli",),
+    light: bool = False,
 ) -> AsyncIterator[Workers]:
     """So many replicas of every service and one gateway, started one service after the other, ended in the end."""
-    running = [Worker(name, number, folder, environment, program) for name in services for number in range(replicas)]
-    running.append(Worker("gateway", 0, folder, environment, program))
+    running = [Worker(name, number, folder, environment, light) for name in services for number in range(replicas)]
+    running.append(Worker("gateway", 0, folder, environment, light))
     try:
         for start in range(0, len(running), replicas):
             await asyncio.gather(*(worker.start() for worker in running[start : start + replicas]))

@@ -1,0 +1,102 @@
+"""memorybus as processes that are forked from one which has imported everything: a start takes a tenth of the work.
+
+What forks is one process for each that runs tests; it ends with it, and what it forked ends with both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+_STDOUT, _STDERR = 1, 2
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(["tests.servers.preloaded"])
+
+
+class Forked:
+    """A process that runs, or has ended, as asyncio shows those that it starts itself."""
+
+    def __init__(self, process: ForkServerProcess, stdout: asyncio.StreamReader, pipe: asyncio.BaseTransport) -> None:
+        assert process.pid is not None
+        self.pid: int = process.pid
+        self.stdout = stdout
+        self.returncode: int | None = None
+        self._process, self._pipe, self._ended = process, pipe, asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(process.sentinel, self._end)
+
+    def _end(self) -> None:
+        self._loop.remove_reader(self._process.sentinel)
+        self._process.join()
+        self.returncode = self._process.exitcode
+        self._process.close()
+        self._ended.set()
+
+    async def wait(self) -> int:
+        """Wait until it has ended; its exit code, below zero that of a signal."""
+        await self._ended.wait()
+        self._pipe.close()
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, if it still runs."""
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+
+async def fork(arguments: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> Forked:
+    """Run `tests.faults.launcher` with these arguments; what it logs goes to the end of a file."""
+    said, saying = _FORKS.Pipe(duplex=False)
+    given = os.environ | dict(environment)
+    process = _FORKS.Process(target=_become, args=(list(arguments), str(log), given, saying))
+    await asyncio.to_thread(process.start)  # the first waits until all is imported
+    saying.close()
+    stdout = asyncio.StreamReader()
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stdout), os.fdopen(os.dup(said.fileno()), "rb", buffering=0)
+    )
+    said.close()
+    return Forked(process, stdout, pipe)
+
+
+def _become(arguments: list[str], log: str, environment: dict[str, str], stdout: Connection) -> None:
+    """In the child: be a memorybus with its own log, and end with it."""
+    from services.shared.bus.server import die_with_parent
+    from tests.faults.launcher import launch
+
+    die_with_parent()
+    os.setsid()  # Ctrl-C goes to who asked for the run, who ends everything in order
+    os.dup2(stdout.fileno(), _STDOUT)
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), _STDERR)
+    os.environ.clear()
+    os.environ.update(environment)
+    code: object = 1
+    try:
+        launch(arguments)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(code if isinstance(code, int) else 1)
