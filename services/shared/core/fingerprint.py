@@ -5,11 +5,13 @@ Everything here is the same in every process and on every machine: no `hash()`, 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, lru_cache
 from hashlib import blake2b
+from importlib.util import find_spec, module_from_spec
 from itertools import chain, combinations
 from typing import TYPE_CHECKING
 
@@ -71,9 +73,15 @@ def _minhash_bands(words: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _empty_sketch() -> MinHash:
-    """Imports datasketch only where long texts are written: it brings scipy, 50 MB and a second."""
-    from datasketch import MinHash
-
+    """Takes MinHash from its module alone: the package imports scipy for the others, 50 MB and two seconds."""
+    if "datasketch" not in sys.modules and (spec := find_spec("datasketch")) is not None:
+        sys.modules["datasketch"] = module_from_spec(spec)  # not executed, and gone before anybody else looks for it
+        try:
+            from datasketch.minhash import MinHash
+        finally:
+            del sys.modules["datasketch"]
+    else:
+        from datasketch.minhash import MinHash
     return MinHash(_BANDS * _ROWS, seed=1, scheme="affine32", hashfunc=int)
 
 
