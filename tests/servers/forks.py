@@ -1,4 +1,4 @@
-"""memorybus as processes that are forked from one which has imported everything: a start takes a tenth of the work.
+"""Processes that are forked from one which has imported everything: a start takes a tenth of the work.
 
 What forks is one process for each that runs tests; it ends with it, and what it forked ends with both.
 """
@@ -11,11 +11,13 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+
+from services.shared.bus.server import die_with_parent
 
 _STDOUT, _STDERR = 1, 2
 _FORKS = multiprocessing.get_context("forkserver")
@@ -63,13 +65,19 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
+def start(run: Callable[..., None], *arguments: object) -> tuple[ForkServerProcess, Connection]:
+    """Run a function in a forked process, whose standard output is what comes out of the pipe."""
+    said, saying = _FORKS.Pipe(duplex=False)
+    process = _FORKS.Process(target=_become, args=(saying, run, *arguments))
+    process.start()  # the first waits until all is imported
+    saying.close()
+    return process, said
+
+
 async def fork(arguments: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> Forked:
     """Run `tests.faults.launcher` with these arguments; what it logs goes to the end of a file."""
-    said, saying = _FORKS.Pipe(duplex=False)
     given = os.environ | dict(environment)
-    process = _FORKS.Process(target=_become, args=(list(arguments), str(log), given, saying))
-    await asyncio.to_thread(process.start)  # the first waits until all is imported
-    saying.close()
+    process, said = await asyncio.to_thread(start, _launch, list(arguments), str(log), given)
     stdout = asyncio.StreamReader()
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(stdout), os.fdopen(os.dup(said.fileno()), "rb", buffering=0)
@@ -78,20 +86,14 @@ async def fork(arguments: Sequence[str], *, log: Path, environment: Mapping[str,
     return Forked(process, stdout, pipe)
 
 
-def _become(arguments: list[str], log: str, environment: dict[str, str], stdout: Connection) -> None:
-    """In the child: be a memorybus with its own log, and end with it."""
-    from services.shared.bus.server import die_with_parent
-    from tests.faults.launcher import launch
-
+def _become(stdout: Connection, run: Callable[..., None], *arguments: object) -> None:
+    """In the child: run, and end with what forked it."""
     die_with_parent()
     os.setsid()  # Ctrl-C goes to who asked for the run, who ends everything in order
     os.dup2(stdout.fileno(), _STDOUT)
-    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), _STDERR)
-    os.environ.clear()
-    os.environ.update(environment)
     code: object = 1
     try:
-        launch(arguments)
+        run(*arguments)
         code = 0
     except SystemExit as ended:
         code = ended.code
@@ -100,3 +102,12 @@ def _become(arguments: list[str], log: str, environment: dict[str, str], stdout:
     finally:
         sys.stdout.flush()
         os._exit(code if isinstance(code, int) else 1)
+
+
+def _launch(arguments: list[str], log: str, environment: dict[str, str]) -> None:
+    from tests.faults.launcher import launch
+
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), _STDERR)
+    os.environ.clear()
+    os.environ.update(environment)
+    launch(arguments)

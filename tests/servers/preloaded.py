@@ -1,4 +1,4 @@
-"""What a start of memorybus would import and make once, for what forks it."""
+"""What a start of memorybus, or of the stand-in for Qdrant, would import and make once, for what forks them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import gc
 from importlib.metadata import version
 
 import services.cli.up  # noqa: F401
-import tests.faults.launcher  # noqa: F401
+import tests.faults.launcher
+import tests.servers.qdrant_standin  # noqa: F401
 from services.gateway import api
 from services.shared.core.fingerprint import warm_up
 

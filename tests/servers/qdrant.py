@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import json
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -16,10 +16,12 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.servers.forks import start
+
 IMAGE = "qdrant/qdrant:v1.19.0"
 PATIENCE = 60.0
 
@@ -35,17 +37,16 @@ class StandIn:
         self._data = data
         self._port = 0
         self._speaks_grpc = speaks_grpc
-        self._key = ["--api-key", api_key] if api_key else []
-        self._process: subprocess.Popen[str] | None = None
+        self._key = api_key
+        self._process: ForkServerProcess | None = None
 
     def start(self) -> str:
         """Start it, wait until it answers, and return its url."""
-        words = [sys.executable, "-m", "tests.servers.qdrant_standin", "--data", str(self._data), *self._key]
-        words += ["--port", str(self._port), *(["--grpc-port", str(self.grpc_port)] if self._speaks_grpc else [])]
-        process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        self._process = process
-        assert process.stdout is not None
-        said = json.loads(process.stdout.readline())
+        grpc = self.grpc_port if self._speaks_grpc else None
+        self._process, pipe = start(_serve, self._port, grpc, self._data, self._key)
+        with os.fdopen(os.dup(pipe.fileno())) as lines:
+            said = json.loads(lines.readline())
+        pipe.close()
         self.url, self.grpc_port = said["url"], said["grpc_port"] or 0
         self._port = int(self.url.rpartition(":")[2])
         return self.url
@@ -82,14 +83,22 @@ class StandIn:
             return 0
         self._signal(number)
         self._signal(signal.SIGCONT)  # or one that hangs would not hear
-        assert process.stdout is not None
-        process.stdout.close()
         self._process = None
-        return process.wait(timeout=30)
+        process.join(30)
+        assert process.exitcode is not None, "the stand-in does not end"
+        return process.exitcode
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
-        self._process.send_signal(number)
+        if self._process.exitcode is None:
+            assert self._process.pid is not None
+            os.kill(self._process.pid, number)
+
+
+def _serve(port: int, grpc_port: int | None, data: Path, api_key: str | None) -> None:
+    from tests.servers.qdrant_standin import serve
+
+    asyncio.run(serve(port, grpc_port, data, api_key))
 
 
 @contextmanager
