@@ -6,7 +6,8 @@ import os
 import sys
 import traceback
 from importlib import import_module
-from typing import Any
+from importlib.metadata import version
+from typing import Annotated, Any
 
 # Two threads of the linear algebra library beside the model's make every query twice as slow; ours are small.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -73,7 +74,20 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
 )
-app.callback()(lambda: None)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"memorybus {version('memorybus')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None: ...
 
 
 def main() -> None:

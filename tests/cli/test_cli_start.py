@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from services.cli import COMMANDS, command
+from services.cli import COMMANDS, app, command
 from services.cli.up import _announce
 from services.runtime import Running
 from services.shared.app import Host
@@ -44,6 +46,11 @@ def test_help_imports_nothing_but_itself() -> None:
     code, modules = imported_by("--help")
     assert code == 0
     assert modules.keys() & (HEAVY | {"nats", "pydantic"}) == set()
+
+
+def test_it_says_which_version_it_is() -> None:
+    told = CliRunner().invoke(app, ["--version"])
+    assert (told.exit_code, told.stdout) == (0, f"memorybus {version('memorybus')}\n")
 
 
 @pytest.mark.parametrize("name", ["ask", "status", "publish", "forget", "address"])
