@@ -47,9 +47,9 @@ def copies() -> list[list[str]]:
     return [words for words in found if not words[0].startswith("--from=")]
 
 
-def installs(text: str) -> list[list[str]]:
-    """The pip install commands of a shell text, without the options that only concern speed."""
-    commands = re.findall(r"pip install ([^&\n]*)", text)
+def installs(text: str, by: str) -> list[list[str]]:
+    """What a shell text installs by this command, without the options that only concern speed."""
+    commands = re.findall(rf"^ *{by} ([^&\n]*)", text, re.MULTILINE)
     quiet = {"--no-compile", "--editable", "--force-reinstall"}
     return [[word for word in shlex.split(command) if word not in quiet] for command in commands]
 
@@ -127,8 +127,8 @@ def test_images_keep_data_and_models_where_the_settings_say() -> None:
 
 
 def test_images_install_what_scripts_setup_installs_and_the_cluster_extra() -> None:
-    from_setup = installs((deploy.ROOT / "scripts" / "setup").read_text())
-    in_image = installs(" \n".join(deploy.stages()["build"].all("RUN")).replace("&&", "\n"))
+    from_setup = installs((deploy.ROOT / "scripts" / "setup").read_text(), by="install")
+    in_image = installs(" \n".join(deploy.stages()["build"].all("RUN")).replace("&&", "\n"), by="pip install")
     by_hash = ["--no-deps", "--require-hashes", "--requirement"]
     assert [command[-1] for command in in_image] == ["scripts/requirements/cluster.txt", "."]
     assert [command[-1] for command in from_setup] == ["$pinned", "."]

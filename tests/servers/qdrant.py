@@ -90,8 +90,8 @@ class StandIn:
 
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None
-        if self._process.exitcode is None:
-            assert self._process.pid is not None
+        assert self._process.pid is not None
+        with suppress(ProcessLookupError):
             os.kill(self._process.pid, number)
 
 
