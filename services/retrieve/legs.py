@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 from contracts.ports import (
@@ -111,9 +112,10 @@ async def search_both(
 
 
 async def _search_words(query: str, scope: Scope, filters: Filters, store: LexicalIndex, limit: int) -> _Lexical:
-    corrections = await find_corrections(query, scope, store)
-    meant = respelled(query, corrections)
-    return _Lexical(await store.search(scope, meant, limit=limit, filters=filters, reach=REACH), corrections)
+    """Search for the words as they are while it is looked up which are typing errors; where one is, search again."""
+    search = partial(store.search, scope, limit=limit, filters=filters, reach=REACH)
+    hits, corrections = await asyncio.gather(search(query), find_corrections(query, scope, store))
+    return _Lexical(await search(respelled(query, corrections)) if corrections else hits, corrections)
 
 
 async def _search_meaning(

@@ -25,8 +25,11 @@ async def find_corrections(query: str, scope: Scope, index: LexicalIndex) -> dic
 
 
 async def _nearest(words: Sequence[str], query: str, scope: Scope, index: LexicalIndex) -> dict[str, str]:
-    near = {word: sorted(variants(word)) for word in words}
+    near = {word: list(variants(word)) for word in words}
     terms = {word: dict(zip(its, stems(its, query), strict=True)) for word, its in near.items()}
     having = await index.frequencies(scope, [term for its in terms.values() for term in its.values()])
-    best = {word: max(its, key=lambda variant: having.get(its[variant], 0)) for word, its in terms.items()}
-    return {word: variant for word, variant in best.items() if terms[word][variant] in having}
+    best = {}
+    for word, its in terms.items():
+        if there := sorted(variant for variant, term in its.items() if term in having):
+            best[word] = max(there, key=lambda variant: having[its[variant]])
+    return best
