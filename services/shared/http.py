@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
 
 import h11
 import uvicorn
@@ -61,6 +62,16 @@ class _Server(uvicorn.Server):
         yield
 
 
+class _Transport:
+    """The transport of a connection that is closed by its protocol."""
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self._transport, self.close = transport, close
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class _Connection(H11Protocol):
     """One connection. Whoever does not ask in time, reads no answer, or only waits while others come, is cut off.
 
@@ -70,7 +81,7 @@ class _Connection(H11Protocol):
     _may_come: int | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(cast(Any, _Transport(transport, partial(self._close, transport))))
         self._deadline = self.loop.call_later(REQUEST_SECONDS, transport.abort)
         self.app = self._giving_time(self.app)
         if len(self.connections) > MOST_CONNECTIONS:
@@ -86,16 +97,16 @@ class _Connection(H11Protocol):
     def on_response_complete(self) -> None:
         self._give(REQUEST_SECONDS)
         super().on_response_complete()
-        if self.conn.their_state is h11.SEND_BODY and not self.transport.is_closing():
-            self._linger()
 
-    def _linger(self) -> None:
+    def _close(self, transport: asyncio.Transport) -> None:
         """Take no more requests, and read what still comes for a moment: an answer beside unread bytes is thrown away
         on its way (RST)."""
+        if self._may_come is not None or self.conn.their_state not in (h11.SEND_BODY, h11.ERROR):
+            transport.close()
+            return
+        transport.write_eof()
+        self._give(LINGER_SECONDS)
         self._may_come = LINGER_BYTES
-        self.transport.write_eof()
-        self._deadline.cancel()
-        self._deadline = self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
     def data_received(self, data: bytes) -> None:
         if self._may_come is None:
@@ -119,6 +130,8 @@ class _Connection(H11Protocol):
                 return event
 
             async def send_part(event: Any) -> None:
+                if event["type"] == "http.response.start" and self.conn.their_state is h11.SEND_BODY:
+                    event = {**event, "headers": [*event["headers"], (b"connection", b"close")]}
                 await send(event)
                 if event.get("more_body"):
                     self._give(REQUEST_SECONDS)
@@ -128,8 +141,9 @@ class _Connection(H11Protocol):
         return answering
 
     def _give(self, seconds: float) -> None:
-        self._deadline.cancel()
-        self._deadline = self.loop.call_later(seconds, self.transport.abort)
+        if self._may_come is None:
+            self._deadline.cancel()
+            self._deadline = self.loop.call_later(seconds, self.transport.abort)
 
     @property
     def is_waiting(self) -> bool:

@@ -143,20 +143,30 @@ async def test_a_drop_now_and_then_keeps_no_connection_open(monkeypatch: pytest.
         writer.close()
 
 
-@pytest.mark.parametrize(("asked", "said"), [(b"PUT /long", b"HTTP/1.1 405 "), (b"POST /none", b"HTTP/1.1 404 ")])
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (b"PUT /long HTTP/1.1", b"HTTP/1.1 405 "),
+        (b"POST /none HTTP/1.1", b"HTTP/1.1 404 "),
+        (b"POST /none HTTP/1.1\r\nConnection: close", b"HTTP/1.1 404 "),
+        (b"POST /none HTTP/1.0", b"HTTP/1.1 404 "),
+        (b"what is this\r\n\r\n", b"HTTP/1.1 400 "),
+    ],
+)
 async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(
     monkeypatch: pytest.MonkeyPatch, asked: bytes, said: bytes
 ) -> None:
     monkeypatch.setattr(http, "LINGER_SECONDS", 0.5)
     async with served() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000\r\n\r\n" % asked)
+        writer.write(b"%s\r\nHost: localhost\r\nContent-Length: 2000\r\n\r\n" % asked)
         await asyncio.sleep(0.1)
         for _ in range(10):
             writer.write(b"x" * 100)
             await asyncio.sleep(0.02)
         answer = await asyncio.wait_for(reader.read(), 5)
         assert answer.startswith(said)
+        assert answer.lower().count(b"\r\nconnection: close\r\n") == 1, "nothing more may be asked here"
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(drip(writer), 5)
         writer.close()
