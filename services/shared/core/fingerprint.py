@@ -73,7 +73,7 @@ def _minhash_bands(words: Sequence[str]) -> tuple[str, ...]:
 
 @cache
 def _empty_sketch() -> MinHash:
-    """Takes MinHash from its module alone: the package imports scipy for the others, 50 MB and two seconds."""
+    """Takes MinHash from its module alone: the package imports scipy for the others, 60 MB and two seconds."""
     if "datasketch" not in sys.modules and (spec := find_spec("datasketch")) is not None:
         sys.modules["datasketch"] = module_from_spec(spec)  # not executed, and gone before anybody else looks for it
         try:
