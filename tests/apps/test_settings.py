@@ -18,6 +18,7 @@ from services.curate.privacy import DataStores
 from services.curate.retention import own_limits
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
+from services.shared import preferences
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeInFlight
 from tests.stores.builders import an_entry, store_entries
@@ -34,6 +35,23 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 async def ask(store: SqliteTextStore, space: str = "work", reset: tuple[str, ...] = (), **change: Any) -> SettingsReply:
     fields = {"user_id": "ann", "space": space, "reset": reset, "change": change or None}
     return await control.settings(SettingsRequest.model_validate(fields), records=store, defaults=DEFAULTS)
+
+
+async def test_a_change_is_answered_when_it_was_written_longer_ago_than_any_reader_keeps_what_was_before(
+    store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = []
+
+    async def wait(seconds: float) -> None:
+        (held,) = await store.records("ann", "settings")
+        waited.append((seconds, held.body))
+
+    monkeypatch.setattr(control, "SETTLES", preferences.SETTLES)
+    monkeypatch.setattr(control, "asyncio", SimpleNamespace(sleep=wait))
+    await ask(store, memory_enabled=False)
+    await ask(store)
+    assert waited == [(preferences.SETTLES, {"memory_enabled": False})]
+    assert preferences.FRESH < preferences.SETTLES <= 0.5, "the readme promises half a second"
 
 
 async def test_a_space_decides_before_all_spaces_and_those_before_the_service(store: SqliteTextStore) -> None:
