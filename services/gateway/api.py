@@ -46,6 +46,7 @@ _INCOGNITO = (
 )
 _TURN_PATIENCE = 8.0
 _LONGEST_KEY = 256
+_LONGEST_VERSION = 18  # digits
 _TOO_OFTEN = "You ask too often: wait until the next minute begins."
 
 
@@ -364,7 +365,7 @@ def _version(tag: str) -> int | None:
     if tag.strip() == "*":
         return None
     number = tag.strip().strip('"')
-    if not number.isdecimal():
+    if not (number.isdecimal() and len(number) <= _LONGEST_VERSION):
         raise Problem("changed", "If-Match takes one ETag of an entry, as it came with it.")
     return int(number)
 

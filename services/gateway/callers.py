@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
-from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -138,7 +137,7 @@ def refuse_other_sites(request: Request, allowed: frozenset[str] = frozenset()) 
     if origin is None:
         foreign = request.headers.get("sec-fetch-site", "none") not in _OWN
     else:
-        foreign = origin not in allowed and urlsplit(origin).netloc != request.headers.get("host")
+        foreign = origin not in allowed and origin.partition("://")[2] != request.headers.get("host")
     if foreign:
         raise Problem(
             "forbidden", "A page of another site asks; list its origin in MEMORYBUS_GATEWAY_CORS_ORIGINS if it may."

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import PydanticSerializationError
 from starlette.exceptions import HTTPException
 
 from contracts.envelope import ErrorCode
@@ -119,6 +120,11 @@ def handle(app: FastAPI) -> None:
     @app.exception_handler(ValidationError)
     async def invalid_together(_: Request, error: ValidationError) -> Response:
         return _invalid(error.errors(include_input=False, include_url=False))
+
+    @app.exception_handler(PydanticSerializationError)
+    @app.exception_handler(UnicodeEncodeError)
+    async def no_text(_: Request, __: Exception) -> Response:
+        return response("invalid_request", "The request has half a character (a surrogate alone), which is no text.")
 
     @app.exception_handler(HTTPException)
     async def http(_: Request, error: HTTPException) -> Response:

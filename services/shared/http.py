@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import socket
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +15,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from services.shared.site import HEADERS
+
+log = logging.getLogger(__name__)
 
 MOST_CONNECTIONS = 256
 REQUEST_SECONDS = 10.0
@@ -120,6 +123,7 @@ class _Connection(H11Protocol):
         """The application; who has asked waits for its answer, and an answer of many parts may take any time."""
 
         async def answering(scope: Any, receive: Any, send: Any) -> None:
+            answered = False
             if self.conn.their_state is not h11.SEND_BODY:
                 self._give(ANSWER_SECONDS)
 
@@ -130,13 +134,20 @@ class _Connection(H11Protocol):
                 return event
 
             async def send_part(event: Any) -> None:
+                nonlocal answered
                 if event["type"] == "http.response.start" and self.conn.their_state is h11.SEND_BODY:
                     event = {**event, "headers": [*event["headers"], (b"connection", b"close")]}
                 await send(event)
+                answered = event["type"] == "http.response.body" and not event.get("more_body")
                 if event.get("more_body"):
                     self._give(REQUEST_SECONDS)
 
-            await app(scope, receive_whole, send_part)
+            try:
+                await app(scope, receive_whole, send_part)
+            except Exception:
+                if not answered:
+                    raise
+                log.exception("request_failed")  # and the connection goes on: more may be asked on it already
 
         return answering
 

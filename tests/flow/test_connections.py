@@ -102,10 +102,16 @@ async def long(scope: Any) -> AsgiResponse:
     return AsgiResponse(b"x" * 2**25, 200)
 
 
+async def broken(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 500, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body"})
+    raise RuntimeError("as Starlette tells a server of an error that it answered")
+
+
 @asynccontextmanager
 async def served() -> AsyncIterator[int]:
     listening = listen("127.0.0.1", 0)
-    server = HttpServer(Site([("/long", long)], host="127.0.0.1", named=""), listening)
+    server = HttpServer(Site([("/long", long), ("/broken", broken)], host="127.0.0.1", named=""), listening)
     await server.start()
     yield listening.getsockname()[1]
     await server.stop()
@@ -169,6 +175,16 @@ async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(
         assert answer.lower().count(b"\r\nconnection: close\r\n") == 1, "nothing more may be asked here"
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(drip(writer), 5)
+        writer.close()
+
+
+async def test_after_an_error_that_was_answered_more_is_answered_on_the_same_connection() -> None:
+    async with served() as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(3):
+            writer.write(b"GET /broken HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)
+            assert answer.startswith(b"HTTP/1.1 500 ")
         writer.close()
 
 

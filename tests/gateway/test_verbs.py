@@ -21,6 +21,7 @@ from tests.polling import digested
 ANN, BOB = {"Memory-User": "ann"}, {"Memory-User": "bob"}
 JSON = {"Content-Type": "application/json"}
 HALF = b'{"text": "\\ud800"}'
+HALF_ASKED = b'{"query": "\\ud800"}'
 
 
 async def remembered(http: httpx.AsyncClient, text: str, user: dict[str, str] = ANN, **more: Any) -> dict[str, Any]:
@@ -139,6 +140,11 @@ PROBLEMS: dict[str, tuple[int, str, Asked]] = {
     "not JSON": (422, "invalid_request", ("POST", "/entries", {"content": b"{", "headers": JSON})),
     "a form": (422, "invalid_request", ("POST", "/entries", {"data": {"text": "x"}})),
     "half a character": (422, "invalid_request", ("POST", "/entries", {"content": HALF, "headers": JSON})),
+    "half a character in a question": (
+        422,
+        "invalid_request",
+        ("POST", "/search", {"content": HALF_ASKED, "headers": JSON}),
+    ),
     "words of what has none": (422, "invalid_request", ("GET", "/entries?q=x&status=archived", {})),
     "a strange cursor": (422, "invalid_request", ("GET", "/entries?cursor=x", {})),
     "a blank turn": (422, "invalid_request", ("POST", "/turns", {"json": {"role": "user", "text": " "}})),
@@ -179,8 +185,12 @@ async def test_a_body_is_long_or_of_unknown_length_in_vain(http: httpx.AsyncClie
 async def test_the_page_of_another_site_gets_nothing_done(http: httpx.AsyncClient) -> None:
     entry = await remembered(http, "My locker at work has the code 4007.")
     own = str(http.base_url.copy_with(path="/")).rstrip("/")
-    foreign = [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": "http://localhost:3000"}]
-    for headers in [*foreign, {"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"}]:
+    origins = ("https://evil.example", "null", "http://localhost:3000", "http://[")
+    for headers in [
+        *({"Origin": origin} for origin in origins),
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ]:
         assert (await http.post("/erase", json={}, headers=ANN | headers)).status_code == 403
         assert (await http.delete(f"/entries/{entry['id']}", headers=ANN | headers)).status_code == 403
         answer = await http.get("/entries", headers=ANN | headers)
