@@ -88,9 +88,9 @@ class Chat:
             }
         )
 
-    def to_confirm(self, words: str, items: Sequence[Entry] = ()) -> CommandReply:
-        """What would be done, and the token that lets it happen."""
-        token = _token(self.request, *(f"{entry.id} {entry.version}" for entry in items))
+    def to_confirm(self, words: str, items: Sequence[Entry] = (), *, listed: Listed = ()) -> CommandReply:
+        """What would be done, and the token that lets it happen to these entries, or to what else is listed."""
+        token = _token(self.request, listed or [(entry.id, entry.version) for entry in items])
         return self.reply(f"{words} Confirm to go on.", items, needs_confirmation=True, token=token)
 
 
@@ -134,6 +134,8 @@ async def _recall(chat: Chat) -> CommandReply:
     found = await chat.actions.retrieve(asked)
     items = await _entries(chat, [item.id for item in found.items])
     words = f"This is what I remember about {topic}." if items else f"I remember nothing about {topic}."
+    if "disabled" in found.degraded:
+        words = "Memory is off, so nothing is looked up. What there is stays; turn memory on to be told."
     return chat.reply(words, items)
 
 
@@ -176,14 +178,25 @@ async def _forget(chat: Chat, listed: Listed) -> CommandReply:
 
 
 async def _ask_to_erase(chat: Chat) -> CommandReply:
-    everything = await chat.store.page(Selection(chat.request.user_id), limit=1, cursor=None)
-    return chat.to_confirm(
-        f"Everything I remember of you will be erased, in every space: {_memories(everything.total)} "
-        "and all conversations. This cannot be undone."
+    (_, total), *_ = held = await _held(chat)
+    words = (
+        f"Everything I remember of you will be erased, in every space: {_memories(total)} and all conversations. "
+        "This cannot be undone."
     )
+    return chat.to_confirm(words, listed=held)
+
+
+async def _held(chat: Chat) -> Listed:
+    """What there is to erase: said or erased since, it is something else."""
+    newest = await chat.store.page(Selection(chat.request.user_id), limit=1, cursor=None)
+    turns = (await chat.store.counts(chat.request.user_id)).turns
+    return [(newest.entries[0].id if newest.entries else "none", newest.total), ("turns", turns)]
 
 
 async def _erase(chat: Chat, listed: Listed) -> CommandReply:
+    if list(listed) != await _held(chat):
+        asked = await _ask_to_erase(chat)
+        return asked.model_copy(update={"reply": f"What I remember has changed since. {asked.reply}"})
     receipt = (await chat.actions.erase(EraseRequest(user_id=chat.request.user_id))).receipt
     return chat.reply("Everything was erased." if receipt.state == "done" else "Everything is being erased.")
 
@@ -191,7 +204,7 @@ async def _erase(chat: Chat, listed: Listed) -> CommandReply:
 async def _pin(chat: Chat) -> CommandReply:
     entries = await _meant(chat)
     if not entries:
-        return chat.reply("There is nothing here that I could pin.")
+        return chat.reply(f"There is nothing here that I could {chat.command.verb}.")
     request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
     await (chat.actions.pin if chat.command.verb == "pin" else chat.actions.unpin)(request)
     return chat.reply(f"{'Pinned' if chat.command.verb == 'pin' else 'Unpinned'}: “{_short(entries[0])}”.", entries)
@@ -224,7 +237,7 @@ async def _incognito(chat: Chat) -> CommandReply:
         return chat.reply("I do not know which conversation this is, so nothing was changed.")
     if chat.command.verb == "incognito_end":
         await chat.actions.incognito(IncognitoEndRequest(user_id=user_id, conversation_id=conversation_id))
-        return chat.reply("This conversation is remembered again.")
+        return chat.reply("This conversation is not incognito any more.")
     request = IncognitoStartRequest(user_id=user_id, conversation_id=conversation_id)
     until = (await chat.actions.incognito(request)).until
     return chat.reply(f"Nothing of this conversation is kept until {_day(until)}, {until:%H:%M} UTC.")
@@ -299,8 +312,9 @@ def _counted(total: int, more: str) -> str:
     return f"I remember {'1 thing' if total == 1 else f'{total:,} things'}. {more}".strip()
 
 
-def _token(request: CommandRequest, *listed: str) -> str:
-    body = json.dumps([_digest(request), int(time.time()) + _CONFIRMED_WITHIN, *listed], separators=(",", ":"))
+def _token(request: CommandRequest, listed: Listed) -> str:
+    pairs = (f"{id_} {version}" for id_, version in listed)
+    body = json.dumps([_digest(request), int(time.time()) + _CONFIRMED_WITHIN, *pairs], separators=(",", ":"))
     return base64.urlsafe_b64encode(body.encode()).decode()
 
 

@@ -199,7 +199,7 @@ class Editor:
             new = edited(entry, edit, datetime.now(UTC)) or entry
             if new is entry and not edit.redact:
                 return entry
-            if new is not entry and version is not None and version < entry.edited_version:
+            if new is not entry and version is not None and not entry.edited_version <= version <= entry.version:
                 raise Rejected("conflict", f"it was changed since version {version}: read it again")
             known_similar = await self._known_similar(entry, new)
             change = Change(entry, _to_embed(new) if edit.redact else new, known_similar)

@@ -133,8 +133,9 @@ def application(edge: Edge, app: FastAPI) -> ASGIApp:
 def paths(version: str) -> FastAPI:
     """Every path and no state. FastAPI takes most of a second for them, so a process makes them once."""
     app = FastAPI(title="memorybus", version=version, openapi_url=None, redirect_slashes=False)
-    problems.handle(app)
-    app.include_router(router())
+    every = router()
+    problems.handle(app, every.routes)
+    app.include_router(every)
     app.openapi = partial(openapi.document, app)  # type: ignore[method-assign]
     return app
 
@@ -235,8 +236,7 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
             values[verb.idempotent_by] = key
         if "by" in verb.leave:
             values["by"] = caller.credential or "user"
-        if "version" in model.model_fields and (tag := given["if_match"]):
-            values["version"] = _version(tag)
+        values |= _as_seen(request, verb)
         try:
             reply = await _edge(request).ask(caller, verb, values)
         except RequestFailed as error:
@@ -359,6 +359,16 @@ async def export(request: Request, caller: Annotated[Caller, asked_by(flow.EXPOR
 
 def _turn_id(turn: Turn, key: str | None) -> str:
     return str(uuid5(NAMESPACE, f"idempotency\x1f{turn.user_id}\x1f{key}")) if key else derived_turn_id(turn)
+
+
+def _as_seen(request: Request, verb: Verb) -> Json:
+    """The version that a change is meant for, where the caller names one."""
+    tag = request.headers.get("if-match")
+    if tag is None or verb.method == "GET":
+        return {}
+    if "version" not in verb.answer.request.model_fields:
+        raise Problem("invalid_request", "If-Match holds where an entry is changed by PATCH, and nowhere else.")
+    return {"version": _version(tag)}
 
 
 def _version(tag: str) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from fastapi import FastAPI, Request, Response
@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import PydanticSerializationError
 from starlette.exceptions import HTTPException
+from starlette.routing import BaseRoute, Match
 
 from contracts.envelope import ErrorCode
 from contracts.errors import Unavailable
@@ -98,8 +99,8 @@ def response(
     return Response(details.model_dump_json(exclude_none=True), status, headers, MEDIA_TYPE)
 
 
-def handle(app: FastAPI) -> None:
-    """Make every error of the application a problem."""
+def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
+    """Make every error of the application a problem; `routes` are all that it has."""
 
     @app.exception_handler(Problem)
     async def refused(_: Request, error: Problem) -> Response:
@@ -114,7 +115,9 @@ def handle(app: FastAPI) -> None:
         return response("unavailable", str(error))
 
     @app.exception_handler(RequestValidationError)
-    async def invalid(_: Request, error: RequestValidationError) -> Response:
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        if not _says_json(request) and any(each["loc"] == ("body",) for each in error.errors()):
+            return response("invalid_request", "The body is to be JSON, and to say so: Content-Type: application/json.")
         return _invalid([each | {"loc": each["loc"][1:]} for each in error.errors()])
 
     @app.exception_handler(ValidationError)
@@ -127,13 +130,25 @@ def handle(app: FastAPI) -> None:
         return response("invalid_request", "The request has half a character (a surrogate alone), which is no text.")
 
     @app.exception_handler(HTTPException)
-    async def http(_: Request, error: HTTPException) -> Response:
-        code = _BY_STATUS.get(error.status_code, "bad_request")
-        return response(code, _MISSING if error.status_code == 404 else error.detail, error.headers)
+    async def http(request: Request, error: HTTPException) -> Response:
+        return _of_the_framework(error, request, routes)
 
     @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> Response:
         return response("internal", "Unexpected error; the log of the gateway has it.")
+
+
+def _says_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().endswith("json")
+
+
+def _of_the_framework(error: HTTPException, request: Request, routes: Sequence[BaseRoute]) -> Response:
+    if error.status_code == 405:
+        there = (route for route in routes if route.matches(request.scope)[0] is not Match.NONE)
+        takes = ", ".join(sorted({method for route in there for method in getattr(route, "methods", None) or ()}))
+        return response("method", f"This path takes {takes}.", {"allow": takes})
+    code = _BY_STATUS.get(error.status_code, "bad_request")
+    return response(code, _MISSING if error.status_code == 404 else error.detail, error.headers)
 
 
 def _invalid(errors: Any) -> Response:

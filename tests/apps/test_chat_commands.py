@@ -177,6 +177,19 @@ async def test_everything_is_erased_only_after_a_confirmation(memory: Memory) ->
     assert memory.erased == ["ann"]
 
 
+async def test_what_was_said_after_everything_was_to_be_erased_is_asked_about_again(memory: Memory) -> None:
+    """Also by a confirmation that is sent twice: what was said since nobody has agreed to lose."""
+    await say(memory.store, "I live in Porto.")
+    asked = await memory.says("forget everything you know about me")
+    await memory.store.erase("ann")
+    await say(memory.store, "I live in Faro.")
+    again = await memory.says("forget everything you know about me", confirm=asked.token)
+    assert (memory.erased, again.needs_confirmation) == ([], True)
+    assert again.reply.startswith("What I remember has changed since.")
+    await memory.says("forget everything you know about me", confirm=again.token)
+    assert memory.erased == ["ann"]
+
+
 async def test_what_is_remembered_about_something_is_asked_of_retrieve(memory: Memory) -> None:
     porto = await the_entry(memory.store, await say(memory.store, "I live in Porto."))
     memory.found = [porto]

@@ -73,10 +73,13 @@ async def test_a_correction_is_a_new_version_with_its_history(http: httpx.AsyncC
     history = (await http.get(f"/entries/{entry['id']}/history", headers=ANN)).json()["items"]
     assert [one["text"] for one in history] == [body["text"], entry["text"]]
     assert [one["by"] for one in history] == ["user", None]
-    for tag in ("W/x", "9" * 5000):
+    for tag in ("W/x", "", '"999"', "9" * 5000):
         strange = await http.patch(f"/entries/{entry['id']}", json={"text": "x"}, headers=ANN | {"If-Match": tag})
         assert strange.status_code == 412
     assert (await http.patch(f"/entries/{entry['id']}", json={"by": "bob"}, headers=ANN)).status_code == 422
+    for method, path in (("DELETE", ""), ("POST", "/pin")):  # which would do it whatever became of the entry
+        refused = await http.request(method, f"/entries/{entry['id']}{path}", headers=ANN | {"If-Match": seen})
+        assert (refused.status_code, "PATCH" in refused.json()["detail"]) == (422, True)
     assert (await http.patch(f"/entries/{entry['id']}", json={"text": "x"}, headers=BOB)).status_code == 404
 
 

@@ -163,6 +163,15 @@ async def test_what_is_wrong_is_said_as_a_problem(http: httpx.AsyncClient, name:
     assert answer.headers["cache-control"] == "no-store"
 
 
+async def test_a_path_says_what_it_takes(http: httpx.AsyncClient) -> None:
+    method = await http.put("/entries", json={})
+    assert (method.headers["allow"], method.json()["detail"]) == ("GET, POST", "This path takes GET, POST.")
+    for kind in ({}, {"Content-Type": "text/plain"}):
+        answer = await http.post("/entries", content=b'{"text": "I keep bees."}', headers=kind)
+        assert answer.status_code == 422
+        assert "Content-Type: application/json" in answer.json()["detail"]
+
+
 async def test_what_was_said_is_not_in_a_problem(http: httpx.AsyncClient) -> None:
     answer = await http.post("/entries", json={"text": ["s3cretMARKER"], "s3cret": "s3cretMARKER"})
     assert answer.status_code == 422

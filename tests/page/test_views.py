@@ -113,7 +113,7 @@ def test_an_incognito_conversation_is_kept_nowhere_until_it_is_ended(visitor: Vi
     expect(page.get_by_text("Nothing of this conversation is kept, until")).to_be_visible()
     say("It is a surprise.")
     page.get_by_role("button", name="End", exact=True).click()
-    expect(page.get_by_text("This conversation is remembered again.")).to_be_visible()
+    expect(page.get_by_text("This conversation is not incognito any more.")).to_be_visible()
     say(TEA)
     until(lambda: visitor.texts() == [TEA])
 

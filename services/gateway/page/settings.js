@@ -81,7 +81,7 @@ function incognito() {
     if (!name.reportValidity()) return;
     try {
       const reply = await api.incognito(on, { conversation_id: name.value.trim() });
-      told.textContent = on ? `Nothing of this conversation is kept${reply.until ? `, until ${when(reply.until)}` : ''}.` : 'This conversation is remembered again.';
+      told.textContent = on ? `Nothing of this conversation is kept${reply.until ? `, until ${when(reply.until)}` : ''}.` : 'This conversation is not incognito any more.';
     } catch (error) { failed(error); }
   };
   return h('section', { class: 'part', 'aria-labelledby': 'incognito-title' },
