@@ -273,6 +273,7 @@ def test_a_server_with_sign_in_is_asked_with_the_key(visitor: Visitor) -> None:
 @pytest.mark.parametrize("visitor", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
 def test_nothing_is_wider_than_a_small_phone(visitor: Visitor) -> None:
     entry = visitor.add("averylongwordwithoutanybreak" * 12, tags=["a-rather-long-tag-for-a-small-screen" * 2])
+    visitor.add("I keep bees.", space="the-space-of-a-very-long-name-" * 3)
     for view in [*VIEWS, f"memory/{entry['id']}"]:
         page = visitor.open(view)
         page.wait_for_load_state("networkidle") if view != "health" else page.wait_for_selector(".numbers")
