@@ -6,7 +6,6 @@ import os
 import sys
 import traceback
 from importlib import import_module
-from importlib.metadata import version
 from typing import Annotated, Any
 
 # Two threads of the linear algebra library beside the model's make every query twice as slow; ours are small.
@@ -78,6 +77,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version  # only here: looking up what is installed is slow to import
+
         typer.echo(f"memorybus {version('memorybus')}")
         raise typer.Exit
 

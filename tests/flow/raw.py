@@ -29,10 +29,11 @@ def holding(folder: Path, word: str) -> dict[str, int]:
 
 def _occurrences(path: Path, forms: list[bytes]) -> int:
     try:
-        data = path.read_bytes().rstrip(b"\0")  # files are made longer than what is in them
+        data = path.read_bytes()
     except OSError:  # a socket, or gone meanwhile
         return 0
-    return sum(_count(each, forms) for each in (data, *_unpacked(data)))
+    written = data.rstrip(b"\0")  # files are made longer than what is in them; compressed ones may end in zeros
+    return sum(_count(each, forms) for each in (written, *_unpacked(data)))
 
 
 def _count(data: bytes, forms: list[bytes]) -> int:

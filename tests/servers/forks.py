@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from io import FileIO
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
@@ -65,13 +66,15 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-def start(run: Callable[..., None], *arguments: object) -> tuple[ForkServerProcess, Connection]:
-    """Run a function in a forked process, whose standard output is what comes out of the pipe."""
+def start(run: Callable[..., None], *arguments: object) -> tuple[ForkServerProcess, FileIO]:
+    """Run a function in a forked process, and give its standard output."""
     said, saying = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_become, args=(saying, run, *arguments))
     process.start()  # the first waits until all is imported
     saying.close()
-    return process, said
+    stdout = FileIO(os.dup(said.fileno()))
+    said.close()
+    return process, stdout
 
 
 async def fork(arguments: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> Forked:
@@ -79,10 +82,7 @@ async def fork(arguments: Sequence[str], *, log: Path, environment: Mapping[str,
     given = os.environ | dict(environment)
     process, said = await asyncio.to_thread(start, _launch, list(arguments), str(log), given)
     stdout = asyncio.StreamReader()
-    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(stdout), os.fdopen(os.dup(said.fileno()), "rb", buffering=0)
-    )
-    said.close()
+    pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), said)
     return Forked(process, stdout, pipe)
 
 

@@ -43,10 +43,9 @@ class StandIn:
     def start(self) -> str:
         """Start it, wait until it answers, and return its url."""
         grpc = self.grpc_port if self._speaks_grpc else None
-        self._process, pipe = start(_serve, self._port, grpc, self._data, self._key)
-        with os.fdopen(os.dup(pipe.fileno())) as lines:
-            said = json.loads(lines.readline())
-        pipe.close()
+        self._process, stdout = start(_serve, self._port, grpc, self._data, self._key)
+        with stdout:
+            said = json.loads(stdout.readline())
         self.url, self.grpc_port = said["url"], said["grpc_port"] or 0
         self._port = int(self.url.rpartition(":")[2])
         return self.url

@@ -147,15 +147,12 @@ def _seen(entry: Entry) -> tuple[object, ...]:
 
 
 def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> _Clause:
-    docs = _labelled(connection, layout, selection)
-    where, values = _within(list(layout.starts), selection.status, indexed=docs is None or docs.size > _FEW)
+    scopes, docs = list(layout.starts), _labelled(connection, layout, selection)
+    where, values = _within(scopes, selection.status, indexed=docs is None or docs.size > _FEW)
     if selection.conversation_id is not None:
         of_scopes = "scope IN (SELECT value FROM json_each(?))"
         linked = f"SELECT doc FROM entry_conversations WHERE {of_scopes} AND conversation_id = ?"
-        where, values = (
-            f"{where} AND doc IN ({linked})",
-            (*values, json.dumps([*layout.starts]), selection.conversation_id),
-        )
+        where, values = f"{where} AND doc IN ({linked})", (*values, json.dumps(scopes), selection.conversation_id)
     if docs is None:
         return where, values
     return f"{where} AND doc IN (SELECT value FROM json_each(?))", (*values, json.dumps(docs.tolist()))
