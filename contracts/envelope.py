@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID, uuid5
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -36,6 +37,18 @@ Moment = Annotated[datetime, BeforeValidator(_as_written), AfterValidator(_with_
 """A point in time with a zone, kept in UTC. A number is none: nobody knows in what it counts, and from when."""
 
 
+def _known_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        raise ValueError("is no time zone of the IANA database, for example Europe/Vienna") from None
+    return name
+
+
+TimeZone = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_known_zone)]
+"""Where days begin for somebody, by the name in the IANA database."""
+
+
 class Message(BaseModel):
     """Anything that travels. Unknown fields are ignored, so that a field can be added without a new version; an
     `IrreversibleRequest` is refused with one.
@@ -43,7 +56,8 @@ class Message(BaseModel):
     An error about one names the field and never repeats what was in it, which users may have said.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    # Built when first used: of all the models, most of the time of an import, a program needs few.
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)
 
 
 class Event(Message):

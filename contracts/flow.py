@@ -26,6 +26,7 @@ from contracts.v1.commands import (
     StatusRequest,
     UserStatusRequest,
 )
+from contracts.v1.conflicts import ConflictsReply, ConflictsRequest, ResolveReply, ResolveRequest
 from contracts.v1.control import (
     IncognitoEndRequest,
     IncognitoReply,
@@ -104,6 +105,8 @@ THEMES = Answer(f"{subjects.MEMORY}.themes.<user>", ThemesRequest, ThemesReply)
 THEME_SAVE = Answer(f"{subjects.MEMORY}.theme-save.<user>", ThemeSaveRequest, ThemeReply)
 THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveRequest, ThemeRemoveReply)
 SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
+CONFLICTS = Answer(f"{subjects.MEMORY}.conflicts.<user>", ConflictsRequest, ConflictsReply)
+RESOLVE = Answer(f"{subjects.MEMORY}.resolve.<user>", ResolveRequest, ResolveReply)
 EXPORT = Answer(f"{subjects.MEMORY}.export.<user>", ExportRequest, ExportReply)
 ERASE = Answer(f"{subjects.MEMORY}.erase.<user>", EraseRequest, EraseReply)
 INCOGNITO_START = Answer(f"{subjects.MEMORY}.incognito-start.<user>", IncognitoStartRequest, IncognitoReply)
@@ -147,7 +150,7 @@ FLOW = (
     ),
     Step(
         "enrich",
-        "names, key phrases, tags, importance",
+        "names, key phrases, tags, importance; what a statement supersedes or contradicts",
         "entries",
         hears=(subjects.ENTRY_ACCEPTED, EntryAccepted),
         says=(EntryEnriched,),
@@ -184,6 +187,8 @@ FLOW = (
             THEME_SAVE,
             THEME_REMOVE,
             SUMMARY,
+            CONFLICTS,
+            RESOLVE,
             EXPORT,
             ERASE,
             SETTINGS,

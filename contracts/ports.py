@@ -137,8 +137,10 @@ class VectorStore(Protocol):
         """Remove points; unknown ids are no error."""
         ...
 
-    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
-        """The points of the scope nearest to a unit vector by cosine, best first."""
+    async def search(
+        self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
+    ) -> list[SemanticHit]:
+        """The points of the scope nearest to a unit vector by cosine, best first; where ids are given, of these."""
         ...
 
     async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:

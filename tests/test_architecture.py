@@ -50,3 +50,19 @@ def test_the_top_level_is_what_the_design_names() -> None:
     top = {path.split("/")[0] for path in tracked if not path.startswith(".")}
     allowed = {"pyproject.toml", "services", "contracts", "deploy", "tests", "k8s", "scripts", "README.md", "LICENSE"}
     assert top <= allowed
+
+
+def test_the_client_needs_its_libraries_and_the_contract_alone() -> None:
+    sources = (ROOT / "services" / "client" / "memorybus_client").glob("*.py")
+    needs = {name.partition(".")[0] for path in sources for name in _imported(ast.parse(path.read_text()))}
+    assert needs - sys.stdlib_module_names == {"contracts", "httpx", "memorybus_client", "nats", "pydantic"}
+
+
+def test_no_service_knows_the_client() -> None:
+    ours = [path for path in SOURCES if path.is_relative_to(ROOT / "services") and "client" not in path.parts]
+    assert [path for path in ours if "memorybus_client" in _imported(ast.parse(path.read_text()))] == []
+
+
+def _imported(tree: ast.AST) -> set[str]:
+    plain = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    return plain | {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

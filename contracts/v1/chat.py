@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from contracts.envelope import Message, Reply, Request
+from contracts.envelope import Message, Reply, Request, TimeZone
 from contracts.v1.entries import Entry
 
 ChatVerb = Literal[
@@ -37,7 +37,7 @@ class CommandRequest(Request):
 
     "That" and "this" mean what was said last in `conversation_id`, or the first of `shown`: the ids of the entries that
     the assistant's last answer rests on, the best first. `confirm`: the token of an earlier reply, sent with the same
-    text, lets happen what that reply announced, to exactly the entries it listed.
+    text, lets happen what that reply announced, to exactly the entries it listed. `time_zone`: as in retrieve.
     """
 
     text: str = Field(min_length=1, max_length=16_384)
@@ -45,6 +45,7 @@ class CommandRequest(Request):
     space: str = Field(default="default", min_length=1, max_length=256)
     shown: tuple[str, ...] = Field(default=(), max_length=64)
     confirm: str | None = Field(default=None, max_length=16_384)
+    time_zone: TimeZone | None = None
 
 
 class CommandReply(Reply):

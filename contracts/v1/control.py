@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from contracts.envelope import Message, Moment, Reply, Request
+from contracts.envelope import Message, Moment, Reply, Request, TimeZone
 
 EVERY_SPACE = "*"
 """In place of a space: the settings of all spaces of a user that have none of their own."""
@@ -44,7 +44,7 @@ class SpaceSettings(Message):
     conversation is incognito that was not ended to be. `retention_days`: what was last said longer ago is forgotten
     unless it is pinned or saved; 0: never. `soft_cap`: active entries before the least are archived; 0: any number.
     `gives_tags`, `takes_tags`: retrieval from this space sees an entry of another one if it has a tag that its space
-    gives and this one takes.
+    gives and this one takes. `time_zone`: where days begin for the user, to read "yesterday" and to tell dates.
     """
 
     memory_enabled: bool | None = None
@@ -53,6 +53,7 @@ class SpaceSettings(Message):
     soft_cap: int | None = Field(default=None, ge=0, le=10_000_000)
     gives_tags: Tags = None
     takes_tags: Tags = None
+    time_zone: TimeZone | None = None
 
 
 class SettingsChange(SpaceSettings):
@@ -61,7 +62,9 @@ class SettingsChange(SpaceSettings):
     model_config = ConfigDict(extra="forbid")
 
 
-SettingName = Literal["memory_enabled", "incognito_default", "retention_days", "soft_cap", "gives_tags", "takes_tags"]
+SettingName = Literal[
+    "memory_enabled", "incognito_default", "retention_days", "soft_cap", "gives_tags", "takes_tags", "time_zone"
+]
 
 
 LIMITS: tuple[SettingName, ...] = ("retention_days", "soft_cap")

@@ -73,6 +73,9 @@ class Entry(Message):
     `importance` is 1 while it is pinned, and `unpinned_importance` what it will be again. `edited_at` and `edited_by`
     tell of the last change of the text, `revisions` what it was before, the latest first; replies leave them out.
     `edited_version` is the one that the user's last change made: later ones only tell what became of it by itself.
+
+    A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
+    `superseded_by` it, and was valid until then. With those it `conflicts_with` it cannot be true, and all stay.
     """
 
     id: str
@@ -114,6 +117,10 @@ class Entry(Message):
 
     status: Status = "active"
     superseded_by: str | None = None
+    supersedes: tuple[str, ...] = ()
+    conflicts_with: tuple[str, ...] = ()
+    valid_from: AwareDatetime | None = None
+    valid_until: AwareDatetime | None = None
     enriched: bool = False
     embedding_state: EmbeddingState = "pending"
     embedding_provider: str | None = None

@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from contracts.envelope import Message as _Message
-from contracts.envelope import Moment, Reply, Request
+from contracts.envelope import Moment, Reply, Request, TimeZone
 from contracts.v1.entries import EmbeddingState, Scores
 from contracts.v1.turns import EntryType, Role
 
@@ -18,6 +18,7 @@ class RetrieveRequest(Request):
     `conversation_id`: only what was said in this conversation. `recency_days`: only what was last said so many days
     before `now` or later. `persona_id`: null or empty means entries of no persona, a name those and the persona's own,
     `"*"` all of the user's. `now`: the moment to answer as of; nothing that was said after it is returned.
+    `time_zone`: where "yesterday" is read, null: as the settings of the space say, else in UTC.
     `asked_in`: the conversation that asks; while it is incognito, or with `incognito`, the answer is empty.
     """
 
@@ -33,6 +34,7 @@ class RetrieveRequest(Request):
     persona_id: str | None = None
     conversation_id: str | None = None
     now: Moment | None = None
+    time_zone: TimeZone | None = None
     explain: bool = False
     asked_in: str | None = Field(default=None, max_length=256)
     incognito: bool = False
@@ -45,11 +47,20 @@ class Signals(_Message):
     semantic: bool
 
 
+class Former(_Message):
+    """What a memory replaced: true until then, by what was said since. Of a long text a passage."""
+
+    id: str
+    text: str
+    until: Moment
+
+
 class RetrievedItem(_Message):
     """One memory that matters now.
 
     `turn_id` and `conversation_id` name the turn that said it first; where a conversation was asked for, the latest
     one there. `created_at` is when it was first said, `last_said_at` when last, after `repeat_count` repeats.
+    `before` is what it changed.
     `explanation` carries every feature, both ranks, the RRF score and `clock_ahead`, on request.
     """
 
@@ -62,6 +73,7 @@ class RetrievedItem(_Message):
     space: str
     turn_id: str | None
     conversation_id: str | None
+    themes: tuple[str, ...] = ()
     tags: tuple[str, ...]
     entities: tuple[str, ...]
     source_ids: tuple[str, ...]
@@ -73,6 +85,7 @@ class RetrievedItem(_Message):
     embedding_state: EmbeddingState
     scores: Scores
     signals: Signals
+    before: tuple[Former, ...] = ()
     explanation: dict[str, Any] | None = None
 
 
@@ -101,7 +114,7 @@ class RetrieveReply(Reply):
     `degraded` the legs that could not answer, or why the user wants no answer: `"incognito"`, `"disabled"`.
     `explanation` tells, on request, how the question was read:
     `corrections` names its words that the memory does not have, with those that were looked for instead,
-    `times` the times that it names: from when to when, or which month or day of any year.
+    `times` the times that it names: from when to when, or which month or day of any year; `time_zone` where.
     """
 
     items: tuple[RetrievedItem, ...]

@@ -8,6 +8,7 @@ from uuid import uuid5
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from contracts.envelope import NAMESPACE, Message, Moment
+from contracts.subjects import user_token
 
 Role = Literal["user", "assistant", "system", "tool"]
 EntryType = Literal["fact", "preference", "decision", "instruction", "note", "summary", "other"]
@@ -101,6 +102,11 @@ def derived_turn_id(turn: Turn) -> str:
     at = turn.created_at.isoformat() if turn.created_at else ""
     parts = (turn.user_id, turn.space, turn.conversation_id, turn.role, turn.speaker or "", at, turn.text)
     return str(uuid5(NAMESPACE, "\x1f".join(parts)))
+
+
+def message_id(turn: Turn) -> str:
+    """The id under which a turn is published, by which the bus knows a repetition."""
+    return f"{user_token(turn.user_id)}/{turn.space}/{turn.turn_id or derived_turn_id(turn)}"
 
 
 def entry_id(user_id: str, space: str, turn_id: str, ordinal: int = 0) -> str:

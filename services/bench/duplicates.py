@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias, get_args
 
 import typer
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as validated
 from rich.markup import escape
 from rich.table import Table
 
+from services.bench.pairs import labelled_pairs
 from services.cli.common import fail, out
 from services.shared.core.fingerprint import SIMHASH_BITS, fingerprint, hamming
 from services.shared.core.reading import read
@@ -82,34 +82,8 @@ RULES: dict[str, Rule] = {
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a tab-separated file with the columns label, kind, a and b.
-
-    Raises:
-        ValueError: the file is no such table, or has no pairs; the text says where and what to do.
-        OSError: the file cannot be read.
-    """
-    csv.field_size_limit(min(sys.maxsize, 1 << 20))
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE, restkey="beyond")
-        pairs = [_pair(row, rows.line_num) for row in rows]
-    if not pairs:
-        raise ValueError("no pairs: the first line names the columns label, kind, a and b, each other line is a pair")
-    return pairs
-
-
-_PAIR = TypeAdapter(Pair)
-
-
-def _pair(row: Mapping[str, object], line: int) -> Pair:
-    try:
-        return _PAIR.validate_python(row)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ValueError(
-            f"line {line}, {where}: {first['msg']}; a line is label, kind, a and b with tabs between them, and the"
-            f" label is one of {', '.join(get_args(Label))}"
-        ) from error
+    """The pairs of a tab-separated file with the columns label, kind, a and b; see `labelled_pairs`."""
+    return labelled_pairs(path, Pair, get_args(Label))
 
 
 def judged(pairs: Sequence[Pair], rule: Rule) -> Quality:

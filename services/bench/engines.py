@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Annotated, Literal
 from uuid import uuid4
 
-import httpx
 import typer
 from rich.table import Table
 
 from contracts.v1.retrieval import RetrieveRequest
 from services.bench import retrieve as reading
 from services.bench import write as writing
+from services.bench.isolation import remove_indexes
 from services.bench.measure import percentile
 from services.bench.process import Up, measured, milliseconds_to_retrieve
 from services.bench.texts import Talk
@@ -97,18 +97,6 @@ def _up(settings: Settings, options: Sequence[str]) -> AbstractAsyncContextManag
     return measured(settings.data, options, environment=environment)
 
 
-async def _drop(settings: Settings) -> None:
-    """Remove the indexes that one measurement made."""
-    if settings.text_store != "opensearch":
-        return
-    password = settings.opensearch_password.get_secret_value() if settings.opensearch_password else ""
-    auth = (settings.opensearch_user, password) if settings.opensearch_user else None
-    async with httpx.AsyncClient(base_url=settings.opensearch_url.split(",")[0], auth=auth, timeout=30) as http:
-        made = await http.get(f"/_cat/indices/{settings.opensearch_prefix}-*", params={"h": "index"})
-        for name in made.text.split():
-            await http.delete(f"/{name}")
-
-
 async def _written(settings: Settings, options: Sequence[str], turns: int) -> float:
     """Turns per second, end to end, once everything is warm."""
     try:
@@ -118,7 +106,7 @@ async def _written(settings: Settings, options: Sequence[str], turns: int) -> fl
             batch = list(Talk(seed=5).turns(turns, users=8))
             return await writing.end_to_end(client, batch, in_flight=64, before=_WARM_UP_TURNS)
     finally:
-        await _drop(settings)
+        remove_indexes(settings, settings.opensearch_prefix)
 
 
 async def _answered(settings: Settings, entries: int, queries: int) -> list[float]:
@@ -131,7 +119,7 @@ async def _answered(settings: Settings, entries: int, queries: int) -> list[floa
             took = [await milliseconds_to_retrieve(client, reading.USER, question) for question in asked]
             return took[-len(questions) :]
     finally:
-        await _drop(settings)
+        remove_indexes(settings, settings.opensearch_prefix)
 
 
 async def _found(settings: Settings, locomo: Path) -> list[tuple[str, ...]]:
@@ -142,7 +130,7 @@ async def _found(settings: Settings, locomo: Path) -> list[tuple[str, ...]]:
             await writing.end_to_end(client, batch, in_flight=64, before=0)
             return [await _best(client, asked) for asked in read_locomo_questions(Source(locomo, "locomo"))]
     finally:
-        await _drop(settings)
+        remove_indexes(settings, settings.opensearch_prefix)
 
 
 async def _best(client: MemoryClient, asked: Question) -> tuple[str, ...]:

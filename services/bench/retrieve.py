@@ -1,13 +1,15 @@
-"""`memorybus bench retrieve`: how fast memory answers, beside what its model and engines take alone."""
+"""`memorybus bench retrieve`: how fast memory answers, how that grows, and what its model and engines take alone."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -17,32 +19,41 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
+from contracts.errors import Unavailable
 from contracts.ports import Accepted, Embedder, Filters, Scope, TextStore, Vector, VectorPoint, VectorStore
-from contracts.v1.turns import DatedTurn, LoggedTurn, Turn
+from contracts.v1.entries import Entry
+from contracts.v1.turns import DatedTurn, LoggedTurn, Proposal, Turn
+from services.bench import plots
 from services.bench.measure import percentile
 from services.bench.process import Up, measured, milliseconds_to_retrieve
 from services.bench.texts import Talk
-from services.cli.common import out, run
+from services.cli.common import fail, out, run
 from services.curate.settings import CurateSettings
 from services.dedupe.handler import candidate_entry
 from services.ingest.handler import place_in_sessions, propose
 from services.ingest.settings import IngestSettings
 from services.retrieve.settings import RetrieveSettings
 from services.shared.app import Host, check_identity, open_embedder_of
-from services.shared.client import MemoryClient
+from services.shared.client import MemoryClient, RequestFailed
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
   memorybus bench retrieve --entries 10000\n
-  memorybus bench retrieve --entries 100000 --queries 500
+  memorybus bench retrieve --entries 10000 --entries 100000 --html growth.html\n
+  memorybus bench retrieve --entries 1000000 --users 1000\n
+  memorybus bench retrieve --entries 100000 --trimming
 """
 USER = "bench-0"
 _OTHER, _OTHERS = "bench-other", 200
-_CHUNK = 500
+_CHUNK = 1000
+_MOST_KNOWN = 10_000
 _WARM_UP = 20
+_CALLERS = (1, 8, 32)
+_SHARES = (0.5, 0.95, 0.99)
 _EVERY = 0.05
 _TRIMMING = 600.0  # seconds; what is left by then is said
 _REAL_VECTORS = 400
+_LATE = ("no answer within", "deadline_exceeded")
 
 
 @dataclass(slots=True)
@@ -59,30 +70,109 @@ class Alone:
         return percentile(self.embedding, share) + slower
 
 
-def retrieve(
-    entries: Annotated[int, typer.Option(help="Entries of the one user.", min=100)] = 10_000,
-    queries: Annotated[int, typer.Option(help="Questions to ask, one after the other.", min=10)] = 300,
-) -> None:
-    """Fill a memory with entries of one user, then ask it questions over the bus.
-
-    First nothing is trimmed, however many entries there are. Where they are more than MEMORYBUS_CURATE_SOFT_CAP, it is
-    then asked once more while curate trims them.
+@dataclass(slots=True)
+class Load:
+    """What so many callers got, each asking again as soon as it was answered: milliseconds of each answer, and how
+    often there was none, by why.
     """
-    run(_bench(entries, queries))
+
+    callers: int
+    took: list[float] = field(default_factory=list)
+    failed: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Answers per second."""
+        return len(self.took) / self.seconds
+
+    def at(self, share: float) -> float:
+        """A percentile; without any answer, all the time that was waited."""
+        return percentile(self.took, share) if self.took else self.seconds * 1000
 
 
-async def _bench(entries: int, queries: int) -> None:
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A memory of one size: what filling it took, what it weighs, and how fast it answers."""
+
+    entries: int
+    filling: float
+    megabytes: float
+    alone: Alone
+    loads: Sequence[Load]
+
+
+def retrieve(
+    entries: Annotated[
+        list[int] | None,
+        typer.Option(help="Entries of all users; again for another size.", min=100, show_default="10000"),
+    ] = None,
+    users: Annotated[int, typer.Option(help="Users who have as many of them each.", min=1)] = 1,
+    queries: Annotated[int, typer.Option(help="Questions to ask with 1, with 8 and with 32 callers.", min=10)] = 300,
+    trimming: Annotated[bool, typer.Option("--trimming", help="Ask also while curate archives entries.")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a page with plots there.", show_default=False)
+    ] = None,
+) -> None:
+    """Fill a memory, then ask it questions over the bus: one after the other, and 8 and 32 at the same time.
+
+    Nothing is trimmed, however many entries there are. With --trimming it is then asked once more while curate archives
+    what is above MEMORYBUS_CURATE_SOFT_CAP.
+    """
+    wanted = sorted(set(entries or [10_000]))
+    if wanted[0] < users:
+        fail(f"{users:,} users need as many entries at least")
+    sizes = [run(_bench(size, users, queries, trimming)) for size in wanted]
+    if len(sizes) > 1:
+        out.print(_growth(sizes))
+    if html is not None:
+        html.write_text(_page(sizes, users))
+
+
+def user_ids(users: int) -> list[str]:
+    """The users who are asked for."""
+    return [USER, *(f"bench{number}-0" for number in range(1, users))]
+
+
+async def _bench(entries: int, users: int, queries: int, trimming: bool) -> Measured:
     with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
         settings = Settings(data=Path(folder) / "up", ner="none")
-        asked = list(itertools.islice(Talk(seed=99).questions(), queries))
-        alone = await filled(settings, entries, asked)
-        async with _up(settings, soft_cap=0) as (_, client):
-            both = [await milliseconds_to_retrieve(client, USER, question) for question in asked[:_WARM_UP] + asked]
-            answered = both[-len(asked) :]
-        _report(entries, answered, alone)
-        cap = CurateSettings().soft_cap
-        if 0 < cap < entries:
-            await _bench_trimming(settings, entries - cap, cap)
+        questions, started = Talk(seed=99).questions(), time.perf_counter()
+        await filled(settings, entries, users=users)
+        filling = time.perf_counter() - started
+        alone = await _alone(settings, list(itertools.islice(questions, queries)), user_ids(users))
+        async with _up(settings, soft_cap=0) as (up, client):
+            asked = zip(itertools.cycle(user_ids(users)), questions, strict=False)
+            await ask_all(client, list(itertools.islice(asked, _WARM_UP)), 1)
+            loads = [await ask_all(client, list(itertools.islice(asked, queries)), callers) for callers in _CALLERS]
+            measured_size = Measured(entries, filling, _megabytes(up.pid), alone, loads)
+        _report(measured_size, users)
+        if trimming and 0 < (cap := CurateSettings().soft_cap) < entries // users:
+            await _bench_trimming(settings, entries // users - cap, cap)
+    return measured_size
+
+
+async def ask_all(client: MemoryClient, asked: Sequence[tuple[str, str]], callers: int) -> Load:
+    """Ask these users these questions, so many at the same time."""
+    load, waiting = Load(callers), iter(asked)
+
+    async def call() -> None:
+        for user_id, question in waiting:
+            try:
+                load.took.append(await milliseconds_to_retrieve(client, user_id, question))
+            except (Unavailable, RequestFailed) as error:
+                load.failed["timeouts" if any(late in str(error) for late in _LATE) else "refused"] += 1
+
+    started = time.perf_counter()
+    await asyncio.gather(*(call() for _ in range(callers)))
+    load.seconds = time.perf_counter() - started
+    return load
+
+
+def _megabytes(pid: int) -> float:
+    """What a process has in memory."""
+    told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
+    return int(told.stdout) / 1024
 
 
 def _up(settings: Settings, *, soft_cap: int) -> AbstractAsyncContextManager[tuple[Up, MemoryClient]]:
@@ -107,43 +197,70 @@ async def _bench_trimming(settings: Settings, too_many: int, cap: int) -> None:
         out.print(f"  retrieve of {who}: p50 {percentile(times, 0.5):.1f} ms, p95 {percentile(times, 0.95):.1f} ms")
 
 
-async def filled(settings: Settings, entries: int, asked: Sequence[str] = ()) -> Alone:
-    """Fill a memory with entries of one user, then time its model and engines alone with these questions."""
+async def filled(settings: Settings, entries: int, *, users: int = 1) -> None:
+    """Fill a memory with entries of so many users, `USER` the first."""
+    async with _engines(settings) as (store, vectors, embedder):
+        await check_identity(store, embedder.identity)
+        await _fill(store, vectors, embedder, entries, users)
+
+
+@asynccontextmanager
+async def _engines(settings: Settings) -> AsyncIterator[tuple[TextStore, VectorStore, Embedder]]:
+    """Stores and model without a bus."""
     host = Host(settings, "nats://127.0.0.1:1")
     store, embedder, vectors = await host.text_store(), await open_embedder_of(settings), await host.vector_store()
     assert embedder is not None
     assert vectors is not None
     try:
-        await check_identity(store, embedder.identity)
-        await _fill(store, vectors, embedder, entries)
-        return await _engines_alone(asked, store, vectors, embedder)
+        yield store, vectors, embedder
     finally:
         await host.close()
         await embedder.close()
 
 
-async def _fill(store: TextStore, vectors: VectorStore, embedder: Embedder, count: int) -> None:
+async def _fill(store: TextStore, vectors: VectorStore, embedder: Embedder, count: int, users: int) -> None:
     """Write entries as the pipeline would. Their vectors are mixtures of real ones: engines do not read meaning."""
     talk = Talk(seed=5)
     basis = await embedder.embed([talk.sentence() for _ in range(_REAL_VECTORS)])
     random = np.random.default_rng(1)
-    turns = talk.turns(count)
+    turns, known = _turns(count, users), dict[str, Entry]()
     with Progress(console=out, transient=True) as progress:
         bar = progress.add_task("filling the memory", total=count)
         while chunk := list(itertools.islice(turns, _CHUNK)):
-            await _write(chunk, store, vectors, basis, random)
+            await _write(chunk, store, vectors, basis, random, known)
             progress.advance(bar, len(chunk))
 
 
+def _turns(count: int, users: int) -> Iterator[Turn]:
+    """Turns of one user after the other, who all say the same: what is read in a text is read once."""
+    for user_id in user_ids(users):
+        yield from Talk(seed=5).turns(count // users, name=user_id.removesuffix("-0"))
+
+
+def _entry(proposal: Proposal, known: dict[str, Entry]) -> Entry:
+    """The finished entry of a proposal; from what is known of its text, where another user has said it."""
+    if (same := known.get(proposal.text)) is None:
+        same = candidate_entry(proposal).model_copy(update={"enriched": True, "embedding_state": "ready"})
+        if len(known) < _MOST_KNOWN:
+            known[proposal.text] = same
+    turn = proposal.turn
+    whose = {"user_id": turn.user_id, "session_id": turn.session_id, "turn_id": turn.turn_id}
+    return same.model_copy(update={"id": proposal.id, "created_at": turn.created_at, **whose})
+
+
 async def _write(
-    chunk: list[Turn], store: TextStore, vectors: VectorStore, basis: Vector, random: np.random.Generator
+    chunk: list[Turn],
+    store: TextStore,
+    vectors: VectorStore,
+    basis: Vector,
+    random: np.random.Generator,
+    known: dict[str, Entry],
 ) -> None:
     dated = [DatedTurn.model_validate(dict(turn)) for turn in chunk]
     logged: list[LoggedTurn] = place_in_sessions(dated, [None] * len(dated), IngestSettings().session_gap)
     proposals = [propose(turn) for turn in logged]
     await store.append(logged, proposals)
-    finished = {"enriched": True, "embedding_state": "ready"}
-    done = [candidate_entry(proposal).model_copy(update=finished) for proposal in proposals]
+    done = [_entry(proposal, known) for proposal in proposals]
     await store.apply([Accepted(entry) for entry in done])
     weights = random.standard_normal((len(done), 6)).astype(np.float32)
     mixed = np.einsum("nk,nkd->nd", weights, basis[random.integers(0, len(basis), (len(done), 6))])
@@ -151,37 +268,100 @@ async def _write(
     await vectors.upsert([VectorPoint(entry, vector) for entry, vector in zip(done, mixed, strict=True)])
 
 
-async def _engines_alone(asked: Sequence[str], store: TextStore, vectors: VectorStore, embedder: Embedder) -> Alone:
-    alone = Alone()
-    scope, filters, knobs = Scope(USER), Filters(), RetrieveSettings()
-    for question in asked:
-        started = time.perf_counter()
-        vector = (await embedder.embed([question]))[0]
-        embedded = time.perf_counter()
-        await store.search(scope, question, limit=knobs.lexical_depth, filters=filters)
-        searched = time.perf_counter()
-        await vectors.search(scope, vector, limit=knobs.semantic_depth, filters=filters)
-        finished = time.perf_counter()
-        alone.embedding.append((embedded - started) * 1000)
-        alone.lexical.append((searched - embedded) * 1000)
-        alone.semantic.append((finished - searched) * 1000)
+async def _alone(settings: Settings, asked: Sequence[str], users: Sequence[str]) -> Alone:
+    """Time the model and the engines of a memory alone with these questions."""
+    alone, filters, knobs = Alone(), Filters(), RetrieveSettings()
+    async with _engines(settings) as (store, vectors, embedder):
+        for user_id, question in zip(itertools.cycle(users), asked, strict=False):
+            scope, started = Scope(user_id), time.perf_counter()
+            vector = (await embedder.embed([question]))[0]
+            embedded = time.perf_counter()
+            await store.search(scope, question, limit=knobs.lexical_depth, filters=filters)
+            searched = time.perf_counter()
+            await vectors.search(scope, vector, limit=knobs.semantic_depth, filters=filters)
+            finished = time.perf_counter()
+            alone.embedding.append((embedded - started) * 1000)
+            alone.lexical.append((searched - embedded) * 1000)
+            alone.semantic.append((finished - searched) * 1000)
     return alone
 
 
-def _report(entries: int, answered: list[float], alone: Alone) -> None:
-    title = f"retrieve, {entries:,} entries of one user, nothing is trimmed, {len(answered)} questions over the bus"
-    table = Table(title=title)
-    table.add_column("what")
-    table.add_column("p50 ms", justify="right")
-    table.add_column("p95 ms", justify="right")
+def _whose(entries: int, users: int) -> str:
+    return f"{entries:,} entries of {'one user' if users == 1 else f'{users:,} users'}"
+
+
+def _report(size: Measured, users: int) -> None:
+    table = Table(title=f"retrieve over the bus, {_whose(size.entries, users)}, nothing is trimmed")
+    for column in ("what", *(f"p{share * 100:.0f} ms" for share in _SHARES), "answers/s", "timeouts", "refused"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    alone = size.alone
     rows = {
         "query embedding alone": alone.embedding,
         "text store alone": alone.lexical,
         "vector store alone": alone.semantic,
-        "[bold]retrieve[/bold]": answered,
     }
     for what, values in rows.items():
-        table.add_row(what, f"{percentile(values, 0.5):.1f}", f"{percentile(values, 0.95):.1f}")
-    ratios = [percentile(answered, share) / alone.sum_of_slowest(share) for share in (0.5, 0.95)]
-    table.add_row("÷ (embedding + slower engine)", *(f"{ratio:.2f} ×" for ratio in ratios))
+        table.add_row(what, *(f"{percentile(values, share):.1f}" for share in _SHARES))
+    for load in size.loads:
+        callers = "1 caller" if load.callers == 1 else f"{load.callers} callers"
+        times = (f"{load.at(share):.1f}" for share in _SHARES)
+        failed = (str(load.failed[why]) for why in ("timeouts", "refused"))
+        table.add_row(f"[bold]retrieve, {callers}[/bold]", *times, f"{load.rate:.1f}", *failed)
+    ratios = (size.loads[0].at(share) / alone.sum_of_slowest(share) for share in _SHARES)
+    table.add_row("1 caller ÷ (embedding + slower engine)", *(f"{ratio:.2f} ×" for ratio in ratios))
     out.print(table)
+    out.print(f"filled in {size.filling:.0f} s; the process has {size.megabytes:,.0f} MB in memory")
+
+
+_GROWS = ("p50 ms", "p95 ms", "p99 ms")
+
+
+def _growing(sizes: Sequence[Measured]) -> list[tuple[str, list[float]]]:
+    """By size, percentiles with one caller, answers per second with the most, and megabytes."""
+    return [
+        (
+            f"{size.entries:,}",
+            [*(size.loads[0].at(share) for share in _SHARES), size.loads[-1].rate, size.megabytes, size.filling],
+        )
+        for size in sizes
+    ]
+
+
+_COLUMNS = ("entries", *_GROWS, f"answers/s with {_CALLERS[-1]} callers", "MB", "filled in s")
+
+
+def _growth(sizes: Sequence[Measured]) -> Table:
+    table = Table(title="how it grows, one caller")
+    for column in _COLUMNS:
+        table.add_column(column, justify="right")
+    for name, figures in _growing(sizes):
+        table.add_row(name, *(f"{figure:,.1f}" for figure in figures))
+    return table
+
+
+def _page(sizes: Sequence[Measured], users: int) -> str:
+    """Tables and plots by size and by callers."""
+    title = f"retrieve, {'one user' if users == 1 else f'{users:,} users'}"
+    rows = _growing(sizes)
+    by_size = {name: [figures[place] for _, figures in rows] for place, name in enumerate(_GROWS)}
+    cells = ([name, *(f"{figure:,.1f}" for figure in figures)] for name, figures in rows)
+    parts = [f"<h1>{title}</h1><h2>By number of entries, one caller</h2>"]
+    parts += [
+        plots.lines([name for name, _ in rows], by_size, top=_top(by_size["p99 ms"])),
+        plots.table(_COLUMNS, cells),
+    ]
+    for size in sizes:
+        callers = [str(load.callers) for load in size.loads]
+        series = {name: [load.at(share) for load in size.loads] for name, share in zip(_GROWS, _SHARES, strict=True)}
+        parts.append(f"<h2>{size.entries:,} entries, by callers</h2>")
+        parts.append(plots.lines(callers, series, top=_top(series["p99 ms"])))
+        body = ([str(load.callers), f"{load.rate:.1f}", str(load.failed.total())] for load in size.loads)
+        parts.append(plots.table(("callers", "answers/s", "without an answer"), body))
+    return plots.document(title, parts)
+
+
+def _top(values: Sequence[float]) -> float:
+    """A round number above all of them."""
+    highest = max(values)
+    step = 10 ** (len(str(int(highest))) - 1)
+    return float(step * (int(highest / step) + 1))

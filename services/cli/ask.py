@@ -115,10 +115,13 @@ def memory_table(items: tuple[RetrievedItem, ...]) -> Table:
 
 
 def _described(item: RetrievedItem) -> Text:
-    """The text, and under it who said it, when, what kind of memory it is, and why it was found."""
+    """The text, and under it who said it, when, what kind of memory it is, why it was found, and what it replaced."""
     origin = (one_line(item.speaker or item.role), day(item.created_at), item.type)
     reason = Text(" · ".join((*origin, "")), style="dim") + Text(why(item), style="cyan")
-    return Text(one_line(item.snippet or item.text)) + Text("\n") + reason
+    told = Text(one_line(item.snippet or item.text)) + Text("\n") + reason
+    for former in item.before:
+        told += Text(f"\nbefore: {one_line(former.text)} (until {day(former.until)})", style="dim")
+    return told
 
 
 def _scores(item: RetrievedItem) -> list[Text]:

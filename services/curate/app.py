@@ -29,6 +29,7 @@ from contracts.v1.commands import (
     StatusRequest,
     UserStatusRequest,
 )
+from contracts.v1.conflicts import ConflictsReply, ConflictsRequest, ResolveReply, ResolveRequest
 from contracts.v1.control import (
     IncognitoEndRequest,
     IncognitoReply,
@@ -48,7 +49,7 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
-from services.curate import audit, chat_commands, commands, control, overview, reconcile
+from services.curate import audit, chat_commands, commands, conflicts, control, overview, reconcile
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
 from services.curate.scheduler import Scheduler
@@ -118,6 +119,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.HISTORY, editor.history, at_once, shorten_history),
         RequestHandler(flow.BULK, editor.bulk, at_once),
         *_about_the_whole(stores, at_once),
+        *_conflicts(stores, host.bus.publish_events, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
         RequestHandler(flow.COMMANDS, do_as_said, at_once, chat_commands.shorten),
@@ -155,6 +157,19 @@ def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[A
         RequestHandler(flow.SUMMARY, summary, at_once),
         RequestHandler(flow.EXPORT, export, at_once, partial(overview.shorten_export, store=store)),
     )
+
+
+def _conflicts(stores: DataStores, say: reconcile.Say, at_once: int) -> Iterator[RequestHandler[Any, Any]]:
+    """What contradicts each other."""
+
+    async def list_conflicts(request: ConflictsRequest) -> ConflictsReply:
+        return await conflicts.list_conflicts(request, store=stores.text)
+
+    async def resolve(request: ResolveRequest) -> ResolveReply:
+        return await conflicts.resolve(request, stores=stores, say=say)
+
+    yield RequestHandler(flow.CONFLICTS, list_conflicts, at_once)
+    yield RequestHandler(flow.RESOLVE, resolve, at_once)
 
 
 def _control(stores: DataStores, settings: CurateSettings, scheduler: Scheduler) -> Iterator[RequestHandler[Any, Any]]:

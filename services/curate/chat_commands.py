@@ -31,6 +31,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.shared.core.analysis import Alternatives, analyze, telling_terms, words_asked
 from services.shared.core.chat_commands import command_in
+from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
@@ -129,6 +130,7 @@ async def _recall(chat: Chat) -> CommandReply:
         space=request.space,
         persona_id=EVERY_PERSONA,
         min_score=_SURE,
+        time_zone=request.time_zone,
         correlation_id=request.correlation_id,
     )
     found = await chat.actions.retrieve(asked)
@@ -145,7 +147,7 @@ async def _explain(chat: Chat) -> CommandReply:
         return chat.reply("I do not know which memory you mean: nothing was shown or said here yet.")
     (entry,) = entries
     who = "you" if entry.role == "user" else f"the {entry.role}"
-    said = f"On {_day(entry.created_at)} {who} said: “{_short(entry)}”"
+    said = f"On {_day(await _local(chat, entry.created_at))} {who} said: “{_short(entry)}”"
     times = f", {entry.repeat_count + 1} times by now" if entry.repeat_count else ""
     return chat.reply(f"{said}{times}.", entries)
 
@@ -239,8 +241,8 @@ async def _incognito(chat: Chat) -> CommandReply:
         await chat.actions.incognito(IncognitoEndRequest(user_id=user_id, conversation_id=conversation_id))
         return chat.reply("This conversation is not incognito any more.")
     request = IncognitoStartRequest(user_id=user_id, conversation_id=conversation_id)
-    until = (await chat.actions.incognito(request)).until
-    return chat.reply(f"Nothing of this conversation is kept until {_day(until)}, {until:%H:%M} UTC.")
+    until = await _local(chat, (await chat.actions.incognito(request)).until)
+    return chat.reply(f"Nothing of this conversation is kept until {_day(until)}, {until:%H:%M %Z}.")
 
 
 async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list[Entry]:
@@ -296,6 +298,15 @@ async def _entries(chat: Chat, ids: Sequence[str]) -> list[Entry]:
 def _short(entry: Entry) -> str:
     text = " ".join(entry.text.split())
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS].rstrip()}…"
+
+
+async def _local(chat: Chat, moment: datetime) -> datetime:
+    """The moment in the zone of the user."""
+    request = chat.request
+    if (name := request.time_zone) is None:
+        asked = SettingsRequest(user_id=request.user_id, space=request.space)
+        name = (await chat.actions.settings(asked)).settings.time_zone
+    return in_zone(moment, zone_of(name))
 
 
 def _day(at: datetime) -> str:

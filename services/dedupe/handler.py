@@ -206,10 +206,10 @@ def judge(candidates: Sequence[Entry], similar: Sequence[Similar], *, redacted: 
 
 def tell_of_renewals(refs: Iterable[EntryRef], outcomes: Mapping[str, Outcome]) -> list[EntryEvent]:
     """The event that sends entries which were said again on their way once more: their vectors are filtered by when and
-    where they were said. Those that were accepted just now are on their way already."""
+    where they were said. That one is accepted among these does not send it: the bus drops what was told before."""
     by_id = {ref.id: ref.user_id for ref in refs}
     merged = {id_: outcomes[id_].entry_id for id_ in by_id if id_ in outcomes and outcomes[id_].kind == "merged"}
-    renewed_ids = {canonical: by_id[id_] for id_, canonical in merged.items() if canonical and canonical not in by_id}
+    renewed_ids = {canonical: by_id[id_] for id_, canonical in merged.items() if canonical}
     entries = [EntryRef(user_id=user_id, id=id_) for id_, user_id in renewed_ids.items()]
     cause = ",".join(sorted(merged))
     return [EntryAccepted.of(entries, at=datetime.now(UTC), cause=cause)] if entries else []

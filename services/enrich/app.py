@@ -18,7 +18,13 @@ from services.shared.bus.worker import Stage, read_json
 async def build(host: Host) -> Service:
     """Wire the stage."""
     settings = EnrichSettings()
-    handle = partial(enrich_entries, store=await host.text_store(), annotator=await host.annotator())
+    handle = partial(
+        enrich_entries,
+        store=await host.text_store(),
+        annotator=await host.annotator(),
+        changes=settings.changes,
+        contradictions=settings.contradictions,
+    )
     stage = Stage(
         subjects.ENRICH,
         EntryAccepted,

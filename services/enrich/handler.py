@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from contracts.ports import Annotation, Annotator, EntryStore
+from contracts.ports import Annotation, Annotator, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
+from services.enrich.lineage import Policy, settle_changes
 from services.shared.changes import change_entries
 from services.shared.core.pinning import weighed
 from services.shared.core.salience import importance, repeat_boost
@@ -16,14 +17,28 @@ _SURE_ENOUGH = 0.6
 
 
 async def enrich_entries(
-    events: Sequence[EntryAccepted], *, store: EntryStore, annotator: Annotator | None
+    events: Sequence[EntryAccepted],
+    *,
+    store: TextStore,
+    annotator: Annotator | None,
+    changes: Policy = "supersede",
+    contradictions: bool = False,
 ) -> list[EntryEnriched]:
-    """Enrich every entry of the events once, and pass all of them on; without an annotator as they are."""
+    """Enrich every entry of the events once, and pass all of them on; without an annotator as they are.
+
+    What they supersede is told with them, so that no vector of it is left.
+    """
     refs = {ref.id: ref for event in events for ref in event.entries}
-    if annotator is None:
-        return [EntryEnriched.of(refs.values(), at=datetime.now(UTC), cause=cause_of(events))]
     found = await store.get(list(refs.values()), may_lag=_is_active)
-    todo = [entry for entry in found.values() if needs_enriching(entry)]
+    superseded = await settle_changes(found.values(), store=store, policy=changes, contradictions=contradictions)
+    if annotator is not None:
+        await _annotate([entry for entry in found.values() if needs_enriching(entry)], store, annotator)
+    going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
+    told = {ref.id: EntryRef(**dict(ref)) for ref in (*going_on, *superseded)}
+    return [EntryEnriched.of(told.values(), at=datetime.now(UTC), cause=cause_of(events))]
+
+
+async def _annotate(todo: Sequence[Entry], store: TextStore, annotator: Annotator) -> None:
     if todo:
         annotations = await annotator.annotate([entry.text for entry in todo])
         by_id = {entry.id: (entry.text, notes) for entry, notes in zip(todo, annotations, strict=True)}
@@ -34,9 +49,6 @@ async def enrich_entries(
             return enriched(entry, notes, now) if entry.text == text else None  # another text is on its way once more
 
         await change_entries(store, todo, with_notes)
-    going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
-    enriched_refs = [EntryRef(**dict(ref)) for ref in going_on]
-    return [EntryEnriched.of(enriched_refs, at=datetime.now(UTC), cause=cause_of(events))]
 
 
 def needs_enriching(entry: Entry) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from services.bench.isolation import with_own_engines
 from services.eval import commands, fit
 
 app = typer.Typer(
@@ -11,6 +12,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+app.callback()(with_own_engines)
 app.command(epilog=commands.GOLDEN_EPILOG)(commands.golden)
 app.command(epilog=commands.LONGMEMEVAL_EPILOG)(commands.longmemeval)
 app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)

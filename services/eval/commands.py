@@ -12,21 +12,27 @@ from typing import Annotated
 
 import typer
 
+from contracts.errors import Unavailable
 from services.cli.common import bars, err, fail, out, run, settings_from
 from services.eval import datasets, variants
 from services.eval.datasets import Dataset
+from services.eval.llm import Answered, LanguageModel, ask_model
 from services.eval.misspelling import misspelt
 from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
+from services.eval.settings import EvalSettings
 from services.eval.variants import BadSweep, Variant
 from services.shared.commands.formats import FormatError
+from services.shared.settings import UnusableSetting
 
 LOCOMO_EPILOG = """Examples:\n
   memorybus eval locomo locomo10.json\n
   memorybus eval locomo locomo10.json --ablation --outages --json report.json\n
   memorybus eval locomo locomo10.json --sweep beta,tau,mmr_lambda=0.8:0.9:1\n
-  MEMORYBUS_RETRIEVE_RELEVANCE=cosine memorybus eval locomo locomo10.json
+  MEMORYBUS_RETRIEVE_RELEVANCE=cosine memorybus eval locomo locomo10.json\n
+  MEMORYBUS_TEXT_STORE=opensearch memorybus eval locomo locomo10.json\n
+  MEMORYBUS_EVAL_LLM_MODEL=qwen3:8b memorybus eval locomo locomo10.json --llm http://127.0.0.1:11434/v1
 """
 CHATS_EPILOG = """Examples:\n
   memorybus eval chats chats.json\n
@@ -64,6 +70,15 @@ SweepOption = Annotated[
         show_default=False,
     ),
 ]
+LlmOption = Annotated[
+    str,
+    typer.Option(
+        "--llm",
+        metavar="URL",
+        help="Let a model answer with and without memory: base address of an OpenAI-compatible server.",
+        show_default=False,
+    ),
+]
 OutagesOption = Annotated[
     bool, typer.Option("--outages", help="Ask again without vector store, embedder, and half of the vectors.")
 ]
@@ -78,6 +93,7 @@ class Wishes:
     ablation: bool
     sweep: str
     outages: bool
+    llm: str
 
     def variants(self) -> list[Variant]:
         """The further runs; what takes vectors away comes last."""
@@ -95,18 +111,20 @@ def locomo(
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
+    llm: LlmOption = "",
     typing_errors: Annotated[
         int | None, typer.Option(metavar="SEED", help="Put one typing error into each question.", show_default=False)
     ] = None,
 ) -> None:
     """Ask the questions of LoCoMo, scored by turns; each conversation is a user of its own.
 
-    A whole memorybus runs in a temporary folder, with the settings of the environment.
+    A whole memorybus runs in a temporary folder, with the settings of the environment. On servers that these name
+    (OpenSearch, Qdrant) it has indexes and a collection of its own, which are removed afterwards.
     """
     read: Callable[[Path], Dataset] = datasets.locomo
     if typing_errors is not None:
         read = partial(_misspelt, seed=typing_errors)
-    _evaluate(path, read, Wishes(report, html, ablation, sweep, outages))
+    _evaluate(path, read, Wishes(report, html, ablation, sweep, outages, llm))
 
 
 def _misspelt(path: Path, seed: int) -> Dataset:
@@ -120,13 +138,14 @@ def chats(
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
+    llm: LlmOption = "",
 ) -> None:
     """Ask about chats with an assistant, by kind of question; each chat is a user of its own.
 
     A file is a list of {id, turns: [{id, conversation_id, role, created_at, text}], questions: [{q, kind, evidence,
-    stale, now}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
+    stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
     """
-    _evaluate(path, datasets.chats, Wishes(report, html, ablation, sweep, outages))
+    _evaluate(path, datasets.chats, Wishes(report, html, ablation, sweep, outages, llm))
 
 
 def longmemeval(
@@ -139,13 +158,14 @@ def longmemeval(
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
+    llm: LlmOption = "",
 ) -> None:
     """Ask the questions of LongMemEval, scored by sessions; each has a haystack of its own, some 500 turns in `_s`.
 
     hit@k is recall_any@k of the original, all@k recall_all@k, and ndcg@k ndcg_any@k. Questions that are to be abstained
     from (`_abs`) count in none of them.
     """
-    _evaluate(path, partial(datasets.longmemeval, first=first), Wishes(report, html, ablation, sweep, outages))
+    _evaluate(path, partial(datasets.longmemeval, first=first), Wishes(report, html, ablation, sweep, outages, llm))
 
 
 def golden(
@@ -155,13 +175,15 @@ def golden(
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
+    llm: LlmOption = "",
 ) -> None:
     """Ask golden cases, each of a small memory of its own; fails when less is found than has to be.
 
     A file is {cases: [{id, setup_memories: [{content, type}], query, expected_retrievals: [content]}]}. A case may also
-    have `kind`, `half`, `now`, `token_budget`, `outdated` contents, and `other_user_memories`, which nobody may find.
+    have `kind`, `half`, `now`, `answer`, `token_budget`, `outdated` contents, and `other_user_memories`, which nobody
+    may find.
     """
-    _evaluate(path, datasets.golden, Wishes(report, html, ablation, sweep, outages))
+    _evaluate(path, datasets.golden, Wishes(report, html, ablation, sweep, outages, llm))
 
 
 def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> None:
@@ -169,10 +191,12 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
     try:
         chosen = wishes.variants()
         dataset = read(path)
-    except (FormatError, BadSweep) as error:
+        model = LanguageModel(wishes.llm, EvalSettings()) if wishes.llm else None
+    except (FormatError, BadSweep, UnusableSetting, Unavailable) as error:
         fail(str(error))
     asked, *others = run(_asked(dataset, chosen))
-    report = Report.of(dataset, asked, [Run.of(*pair) for pair in zip(chosen, others, strict=True)])
+    runs = [Run.of(*pair) for pair in zip(chosen, others, strict=True)]
+    report = Report.of(dataset, asked, runs, run(_answered(model, asked)) if model else None)
     out.print(*report.shown(), sep="\n")
     if wishes.json is not None:
         write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
@@ -191,6 +215,14 @@ def refuse_a_bus() -> None:
 async def _asked(dataset: Dataset, chosen: Sequence[Variant]) -> list[Asked]:
     with tempfile.TemporaryDirectory(prefix="memorybus-eval-") as folder, bars(err) as progress:
         return await evaluate(dataset, Path(folder) / "up", chosen, progress)
+
+
+async def _answered(model: LanguageModel, asked: Asked) -> Answered:
+    try:
+        with bars(err) as progress:
+            return await ask_model(model, asked.questions, asked.contexts, progress)
+    finally:
+        await model.close()
 
 
 def write(file: Path, text: str) -> None:

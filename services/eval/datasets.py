@@ -77,6 +77,7 @@ class _Asked(BaseModel):
     evidence: frozenset[str]
     stale: frozenset[str] = frozenset()
     now: AwareDatetime | None = None
+    answer: str = ""
 
 
 class _Chat(BaseModel):
@@ -95,7 +96,9 @@ def chats(path: Path) -> Dataset:
     read = _list_of(_Chat, _document(source), source.name, "chat")
     turns = [_turn(source, chat, said) for chat in read for said in chat.turns]
     asked = (
-        Question(chat.id, one.q, one.kind, one.evidence, one.stale, one.now) for chat in read for one in chat.questions
+        Question(chat.id, one.q, one.kind, one.evidence, one.stale, one.now, answer=one.answer)
+        for chat in read
+        for one in chat.questions
     )
     return Dataset("chats", turns, _with_known_evidence(turns, list(asked)))
 
@@ -120,6 +123,7 @@ class _Case(BaseModel):
     expected_retrievals: list[str]
     kind: str = "golden"
     half: str = ""
+    answer: str = ""
     other_user_memories: list[_Memory] = []
     outdated: list[str] = []
     now: AwareDatetime | None = None
@@ -177,6 +181,7 @@ def _golden_question(source: Source, case: _Case) -> Question:
         stale=frozenset(numbers[content] for content in case.outdated),
         now=case.now,
         half=case.half,
+        answer=case.answer,
         token_budget=case.token_budget,
     )
 
@@ -195,6 +200,7 @@ class _Haystack(BaseModel):
     haystack_dates: list[str]
     haystack_sessions: list[list[_Spoken]]
     answer_session_ids: list[str]
+    answer: str | int | float = ""
 
 
 def longmemeval(path: Path, first: int | None = None) -> Dataset:
@@ -235,7 +241,7 @@ def _sought(source: Source, one: _Haystack) -> Question:
     evidence = frozenset[str]() if abstains else frozenset(one.answer_session_ids)
     now = _date(one.question_date, f"{source.name}: {one.question_id}: question_date")
     kind = "abstention" if abstains else one.question_type
-    return Question(one.question_id, one.question, kind, evidence, now=now)
+    return Question(one.question_id, one.question, kind, evidence, now=now, answer="" if abstains else str(one.answer))
 
 
 def _date(text: str, where: str) -> datetime:

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from services.bench.measure import percentile
 from services.eval.datasets import Dataset
+from services.eval.llm import Answered
 from services.eval.metrics import means
 from services.eval.runs import Asked
 from services.eval.variants import Variant
@@ -57,10 +58,11 @@ class Report:
     halves: Mapping[str, Figures]
     kinds: Mapping[str, Figures]
     runs: Sequence[Run] = ()
+    answered: Answered | None = None
 
     @classmethod
-    def of(cls, dataset: Dataset, asked: Asked, runs: Sequence[Run] = ()) -> Report:
-        """The report on what was found, and on runs with other settings."""
+    def of(cls, dataset: Dataset, asked: Asked, runs: Sequence[Run] = (), answered: Answered | None = None) -> Report:
+        """The report on what was found, on runs with other settings, and on what a model answered."""
         halves = sorted({question.half for question in asked.questions if question.half})
         kinds = sorted({question.kind for question in asked.questions})
         return cls(
@@ -71,6 +73,7 @@ class Report:
             halves={half: means(asked.of_half(half)) for half in halves},
             kinds={kind: means(asked.of_kind(kind)) for kind in kinds},
             runs=runs,
+            answered=answered,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -83,6 +86,7 @@ class Report:
             "halves": {half: rounded(figures) for half, figures in self.halves.items()},
             "kinds": {kind: rounded(figures) for kind, figures in self.kinds.items()},
             "runs": [run.as_json() for run in self.runs],
+            **({"llm": self.answered.as_json()} if self.answered else {}),
         }
 
     def shown(self) -> list[RenderableType]:
@@ -93,6 +97,7 @@ class Report:
             self._overall(),
             self._by_kind(),
             *self._by_run(),
+            *self._by_model(),
         ]
 
     def _overall(self) -> Table:
@@ -122,6 +127,18 @@ class Report:
                 cells = (figure(metric, figures) for metric in metrics)
                 table.add_row(title, *cells, f"{took.get('p95', 0):.0f}")
             yield table
+
+    def _by_model(self) -> Iterator[RenderableType]:
+        if (answered := self.answered) is None:
+            return
+        table = Table(f"{answered.questions:,} questions answered by a model", box=None)
+        for measure in ("f1", "contains"):
+            table.add_column(measure, justify="right")
+        for name, figures in answered.figures().items():
+            table.add_row(name, *(f"{value:.3f}" for value in figures.values()))
+        yield table
+        if answered.failed:
+            yield f"{answered.failed:,} got no answer: {answered.last_failure}"
 
     def tables(self) -> dict[str, list[tuple[str, Figures, Figures]]]:
         """By table, the name, metrics and latency of each run."""

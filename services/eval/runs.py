@@ -31,15 +31,17 @@ _ALONE = ("--only", "retrieve")  # curate would have vectors that are missing ma
 _PATIENCE = 30.0
 _TRY_AGAIN = 0.05
 _PAGE = 1000
+_REFRESHES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What each question of a dataset found, in their order, and how many milliseconds its answer took."""
+    """What each question of a dataset found, in their order, the block for a prompt, and the milliseconds it took."""
 
     questions: Sequence[Question]
     judged: Sequence[Judged]
     took: Sequence[float]
+    contexts: Sequence[str] = ()
 
     def of_kind(self, kind: str) -> list[Judged]:
         """Those of the questions of one kind."""
@@ -93,6 +95,8 @@ async def _remember(client: MemoryClient, turns: Sequence[Turn], progress: Progr
     _, problem = await digest(client, progress)
     if problem:
         raise Unavailable(problem)
+    if (settings := settings_from()).text_store == "opensearch":  # its index shows entries a little later
+        await asyncio.sleep(_REFRESHES * settings.opensearch_refresh_seconds)
 
 
 async def take_in(dataset: Dataset, folder: Path, progress: Progress) -> None:
@@ -139,14 +143,16 @@ async def _ask(client: MemoryClient, dataset: Dataset, progress: Progress) -> As
     own = {(turn.user_id, turn.turn_id) for turn in dataset.turns}
     judged: list[Judged] = []
     took: list[float] = []
+    contexts: list[str] = []
     for done, question in enumerate(dataset.questions, start=1):
         started = time.perf_counter()
         reply = await client.retrieve(_request(question, dataset.limit), patience=_PATIENCE)
         took.append((time.perf_counter() - started) * 1000)
+        contexts.append(reply.context)
         foreign = [item for item in reply.items if (question.user_id, item.turn_id) not in own]
         judged.append(_judged(question, reply, foreign, dataset, sessions.get(question.user_id, {})))
         progress("asking", done, len(dataset.questions))
-    return Asked(dataset.questions, judged, took)
+    return Asked(dataset.questions, judged, took, contexts)
 
 
 def _request(question: Question, limit: int) -> RetrieveRequest:

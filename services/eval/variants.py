@@ -43,6 +43,7 @@ _ABLATION: dict[str, Mapping[str, str]] = {
     "without recency, importance": _retrieve(beta=0, gamma=0),
     "recency, importance in full": _retrieve(beta=1, gamma=1),
     "without diversity (MMR)": _retrieve(mmr_lambda=1),
+    "without changes first": _retrieve(newest_first=False),
     "without threshold": _retrieve(min_score=0),
 }
 

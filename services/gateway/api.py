@@ -16,8 +16,9 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contracts import flow
-from contracts.envelope import NAMESPACE, Reply
+from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
+from contracts.paths import EXPORT, PREFIX, VERBS, TurnReply, Verb
 from contracts.v1.commands import EntryReply, GetRequest
 from contracts.v1.overview import ExportReply
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
@@ -28,12 +29,10 @@ from services.gateway.limits import RateLimits, seconds_left
 from services.gateway.live import Live
 from services.gateway.problems import Problem
 from services.gateway.settings import GatewaySettings
-from services.gateway.verbs import EXPORT, VERBS, Verb
 from services.shared.client import MemoryClient, RequestFailed
 
 Json = dict[str, Any]
 
-PREFIX = "/v1/memory"
 CHANGED = "it was changed since"
 """How the conflict of a version that is no longer the latest begins."""
 
@@ -50,13 +49,6 @@ _LONGEST_VERSION = 18  # digits
 _TOO_OFTEN = "You ask too often: wait until the next minute begins."
 
 
-class TurnReply(Reply):
-    """The bus has the turn and will not lose it; not `kept`, it is gone: it was published as incognito."""
-
-    turn_id: str
-    kept: bool = True
-
-
 class Edge:
     """What every path needs: the bus, who is asking, and how long a text may be."""
 
@@ -70,14 +62,22 @@ class Edge:
         self._door = door
         self._limits = limits
 
+    async def let_in(self, request: Request) -> Caller:
+        """The caller of a request.
+
+        Raises:
+            Problem: there is no valid credential, or the page of another site asks.
+        """
+        refuse_other_sites(request, self.origins)
+        return await self._door.let_in(request)
+
     async def caller(self, request: Request, verb: str, *, reads: bool) -> Caller:
         """The caller of a request, who may use this verb, and has not asked too often.
 
         Raises:
             Problem: it is not so.
         """
-        refuse_other_sites(request, self.origins)
-        caller = await self._door.let_in(request)
+        caller = await self.let_in(request)
         if not caller.may(verb, reads=reads):
             raise Problem("forbidden", f"This credential does not open {verb}.")
         if verb != flow.RETRIEVE.name and not await self._limits.allows_request(caller):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from faststream.asgi import AsgiResponse, get
 
+from contracts.paths import PREFIX
 from services.gateway import asyncapi, static
 from services.gateway.settings import GatewaySettings
 from services.shared.app import Host, Service
@@ -32,6 +33,7 @@ async def build(host: Host) -> Service:
         api,
         callers,
         limits,
+        mcp_http,
         openapi,
     )
 
@@ -44,12 +46,14 @@ async def build(host: Host) -> Service:
         longest=host.settings.max_text_bytes,
     )
     app = api.paths(version("memorybus"))
+    mcp = mcp_http.McpEdge(edge)
     routes: list[Route] = [
-        (f"{api.PREFIX}/*", api.application(edge, app)),
+        (mcp_http.PATH, mcp),
+        (f"{PREFIX}/*", api.application(edge, app)),
         ("/openapi.json", _page(lambda: json.dumps(openapi.document(app)), "application/json")),
         ("/openapi", _page(lambda: openapi.page(app, asyncapi.STYLE), _HTML, asyncapi.POLICY)),
     ]
-    return Service("gateway", routes=(*pages(host.bus_address), *routes), background=(edge.live.run,))
+    return Service("gateway", routes=(*pages(host.bus_address), *routes), background=(edge.live.run, mcp.run))
 
 
 def _door(host: Host, settings: GatewaySettings) -> Doorkeeper:

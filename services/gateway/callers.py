@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from starlette.requests import Request
 
+from contracts.paths import USER_HEADER
 from services.gateway.keys import Client, KeyRing, is_key
 from services.gateway.problems import BadToken, Problem
 from services.gateway.settings import GatewaySettings
@@ -15,7 +16,6 @@ from services.gateway.settings import GatewaySettings
 if TYPE_CHECKING:
     from services.gateway.tokens import TokenVerifier
 
-USER_HEADER = "memory-user"
 READ = "read"
 _LONGEST = 512
 _OWN = ("same-origin", "none")

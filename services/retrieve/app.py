@@ -27,52 +27,56 @@ from services.shared.vectors.swappable import using
 
 async def build(host: Host) -> Service:
     """Wire the request."""
-    settings = RetrieveSettings()
+    knobs = RetrieveSettings()
     store = await host.text_store()
     recorder, preferences = ScoreRecorder(store), PreferenceReader(store)
     index, counter, speakers = await host.vector_index(), host.token_counter(), Speakers()
-    measure = partial(profile, weights=load_weights(settings.weights))
+    measure = partial(profile, weights=load_weights(knobs.weights))
 
     @contextmanager
     def retriever() -> Iterator[Retriever]:
         with using(index) as (vectors, embedder):
-            yield Retriever(store, vectors, embedder, counter, settings, speakers, measure)
+            yield Retriever(store, vectors, embedder, counter, knobs, speakers, measure)
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:
-        why, takes = await decided(request, preferences)
+        why, settings = await decided(request, preferences)
         if why is not None:
             return RetrieveReply.nothing(request, why)
-        shares = await shared_with(request, takes, store)
+        shares = await shared_with(request, settings.takes_tags or (), store)
         with retriever() as one:
-            reply = await one.retrieve(request, shares)
+            reply = await one.retrieve(located(request, settings), shares)
         if request.now is None:  # what counted at another moment is no measure of what to keep now
             recorder.note(request.user_id, reply)
         return reply
 
     async def shorten(request: RetrieveRequest, reply: RetrieveReply, room: int) -> RetrieveReply:
-        _, takes = await decided(request, preferences)
-        shares = await shared_with(request, takes, store)
+        _, settings = await decided(request, preferences)
+        shares = await shared_with(request, settings.takes_tags or (), store)
         with retriever() as one:
-            return await one.shorten(request, reply, room, shares)
+            return await one.shorten(located(request, settings), reply, room, shares)
 
-    answers = (RequestHandler(flow.RETRIEVE, retrieve, settings.max_concurrency, shorten),)
+    answers = (RequestHandler(flow.RETRIEVE, retrieve, knobs.max_concurrency, shorten),)
     return Service("retrieve", answers=answers, background=(recorder.run,))
 
 
-async def decided(request: RetrieveRequest, preferences: PreferenceReader) -> tuple[Reason | None, Collection[str]]:
-    """Why the user wants no answer, if so, and the tags that the space takes of others, before anything looks at the
-    question.
+async def decided(request: RetrieveRequest, preferences: PreferenceReader) -> tuple[Reason | None, SpaceSettings]:
+    """Why the user wants no answer, if so, and the settings of the space, before anything looks at the question.
 
     While the text store is away, what was known last holds.
     """
     if request.incognito:
-        return "incognito", ()
+        return "incognito", SpaceSettings()
     asked_in, said_in = (
         Conversation(request.user_id, request.space, one or "") for one in (request.asked_in, request.conversation_id)
     )
     found = await preferences.of({asked_in, said_in}, may_lag=True)
     why = found[asked_in].refuse() or found[said_in].refuse(by_default=False)
-    return why, found[asked_in].settings.takes_tags or ()
+    return why, found[asked_in].settings
+
+
+def located(request: RetrieveRequest, settings: SpaceSettings) -> RetrieveRequest:
+    """The request with the time zone in which it is read."""
+    return request.model_copy(update={"time_zone": request.time_zone or settings.time_zone})
 
 
 async def shared_with(request: RetrieveRequest, takes: Collection[str], store: TextStore) -> list[Share]:

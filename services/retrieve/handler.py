@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,8 +30,10 @@ from services.retrieve.reply import build_reply, cut_reply, explained_question, 
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.shared.core.context import MOST_PINNED
+from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.features import Found, in_first_person
 from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.newest import newest_first
 from services.shared.core.profile import profile
 from services.shared.core.ranking import (
     maximal_marginal_relevance,
@@ -44,7 +47,7 @@ from services.shared.core.scoring import (
     Ranked,
     Weights,
     blend,
-    context_cosine,
+    context_cosines,
     cosine_only,
     fused_only,
     rank,
@@ -72,7 +75,6 @@ class Seen:
     legs: Legs
     ranked: Sequence[Ranked]
     entries: Mapping[str, Entry]
-    stored: Mapping[str, StoredPoint]
     found: int
     degraded: tuple[str, ...]
 
@@ -96,14 +98,15 @@ class Retriever:
             Unavailable: no leg could answer, or the entries could not be read.
         """
         started = time.perf_counter()
-        now = request.now or datetime.now(UTC)
-        scope, filters = Scope(request.user_id, request.space, request.persona_id), filters_of(request, now)
+        moment = request.now or datetime.now(UTC)
+        now = in_zone(moment, zone_of(request.time_zone))
+        scope, filters = Scope(request.user_id, request.space, request.persona_id), filters_of(request, moment)
         hidden = asyncio.ensure_future(self._is_hidden(request.user_id))
         there = (self._seen(request, replace(scope, space=one.space), filters, now, hidden, one.tags) for one in shares)
         here = self._seen(request, scope, filters, now, hidden)
         pinned, parts = await asyncio.gather(self._pinned(scope, filters, hidden), asyncio.gather(here, *there))
         own, seen = parts[0], joined(parts)
-        chosen = self._diversify(seen.ranked, seen.entries, seen.stored, request.limit)
+        chosen = await self._diversify(request, seen)
         reply = build_reply(
             request,
             chosen,
@@ -114,6 +117,7 @@ class Retriever:
             degraded=seen.degraded,
             pinned=pinned,
             share=self.settings.pinned_share,
+            former=await self._former(scope, [seen.entries[ranked.candidate.id] for ranked in chosen]),
         )
         took = (time.perf_counter() - started) * 1000
         explanation = explained_question(request.query, own.legs.corrections, now) if request.explain else None
@@ -135,23 +139,22 @@ class Retriever:
             legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)
         ids = list(fused)[: self.settings.candidates]
-        stored, neighbours, held = await asyncio.gather(
-            self._fetched(scope, ids, legs, copies="lexical" in legs.degraded),
+        cosines, neighbours, held = await asyncio.gather(
+            self._cosines(scope, ids, legs),
             self._neighbours(scope, ids[: self.settings.with_context], legs),
             self._entries(scope, ids, legs),
         )
-        entries, degraded = await self._or_copies(held, scope, ids, legs, stored)
+        entries, degraded = await self._or_copies(held, scope, ids, legs)
         visible = as_asked_for(entries, scope, filters)
         if shared:
             visible = {i: entry for i, entry in visible.items() if not set(shared).isdisjoint(entry.tags)}
         if self.settings.relevance == "profile":
             self.speakers.note(scope, visible.values())
-        cosines = cosines_of(legs, stored)
         candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
         measured = self._measure(candidates, request.query, visible, neighbours, cosines, now)
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
-        return Seen(legs, ranked, visible, stored, len(found), degraded)
+        return Seen(legs, ranked, visible, len(found), degraded)
 
     async def shorten(
         self, request: RetrieveRequest, reply: RetrieveReply, room: int, shares: Sequence[Share] = ()
@@ -198,6 +201,25 @@ class Retriever:
         except (Unavailable, TimeoutError):
             return False
 
+    async def _former(self, scope: Scope, chosen: Sequence[Entry]) -> dict[str, list[Entry]]:
+        """By id what each of the chosen entries superseded; nothing while the text store is away.
+
+        Of another space that shares only what has a tag, and this may have none.
+        """
+        chosen = [entry for entry in chosen if scope.sees(entry)]
+        keys = [Key(entry.user_id, id_) for entry in chosen for id_ in entry.supersedes]
+        if not keys:
+            return {}
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                found = await self.store.get(keys)
+        except (Unavailable, TimeoutError):
+            return {}
+        return {
+            entry.id: [one for one in map(found.get, entry.supersedes) if one and one.superseded_by == entry.id]
+            for entry in chosen
+        }
+
     async def _pinned(self, scope: Scope, filters: Filters, hidden: Awaitable[bool]) -> list[Entry]:
         """The pinned entries of the scope that were said last; none while the text store is away."""
         if await hidden:
@@ -216,8 +238,25 @@ class Retriever:
             k=self.settings.rrf_k,
         )
 
-    async def _fetched(self, scope: Scope, ids: Sequence[str], legs: Legs, *, copies: bool) -> dict[str, StoredPoint]:
-        """The points of these entries, to compare them with the query and each other; none while nobody has them."""
+    async def _cosines(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, float]:
+        """The cosines that the search by meaning brought, and those of these entries that it did not reach."""
+        known = {hit.id: hit.cosine for hit in legs.semantic}
+        beyond = [i for i in ids if i not in known]
+        if self.vectors is None or legs.query_vector is None or not beyond:
+            return known
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                found = await self.vectors.search(
+                    scope, legs.query_vector, limit=len(beyond), filters=Filters(), ids=beyond
+                )
+        except (Unavailable, TimeoutError):
+            return known
+        return known | {hit.id: hit.cosine for hit in found}
+
+    async def _fetched(
+        self, scope: Scope, ids: Sequence[str], legs: Legs, *, copies: bool = False
+    ) -> dict[str, StoredPoint]:
+        """The points of these entries; none while nobody has them."""
         if self.vectors is None or legs.query_vector is None or not ids:
             return {}
         try:
@@ -235,10 +274,8 @@ class Retriever:
         neighbours: Mapping[str, Mapping[int, str]],
     ) -> list[Candidate]:
         """The best of the fused ranking with all that is known about them; the first ones also with context."""
-        return [
-            describe(i, legs, fused[i], cosines.get(i), self._in_context(i, neighbours.get(i), cosines, legs))
-            for i in ids
-        ]
+        in_context = self._in_context(ids, neighbours, cosines, legs)
+        return [describe(i, legs, fused[i], cosines.get(i), in_context.get(i)) for i in ids]
 
     async def _neighbours(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Mapping[int, str]]:
         """What was said around these entries: as the search by words told it, and of the others as the store tells it.
@@ -256,19 +293,25 @@ class Retriever:
             return known
 
     def _in_context(
-        self, entry_id: str, near: Mapping[int, str] | None, cosines: Mapping[str, float], legs: Legs
-    ) -> float | None:
-        """The cosine of an entry smoothed over its neighbours.
+        self,
+        ids: Sequence[str],
+        neighbours: Mapping[str, Mapping[int, str]],
+        cosines: Mapping[str, float],
+        legs: Legs,
+    ) -> dict[str, float]:
+        """The cosines of entries smoothed over their neighbours, as far as both are known.
 
         A neighbour that the semantic leg did not reach is taken to be as near as the last one that it did.
         """
-        if entry_id not in cosines or near is None:
-            return None
+        known = [i for i in ids if i in cosines and i in neighbours]
         reached_all = len(legs.semantic) < self.settings.semantic_depth
-        beyond = None if reached_all else legs.semantic[-1].cosine
-        around = {distance: cosines.get(i, beyond) for distance, i in near.items()}
-        known = {distance: cosine for distance, cosine in around.items() if cosine is not None}
-        return context_cosine({0: cosines[entry_id], **known})
+        beyond = math.nan if reached_all else legs.semantic[-1].cosine
+        around = np.full((len(known), 2 * REACH + 1), math.nan)
+        for row, i in zip(around, known, strict=True):
+            row[REACH] = cosines[i]
+            for distance, near in neighbours[i].items():
+                row[REACH + distance] = cosines.get(near, beyond)
+        return dict(zip(known, context_cosines(around).tolist(), strict=True))
 
     def _relevant(
         self, candidates: Sequence[Candidate], measured: Sequence[float], request: RetrieveRequest
@@ -313,7 +356,6 @@ class Retriever:
         scope: Scope,
         ids: Sequence[str],
         legs: Legs,
-        stored: Mapping[str, StoredPoint],
     ) -> tuple[dict[str, Entry], tuple[str, ...]]:
         """The entries, and what is degraded: from the text store, while it is away as the vector store has them.
 
@@ -324,7 +366,7 @@ class Retriever:
             return held, legs.degraded
         away = "lexical" in legs.degraded
         degraded = legs.degraded if away else (*legs.degraded, "lexical")
-        copies = copies_of(ids, stored if away else await self._fetched(scope, ids, legs, copies=True))
+        copies = copies_of(ids, await self._fetched(scope, ids, legs, copies=True))
         if copies or not ids:
             return copies, degraded
         try:
@@ -334,22 +376,38 @@ class Retriever:
         except TimeoutError as error:
             raise Unavailable("the found entries cannot be read: the text store is away, without copies") from error
 
-    def _diversify(
-        self, ranked: Sequence[Ranked], entries: Mapping[str, Entry], stored: Mapping[str, StoredPoint], limit: int
-    ) -> list[Ranked]:
-        """The best `limit`, near-copies of better ones moved back (maximal marginal relevance)."""
-        pool = ranked[: round(limit * _POOL)]
-        if len(pool) < 2 or self.settings.mmr_lambda >= 1.0:
-            return list(pool[:limit])
-        ids = [item.candidate.id for item in pool]
-        tags = [entries[i].tags for i in ids]
-        vectors = [stored[i].vector if i in stored else None for i in ids]
+    async def _diversify(self, request: RetrieveRequest, seen: Seen) -> list[Ranked]:
+        """The best that are asked for, near-copies of better ones moved back (maximal marginal relevance).
+
+        What tells of a change goes before what it may have changed.
+        """
+        pool = seen.ranked[: round(request.limit * _POOL)]
+        if len(pool) < 2 or (self.settings.mmr_lambda >= 1.0 and not self.settings.newest_first):
+            return list(pool[: request.limit])
+        entries = [seen.entries[item.candidate.id] for item in pool]
+        stored = await self._of_any_space(request, entries, seen.legs)
+        tags = [entry.tags for entry in entries]
+        vectors = [stored[entry.id].vector if entry.id in stored else None for entry in entries]
         similarity = pairwise_similarity(vectors, tags)
         totals = [item.total for item in pool]
         order = maximal_marginal_relevance(
-            totals, similarity, lambda_=self.settings.mmr_lambda, limit=limit, shared_tags=tag_counts(tags)
+            totals, similarity, lambda_=self.settings.mmr_lambda, limit=len(pool), shared_tags=tag_counts(tags)
         )
-        return [pool[index] for index in order]
+        if self.settings.newest_first:
+            among = newest_first([entries[index] for index in order], similarity[np.ix_(order, order)])
+            order = [order[place] for place in among]
+        return [pool[index] for index in order[: request.limit]]
+
+    async def _of_any_space(
+        self, request: RetrieveRequest, entries: Sequence[Entry], legs: Legs
+    ) -> dict[str, StoredPoint]:
+        """The points of these entries, whatever space of the user they are of."""
+        by_space: dict[str, list[str]] = {}
+        for entry in entries:
+            by_space.setdefault(entry.space, []).append(entry.id)
+        scopes = {space: Scope(request.user_id, space, request.persona_id) for space in by_space}
+        parts = await asyncio.gather(*(self._fetched(scopes[space], ids, legs) for space, ids in by_space.items()))
+        return dict(chain.from_iterable(part.items() for part in parts))
 
 
 def joined(parts: Sequence[Seen]) -> Seen:
@@ -360,7 +418,6 @@ def joined(parts: Sequence[Seen]) -> Seen:
         parts[0].legs,
         sorted(chain.from_iterable(part.ranked for part in parts), key=lambda item: -item.total),
         dict(chain.from_iterable(part.entries.items() for part in parts)),
-        dict(chain.from_iterable(part.stored.items() for part in parts)),
         sum(part.found for part in parts),
         tuple(dict.fromkeys(chain.from_iterable(part.degraded for part in parts))),
     )
@@ -387,15 +444,6 @@ def _passes(entry: Entry, filters: Filters) -> bool:
         and (filters.since is None or entry.last_said_at >= filters.since)
         and (filters.until is None or entry.created_at <= filters.until)
     )
-
-
-def cosines_of(legs: Legs, stored: Mapping[str, StoredPoint]) -> dict[str, float]:
-    """The cosines that the semantic leg brought, and those of the points that it did not reach."""
-    known = {hit.id: hit.cosine for hit in legs.semantic}
-    if legs.query_vector is None:
-        return known
-    query = np.asarray(legs.query_vector)
-    return {i: max(-1.0, min(1.0, float(point.vector @ query))) for i, point in stored.items()} | known
 
 
 def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str, Entry]:

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
-from contracts.v1.retrieval import PinnedMemory, RetrievedItem, RetrieveReply, RetrieveRequest, Signals
+from contracts.v1.retrieval import Former, PinnedMemory, RetrievedItem, RetrieveReply, RetrieveRequest, Signals
 from services.shared.core.analysis import telling_terms
 from services.shared.core.context import PINNED_SHARE, assemble
 from services.shared.core.dates import named_dates
@@ -36,11 +36,13 @@ def build_reply(
     degraded: Sequence[str],
     pinned: Sequence[Entry] = (),
     share: float = PINNED_SHARE,
+    former: Mapping[str, Sequence[Entry]] | None = None,
 ) -> RetrieveReply:
     """The reply with those of the chosen entries, and of the pinned ones, that fit into the token budget.
 
-    Times are filled in by the caller.
+    `former` are the entries that each of them superseded. Times are filled in by the caller.
     """
+    former = former or {}
     terms = telling_terms(request.query)
     block = assemble(
         [entries[ranked.candidate.id] for ranked in chosen],
@@ -50,10 +52,17 @@ def build_reply(
         now=now,
         pinned=pinned,
         share=share,
+        former=former,
     )
     kept = set(block.kept)
     items = [
-        item_of(ranked, entries[ranked.candidate.id], terms, explain=request.explain)
+        item_of(
+            ranked,
+            entries[ranked.candidate.id],
+            terms,
+            explain=request.explain,
+            former=former.get(ranked.candidate.id, ()),
+        )
         for ranked in chosen
         if ranked.candidate.id in kept
     ]
@@ -92,7 +101,9 @@ def cut_reply(reply: RetrieveReply, room: int) -> RetrieveReply:
     return reply.model_copy(update={"items": items, "context": context, "entity_cards": ()})
 
 
-def item_of(ranked: Ranked, entry: Entry, terms: Collection[str], *, explain: bool) -> RetrievedItem:
+def item_of(
+    ranked: Ranked, entry: Entry, terms: Collection[str], *, explain: bool, former: Sequence[Entry] = ()
+) -> RetrievedItem:
     """One entry as it is shown to who asked."""
     candidate = ranked.candidate
     return RetrievedItem(
@@ -105,6 +116,7 @@ def item_of(ranked: Ranked, entry: Entry, terms: Collection[str], *, explain: bo
         space=entry.space,
         turn_id=entry.turn_id,
         conversation_id=entry.conversation_id,
+        themes=entry.themes,
         tags=entry.tags,
         entities=tuple(dict.fromkeys(entity.text for entity in entry.entities)),
         source_ids=entry.source_ids,
@@ -116,6 +128,11 @@ def item_of(ranked: Ranked, entry: Entry, terms: Collection[str], *, explain: bo
         embedding_state=entry.embedding_state,
         scores=ranked.scores,
         signals=Signals(lexical=candidate.lexical_rank is not None, semantic=candidate.semantic_rank is not None),
+        before=tuple(
+            Former(id=one.id, text=passage(one.text, terms, _SNIPPET_CHARS), until=one.valid_until)
+            for one in former
+            if one.valid_until is not None
+        ),
         explanation=explained(ranked) | {"clock_ahead": entry.clock_ahead} if explain else None,
     )
 
@@ -131,4 +148,5 @@ def explained_question(question: str, corrections: Mapping[str, str], now: datet
     """How the question was read: words taken for typing errors, and times that it names."""
     spans = spans_named(question, now)
     dates = ({part: n for part, n in date._asdict().items() if n} for date in named_dates(without(question, spans)))
-    return {"corrections": dict(corrections), "times": [*(span._asdict() for span in spans), *dates]}
+    times = [*(span._asdict() for span in spans), *dates]
+    return {"corrections": dict(corrections), "times": times, "time_zone": str(now.tzinfo)}

@@ -32,6 +32,9 @@ class RetrieveSettings(ServiceSettings):
     )
     min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
     mmr_lambda: float = Field(default=0.95, ge=0, le=1, description="1: best first; 0: as different as possible")
+    newest_first: bool = Field(
+        default=True, description="show what tells of a change before an older memory with another day, time or number"
+    )
     candidates: int = Field(default=80, ge=1, le=1000, description="entries that are ranked")
     lexical_depth: int = Field(default=50, ge=1, le=1000, description="entries that the search by words brings")
     semantic_depth: int = Field(default=150, ge=1, le=5000, description="entries whose cosine is known to the ranking")
@@ -41,4 +44,4 @@ class RetrieveSettings(ServiceSettings):
         default=PINNED_SHARE, ge=0, le=1, description="share of the token budget for pinned memories, asked for or not"
     )
     max_query_chars: int = Field(default=8192, ge=1, description="longer queries are cut")
-    max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")
+    max_concurrency: int = Field(default=8, ge=1, description="questions answered at the same time; the others wait")

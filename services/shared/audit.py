@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from contracts.ports import Record, Unavailable, UserRecords
 from contracts.v1.audit import Action
+from contracts.v1.conflicts import ResolveRequest
 from services.shared import telemetry
 from services.shared.bus.requests import Answered
 from services.shared.erasures import LANDS_WITHIN, erased_key, passed_seconds
@@ -63,6 +64,7 @@ _KEPT: dict[str, _Chosen] = {
     "memory.incognito-end": _always,
     "memory.theme-save": _always,
     "memory.theme-remove": _always,
+    "memory.resolve": _always,
     "memory.commands": _is_done,
     "ops.reconcile": lambda request, _: request.fix,
 }
@@ -98,6 +100,8 @@ def _about(request: Any, reply: Any) -> Sequence[str]:
         return sorted({*(change.model_fields_set if change else ()), *request.reset})
     if hasattr(reply, "understood"):
         return [reply.verb, *(entry.id for entry in reply.items)]
+    if isinstance(request, ResolveRequest):
+        return [request.newer, request.older]
     entry = getattr(reply, "entry", None) or getattr(reply, "receipt", None)
     found = getattr(entry, "id", None) or getattr(request, "id", None)
     return getattr(request, "ids", ()) or ((found,) if found else ())

@@ -73,16 +73,15 @@ class Site:
         headers = dict(scope["headers"])
         if not self._is_own(headers.get(b"host", b"").decode("latin-1")):
             return _problem(421, _UNKNOWN_HOST)
-        length, page = headers.get(b"content-length", b"0"), self._routes.get(scope["path"])
-        application = None if page else self._below(scope["path"])
+        length = headers.get(b"content-length", b"0")
+        page = self._routes.get(scope["path"]) or self._below(scope["path"])
+        application = page is not None and not isinstance(page, HttpHandler)
         most = MOST_FOR_APPLICATION if application else MOST_BODY
         if not length.isdigit() or int(length) > most:
             return _problem(413, _TOO_LONG.format(most))
         if application and b"transfer-encoding" in headers:
             return _problem(411, _NO_LENGTH)
-        return (
-            page or application or _problem(404, f"There is no such page. There are: {', '.join(sorted(self._routes))}")
-        )
+        return page or _problem(404, f"There is no such page. There are: {', '.join(sorted(self._routes))}")
 
     def _below(self, path: str) -> Any:
         """The application that answers for this path."""

@@ -37,6 +37,7 @@ PROTECTED = Counter(
     "memorybus_trim_protected_total", "Pinned or manually saved entries that capacity would have archived, by each look"
 )
 MERGED = Counter("memorybus_merged_total", "Repeats merged, by what they had in common with the entry", ["by"])
+CHANGES = Counter("memorybus_changes_total", "Older statements that a newer one superseded or contradicts", ["kind"])
 EXPIRED = Counter("memorybus_expired_total", "Entries forgotten because they were too old")
 REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores that were put right")
 

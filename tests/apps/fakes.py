@@ -73,9 +73,11 @@ class FakeVectors:
         for entry_id in ids:
             self.points.pop(entry_id, None)
 
-    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
+    async def search(
+        self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
+    ) -> list[SemanticHit]:
         await self._maybe_fail()
-        hits = [SemanticHit(i, float(p.vector @ vector)) for i, p in self.points.items()]
+        hits = [SemanticHit(i, float(p.vector @ vector)) for i, p in self.points.items() if ids is None or i in ids]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
     async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:

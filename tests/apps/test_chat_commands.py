@@ -49,6 +49,7 @@ class Memory:
     asked: list[RetrieveRequest] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
     decided: list[Any] = field(default_factory=list)
+    zone: str | None = None
 
     async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
         self.asked.append(request)
@@ -63,8 +64,9 @@ class Memory:
         """Nobody listens."""
 
     async def settings(self, request: SettingsRequest) -> SettingsReply:
-        self.decided.append(request)
-        return SettingsReply(space=request.space, settings=SpaceSettings(), own=SpaceSettings())
+        if request.change is not None:
+            self.decided.append(request)
+        return SettingsReply(space=request.space, settings=SpaceSettings(time_zone=self.zone), own=SpaceSettings())
 
     async def incognito(self, request: IncognitoStartRequest | IncognitoEndRequest) -> IncognitoReply:
         self.decided.append(request)
@@ -269,6 +271,17 @@ async def test_this_chat_becomes_incognito_and_is_remembered_again(memory: Memor
     reply = await memory.says("start incognito")
     assert "do not know which conversation" in reply.reply
     assert memory.decided == []
+
+
+async def test_times_are_told_and_asked_for_in_the_zone_of_the_user(memory: Memory) -> None:
+    until = "until 1 February 2026, "  # NOON is 12:00 in UTC
+    assert f"{until}12:00 UTC." in (await memory.says("start incognito", conversation_id="c1")).reply
+    memory.zone = "Europe/Vienna"
+    assert f"{until}13:00 CET." in (await memory.says("start incognito", conversation_id="c1")).reply
+    told = await memory.says("start incognito", conversation_id="c1", time_zone="Pacific/Auckland")
+    assert "until 2 February 2026, 01:00 NZDT." in told.reply
+    await memory.says("what did I say about tea yesterday?", time_zone="Pacific/Auckland")
+    assert memory.asked[-1].time_zone == "Pacific/Auckland"
 
 
 async def test_what_was_forgotten_is_named_without_a_word(memory: Memory) -> None:

@@ -132,6 +132,24 @@ async def test_a_repeat_renews_its_entry_in_whatever_order_turns_arrive(
     assert entry.conversation_id == "february"
 
 
+async def test_an_entry_is_told_anew_when_its_repeat_comes_together_with_its_own_turn_once_more(
+    store: TextStore,
+) -> None:
+    proposals = []
+    for name in ("first", "again"):
+        turn = a_turn("ann", "I have a dentist", turn_id=name, conversation_id=name)
+        proposals.append(a_proposal(turn))
+        await store.append([turn], proposals[-1:])
+    refs = [EntryRef(user_id="ann", id=proposal.id) for proposal in proposals]
+    told = await judge_proposals([EntryProposed.of(refs[:1], at=NOON)], store=store)
+    told_later = await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
+    before, after = (
+        {event.event_id for event in events if isinstance(event, EntryAccepted) and event.entries}
+        for events in (told, told_later)
+    )
+    assert after - before, "the bus drops what it was told before, and its vector would stay filtered by what it was"
+
+
 def test_every_outcome_is_told_once_and_an_open_one_not_at_all() -> None:
     refs = [EntryRef(user_id="ann", id=f"e{n}") for n in range(4)]
     settled = {

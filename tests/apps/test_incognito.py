@@ -92,13 +92,14 @@ async def test_other_conversations_and_users_are_not_incognito(store: SqliteText
 
 async def test_it_ends_by_itself(store: SqliteTextStore) -> None:
     await start(store, last=0, hours=2)
-    some = [arrived(1, NOW + timedelta(hours=1.9)), arrived(2, NOW + timedelta(hours=2.1))]
+    now = datetime.now(UTC)
+    some = [arrived(1, now + timedelta(hours=1.9)), arrived(2, now + timedelta(hours=2.1))]
     assert await admitted(store, some) == ([2], [1])
 
 
 async def test_turns_of_a_bus_that_was_made_anew_are_judged_by_their_time(store: SqliteTextStore) -> None:
     await start(store, last=1_000_000)
-    assert await admitted(store, [arrived(1, NOW + timedelta(minutes=6))]) == ([], [1])
+    assert await admitted(store, [arrived(1, datetime.now(UTC) + timedelta(minutes=6))]) == ([], [1])
 
 
 async def test_where_incognito_is_the_default_an_end_is_what_keeps(store: SqliteTextStore) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -341,7 +341,7 @@ async def test_a_typing_error_finds_what_was_meant_and_explaining_tells_it(store
     retriever = a_retriever(store, None, None)
     reply = await ask(retriever, "Where is my Bicyvle and the adventure?", explain=True)
     assert {item.text for item in reply.items} == {"my bicycle is red", "my bicycle squeaks"}
-    assert reply.explanation == {"corrections": {"bicyvle": "bicycle"}, "times": []}
+    assert reply.explanation == {"corrections": {"bicyvle": "bicycle"}, "times": [], "time_zone": "UTC"}
     assert [item.text for item in (await ask(retriever, "bicicle")).items] == ["a bicicle of Anna"]
     assert (await ask(retriever, "Bicyvle")).explanation is None
 
@@ -350,7 +350,7 @@ async def test_nobody_elses_words_correct_a_question(store: TextStore) -> None:
     await store_entries(store, [an_entry("bob", "my bicycle"), an_entry("ann", "my bicycle", space="work")])
     await store_entries(store, [an_entry("ann", "my bicycle", persona_id="guide"), an_entry("ann", "a car")])
     reply = await ask(a_retriever(store, None, None), "bicyvle car", explain=True)
-    assert reply.explanation == {"corrections": {}, "times": []}
+    assert reply.explanation == {"corrections": {}, "times": [], "time_zone": "UTC"}
 
 
 async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explaining_tells_it(store: TextStore) -> None:
@@ -370,3 +370,35 @@ async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explainin
         assert set(time) == {"text", "since", "until"}
     reply = await ask(retriever, "Which curry in March 2025?", now=NOON, explain=True)
     assert (reply.explanation or {})["times"] == [{"month": 3, "year": 2025}]
+
+
+async def test_yesterday_is_that_of_who_asks_and_the_context_tells_their_dates(store: TextStore) -> None:
+    now = datetime(2026, 11, 25, 15, 30, tzinfo=UTC)  # in Auckland the 26th, 4:30
+    await store_entries(store, [an_entry("ann", "I cooked a curry", created_at=now - timedelta(hours=5))])
+    for zone, midnight, told in (
+        ("Pacific/Auckland", datetime(2026, 11, 24, 11, tzinfo=UTC), "2026-11-25, yesterday"),
+        (None, datetime(2026, 11, 24, tzinfo=UTC), "2026-11-25, today"),
+    ):
+        question = "Which curry did I cook yesterday?"
+        reply = await ask(a_retriever(store, None, None), question, now=now, explain=True, time_zone=zone)
+        assert reply.explanation is not None
+        (time,) = reply.explanation["times"]
+        assert (time["since"], time["until"] - time["since"]) == (midnight, timedelta(days=1))
+        assert reply.explanation["time_zone"] == (zone or "UTC")
+        assert told in reply.context
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+async def test_what_tells_of_a_change_is_shown_before_what_it_may_have_changed(
+    store: TextStore, newest_first: bool
+) -> None:
+    texts = ("My standup is at 9:30 each morning", "The morning thing moved to 10:15")
+    days = (NOON, NOON + timedelta(days=1))
+    said = [an_entry("ann", text, created_at=at, last_said_at=at) for text, at in zip(texts, days, strict=True)]
+    kept, vectors, embedder = await store_entries(store, said), FakeVectors(), FakeEmbedder()
+    matrix = await embedder.embed([entry.text for entry in kept])
+    await vectors.upsert([VectorPoint(e, v) for e, v in zip(kept, matrix, strict=True)])
+    settings = SETTINGS.model_copy(update={"newest_first": newest_first})
+    retriever = Retriever(store=store, vectors=vectors, embedder=embedder, counter=Cl100kCounter(), settings=settings)
+    reply = await ask(retriever, "When is my standup?", limit=1)
+    assert [item.text for item in reply.items] == [texts[newest_first]]

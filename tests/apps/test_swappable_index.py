@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import pytest
@@ -37,7 +37,9 @@ class NamedVectors(FakeVectors):
         self.name = name
         self.closed = False
 
-    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
+    async def search(
+        self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
+    ) -> list[SemanticHit]:
         await self._maybe_fail()
         return [SemanticHit(self.name, float(vector[0]))]
 

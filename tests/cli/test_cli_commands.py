@@ -11,10 +11,10 @@ import typer
 from typer.testing import CliRunner
 
 from contracts.ports import Unavailable
-from services.cli import ask, audit, demo, erase, forget, publish, reconcile, status
+from services.cli import ask, audit, conflicts, demo, erase, forget, publish, reconcile, status
 from tests.cli.files import A_TURN, lines, written
 
-MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit)
+MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, conflicts)
 NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
 
 
@@ -22,6 +22,7 @@ ARGUMENTS = {
     "ask": ["what?", "--user", "me"],
     "forget": ["e1", "--user", "me"],
     "erase": ["--user", "me", "--yes"],
+    "conflicts": ["--user", "me"],
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -117,8 +117,10 @@ class ExactVectors:
     async def erase(self, user_id: str) -> None:
         self.points = {id_: point for id_, point in self.points.items() if point.entry.user_id != user_id}
 
-    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
-        seen = self._seen_by(scope, list(self.points))
+    async def search(
+        self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
+    ) -> list[SemanticHit]:
+        seen = self._seen_by(scope, list(self.points if ids is None else ids))
         hits = [SemanticHit(id_, float(point.vector @ vector)) for id_, point in seen.items()]
         return sorted(hits, key=lambda hit: -hit.cosine)[:limit]
 
@@ -150,7 +152,7 @@ class ExactVectors:
     async def close(self) -> None:
         """Nothing to close."""
 
-    def _seen_by(self, scope: Scope, ids: Sequence[str]) -> dict[str, Point]:
+    def _seen_by(self, scope: Scope, ids: Collection[str]) -> dict[str, Point]:
         known = {id_: self.points[id_] for id_ in ids if id_ in self.points}
         return {id_: point for id_, point in known.items() if _key(point.entry) in visible_keys(scope)}
 

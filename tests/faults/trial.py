@@ -28,7 +28,7 @@ LANES = 6
 _RECOVERY = 60.0
 _SLOWEST = 20.0
 """Steps a second."""
-_SWEPT = 10.0
+_SWEPT = 25.0
 _LOOK_EVERY = 0.05
 _ASKED = 8
 _BREATH = 0.05
@@ -216,7 +216,7 @@ class Trial:
         while left := gone & observing.markers_in(self.system.files):
             if time.monotonic() > deadline:
                 break
-            await asyncio.sleep(_SWEPT / 10)
+            await asyncio.sleep(1.0)
         return frozenset(left)
 
     def _gone(self) -> set[str]:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from contracts import flow, subjects
-from services.gateway.verbs import EXPORT, VERBS
+from contracts.paths import EXPORT, VERBS
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding

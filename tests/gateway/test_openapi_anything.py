@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from services.gateway.verbs import VERBS
+from contracts.paths import VERBS
 from services.runtime import Running
 from services.shared.settings import Settings
 from tests.servers.opensearch import server_url

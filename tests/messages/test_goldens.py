@@ -9,7 +9,9 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from contracts.envelope import ErrorReply
+from contracts.v1.chat import CommandRequest
 from contracts.v1.commands import CreateRequest, ListRequest
+from contracts.v1.control import SettingsChange
 from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import Entry, EntryProposed, EntryRefused, EntryRepeated
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
@@ -64,6 +66,18 @@ def test_an_empty_space_is_refused_wherever_it_is_given(model: type[BaseModel]) 
     assert model.model_validate(said)
     with pytest.raises(ValidationError, match="space"):
         model.model_validate({**said, "space": ""})
+
+
+@pytest.mark.parametrize("model", [RetrieveRequest, CommandRequest, SettingsChange])
+@pytest.mark.parametrize(
+    "zone", ["Vienna", "europe/nowhere", "../../etc/passwd", "Europe", "", "a" * 65, "a\0b", "/etc"]
+)
+def test_a_time_zone_that_is_none_is_refused_without_repeating_it(model: type[BaseModel], zone: str) -> None:
+    said = {"user_id": "ann", "text": "x", "query": "x"} if model is not SettingsChange else {}
+    assert model.model_validate({**said, "time_zone": "Europe/Vienna"})
+    with pytest.raises(ValidationError, match="time_zone") as error:
+        model.model_validate({**said, "time_zone": zone})
+    assert "passwd" not in str(error.value)
 
 
 def test_an_empty_persona_is_none() -> None:

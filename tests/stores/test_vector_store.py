@@ -179,6 +179,10 @@ async def test_cosines_and_vectors_are_those_of_the_stored_points(store: VectorS
         assert vectors[point.entry.id].dtype == np.float32
     cosines = await cosines_of(store, scope, asked, towards(0, 1))
     assert cosines == pytest.approx({asked[0]: 0.0, asked[1]: 0.707}, abs=2e-3)
+    nearest = await store.search(scope, towards(0, 1), limit=1, filters=Filters(), ids=asked)
+    assert [hit.id for hit in nearest] == asked[1:2]
+    others = await store.search(scope, towards(1), limit=9, filters=Filters(types=("fact",)), ids=asked)
+    assert others == []
 
 
 async def test_vectors_are_kept_at_unit_length(store: VectorStore, scope: Scope) -> None:

@@ -58,7 +58,8 @@ async def vectors_of(store: VectorStore, scope: Scope, ids: Sequence[str]) -> di
 
 
 async def cosines_of(store: VectorStore, scope: Scope, ids: Sequence[str], vector: Vector) -> dict[str, float]:
-    return {id_: float(stored @ vector) for id_, stored in (await vectors_of(store, scope, ids)).items()}
+    hits = await store.search(scope, vector, limit=100, filters=Filters(), ids=ids)
+    return {hit.id: hit.cosine for hit in hits}
 
 
 async def copies_of(store: VectorStore, scope: Scope, ids: Sequence[str]) -> dict[str, Entry]:

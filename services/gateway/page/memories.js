@@ -51,7 +51,7 @@ export function memories(main, id) {
     const text = field.value.trim();
     if (!text) return load();
     try {
-      const answer = await api.command({ text, space: place.space || 'default' });
+      const answer = await api.command(api.located({ text, space: place.space || 'default' }));
       if (answer.understood && answer.verb !== 'recall') return showAnswer(text, answer);
     } catch (error) {
       if (error.status !== 404 && error.status !== 405) return failed(error);
@@ -64,7 +64,7 @@ export function memories(main, id) {
     const close = () => { fill(card); field.value = ''; load(); };
     const confirm = async () => {
       try {
-        const done = await api.command({ text, space: place.space || 'default', confirm: answer.token });
+        const done = await api.command(api.located({ text, space: place.space || 'default', confirm: answer.token }));
         toast(done.reply);
         close();
       } catch (error) { failed(error); }
@@ -109,7 +109,7 @@ export function memories(main, id) {
       query, limit: FOUND, token_budget: 100_000, explain: true, persona_id: '*', theme: filters.theme || null,
       types: filters.type ? [filters.type] : null, tags: filters.tag ? [filters.tag] : null,
     };
-    const replies = await Promise.all(spaces.map((space) => api.search({ ...asked, space })));
+    const replies = await Promise.all(spaces.map((space) => api.search(api.located({ ...asked, space }))));
     const items = replies.flatMap((reply) => reply.items).sort((a, b) => b.scores.total - a.scores.total);
     const left = items.filter((item) => (!filters.pinned || item.pinned));
     return {

@@ -60,6 +60,15 @@ export function settings(main) {
       });
       return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
     };
+    const zone = () => {
+      const input = h('input', {
+        id: 'time_zone', value: now.time_zone ?? '', placeholder: 'UTC', autocomplete: 'off', 'aria-describedby': 'time_zone-note',
+        onchange: () => save({ time_zone: input.value.trim() || null }, () => { input.value = now.time_zone ?? ''; }),
+      });
+      const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+      const note = `Where your days begin when an assistant asks about “yesterday”. Here: ${here}`;
+      return h('div', { class: 'setting' }, h('div', {}, h('label', { for: 'time_zone' }, 'Time zone'), h('p', { id: 'time_zone-note', class: 'quiet' }, note)), input);
+    };
     return [
       toggle('memory_enabled', 'Remember', 'Off: nothing new is kept, and assistants are told nothing from this space.'),
       toggle('incognito_default', 'Incognito by default', 'New conversations leave no trace unless you end incognito in them.'),
@@ -67,6 +76,7 @@ export function settings(main) {
       amount('soft_cap', 'Memories kept', 'When there are more, the least important are archived. 0: any number.'),
       tags('gives_tags', 'Tags shared with other spaces', 'Only spaces that take the same tag see what carries it.'),
       tags('takes_tags', 'Tags taken from other spaces', 'Nothing passes unless both spaces say so.'),
+      zone(),
     ];
   }
 

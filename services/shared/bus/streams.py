@@ -21,7 +21,7 @@ from contracts import subjects
 from contracts.errors import Unavailable
 from contracts.subjects import Consumer, Stream
 from contracts.v1.entries import EntryEvent
-from contracts.v1.turns import Turn, derived_turn_id
+from contracts.v1.turns import Turn, message_id
 from services.shared.backoff import wait_backoff
 from services.shared.bus.connection import UNANSWERED, asking_for
 from services.shared.bus.fairness import shares
@@ -91,11 +91,9 @@ class Bus:
         Dropped under an id that is in use it is published once more without: any publisher may have taken that id, and
         a true repetition changes nothing in the stores.
         """
-        turn_id = turn.turn_id or derived_turn_id(turn)
         body = turn.model_dump_json(exclude_none=True).encode()
         subject, stream = subjects.turns(turn.user_id), subjects.TURNS_STREAM.name
-        message_id = f"{subjects.user_token(turn.user_id)}/{turn.space}/{turn_id}"
-        if not await self.publish(subject, body, message_id=message_id, stream=stream):
+        if not await self.publish(subject, body, message_id=message_id(turn), stream=stream):
             await self.publish(subject, body, message_id=None, stream=stream)
 
     async def publish_unkept(self, turn: Turn) -> None:

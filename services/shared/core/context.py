@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
+from services.shared.core.dates import in_zone
 from services.shared.core.passages import passage, snippet
 
 HEAD = (
@@ -34,6 +35,7 @@ MOST_PINNED = 20
 """Pinned memories in the foundation of a block, and the share of the budget that they have for themselves."""
 
 _LONGEST_LABEL = 60
+_LONGEST_FORMER = 160
 _MOST_SOURCES = 3
 _SHORTEST_CUT = 12  # tokens: fewer words say nothing
 _PINNED, _ALONE = "## pinned", "## more"
@@ -99,6 +101,7 @@ def assemble(
     now: datetime | None = None,
     pinned: Sequence[Entry] = (),
     share: float = PINNED_SHARE,
+    former: Mapping[str, Sequence[Entry]] | None = None,
 ) -> Assembled:
     """The block of the best entries that fit.
 
@@ -107,12 +110,20 @@ def assemble(
     Entries that share a theme, entity or tag stand under one heading, those said last first. The first entry that does
     not fit is cut, ends in "…", and is the last that is taken. The whole block, frame included, has at most
     `token_budget` tokens; it is empty when not one entry fits. Of a very long entry the part with most of the `terms`
-    that were asked for is shown; with `now`, each date also tells how long ago that was.
+    that were asked for is shown; with `now`, each date also tells how long ago that was, in its zone. Behind an entry
+    stands what it superseded, from `former`.
     """
+    former = former or {}
     given = {entry.id: entry for entry in (*entries, *pinned)}
     topics = Counter(topic for entry in given.values() for topic in _topics_of(entry))
     lines = {
-        i: _Line(i, _heading(entry, topics), entry.last_said_at, _label(entry, now), _body(entry, terms))
+        i: _Line(
+            i,
+            _heading(entry, topics),
+            entry.last_said_at,
+            _label(entry, now),
+            _body(entry, terms, former.get(i, ()), now),
+        )
         for i, entry in given.items()
     }
     found = [lines[entry.id] for entry in entries]
@@ -194,11 +205,13 @@ def _heading(entry: Entry, topics: Counter[str]) -> str:
 def _label(entry: Entry, now: datetime | None) -> str:
     """When, who, what kind, and where from."""
     sources = ", ".join(entry.source_ids[:_MOST_SOURCES]) or (entry.conversation_id or "")
-    said = f"{entry.created_at:%Y-%m-%d}"
+    zone = (now and now.tzinfo) or UTC
+    first, last = in_zone(entry.created_at, zone).date(), in_zone(entry.last_said_at, zone).date()
+    said = f"{first}"
     if entry.repeat_count:
-        said += f", said {entry.repeat_count + 1} times, last on {entry.last_said_at:%Y-%m-%d}"
+        said += f", said {entry.repeat_count + 1} times, last on {last}"
     if now is not None:
-        said += f", {ago((now.date() - entry.last_said_at.date()).days)}"
+        said += f", {ago((now.date() - last).days)}"
     parts = (said, f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources)
     return f"- [{' | '.join(filter(None, map(_plain_label, parts)))}]"
 
@@ -217,9 +230,15 @@ def _plain_label(text: str) -> str:
     return snippet(_inline(_BRACKET.sub(" ", text)), _LONGEST_LABEL)
 
 
-def _body(entry: Entry, terms: Collection[str]) -> str:
+def _body(entry: Entry, terms: Collection[str], former: Sequence[Entry], now: datetime | None) -> str:
     text = entry.summary if entry.summary and len(entry.text) > LONG else entry.text
-    return passage(_inline(text), terms, LONGEST)
+    return "".join((passage(_inline(text), terms, LONGEST), *(_before(one, terms, now) for one in former)))
+
+
+def _before(entry: Entry, terms: Collection[str], now: datetime | None) -> str:
+    zone = (now and now.tzinfo) or UTC
+    until = f" (until {in_zone(entry.valid_until, zone).date()})" if entry.valid_until else ""
+    return f" [before: {_BRACKET.sub(' ', passage(_inline(entry.text), terms, _LONGEST_FORMER))}{until}]"
 
 
 def _inline(text: str) -> str:

@@ -6,9 +6,10 @@ import math
 import re
 from calendar import monthrange
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 _FADES_AFTER, _FADES_BEFORE = 10.0, 3.0  # days: what happened is told afterwards, what is planned shortly before
 _DAY = 86400.0
@@ -54,24 +55,37 @@ def _read(found: re.Match[str]) -> NamedDate:
     return NamedDate(month, int(day_said) if day_said else None, int(found["year"]) if found["year"] else None)
 
 
-def nearness(moment: datetime, dates: Sequence[NamedDate]) -> float:
+def zone_of(name: str | None) -> tzinfo:
+    """The time zone of this name; without one UTC."""
+    return ZoneInfo(name) if name else UTC
+
+
+def in_zone(moment: datetime, zone: tzinfo) -> datetime:
+    """The moment as clocks of a zone show it; at the ends of all time as it is."""
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
+
+
+def nearness(moment: datetime, dates: Sequence[NamedDate], zone: tzinfo | None = None) -> float:
     """1 within a named date, falling by days to 0, faster before it than after it; 0 when none is named.
 
-    A date without a year is the one of any year that is nearest.
+    A date without a year is the one of any year that is nearest; it begins when it does in the zone.
     """
-    return max((_nearness(moment, date) for date in dates), default=0.0)
+    return max((_nearness(moment, date, zone or UTC) for date in dates), default=0.0)
 
 
-def _nearness(moment: datetime, date: NamedDate) -> float:
+def _nearness(moment: datetime, date: NamedDate, zone: tzinfo) -> float:
     years = [date.year] if date.year else [moment.year - 1, moment.year, moment.year + 1]
-    return max(nearness_to_span(moment, *interval(date, min(9998, max(1, year)))) for year in years)
+    return max(nearness_to_span(moment, *interval(date, min(9998, max(1, year)), zone)) for year in years)
 
 
-def interval(date: NamedDate, year: int) -> tuple[datetime, datetime]:
-    """When the date begins and ends in a year."""
+def interval(date: NamedDate, year: int, zone: tzinfo | None) -> tuple[datetime, datetime]:
+    """When the date begins and ends in a year, in a zone."""
     last = monthrange(year, date.month)[1]
     day = None if date.day is None else max(1, min(last, date.day))
-    start = datetime(year, date.month, day or 1, tzinfo=UTC)
+    start = datetime(year, date.month, day or 1, tzinfo=zone)
     return start, start + timedelta(days=1 if day else last)
 
 

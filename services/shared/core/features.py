@@ -8,17 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 import numpy as np
-from numpy.typing import NDArray
 
 from contracts.v1.entries import Entry
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
-from services.shared.core.scoring import Candidate
+from services.shared.core.scoring import Candidate, Floats
 from services.shared.core.time_spans import Span, spans_named, without
-
-Floats = NDArray[np.float64]
 
 _TOKEN = re.compile(r"\w+(?:'\w+)?")
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
@@ -41,7 +38,7 @@ class Found:
     """The candidates for a question with their entries, in the same order, and what is known around them.
 
     `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `now` is when
-    the question is asked.
+    the question is asked, in the zone of who asks.
     """
 
     question: str
@@ -199,14 +196,16 @@ def _of_time(found: Found) -> dict[str, Floats]:
     moments = np.array([entry.created_at.timestamp() for entry in found.entries])
     span = float(np.ptp(moments)) if len(moments) else 0.0
     spans = spans_named(found.question, found.now) if found.now else []
-    dates = named_dates(without(found.question, spans))
+    dates, zone = named_dates(without(found.question, spans)), found.now.tzinfo if found.now else None
     return {
         "pos": (moments - moments.min()) / span if span > 0 else np.zeros(len(moments)),
-        "sprox": np.array([_near(entry.created_at, dates, spans) for entry in found.entries]),
+        "sprox": np.array([_near(entry.created_at, dates, spans, zone) for entry in found.entries])
+        if spans or dates
+        else np.zeros(len(moments)),
     }
 
 
-def _near(moment: datetime, dates: Sequence[NamedDate], spans: Sequence[Span]) -> float:
+def _near(moment: datetime, dates: Sequence[NamedDate], spans: Sequence[Span], zone: tzinfo | None) -> float:
     """1 within what is named, 0 far from all of it."""
     spanned = max((nearness_to_span(moment, span.since, span.until) for span in spans), default=0.0)
-    return max(spanned, nearness(moment, dates))
+    return max(spanned, nearness(moment, dates, zone))

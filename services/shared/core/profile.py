@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from services.shared.core.features import Floats, Found, features_of
-from services.shared.core.scoring import blend
+from services.shared.core.features import Found, features_of
+from services.shared.core.scoring import Floats, blend
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (2.58, 1.48),

@@ -77,8 +77,9 @@ def as_of(entry: Entry, moment: datetime | None) -> Entry:
 
 def told_in(entry: Entry, conversation_id: str | None) -> Entry:
     """The entry as the latest turn of a conversation said it; as it is where no conversation is asked for."""
-    there = (saying for saying in entry.sayings if saying.conversation_id == conversation_id)
-    saying = next(there, None) if conversation_id is not None else None
+    if conversation_id is None:
+        return entry
+    saying = next((saying for saying in entry.sayings if saying.conversation_id == conversation_id), None)
     if saying is None:
         return entry
     return entry.model_copy(update={"conversation_id": saying.conversation_id, "turn_id": saying.turn_id})

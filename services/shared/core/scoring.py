@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
+from numpy.typing import NDArray
 
-from contracts.ports import Vector
 from contracts.v1.entries import Entry, Scores
+
+Floats = NDArray[np.float64]
 
 DECAY = 0.5
 """What a turn's neighbour counts for, per turn of distance."""
@@ -73,32 +75,21 @@ def fused_only(candidates: Sequence[Candidate]) -> list[float]:
     return [c.rrf / highest if highest > 0 else 0.0 for c in candidates]
 
 
-def smoothed(vectors: Mapping[int, Vector]) -> Vector:
-    """The unit vector of a turn among its neighbours: Σ 0.5^|d| · v_d, by distance d in the session (0: the turn).
+def context_cosines(cosines: Floats) -> Floats:
+    """The cosine of the query with each turn among its neighbours: with Σ 0.5^|d| · v_d over its length.
 
-    Raises:
-        ValueError: there is no vector.
+    `cosines` has shape (n, 2·reach + 1): those of the turn, in the middle, and of what was said around it by distance
+    d, NaN where nothing was or nothing is known. The result has shape (n,), 0 where all is unknown.
+    The length is estimated by taking any two neighbouring turns to have the cosine that they have on average, so no
+    vector has to be moved.
     """
-    if not vectors:
-        raise ValueError("smoothing needs at least one vector")
-    mixture = sum(DECAY ** abs(distance) * vector for distance, vector in vectors.items())
-    norm = float(np.linalg.norm(mixture))
-    return np.asarray(mixture / norm if norm > 0 else mixture, dtype=np.float32)
-
-
-def context_cosine(cosines: Mapping[int, float]) -> float:
-    """The cosine of the query with `smoothed` vectors, from the cosine of each, by distance d; 0 without any.
-
-    Σ wᵢcᵢ over the length of Σ wᵢvᵢ, wᵢ = 0.5^|d|. The length is estimated by taking any two neighbouring turns to have
-    the cosine that they have on average, so no vector has to be moved.
-    """
-    weights = [DECAY ** abs(distance) for distance in cosines]
-    squares, whole = sum(w * w for w in weights), sum(weights)
-    if not whole:
-        return 0.0
-    length = math.sqrt(squares + _NEIGHBOURS_COSINE * (whole * whole - squares))
-    weighted = sum(w * c for w, c in zip(weights, cosines.values(), strict=True))
-    return max(-1.0, min(1.0, weighted / length))
+    reach = cosines.shape[1] // 2
+    weights = np.where(np.isnan(cosines), 0.0, DECAY ** np.abs(np.arange(-reach, reach + 1)))
+    whole, squares = weights.sum(axis=1), np.square(weights).sum(axis=1)
+    lengths = np.sqrt(squares + _NEIGHBOURS_COSINE * (whole * whole - squares))
+    weighted = (weights * np.nan_to_num(cosines)).sum(axis=1)
+    mixed: Floats = np.divide(weighted, lengths, out=np.zeros(len(cosines)), where=lengths > 0)
+    return mixed.clip(-1.0, 1.0)
 
 
 def _lexical_parts(candidates: Sequence[Candidate]) -> list[float]:

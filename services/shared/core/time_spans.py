@@ -103,8 +103,8 @@ def _last_day(name: str, midnight: datetime) -> tuple[datetime, datetime]:
 
 
 def _last_date(date: NamedDate, now: datetime) -> tuple[datetime, datetime]:
-    this = interval(date, date.year or now.year)
-    return this if date.year or this[0] <= now else interval(date, now.year - 1)
+    this = interval(date, date.year or now.year, now.tzinfo)
+    return this if date.year or this[0] <= now else interval(date, now.year - 1, now.tzinfo)
 
 
 def _this(name: str, midnight: datetime, now: datetime) -> tuple[datetime, datetime]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 from contracts.ports import (
@@ -98,9 +98,11 @@ class _CurrentVectors:
         with self._swappable.current.in_use() as index:
             await index.vectors.remove(ids)
 
-    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
+    async def search(
+        self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
+    ) -> list[SemanticHit]:
         with self._swappable.current.in_use() as index:
-            return await index.vectors.search(scope, vector, limit=limit, filters=filters)
+            return await index.vectors.search(scope, vector, limit=limit, filters=filters, ids=ids)
 
     async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         with self._swappable.current.in_use() as index:

@@ -1,11 +1,15 @@
 """Relevance from what both legs say."""
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.scoring import Candidate, blend, context_cosine, cosine_only, fused_only, smoothed
+from contracts.ports import Vector
+from services.shared.core.scoring import Candidate, blend, context_cosines, cosine_only, fused_only
 
 parts = st.one_of(st.none(), st.floats(-1, 1))
 candidates = st.builds(
@@ -69,23 +73,11 @@ def test_the_scale_of_bm25_does_not_matter(found: list[Candidate], scale: float)
     assert blend(scaled) == pytest.approx(blend(plain), abs=1e-6)
 
 
-def test_smoothing_weighs_neighbours_by_half_per_turn() -> None:
-    turn, near, far = np.eye(3, dtype=np.float32)
-    mixed = smoothed({0: turn, -1: near, 2: far})
-    assert mixed == pytest.approx(np.array([1, 0.5, 0.25]) / np.linalg.norm([1, 0.5, 0.25]))
-    assert mixed.dtype == np.float32
-
-
-def test_smoothing_one_vector_changes_nothing_and_none_is_an_error() -> None:
-    vector = np.array([0.6, 0.8], dtype=np.float32)
-    assert smoothed({0: vector}) == pytest.approx(vector)
-    with pytest.raises(ValueError, match="at least one vector"):
-        smoothed({})
-
-
-def test_vectors_that_cancel_out_leave_nothing_rather_than_a_division_by_zero() -> None:
-    vector = np.array([1, 0], dtype=np.float32)
-    assert np.array_equal(smoothed({-1: vector, 1: -vector}), np.zeros(2))
+def smoothed_cosine(vectors: Sequence[Vector], query: Vector) -> float:
+    """What is estimated: of the mixture of turns, each neighbour weighed by half per turn of distance."""
+    reach = len(vectors) // 2
+    mixture = sum(0.5 ** abs(i - reach) * vector for i, vector in enumerate(vectors))
+    return float(mixture @ query / np.linalg.norm(mixture))
 
 
 def test_the_context_cosine_estimates_that_of_the_smoothed_vector() -> None:
@@ -93,11 +85,13 @@ def test_the_context_cosine_estimates_that_of_the_smoothed_vector() -> None:
     topic = rng.normal(size=64)
     draw = [topic * 0.1 + rng.normal(size=64) * 0.12 for _ in range(6)]  # neighbours with cosines of about 0.4
     *turns, query = (np.asarray(v / np.linalg.norm(v), dtype=np.float32) for v in draw)
-    around = dict(zip((-2, -1, 0, 1, 2), turns, strict=True))
-    estimate = context_cosine({d: float(v @ query) for d, v in around.items()})
-    assert estimate == pytest.approx(float(smoothed(around) @ query), abs=0.08)
+    (estimate,) = context_cosines(np.array([[v @ query for v in turns]], dtype=np.float64))
+    assert estimate == pytest.approx(smoothed_cosine(turns, query), abs=0.08)
 
 
 def test_the_context_cosine_of_one_turn_is_its_own_and_of_none_zero() -> None:
-    assert context_cosine({0: 0.4}) == pytest.approx(0.4)
-    assert context_cosine({}) == 0.0
+    nan = math.nan
+    alone = [[nan, nan, 0.4, nan, nan], [nan, nan, nan, nan, nan], [nan, 0.4, 0.4, nan, nan]]
+    assert context_cosines(np.array(alone))[:2] == pytest.approx([0.4, 0.0])
+    assert context_cosines(np.array(alone))[2] > 0.4, "two that agree are surer than one"
+    assert context_cosines(np.empty((0, 5))).shape == (0,)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta, timezone
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.dates import named_dates, nearness_to_span
+from services.shared.core.dates import in_zone, named_dates, nearness, nearness_to_span
 from services.shared.core.time_spans import spans_named, without
 
 NOW = datetime(2026, 11, 25, 15, 30, tzinfo=UTC)  # a Wednesday
@@ -110,3 +111,42 @@ def test_any_question_is_read_in_linear_time(text: str) -> None:
     assert len(spans_named(text * (1_000_000 // len(text)), NOW)) <= 8
     assert len(named_dates(text * (1_000_000 // len(text)))) <= 16
     assert time.process_time() - began < 5
+
+
+VIENNA, AUCKLAND = ZoneInfo("Europe/Vienna"), ZoneInfo("Pacific/Auckland")
+
+
+@pytest.mark.parametrize(
+    ("question", "since", "until"),
+    [
+        ("yesterday", (11, 25), (11, 26)),
+        ("last week", (11, 16), (11, 23)),
+        ("on Monday", (11, 23), (11, 24)),
+        ("before June", None, (6, 1)),
+    ],
+)
+def test_days_begin_where_who_asks_is(question: str, since: tuple[int, int] | None, until: tuple[int, int]) -> None:
+    ((_, *read),) = spans_named(question, in_zone(NOW, AUCKLAND))  # Thursday has begun there
+    assert read == [one and datetime(2026, *one, tzinfo=AUCKLAND) for one in (since, until)]
+
+
+def test_a_day_on_which_clocks_change_is_not_24_hours_long() -> None:
+    ((_, since, until),) = spans_named("yesterday", datetime(2026, 10, 26, 9, tzinfo=VIENNA))
+    assert since is not None
+    assert until is not None
+    assert until.astimezone(UTC) - since.astimezone(UTC) == timedelta(hours=25)
+
+
+def test_a_date_begins_in_the_zone_of_who_asks() -> None:
+    moment = datetime(2026, 3, 6, 23, 30, tzinfo=UTC)
+    on_7_march = named_dates("on 7 March 2026")
+    assert nearness(moment, on_7_march, VIENNA) == 1.0
+    assert nearness(moment, on_7_march) < 1.0
+
+
+@given(st.datetimes(timezones=st.just(UTC)), st.sampled_from([VIENNA, AUCKLAND, ZoneInfo("America/Anchorage")]))
+def test_any_moment_is_read_in_any_zone(moment: datetime, zone: ZoneInfo) -> None:
+    now = in_zone(moment, zone)
+    assert now == moment
+    for span in spans_named("yesterday or since March, before last summer or 300 years ago", now):
+        assert 0.0 <= nearness_to_span(moment, span.since, span.until) <= 1.0

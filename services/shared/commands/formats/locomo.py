@@ -39,6 +39,7 @@ class _Judged(BaseModel):
     question: str
     evidence: list[str] = []
     category: int = 0
+    answer: str | int | float = ""
 
 
 class _Sample(BaseModel):
@@ -52,7 +53,7 @@ class Question:
     """A question to a user's memory, and the source ids of all turns that answer it.
 
     `stale` are the turns with a value that changed later, `now` is the moment to answer as of, `half` the part of the
-    questions that it belongs to.
+    questions that it belongs to, `answer` what is to be answered, as far as the dataset tells.
     """
 
     user_id: str
@@ -63,6 +64,7 @@ class Question:
     now: datetime | None = None
     half: str = ""
     token_budget: int = 1_000_000
+    answer: str = ""
 
 
 def read_locomo(source: Source) -> Iterator[Turn]:
@@ -79,6 +81,7 @@ def read_locomo_questions(source: Source) -> list[Question]:
             judged.question,
             _CATEGORIES.get(judged.category, "other"),
             frozenset(_EVIDENCE.findall(" ".join(judged.evidence))),
+            answer=str(judged.answer),
         )
         for sample in _samples(source)
         for judged in sample.qa

@@ -23,6 +23,7 @@ from services.shared.stores.points import (
     newest,
     payload,
     point_id,
+    point_ids,
     word_filters,
 )
 from services.shared.stores.scopes import visible_keys
@@ -85,9 +86,9 @@ def user_filter(user_id: str) -> qdrant.Filter:
     return qdrant.Filter(must=[_is("user_id", user_id)])
 
 
-def search_filter(scope: Scope, filters: Filters) -> qdrant.Filter:
-    """The points of the scope that pass the filters."""
-    conditions: list[Any] = []
+def search_filter(scope: Scope, filters: Filters, ids: Iterable[str] | None = None) -> qdrant.Filter:
+    """The points of the scope that pass the filters and, where ids are given, have one of them."""
+    conditions: list[Any] = [] if ids is None else [qdrant.HasIdCondition(set(point_ids(ids)))]
     if filters.types:
         conditions.append(_is_any("type", filters.types))
     conditions += [_is_any(field, keys) for field, keys in word_filters(scope, filters).items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -96,14 +96,16 @@ class EdgeVectorStore:
             partial(self._remove, qdrant.UpdateOperation.delete_points_by_filter(user_filter(user_id)), 1)
         )
 
-    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
+    async def search(
+        self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
+    ) -> list[SemanticHit]:
         """The points of the scope nearest to a unit vector by cosine, best first. The search is exact."""
-        if limit < 1:
+        if limit < 1 or (ids is not None and not ids):
             return []
         nearest = qdrant.Query.Nearest(checked_vector(vector, self._dimensions), using=TURN)
         # Without payload: it would take longer than the search. Scopes are checked again on the entries themselves.
         request = qdrant.QueryRequest(
-            limit=limit, query=nearest, filter=search_filter(scope, filters), with_payload=False
+            limit=limit, query=nearest, filter=search_filter(scope, filters, ids), with_payload=False
         )
         points = await self._run(partial(self._read, lambda shard: shard.query(request)))
         return [SemanticHit(str(point.id), max(-1.0, min(1.0, point.score))) for point in points]

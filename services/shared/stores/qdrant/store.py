@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -143,9 +143,12 @@ class QdrantVectorStore:
         chosen = models.FilterSelector(filter=user_filter(user_id))
         await self._write([models.DeleteOperation(delete=chosen)])
 
-    async def search(self, scope: Scope, vector: Vector, *, limit: int, filters: Filters) -> list[SemanticHit]:
+    async def search(
+        self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
+    ) -> list[SemanticHit]:
         """The points of the scope nearest to a unit vector by cosine, best first; at most 100,000."""
-        if limit < 1:
+        known = None if ids is None else point_ids(ids)
+        if limit < 1 or (known is not None and not known):
             return []
         nearest = checked_vector(vector, self._spec.dimensions).tolist()
         response = await self._ask(
@@ -154,7 +157,7 @@ class QdrantVectorStore:
                 self._spec.name,
                 query=nearest,
                 using=TURN,
-                query_filter=search_filter(scope, filters),
+                query_filter=search_filter(scope, filters, known),
                 search_params=self._spec.search_params,
                 limit=min(limit, MAX_LIMIT),
                 with_payload=False,

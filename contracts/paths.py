@@ -1,4 +1,4 @@
-"""Which paths there are: each is a request of the bus. A verb of the bus is offered over HTTP by a row here."""
+"""The paths over HTTP: each is a request of the bus. A verb of the bus is offered over HTTP by a row here."""
 
 from __future__ import annotations
 
@@ -10,10 +10,22 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from contracts import flow
+from contracts.envelope import Reply
 from contracts.flow import Answer
 from contracts.v1.control import SettingsChange
 
 Json = dict[str, Any]
+
+PREFIX = "/v1/memory"
+USER_HEADER = "memory-user"
+"""Names the user on a server that asks for no credential."""
+
+
+class TurnReply(Reply):
+    """The bus has the turn and will not lose it; not `kept`, it is gone: it was published as incognito."""
+
+    turn_id: str
+    kept: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +133,15 @@ VERBS = (
     ),
     Verb("DELETE", "/themes", flow.THEME_REMOVE, "Remove a theme; its entries stay", patience=30.0),
     Verb("GET", "/summary", flow.SUMMARY, "Sum up what there is", "space"),
+    Verb("GET", "/conflicts", flow.CONFLICTS, "List statements that cannot both be true", "space"),
+    Verb(
+        "POST",
+        "/conflicts/resolve",
+        flow.RESOLVE,
+        "Decide which of two statements holds, or both",
+        patience=10.0,
+        example={"newer": "…", "older": "…", "keep": "new"},
+    ),
     Verb("GET", "/settings", flow.SETTINGS, "Show what holds in a space", "space", leave=("change", "reset")),
     Verb(
         "POST",
@@ -148,3 +169,5 @@ VERBS = (
     Verb("GET", "/status", flow.USER_STATUS, "Count what is stored", patience=10.0),
     Verb("POST", "/erase", flow.ERASE, "Remove everything of the user for good", example={}),
 )
+VERB_OF = {verb.answer.subject: verb for verb in VERBS}
+"""By subject; of two paths for one request the one that changes something."""

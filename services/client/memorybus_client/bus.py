@@ -1,0 +1,147 @@
+"""The way over NATS."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from nats.aio.client import Client
+from nats.errors import ConnectionClosedError, MaxPayloadError, NoRespondersError
+from nats.errors import Error as NatsError
+from nats.js.errors import APIError, NoStreamResponseError
+from pydantic import BaseModel
+
+from contracts import flow, subjects
+from contracts.envelope import ErrorReply
+from contracts.flow import Answer, R
+from contracts.v1.overview import ExportRequest
+from contracts.v1.turns import Turn, message_id
+from memorybus_client.errors import RequestFailed, Unavailable
+from memorybus_client.transport import read
+
+_START = "start it with `memorybus up`; `memorybus address` prints where its bus is"
+_FAILED = (NatsError, TimeoutError, OSError)
+_OPTIONS = {
+    "name": "memorybus-client",
+    "allow_reconnect": False,
+    "max_reconnect_attempts": 1,
+    "reconnect_time_wait": 0.01,
+    "ping_interval": 5,
+    "max_outstanding_pings": 2,
+}
+"""A connection that breaks is not restored: the next request makes a new one."""
+
+
+class BusTransport:
+    """Requests and publishes on a bus; `url` is one server, or several separated by commas."""
+
+    def __init__(self, url: str, options: Mapping[str, Any]) -> None:
+        self._servers = [server.strip() for server in url.split(",") if server.strip()]
+        login = urlsplit(self._servers[0])
+        named = unquote(login.username) if login.username and login.password is not None else None
+        self._options = {**_OPTIONS, "inbox_prefix": subjects.inbox(named), "error_cb": self._note, **options}
+        self._where = ", ".join(_without_login(server) for server in self._servers)
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+        self._complaint = ""
+
+    async def ask(self, answer: Answer[Any, R], body: BaseModel, *, patience: float) -> R:
+        """Send a request; its reply."""
+        client = await self._connected(patience)
+        headers = {subjects.DEADLINE_HEADER: str(int((time.time() + patience) * 1000))}
+        subject = answer.subject_of(getattr(body, "user_id", None))
+        raw = body.model_dump_json(exclude_none=True).encode()
+        try:
+            reply = await client.request(subject, raw, timeout=patience + 0.5, headers=headers)
+        except NoRespondersError:
+            raise Unavailable(f"nobody answers on the bus at {self._where}: {_START}", undone=True) from None
+        except MaxPayloadError:
+            raise RequestFailed("invalid_request", "the request does not fit into a message of the bus") from None
+        except _FAILED as error:
+            raise self._unanswered(subject, patience, error) from None
+        if json.loads(reply.data).get("ok") is not True:
+            failed = read(ErrorReply, reply.data, self._where).error
+            raise RequestFailed(failed.code, failed.message, retryable=failed.retryable)
+        return read(answer.reply, reply.data, self._where)
+
+    async def publish(self, turn: Turn, *, incognito: bool, patience: float) -> None:
+        """Publish a turn, and wait for the promise that it will not be lost; an incognito one nobody keeps."""
+        client, raw = await self._connected(patience), turn.model_dump_json(exclude_none=True).encode()
+        try:
+            if incognito:
+                await client.publish(subjects.incognito(turn.user_id), raw)
+                await client.flush(timeout=max(1, round(patience)))
+            elif await self._is_duplicate(client, turn, raw, message_id(turn), patience):
+                # Anybody may have published under this id; a true repetition changes nothing.
+                await self._is_duplicate(client, turn, raw, None, patience)
+        except MaxPayloadError:
+            raise RequestFailed("too_large", "the text does not fit into a message of the bus: split it") from None
+        except NoStreamResponseError:
+            raise Unavailable(f"the bus at {self._where} has no memorybus on it: {_START}", undone=True) from None
+        except APIError as error:
+            raise RequestFailed("unavailable", f"the bus refused: {error.description}", retryable=True) from None
+        except _FAILED as error:
+            raise self._unanswered(subjects.TURNS, patience, error) from None
+
+    async def _is_duplicate(self, client: Client, turn: Turn, raw: bytes, id_: str | None, patience: float) -> bool:
+        headers = {subjects.MSG_ID_HEADER: id_} if id_ else None
+        stream, subject = subjects.TURNS_STREAM.name, subjects.turns(turn.user_id)
+        promise = await client.jetstream().publish(subject, raw, timeout=patience, stream=stream, headers=headers)
+        return bool(promise.duplicate)
+
+    async def export(self, user_id: str, *, patience: float) -> AsyncIterator[str]:
+        """The lines of an export, a page at a time."""
+        cursor: str | None = None
+        while True:
+            page = await self.ask(flow.EXPORT, ExportRequest(user_id=user_id, cursor=cursor), patience=patience)
+            for line in page.lines:
+                yield line
+            if (cursor := page.next_cursor) is None:
+                return
+
+    async def close(self) -> None:
+        """End the connection."""
+        if self._client is not None:
+            with suppress(*_FAILED):
+                await self._client.close()
+
+    async def _connected(self, patience: float) -> Client:
+        async with self._connecting:
+            if self._client is None or self._client.is_closed:
+                self._client = await self._connect(patience)
+            return self._client
+
+    async def _connect(self, patience: float) -> Client:
+        failed: Exception = TimeoutError()
+        for server in self._servers:
+            client = Client()
+            try:
+                await asyncio.wait_for(client.connect(server, **self._options), patience)
+                return client
+            except Exception as error:  # also what the client raises for an address that is none
+                failed = error
+                with suppress(Exception):
+                    await asyncio.wait_for(client.close(), 0.5)
+        if "authorization" in str(failed).lower():
+            raise RequestFailed("unauthenticated", f"the bus at {self._where} does not let us in: {_START}")
+        raise Unavailable(f"no bus answers at {self._where}: {_START}", undone=True)
+
+    def _unanswered(self, subject: str, patience: float, error: Exception) -> Unavailable | RequestFailed:
+        if "permissions violation" in self._complaint:
+            complaint, self._complaint = self._complaint, ""
+            return RequestFailed("forbidden", f"the bus does not let us ask: {complaint}")
+        if isinstance(error, ConnectionClosedError):
+            return Unavailable(f"the connection to the bus at {self._where} broke: the next call makes a new one")
+        return Unavailable(f"no answer from {subject} at {self._where} within {patience:.1f} s: try again later")
+
+    async def _note(self, error: Exception) -> None:
+        self._complaint = str(error)
+
+
+def _without_login(server: str) -> str:
+    return server.rpartition("@")[2] if "@" in server else server

@@ -1,0 +1,164 @@
+"""One call: the user whose memory it is, time and retries within bounds, and the loop in which it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from threading import Thread
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from pydantic import ValidationError
+
+from contracts import flow
+from contracts.flow import Answer, R
+from contracts.paths import EXPORT, VERB_OF
+from contracts.v1.turns import Turn
+from memorybus_client.errors import MemorybusError, Unavailable
+from memorybus_client.transport import Transport, invalid
+
+T = TypeVar("T")
+
+_ONCE = frozenset(
+    one.subject for one in (flow.UPDATE, flow.FORGET, flow.BULK, flow.THEME_REMOVE, flow.COMMANDS, flow.ERASE)
+)
+"""What does not have the effect of one request when it is sent twice, or answers otherwise then."""
+
+_FIRST_WAIT = 0.1
+_TURN_PATIENCE = 10.0
+
+
+class Caller:
+    """Calls a memorybus for one user; none takes longer than `timeout` in all."""
+
+    def __init__(
+        self, url: str, *, user: str | None, key: str | None, timeout: float, retries: int, options: Mapping[str, Any]
+    ) -> None:
+        self._transport = _transport(url, user, key, options)
+        self._user, self._timeout, self._retries = user or "me", timeout, retries
+
+    async def call(self, answer: Answer[Any, R], **fields: Any) -> R:
+        """Ask with these fields; null ones are left out."""
+        given = {"user_id": self._user} | {name: value for name, value in fields.items() if value is not None}
+        body = _made(answer.request, given)
+        patience, repeatable = VERB_OF[answer.subject].patience, answer.subject not in _ONCE
+
+        async def send(left: float) -> R:
+            return await self._transport.ask(answer, body, patience=min(patience, left))
+
+        return await self._within(send, repeatable=repeatable)
+
+    async def publish(self, *, incognito: bool, **fields: Any) -> str:
+        """Publish a turn with these fields; its id, by which a repetition is known."""
+        given = {"user_id": self._user, "turn_id": str(uuid4())}
+        turn = _made(Turn, given | {name: value for name, value in fields.items() if value is not None})
+
+        async def send(left: float) -> None:
+            await self._transport.publish(turn, incognito=incognito, patience=min(_TURN_PATIENCE, left))
+
+        await self._within(send, repeatable=True)
+        return str(turn.turn_id)
+
+    def export(self) -> AsyncIterator[str]:
+        """The lines of an export."""
+        return self._transport.export(self._user, patience=min(EXPORT.patience, self._timeout))
+
+    async def close(self) -> None:
+        """Let go of every connection."""
+        await self._transport.close()
+
+    async def _within(self, send: Callable[[float], Awaitable[T]], *, repeatable: bool) -> T:
+        """The outcome of sending, again where it failed and that does no harm, until tries or time are used up."""
+        clock = asyncio.get_running_loop().time
+        end, wait = clock() + self._timeout, _FIRST_WAIT
+        for tries_left in range(self._retries, -1, -1):
+            try:
+                async with asyncio.timeout_at(end):
+                    return await send(end - clock())
+            except TimeoutError:
+                raise Unavailable(f"no answer within {self._timeout:g} s: try again later") from None
+            except MemorybusError as error:
+                pause = max(error.wait, wait * random.uniform(0.5, 1.5))
+                may_repeat = error.retryable and (repeatable or error.undone)
+                if not (tries_left and may_repeat and clock() + pause < end):
+                    raise
+            await asyncio.sleep(pause)
+            wait *= 2
+        raise AssertionError("the last try returns or raises")
+
+
+class BlockingCaller:
+    """The same for programs without an event loop of their own: a thread of its own has one."""
+
+    def __init__(self, url: str, **more: Any) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = Thread(target=self._serve, name="memorybus-client", daemon=True)
+        self._thread.start()
+        self._caller = self._run(self._made(url, more))
+
+    def _serve(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
+
+    async def _made(self, url: str, more: dict[str, Any]) -> Caller:
+        return Caller(url, **more)
+
+    def call(self, answer: Answer[Any, R], **fields: Any) -> R:
+        """Ask with these fields; null ones are left out."""
+        return self._run(self._caller.call(answer, **fields))
+
+    def publish(self, *, incognito: bool, **fields: Any) -> str:
+        """Publish a turn with these fields; its id, by which a repetition is known."""
+        return self._run(self._caller.publish(incognito=incognito, **fields))
+
+    def export(self) -> Iterator[str]:
+        """The lines of an export."""
+        lines = self._caller.export()
+        while (line := self._run(_next(lines))) is not None:
+            yield line
+
+    def close(self) -> None:
+        """Let go of every connection, and end the thread."""
+        if not self._loop.is_closed():
+            self._run(self._caller.close())
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result()
+        except BaseException:
+            running.cancel()
+            raise
+
+
+async def _next(lines: AsyncIterator[str]) -> str | None:
+    return await anext(lines, None)
+
+
+def _made(model: type[Any], given: dict[str, Any]) -> Any:
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        raise invalid(error) from None
+
+
+def _transport(url: str, user: str | None, key: str | None, options: Mapping[str, Any]) -> Transport:
+    """The way that the address names; its library is imported only now."""
+    if url.startswith(("http://", "https://")):
+        from memorybus_client.http import HttpTransport
+
+        return HttpTransport(url, user=user, key=key, options=options)
+    if user is None:
+        raise ValueError(f"name the user whose memory is meant: user=…, for the bus at {url.rpartition('@')[2]}")
+    from memorybus_client.bus import BusTransport
+
+    return BusTransport(url, options)
+
+
+def address(url: str | None) -> str:
+    """Where to call: as given, else as MEMORYBUS_URL says, else the HTTP edge on this machine."""
+    return url or os.environ.get("MEMORYBUS_URL") or "http://127.0.0.1:8400"

@@ -1,0 +1,31 @@
+"""The errors of the client. Each says what to do, and whether the same call may succeed later."""
+
+from __future__ import annotations
+
+
+class MemorybusError(Exception):
+    """Why a call failed.
+
+    `retryable`: the same call may succeed later. `undone`: it certainly had no effect. `wait` is how many seconds the
+    server asks to be left alone.
+    """
+
+    def __init__(self, message: str, *, retryable: bool, undone: bool, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.retryable, self.undone, self.wait = retryable, undone, wait
+
+
+class Unavailable(MemorybusError):
+    """Nothing answered; unless it is `undone` the call may have had its effect all the same."""
+
+    def __init__(self, message: str, *, undone: bool = False) -> None:
+        super().__init__(message, retryable=True, undone=undone)
+
+
+class RequestFailed(MemorybusError):
+    """memorybus answered with an error: `code` says which, for example `not_found`, and `message` why."""
+
+    def __init__(self, code: str, message: str, *, retryable: bool = False, wait: float = 0.0) -> None:
+        undone = not retryable or code in ("overloaded", "rate_limited")
+        super().__init__(f"{code}: {message}", retryable=retryable, undone=undone, wait=wait)
+        self.code, self.message = code, message

@@ -1,0 +1,92 @@
+"""The way over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel
+
+from contracts.flow import Answer, R
+from contracts.paths import EXPORT, PREFIX, USER_HEADER, VERBS, TurnReply, Verb
+from contracts.v1.turns import Turn
+from memorybus_client.errors import MemorybusError, RequestFailed, Unavailable
+from memorybus_client.transport import read
+
+_START = "start it with `memorybus up`, or give the address that it prints"
+
+
+class HttpTransport:
+    """Requests to the HTTP edge at `url`, as the user whom the credential names, or `user` where none is asked for."""
+
+    def __init__(self, url: str, *, user: str | None, key: str | None, options: Mapping[str, Any]) -> None:
+        headers = httpx.Headers(encoding="utf-8")
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
+        elif user is not None:
+            headers[USER_HEADER] = user
+        self._client = httpx.AsyncClient(base_url=f"{url.rstrip('/')}{PREFIX}", headers=headers, **options)
+        self._where = url
+
+    async def ask(self, answer: Answer[Any, R], body: BaseModel, *, patience: float) -> R:
+        """Send a request; its reply."""
+        values = body.model_dump(mode="json", exclude={"user_id"}, exclude_none=True, exclude_unset=True)
+        verb = next(one for one in VERBS if one.answer == answer and values.keys().isdisjoint(one.leave))
+        path = verb.path.format(**{name: quote(values.pop(name), safe="") for name in verb.in_path})
+        async with self._sent(verb.method, path, patience, **_carried(verb, values)) as response:
+            return read(answer.reply, await response.aread(), self._where)
+
+    async def publish(self, turn: Turn, *, incognito: bool, patience: float) -> None:
+        """Publish a turn, and wait for the promise that it will not be lost; an incognito one nobody keeps."""
+        values = turn.model_dump(mode="json", exclude={"user_id"}, exclude_none=True, exclude_unset=True)
+        body = values | {"incognito": incognito}
+        async with self._sent("POST", "/turns", patience, json=body) as response:
+            read(TurnReply, await response.aread(), self._where)
+
+    async def export(self, user_id: str, *, patience: float) -> AsyncIterator[str]:
+        """The lines of an export as they come."""
+        async with self._sent("GET", EXPORT.path, patience) as response:
+            async for line in response.aiter_lines():
+                yield line
+
+    async def close(self) -> None:
+        """End every connection."""
+        await self._client.aclose()
+
+    @asynccontextmanager
+    async def _sent(self, method: str, path: str, patience: float, **more: Any) -> AsyncIterator[httpx.Response]:
+        """The answer to a request; one that tells an error is raised."""
+        try:
+            async with self._client.stream(method, path, timeout=patience + 0.5, **more) as response:
+                if response.status_code >= 400:
+                    raise _failed(response, await response.aread(), self._where)
+                yield response
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL):
+            raise Unavailable(f"nothing answers at {self._where}: {_START}", undone=True) from None
+        except httpx.LocalProtocolError as error:
+            raise RequestFailed("invalid_request", f"user or key cannot be sent in a header: {error}") from None
+        except httpx.HTTPError as error:
+            why = f"no answer from {self._where} within {patience:.1f} s ({type(error).__name__}): try again later"
+            raise Unavailable(why) from None
+
+
+def _carried(verb: Verb, values: dict[str, Any]) -> dict[str, Any]:
+    """The values of a request, in its query or its body."""
+    if verb.method not in ("GET", "DELETE"):
+        return {"json": values}
+    return {"params": {verb.renamed.get(name, name): value for name, value in values.items()}}
+
+
+def _failed(response: httpx.Response, raw: bytes, where: str) -> MemorybusError:
+    try:
+        problem = json.loads(raw)
+        code, detail, retryable = str(problem["code"]), str(problem["detail"]), bool(problem.get("retryable"))
+    except (ValueError, LookupError, TypeError):
+        why = f"{where} answers {response.status_code} and no problem of memorybus: is it there?"
+        return RequestFailed("internal", why, retryable=response.status_code >= 500)
+    after = response.headers.get("retry-after", "")
+    return RequestFailed(code, detail, retryable=retryable, wait=float(after) if after.isdecimal() else 0.0)

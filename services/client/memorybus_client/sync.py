@@ -1,0 +1,327 @@
+"""The memory of one user, for programs without an event loop. Made from `aio.py`: change that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Literal, Self
+from uuid import uuid4
+
+from contracts import flow
+from contracts.v1.audit import AuditReply
+from contracts.v1.chat import CommandReply
+from contracts.v1.commands import EraseReceipt, ForgetReceipt, ListReply, StatusReply
+from contracts.v1.control import IncognitoReply, SettingName, SettingsChange, SettingsReply
+from contracts.v1.edits import BulkReply, HistoryReply
+from contracts.v1.entries import Entry, Status
+from contracts.v1.overview import SummaryReply, Theme, ThemeRemoveReply, ThemesReply
+from contracts.v1.retrieval import RetrieveReply
+from contracts.v1.turns import EntryType, Role
+from memorybus_client.caller import BlockingCaller, address
+
+
+class Memory:
+    """What a running memorybus keeps of one user.
+
+    `url` is the HTTP edge (`http://…`) or the bus (`nats://…`, as `memorybus address` prints it); without one it is
+    MEMORYBUS_URL, else the HTTP edge on this machine. `key` is an API key or a JWT, which names the user; else `user`
+    does. A call takes no longer than `timeout` seconds in all; it is tried again `retries` times at most, where that
+    does no harm. `options` go to `httpx.AsyncClient` or `nats.connect`: certificates, credentials, proxies.
+
+    Every method raises `Unavailable` where nothing answers and `RequestFailed` where memorybus answers with an error.
+    Arguments that are None are not sent; what they mean stands in the contract, at the request of the same name.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        *,
+        user: str | None = None,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 2,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._caller = BlockingCaller(
+            address(url), user=user, key=key, timeout=timeout, retries=retries, options=options or {}
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._caller.close()
+
+    def remember(
+        self,
+        text: str,
+        *,
+        type: EntryType | None = None,
+        tags: Sequence[str] | None = None,
+        space: str | None = None,
+        source_ids: Sequence[str] | None = None,
+        persona_id: str | None = None,
+        manually_saved: bool | None = None,
+    ) -> Entry:
+        """Remember this; the entry that now says it, which may be an older one that said the same."""
+        reply = self._caller.call(
+            flow.CREATE,
+            text=text,
+            type=type,
+            tags=tags,
+            space=space,
+            source_ids=source_ids,
+            persona_id=persona_id,
+            manually_saved=manually_saved,
+            correlation_id=str(uuid4()),  # sent again it is the same request
+        )
+        return reply.entry
+
+    def recall(
+        self,
+        query: str,
+        *,
+        space: str | None = None,
+        limit: int | None = None,
+        token_budget: int | None = None,
+        types: Sequence[EntryType] | None = None,
+        theme: str | None = None,
+        tags: Sequence[str] | None = None,
+        recency_days: float | None = None,
+        min_score: float | None = None,
+        persona_id: str | None = None,
+        conversation_id: str | None = None,
+        now: datetime | None = None,
+        explain: bool | None = None,
+        asked_in: str | None = None,
+        incognito: bool | None = None,
+    ) -> RetrieveReply:
+        """Ask what matters now; `context` of the reply is ready to inject into a prompt."""
+        return self._caller.call(
+            flow.RETRIEVE,
+            query=query,
+            space=space,
+            limit=limit,
+            token_budget=token_budget,
+            types=types,
+            theme=theme,
+            tags=tags,
+            recency_days=recency_days,
+            min_score=min_score,
+            persona_id=persona_id,
+            conversation_id=conversation_id,
+            now=now,
+            explain=explain,
+            asked_in=asked_in,
+            incognito=incognito,
+        )
+
+    def publish(
+        self,
+        text: str,
+        *,
+        role: Role = "user",
+        conversation_id: str | None = None,
+        turn_id: str | None = None,
+        created_at: datetime | None = None,
+        space: str | None = None,
+        type: EntryType | None = None,
+        tags: Sequence[str] | None = None,
+        source_ids: Sequence[str] | None = None,
+        persona_id: str | None = None,
+        speaker: str | None = None,
+        manually_saved: bool | None = None,
+        incognito: bool = False,
+    ) -> str:
+        """Publish a turn of a chat; its id. From then on it is not lost, and a moment later it is found.
+
+        The same `turn_id` again has no further effect. An incognito turn is kept nowhere.
+        """
+        return self._caller.publish(
+            incognito=incognito,
+            text=text,
+            role=role,
+            conversation_id=conversation_id,
+            turn_id=turn_id,
+            created_at=created_at,
+            space=space,
+            type=type,
+            tags=tags,
+            source_ids=source_ids,
+            persona_id=persona_id,
+            speaker=speaker,
+            manually_saved=manually_saved,
+        )
+
+    def get(self, id: str) -> Entry:
+        """One entry, by its id or a beginning of eight characters or more."""
+        return (self._caller.call(flow.GET, id=id)).entry
+
+    def list(
+        self,
+        *,
+        space: str | None = None,
+        q: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        types: Sequence[EntryType] | None = None,
+        tags: Sequence[str] | None = None,
+        theme: str | None = None,
+        persona_id: str | None = None,
+        conversation_id: str | None = None,
+        pinned: bool | None = None,
+        manually_saved: bool | None = None,
+        status: Status | None = None,
+    ) -> ListReply:
+        """One page of entries, those said last first; `next_cursor` asks for the next page."""
+        return self._caller.call(
+            flow.LIST,
+            space=space,
+            q=q,
+            limit=limit,
+            cursor=cursor,
+            types=types,
+            tags=tags,
+            theme=theme,
+            persona_id=persona_id,
+            conversation_id=conversation_id,
+            pinned=pinned,
+            manually_saved=manually_saved,
+            status=status,
+        )
+
+    def update(
+        self,
+        id: str,
+        *,
+        text: str | None = None,
+        type: EntryType | None = None,
+        tags: Sequence[str] | None = None,
+        themes: Sequence[str] | None = None,
+        manually_saved: bool | None = None,
+        version: int | None = None,
+        redact: bool | None = None,
+    ) -> Entry:
+        """Correct an entry; with `version` only while nobody changed it since."""
+        reply = self._caller.call(
+            flow.UPDATE,
+            id=id,
+            text=text,
+            type=type,
+            tags=tags,
+            themes=themes,
+            manually_saved=manually_saved,
+            version=version,
+            redact=redact,
+        )
+        return reply.entry
+
+    def pin(self, id: str) -> Entry:
+        """Pin an entry: it is never trimmed, and every context begins with it."""
+        return (self._caller.call(flow.PIN, id=id)).entry
+
+    def unpin(self, id: str) -> Entry:
+        """Unpin an entry."""
+        return (self._caller.call(flow.UNPIN, id=id)).entry
+
+    def forget(self, id: str) -> ForgetReceipt:
+        """Forget an entry, with all that says it."""
+        return (self._caller.call(flow.FORGET, id=id)).receipt
+
+    def history(self, id: str) -> HistoryReply:
+        """Ask what an entry said before."""
+        return self._caller.call(flow.HISTORY, id=id)
+
+    def bulk(
+        self,
+        ids: Sequence[str],
+        action: Literal["pin", "unpin", "forget", "tag", "untag"],
+        *,
+        tags: Sequence[str] | None = None,
+    ) -> BulkReply:
+        """Do the same to entries, by their whole ids."""
+        return self._caller.call(flow.BULK, ids=ids, action=action, tags=tags)
+
+    def themes(self, *, space: str | None = None) -> ThemesReply:
+        """List the themes, those with most entries first."""
+        return self._caller.call(flow.THEMES, space=space)
+
+    def save_theme(self, slug: str, display_name: str, *, description: str | None = None) -> Theme:
+        """Describe a theme."""
+        reply = self._caller.call(flow.THEME_SAVE, slug=slug, display_name=display_name, description=description)
+        return reply.theme
+
+    def remove_theme(self, slug: str) -> ThemeRemoveReply:
+        """Remove a theme; its entries stay."""
+        return self._caller.call(flow.THEME_REMOVE, slug=slug)
+
+    def summary(self, *, space: str | None = None) -> SummaryReply:
+        """Ask what there is, in numbers and a few sentences."""
+        return self._caller.call(flow.SUMMARY, space=space)
+
+    def status(self) -> StatusReply:
+        """Count what is stored, and what is still on its way."""
+        return self._caller.call(flow.USER_STATUS)
+
+    def settings(self, *, space: str | None = None) -> SettingsReply:
+        """Show what holds in a space."""
+        return self._caller.call(flow.SETTINGS, space=space)
+
+    def change_settings(
+        self,
+        change: SettingsChange | None = None,
+        *,
+        space: str | None = None,
+        reset: Sequence[SettingName] | None = None,
+    ) -> SettingsReply:
+        """Decide what holds in a space."""
+        given = change and change.model_dump(exclude_unset=True)
+        return self._caller.call(flow.SETTINGS, space=space, change=given, reset=reset)
+
+    def start_incognito(self, conversation_id: str, *, hours: float | None = None) -> IncognitoReply:
+        """Keep nothing of a conversation from now on."""
+        return self._caller.call(flow.INCOGNITO_START, conversation_id=conversation_id, hours=hours)
+
+    def end_incognito(self, conversation_id: str, *, hours: float | None = None) -> IncognitoReply:
+        """Keep what is said in a conversation from now on."""
+        return self._caller.call(flow.INCOGNITO_END, conversation_id=conversation_id, hours=hours)
+
+    def command(
+        self,
+        text: str,
+        *,
+        conversation_id: str | None = None,
+        space: str | None = None,
+        shown: Sequence[str] | None = None,
+        confirm: str | None = None,
+    ) -> CommandReply:
+        """Do what a user says in a chat about their memory: "forget that", "what do you remember about …?"."""
+        return self._caller.call(
+            flow.COMMANDS, text=text, conversation_id=conversation_id, space=space, shown=shown, confirm=confirm
+        )
+
+    def audit(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        since: datetime | None = None,
+        verbs: Sequence[str] | None = None,
+    ) -> AuditReply:
+        """Ask what was done with the memory, the latest first."""
+        return self._caller.call(flow.USER_AUDIT, limit=limit, cursor=cursor, since=since, verbs=verbs)
+
+    def export(self) -> Iterator[str]:
+        """Everything of the user, as lines that `memorybus import` reads."""
+        return self._caller.export()
+
+    def erase(self, *, requested_at: datetime | None = None) -> EraseReceipt:
+        """Remove everything of the user for good; with the `requested_at` of a receipt, how that one stands."""
+        return (self._caller.call(flow.ERASE, requested_at=requested_at)).receipt

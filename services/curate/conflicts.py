@@ -1,0 +1,143 @@
+"""Conflicts: listed as questions, and resolved as the user decides. Stores and bus are ports."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from contracts.ports import Key, Record, TextStore
+from contracts.v1.conflicts import (
+    Conflict,
+    ConflictsReply,
+    ConflictsRequest,
+    ResolveReply,
+    ResolveRequest,
+    Statement,
+)
+from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from services.curate.commands import no_entry
+from services.curate.privacy import DataStores
+from services.curate.reconcile import Say
+from services.shared.changes import change_entries, change_record
+from services.shared.core.lineage import conflict_key, restored, superseded
+from services.shared.erasures import is_hidden
+from services.shared.errors import Rejected
+
+_LONGEST_TEXT = 500  # characters
+_PAGE = 50
+
+
+async def list_conflicts(request: ConflictsRequest, *, store: TextStore) -> ConflictsReply:
+    """The conflicts of a user of which both statements are still in use, and nothing is decided.
+
+    Raises:
+        Rejected: the cursor is not one of ours.
+    """
+    if await is_hidden(store, request.user_id):
+        return ConflictsReply(items=(), correlation_id=request.correlation_id)
+    items: list[Conflict] = []
+    cursor = request.cursor
+    while True:
+        room = min(_PAGE, request.limit - len(items))
+        try:
+            page = await store.page_records("conflict", user_id=request.user_id, limit=room, cursor=cursor)
+        except ValueError as error:
+            raise Rejected("invalid_request", f"cursor: {error}") from error
+        open_ = [record for record in page.records if _is_open(record, request.space)]
+        items += await _shown(request.user_id, open_, store)
+        cursor = page.cursor
+        if cursor is None or len(items) >= request.limit:
+            return ConflictsReply(items=tuple(items), next_cursor=cursor, correlation_id=request.correlation_id)
+
+
+def _is_open(record: Record, space: str | None) -> bool:
+    return not record.body.get("kept") and space in (None, record.body["space"])
+
+
+async def _shown(user_id: str, records: list[Record], store: TextStore) -> list[Conflict]:
+    ids = {id_ for record in records for id_ in (record.body["newer"], record.body["older"])}
+    entries = await store.get([Key(user_id, id_) for id_ in sorted(ids)])
+    in_use = {id_: entry for id_, entry in entries.items() if entry.status == "active"}
+    pairs = [(in_use.get(record.body["newer"]), in_use.get(record.body["older"])) for record in records]
+    return [_conflict(newer, older) for newer, older in pairs if newer is not None and older is not None]
+
+
+def _conflict(newer: Entry, older: Entry) -> Conflict:
+    one, other = _statement(newer), _statement(older)
+    question = f"On {one.said_at:%d %B %Y} you said “{one.text}”, before that “{other.text}”. Which one is true now?"
+    return Conflict(space=newer.space, newer=one, older=other, question=question)
+
+
+def _statement(entry: Entry) -> Statement:
+    return Statement(id=entry.id, text=entry.text[:_LONGEST_TEXT], said_at=entry.last_said_at, status=entry.status)
+
+
+async def resolve(request: ResolveRequest, *, stores: DataStores, say: Say) -> ResolveReply:
+    """Keep what the user decides. Broken off, the same request completes it.
+
+    Raises:
+        Rejected: there is no conflict between these entries, and the newer one did not supersede the older one.
+    """
+    newer, older = await _pair(request, stores.text)
+    await _decide(request, newer, older, stores.text)
+    holds = {"new": (newer,), "old": (older,), "both": (newer, older)}[request.keep]
+    for one, other in ((newer, older), (older, newer)):
+        if one in holds:
+            await _keep(one, other, stores.text, say, over=other not in holds)
+    for one, other in ((newer, older), (older, newer)):
+        if one not in holds:
+            await _put_away(one, other, stores)
+    read = await stores.text.get([newer, older])
+    sides = [_statement(read[entry.id]) for entry in (newer, older)]
+    return ResolveReply(newer=sides[0], older=sides[1], correlation_id=request.correlation_id)
+
+
+async def _pair(request: ResolveRequest, store: TextStore) -> tuple[Entry, Entry]:
+    if await is_hidden(store, request.user_id):
+        raise no_entry(request.newer)
+    found = await store.get([Key(request.user_id, request.newer), Key(request.user_id, request.older)])
+    for id_ in (request.newer, request.older):
+        if id_ not in found or found[id_].status == "forgotten":
+            raise no_entry(id_)
+    newer, older = found[request.newer], found[request.older]
+    key = conflict_key(newer, older.id)
+    if older.superseded_by != newer.id and key not in await store.get_records([key]):
+        raise Rejected("not_found", f"there is no conflict between {newer.id} and {older.id}")
+    return newer, older
+
+
+async def _decide(request: ResolveRequest, newer: Entry, older: Entry, store: TextStore) -> None:
+    """Note it first: the rules leave alone what the user decided."""
+    body = {"space": newer.space, "newer": newer.id, "older": older.id, "kept": request.keep}
+    key = conflict_key(newer, older.id)
+    record = Record(request.user_id, "conflict", key.name, body, datetime.now(UTC))
+    await change_record(store, key, lambda held: None if held is not None and held.body == body else record)
+
+
+async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, *, over: bool) -> None:
+    """Have an entry in use, in place of the other one or beside it; found by its meaning again once it is embedded."""
+
+    def kept(entry: Entry) -> Entry | None:
+        new = restored(entry) if entry.superseded_by == other.id else entry
+        without: dict[str, Any] = {
+            "supersedes": tuple(id_ for id_ in entry.supersedes if id_ != other.id),
+            "conflicts_with": tuple(id_ for id_ in entry.conflicts_with if id_ != other.id),
+        }
+        if over:
+            without["supersedes"] = (*without["supersedes"], other.id)
+        new = new.model_copy(update=without)
+        return new if new != entry else None
+
+    (changed,) = await change_entries(store, [one], kept) or [one]
+    if changed.status == "active" and changed.embedding_state == "pending":
+        ref = EntryRef(user_id=one.user_id, id=one.id)
+        await say([EntryAccepted.of([ref], at=changed.updated_at, cause=f"version {changed.version}")])
+
+
+async def _put_away(one: Entry, other: Entry, stores: DataStores) -> None:
+    def put_away(entry: Entry) -> Entry | None:
+        return superseded(entry, other) if entry.status == "active" else None
+
+    await change_entries(stores.text, [one], put_away)
+    if stores.vectors is not None:
+        await stores.vectors.remove([one.id])

@@ -1,0 +1,153 @@
+"""What a new statement of a user changes: the older one is superseded, or both are flagged as a conflict.
+
+Rules decide, on what the user says alone: an assistant's echo changes nothing. Every step may be done again: the newer
+entry first names what it supersedes, then the older one goes out of use.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+from contracts.ports import Filters, Key, Record, Scope, Selection, TextStore
+from contracts.v1.entries import Entry, EntryRef
+from services.shared import telemetry
+from services.shared.changes import change_entries
+from services.shared.core.capacity import is_protected
+from services.shared.core.lineage import conflict_key, superseded
+from services.shared.core.updates import Relation, is_change, relation, subjects_of, tells_more, to_compare
+from services.shared.tasks import beside_the_loop
+
+Policy: TypeAlias = Literal["supersede", "flag", "leave"]
+
+_CANDIDATES = 24
+"""Older entries that a statement is compared with."""
+
+_MOST_NAMED = 8
+"""Entries that one supersedes, or conflicts with, at most."""
+
+
+async def settle_changes(
+    entries: Iterable[Entry], *, store: TextStore, policy: Policy = "supersede", contradictions: bool = False
+) -> list[EntryRef]:
+    """Supersede what these entries change; the superseded ones, whose vectors go.
+
+    By another policy changes are only flagged as conflicts, or all is left alone. With `contradictions` that is
+    flagged, too, which contradicts without saying that anything changed: it takes a search for most of what users say.
+
+    Those of an earlier delivery that was broken off are completed and told again.
+    """
+    gone: list[EntryRef] = []
+    if policy == "leave":
+        return gone
+    for entry in sorted(entries, key=lambda one: (one.created_at, one.id)):
+        looked_at = entry.role == "user" and entry.status == "active" and (contradictions or is_change(entry.text))
+        query = to_compare(entry.text) if looked_at else None
+        if query is not None:
+            gone += await _settle(entry, query, store, policy, contradictions=contradictions)
+    return gone
+
+
+async def _settle(
+    entry: Entry, query: str, store: TextStore, policy: Policy, *, contradictions: bool
+) -> list[EntryRef]:
+    candidates = await _older(entry, query, store)
+    chars = len(entry.text) + sum(len(one.text) for one in candidates)
+    found = await beside_the_loop(lambda: _related(entry, candidates), chars)
+    if not contradictions:
+        found["contradiction"] = []
+    undecided = await _undecided(entry, [*found["update"], *found["contradiction"]], store)
+    changed = [one for one in found["update"] if one.id in undecided]
+    if policy == "flag" or len({subjects_of(one.text) for one in changed}) > 1:  # it could mean either
+        changed, found["contradiction"] = [], [*changed, *found["contradiction"]]
+    kept = [one for one in changed if is_protected(one) or tells_more(one.text)]
+    conflicts = [*kept, *(one for one in found["contradiction"] if one.id in undecided)]
+    superseded = [one.id for one in changed if one not in kept]
+    entry = await _name(entry, superseded, [one.id for one in conflicts], store)
+    await _flag(entry, conflicts, store)
+    return await _put_away(entry, store)
+
+
+async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
+    """The active entries of the same voice that were said before and share words with it, or were said last: a search
+    may not find yet what was said a moment ago."""
+    scope = Scope(entry.user_id, entry.space, entry.persona_id)
+    hits = await store.search(scope, query, limit=_CANDIDATES, filters=Filters())
+    found = await store.get([Key(entry.user_id, hit.id) for hit in hits])
+    if is_change(entry.text):
+        latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
+        found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
+    return [one for one in found.values() if _is_older(one, entry)]
+
+
+def _is_older(one: Entry, entry: Entry) -> bool:
+    voice = (one.user_id, one.space, one.persona_id, one.role, one.speaker)
+    same_voice = voice == (entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker)
+    return one.status == "active" and same_voice and one.id != entry.id and one.last_said_at < entry.created_at
+
+
+def _related(entry: Entry, candidates: Sequence[Entry]) -> dict[Relation, list[Entry]]:
+    found: dict[Relation, list[Entry]] = defaultdict(list)
+    for one in candidates:
+        found[relation(one.text, entry.text)].append(one)
+    return found
+
+
+async def _undecided(entry: Entry, others: Sequence[Entry], store: TextStore) -> set[str]:
+    """The ids of those about which the user has not decided yet."""
+    keys = {conflict_key(entry, one.id): one.id for one in others}
+    records = await store.get_records(list(keys)) if keys else {}
+    decided = {keys[key] for key, record in records.items() if record.body.get("kept")}
+    return set(keys.values()) - decided
+
+
+async def _name(entry: Entry, superseded: Sequence[str], conflicts: Sequence[str], store: TextStore) -> Entry:
+    """The entry as it is stored with what it supersedes and conflicts with."""
+
+    def named(one: Entry) -> Entry | None:
+        if one.status != "active" or one.text != entry.text:
+            return None
+        update = {
+            "supersedes": _joined(one.supersedes, superseded),
+            "conflicts_with": _joined(one.conflicts_with, conflicts),
+            "valid_from": one.valid_from or (one.created_at if superseded else None),
+        }
+        new = one.model_copy(update=update)
+        return new if new != one else None
+
+    (stored,) = await change_entries(store, [entry], named) or [entry]
+    return stored
+
+
+def _joined(known: tuple[str, ...], more: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*known, *more)))[:_MOST_NAMED]
+
+
+async def _flag(entry: Entry, conflicts: Sequence[Entry], store: TextStore) -> None:
+    """Note each conflict that the entry names; one that is noted already stays as it was."""
+    named = [one for one in conflicts if one.id in entry.conflicts_with]
+    body = {"space": entry.space, "newer": entry.id}
+    now = datetime.now(UTC)
+    keys = [(conflict_key(entry, one.id), one) for one in named]
+    records = [Record(key.user_id, "conflict", key.name, {**body, "older": one.id}, now) for key, one in keys]
+    if records:
+        await store.add_records(records)
+        telemetry.CHANGES.labels("conflict").inc(len(records))
+
+
+async def _put_away(entry: Entry, store: TextStore) -> list[EntryRef]:
+    """Take what the entry supersedes out of use; of two changes at the same moment the first one has it."""
+    if not entry.supersedes:
+        return []
+    older = await store.get([Key(entry.user_id, id_) for id_ in entry.supersedes])
+    undecided = await _undecided(entry, list(older.values()), store)
+
+    def put_away(one: Entry) -> Entry | None:
+        may_go = one.status == "active" and one.id in undecided and not is_protected(one)
+        return superseded(one, entry) if may_go else None
+
+    done = await change_entries(store, older.values(), put_away)
+    telemetry.CHANGES.labels("superseded").inc(len(done))
+    return [EntryRef(user_id=one.user_id, id=one.id) for one in older.values()]

@@ -1,0 +1,151 @@
+"""Memory over MCP: tools, resources and a prompt, for whatever transport the SDK serves."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+from urllib.parse import quote, unquote
+
+import mcp_types as types
+from mcp import MCPError
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
+
+from contracts import flow
+from contracts.errors import Unavailable
+from services.gateway import mcp_tools
+from services.gateway.mcp_tools import TOOLS, Ask, Tool
+from services.gateway.problems import Problem
+from services.shared.errors import RequestFailed, describe_error
+
+log = logging.getLogger(__name__)
+
+Context = ServerRequestContext[Any, Any]
+
+_THEMES = "memory://themes"
+_ENTRIES = "memory://entries"
+_PROMPT = "memory"
+_JSON = "application/json"
+
+
+def server(ask_of: Callable[[Context], Ask]) -> Server[Any]:
+    """A server; `ask_of` is whom it asks for a request, for the user behind that request."""
+
+    async def list_tools(_: Context, __: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
+
+    async def call_tool(context: Context, call: types.CallToolRequestParams) -> types.CallToolResult:
+        try:
+            tool = TOOLS[call.name]
+            result = await tool.run(ask_of(context), tool.arguments.model_validate(call.arguments or {}))
+        except Exception as error:
+            return types.CallToolResult(content=[_text(_why(error, call.name))], is_error=True)
+        structured = result.model_dump(mode="json")
+        return types.CallToolResult(
+            content=[_text(json.dumps(structured, ensure_ascii=False))], structured_content=structured
+        )
+
+    async def list_resources(context: Context, _: object) -> types.ListResourcesResult:
+        themes = await _or_protocol_error(ask_of(context)(flow.THEMES))
+        listed = [types.Resource(uri=_THEMES, name="themes", description="Every theme.", mime_type=_JSON)]
+        listed += [
+            types.Resource(uri=f"{_THEMES}/{quote(one.slug, safe='')}", name=one.slug, mime_type=_JSON)
+            for one in themes.items[:100]
+        ]
+        return types.ListResourcesResult(resources=listed)
+
+    async def list_templates(_: Context, __: object) -> types.ListResourceTemplatesResult:
+        entry = types.ResourceTemplate(uri_template=f"{_ENTRIES}/{{id}}", name="entry", mime_type=_JSON)
+        theme = types.ResourceTemplate(uri_template=f"{_THEMES}/{{slug}}", name="theme", mime_type=_JSON)
+        return types.ListResourceTemplatesResult(resource_templates=[entry, theme])
+
+    async def read_resource(context: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        text = await _or_protocol_error(_resource(ask_of(context), str(asked.uri)))
+        content = types.TextResourceContents(uri=asked.uri, mime_type=_JSON, text=text)
+        return types.ReadResourceResult(contents=[content])
+
+    async def list_prompts(_: Context, __: object) -> types.ListPromptsResult:
+        about = "How to use the memory of this user, and what themes there are."
+        return types.ListPromptsResult(prompts=[types.Prompt(name=_PROMPT, description=about)])
+
+    async def get_prompt(context: Context, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if asked.name != _PROMPT:
+            raise MCPError(types.INVALID_PARAMS, f"there is one prompt: {_PROMPT}")
+        told = _text(await _or_protocol_error(mcp_tools.contract(ask_of(context))))
+        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=told)])
+
+    return Server(
+        "memorybus",
+        version=version("memorybus"),
+        instructions="Long-term memory of the user: search it whenever what they said before may matter.",
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def _described(tool: Tool) -> types.Tool:
+    effect = types.ToolAnnotations(
+        read_only_hint=tool.effect == "reads",
+        destructive_hint=tool.effect == "destroys",
+        idempotent_hint=True,
+        open_world_hint=False,
+    )
+    return types.Tool(
+        name=tool.name,
+        description=tool.about,
+        input_schema=tool.arguments.model_json_schema(),
+        output_schema=tool.result.model_json_schema(mode="serialization"),
+        annotations=effect,
+    )
+
+
+async def _resource(ask: Ask, uri: str) -> str:
+    kind, _, name = uri.rpartition("/")
+    if uri == _THEMES:
+        return json.dumps([one.model_dump(mode="json") for one in (await ask(flow.THEMES)).items], ensure_ascii=False)
+    if name and kind == _THEMES:
+        return await mcp_tools.theme_page(ask, unquote(name))
+    if name and kind == _ENTRIES:
+        return (await ask(flow.GET, id=unquote(name))).entry.model_dump_json()
+    raise MCPError(types.INVALID_PARAMS, f"there is no such resource: {_THEMES}, {_THEMES}/SLUG and {_ENTRIES}/ID are")
+
+
+async def _or_protocol_error(work: Any) -> Any:
+    """The outcome; what is a tool error elsewhere has only the protocol to be told by here."""
+    try:
+        return await work
+    except MCPError:
+        raise
+    except Exception as error:
+        raise MCPError(types.INVALID_PARAMS, _why(error, "resource")) from None
+
+
+def _why(error: Exception, name: str) -> str:
+    """What went wrong and what to do, without what was in the arguments."""
+    match error:
+        case KeyError() if name not in TOOLS:
+            return f"there is no such tool: there are {', '.join(TOOLS)}"
+        case ValidationError():
+            return f"invalid_request: {describe_error(error)}"
+        case PydanticSerializationError() | UnicodeEncodeError():
+            return "invalid_request: half a character (a surrogate alone) is no text"
+        case Problem():
+            return f"{error.code}: {error.detail}"
+        case RequestFailed() | Unavailable():
+            return str(error)
+    log.exception("mcp_failed", extra={"tool": name})
+    return "internal: unexpected error; the log of memorybus has it"
+
+
+def _text(text: str) -> types.TextContent:
+    return types.TextContent(type="text", text=text)

@@ -1,0 +1,62 @@
+"""Of memories that give different values of one thing, the newer first, where its words tell that something changed.
+
+Similarity cannot tell "moved to quarter past ten" from "standup is at half past nine": both are about the question.
+Nothing is hidden here; the order among those that are shown anyway is another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from contracts.v1.entries import Entry
+from services.shared.core import wordlists
+from services.shared.core.ranking import Matrix
+from services.shared.core.statements import kinds
+
+_LOOKED_AT = 10
+"""Memories from the best on that may go before others."""
+
+_ALIKE = 0.3
+"""Least cosine of two memories that may be about one thing: in a chat, two turns seldom share more than their topic."""
+
+_SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
+_CUE = re.compile(
+    rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
+    r"|change|no longer|any ?more|instead|new|earlier|later|actually|update|correction)\b"
+    rf"|{wordlists.pattern('changes', 'renewed')}"
+)
+
+
+def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
+    """The places of entries, given best first, with each that tells of a change before what it may have changed.
+
+    It goes before a better one when a user said it later, it is alike, has a word of change, and names another day,
+    time of day or number; and once only. `similarity` has shape (n, n).
+    """
+    order = list(range(len(entries)))
+    changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.role == "user" and _CUE.search(one.text.lower())}
+    for place in range(min(len(order), _LOOKED_AT)):
+        here = order[place]
+        newer = [
+            i
+            for i in order[place + 1 : _LOOKED_AT]
+            if i in changes
+            and similarity[i, here] >= _ALIKE
+            and _may_change(entries[i], entries[here])
+            and _differ(kinds(entries[i].text.lower()), kinds(entries[here].text.lower()))
+        ]
+        if newer:
+            latest = max(newer, key=lambda i: entries[i].created_at)
+            order.remove(latest)
+            order.insert(place, latest)
+            changes.remove(latest)  # it moves once only
+    return order
+
+
+def _may_change(newer: Entry, older: Entry) -> bool:
+    return newer.created_at > older.created_at and (older.role == "assistant" or older.speaker == newer.speaker)
+
+
+def _differ(new: Mapping[str, frozenset[str]], old: Mapping[str, frozenset[str]]) -> bool:
+    return any(new[kind] != old[kind] for kind in new.keys() & old.keys())

@@ -1,0 +1,162 @@
+"""English statements taken apart: clauses, whether they are meant, what they are about, and the value they give it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from services.shared.core import wordlists
+from services.shared.core.analysis import stems
+from services.shared.core.text import unfolded
+
+_LONGEST = 2000
+"""Characters of a text that are read: who tells of a change says so in a few lines."""
+
+_SENTENCE = re.compile(r"(?<=[.!?;\n])\s+|\s+[–—]\s+|\n")
+_CLAUSE = re.compile(r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|\s+because\s|\s\(|\)")
+_QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
+_TOKEN = re.compile(r"[#€$£]?[\w][\w@#&+']*(?:[.:/,-][\w@]+)*")
+_ASKING = re.compile(
+    r"(?:what|when|where|which|who|whom|whose|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|should|would"
+    r"|will)\s(?:the |my |our |a )?\w+"
+)
+_SPELLED = (
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"\bcan't\b"), "can not"),
+    (re.compile(r"(\w)n't\b"), r"\1 not"),
+    (re.compile(r"'(?:s) (?=been\b|got\b|gone\b)"), " has "),
+    (re.compile(r"'s (?=now\b|no longer\b|not\b|off\b|moved\b|cancel|postponed\b|rescheduled\b)"), " is "),
+    (re.compile(r"\b(she|he|it|that|there|here)'s\b"), r"\1 is"),
+    (re.compile(r"'ve\b"), " have"),
+    (re.compile(r"'re\b"), " are"),
+    (re.compile(r"\bi'm\b"), "i am"),
+    (re.compile(r"'ll\b"), " will"),
+    (re.compile(r"'d\b"), " would"),
+    (re.compile(r"\bany more\b|\bany longer\b"), "anymore"),
+    (re.compile(r"'s\b|s'(?=\s)"), lambda found: "s" if found[0].startswith("s") else ""),
+)
+
+_words = wordlists.words
+LIGHT = _words("changes", "light")
+VERBS = _words("changes", "verbs")
+NEGATIONS = frozenset({"not", "never", "no", "cannot"})
+
+_UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
+_JOKING = re.compile(wordlists.pattern("changes", "joking"))
+_LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
+_FILLER = re.compile(wordlists.pattern("changes", "filler"))
+
+_DAYS = "mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug"
+    "|sep|sept|oct|nov|dec"
+)
+_DAY = re.compile(rf"(?:{_DAYS})s?|(?:{_MONTHS})|\d\d?(?:st|nd|rd|th)|tomorrow|\d{{4}}-\d\d-\d\d|\d\d?/\d\d?(?:/\d+)?")
+_CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm|o'clock")
+_NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One statement: its words in lower case, spelled out, and whether it states something that is so, or long was."""
+
+    text: str
+    meant: bool
+    past: bool
+
+    @property
+    def words(self) -> list[str]:
+        """Its words, in order."""
+        return _TOKEN.findall(self.text)
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """The stems of the words that say what it is about."""
+        return terms(self.text)
+
+
+@lru_cache(maxsize=512)
+def clauses(text: str) -> tuple[Clause, ...]:
+    """The clauses of a text, in order; those of a joke are not meant."""
+    plain = unfolded(text[:_LONGEST])
+    joking = _JOKING.search(plain.lower()) is not None
+    found = []
+    for sentence in _SENTENCE.split(plain):
+        asked = sentence.rstrip(" '\")").endswith("?")
+        quoted = _QUOTED.search(sentence) is not None
+        for part in _CLAUSE.split(sentence):
+            if said := _spelled(part):
+                unmeant = joking or asked or quoted or _ASKING.match(said) or _UNSURE.search(said)
+                found.append(Clause(said, not unmeant, _LONG_AGO.search(said) is not None))
+    return tuple(found)
+
+
+def _spelled(part: str) -> str:
+    said = " ".join(part.lower().split()).strip(" .,;!?-*>")
+    for pattern, replacement in _SPELLED:
+        said = pattern.sub(replacement, said)
+    if opening := _FILLER.match(said):
+        said = said[opening.end() :]
+    return said
+
+
+@lru_cache(maxsize=4096)
+def stem(word: str) -> str:
+    """The stem by which forms of a word are the same."""
+    return stems([word], "")[0] if len(word) > 2 and word.isalpha() else word
+
+
+@lru_cache(maxsize=2048)
+def terms(said: str) -> frozenset[str]:
+    """The stems of the words in a piece of a clause that say what it is about."""
+    return frozenset(stem(word) for word in _TOKEN.findall(said) if word not in LIGHT)
+
+
+def kinds(said: str) -> dict[str, frozenset[str]]:
+    """The days, times and numbers of a piece of a clause, by kind."""
+    found: dict[str, set[str]] = {}
+    for word in _TOKEN.findall(said):
+        kind = _kind_of(word)
+        if kind:
+            found.setdefault(kind, set()).add(stem(word))
+    if "day" in found:  # 12 March
+        found["day"] |= found.pop("number", set())
+    return {kind: frozenset(words) for kind, words in found.items()}
+
+
+def _kind_of(word: str) -> str | None:
+    if _DAY.fullmatch(word):
+        return "day"
+    if _CLOCK.fullmatch(word):
+        return "clock"
+    return "number" if _NUMBER.fullmatch(word) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A clause as subject, verb and value: "my hourly rate", "is", "65 euros"."""
+
+    subject: str
+    verb: str
+    value: str
+    negated: bool
+
+    @property
+    def preposition(self) -> str:
+        """The word that opens the value where that is a preposition."""
+        first = self.value.partition(" ")[0]
+        return first if first in ("in", "at", "on", "for", "with", "near", "by", "to", "from", "as") else ""
+
+
+def parsed(said: str) -> Sentence | None:
+    """A clause taken apart at its first verb; None when it has none that is known."""
+    words = said.split()
+    for i, word in enumerate(words[1:], 1):
+        if word in VERBS:
+            rest = words[i + 1 :]
+            negated = bool(rest[:1] and rest[0] in NEGATIONS) or words[i - 1] in ("not", "never")
+            value = rest[1:] if negated and rest[:1] and rest[0] in NEGATIONS else rest
+            subject = [one for one in words[:i] if one not in ("do", "does", "not", "never", "now")]
+            return Sentence(" ".join(subject), word, " ".join(value), negated)
+    return None

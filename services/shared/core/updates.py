@@ -1,0 +1,325 @@
+"""Whether a newer statement of somebody changes an older one of theirs: rules on English wording, no model.
+
+Only what is said outright changes anything: a cue ("has moved to", "no longer", "my new …", "actually", "instead of"),
+and the same thing in both. When in doubt it does not: a wrong change hides a memory that is true.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Literal, TypeAlias
+
+from services.shared.core import wordlists
+from services.shared.core.statements import NEGATIONS, Clause, Sentence, clauses, kinds, parsed, stem, terms
+
+Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
+Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead"]
+
+_section = partial(wordlists.pattern, "changes")
+_AUX = f"{_section('auxiliaries')}*"
+_TO = "(?:to|until|till|into)"
+_OWN = "(?:my|our|the|this|that|all)"
+_AT_END = r"(?: (?:last week|yesterday|now|already|again|today|for good|altogether|this week|too))*$"
+
+
+def _form(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern + _AT_END)
+
+
+_FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
+    ("instead", re.compile(r"(?P<topic>.+?),? (?:instead of|rather than) (?P<old>.+)$")),
+    (
+        "switched",
+        _form(
+            rf"(?:i|we) {_AUX}(?:{_section('switched')})(?P<topic>(?: {_OWN})?(?: \w+){{0,2}}?)"
+            r" from (?P<old>.+?) to (?P<new>.+?)"
+        ),
+    ),
+    (
+        "switched",
+        _form(
+            rf"(?:i|we) {_AUX}(?:{_section('replaced')}) {_OWN}?(?P<old>.+?)(?: in)? (?:with|for|by) (?P<new>.+?)"
+            r"(?: for (?P<topic>.+))?"
+        ),
+    ),
+    (
+        "moved",
+        _form(
+            rf"[\w ]{{1,30}}? {_AUX}(?:{_section('moved')}) (?P<topic>{_OWN} .+?)(?: down| up| back| forward)?"
+            rf"(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"
+        ),
+    ),
+    (
+        "moved",
+        _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')})(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"),
+    ),
+    ("switched", _form(rf"(?P<old>.+?) {_AUX}replaced (?:by|with) (?P<new>.+?)")),
+    ("ended", _form(r"(?P<topic>.+?) (?:(?:is|am|are|do|does|have|has|was|were) )?no longer (?P<old>.+?)")),
+    ("ended", _form(r"(?P<topic>.+?) (?:do|does|am|is|are|can|have|will) not (?P<old>.+?) anymore(?:,.*)?")),
+    ("left", _form(rf"(?:i|we) {_AUX}(?:left|quit|moved out of) (?P<old>.+?)")),
+    ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
+    ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?)")),
+    ("called off", _form(rf"(?P<topic>.+?) (?:has|have|is|are|was|were|got) {_AUX}(?:{_section('called off')})")),
+)
+_CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
+_RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
+_NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
+_NOT_BUT = re.compile(r", not (?P<old>[\w:. ]+)$")
+_ADDING = re.compile(_section("adding"))
+_PASSING = re.compile(_section("passing"))
+_SINGLE = wordlists.words("changes", "single")
+_STATIVE = wordlists.words("changes", "stative")
+_BELONGING = wordlists.words("changes", "belonging")
+_OF_TWO = frozenset({"i", "we"})
+_TELLERS = frozenset({"i", "we", "my", "our", "the"})
+_LONGEST_QUERY = 300  # characters
+_PARTS = re.compile(r"[,;]| and | but ")
+_MOST_WORDS = 40
+_PRONOUNS = frozenset({"it", "he", "she", "they", "that", "this", "there", "you", "everything", "which"})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A change that a clause tells of: what it is about, the value it had (`old`) and has (`new`), as far as told.
+
+    Without `form` the clause has no cue, and only contradicts.
+    """
+
+    said: str
+    form: Form | None
+    topic: str = ""
+    old: str = ""
+    new: str = ""
+
+
+def is_change(text: str) -> bool:
+    """Whether a text says that something is not as it was."""
+    return any(claim.form for claim in claims(text))
+
+
+def to_compare(text: str) -> str | None:
+    """The words by which to look for older statements that a text may change or contradict; None if it cannot."""
+    comparable = [claim.said for claim in claims(text) if claim.form or _tells_one_thing(claim.said)]
+    return " ".join(comparable)[:_LONGEST_QUERY] or None
+
+
+def _tells_one_thing(said: str) -> bool:
+    """Whether a statement without a cue tells of its speaker, or of something of theirs, what can only be so or not."""
+    if said.split(maxsplit=1)[0] not in _TELLERS or _ADDING.search(said):
+        return False
+    sentence = parsed(said)
+    return not NEGATIONS.isdisjoint(said.split()) or (sentence is not None and sentence.verb in _SINGLE)
+
+
+def tells_more(text: str) -> bool:
+    """Whether a text states several things, so that a change of one of them leaves others that are still so."""
+    parts = [part for clause in clauses(text) for part in _PARTS.split(clause.text)]
+    stated = [part for part in parts if parsed(part) or part.split(" ", 1)[0] in _OF_TWO]
+    return len(stated) > 1 or len(text.split()) > _MOST_WORDS
+
+
+def subjects_of(text: str) -> frozenset[str]:
+    """What the statements of a text are about, without what they say of it."""
+    sentences = [parsed(clause.text) for clause in clauses(text)]
+    return frozenset(term for sentence in sentences if sentence for term in terms(sentence.subject))
+
+
+def relation(old: str, new: str) -> Relation:
+    """How the newer statement of a speaker relates to an older one of the same speaker."""
+    related = False
+    contradicted = False
+    for before in clauses(old):
+        for claim in claims(new):
+            if claim.form and _changes(claim, before):
+                return "update"
+            contradicted = contradicted or (claim.form is None and _contradicts(claim, before))
+        related = related or any(before.terms & after.terms for after in clauses(new))
+    if contradicted:
+        return "contradiction"
+    return "compatible" if related else "unrelated"
+
+
+@lru_cache(maxsize=256)
+def claims(text: str) -> tuple[Claim, ...]:
+    """What a text states, clause by clause, each with the change it tells of; what is not meant states nothing."""
+    return tuple(_claims(clauses(text)))
+
+
+def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
+    corrects = False
+    for clause in said:
+        text, found = clause.text, _CORRECTED.match(clause.text)
+        if found:
+            text, corrects = text[found.end() :], True
+        if not clause.meant or clause.past or not text:
+            continue
+        yield _told(text, corrects=corrects)
+
+
+def _told(text: str, *, corrects: bool) -> Claim:
+    for form, pattern in _FORMS:
+        if found := pattern.match(text):
+            parts = {name: (part or "").strip() for name, part in found.groupdict().items()}
+            if not _denied(parts.get("topic", ""), form):
+                return Claim(text, form, **parts)
+    plain = _RENEWED.sub("", text).strip()
+    corrected = _NOT_BUT.search(plain)
+    old = corrected["old"] if corrected else ""
+    plain = plain[: corrected.start()] if corrected else plain
+    if fresh := _NEW.match(plain):
+        plain, corrects = f"my {fresh['rest']}", True
+    cued = corrects or plain != text
+    return Claim(plain, "renewed" if cued else None, old=old)
+
+
+def _denied(topic: str, form: Form) -> bool:
+    return form != "instead" and not NEGATIONS.isdisjoint(topic.split())
+
+
+def _changes(claim: Claim, before: Clause) -> bool:
+    """Whether the change is one of what was said before."""
+    if before.past or not before.meant:
+        return False
+    if claim.form == "renewed":
+        return _renews(claim, before)
+    if claim.form == "instead":
+        return _takes_the_place(claim, before)
+    if claim.form == "moved":
+        return _moves(claim, before)
+    if claim.form == "called off":
+        return _is_about(claim.topic, before) and not _is_pronoun(claim.topic)
+    return _gives_up(claim, before)
+
+
+def _is_pronoun(topic: str) -> bool:
+    return topic in _PRONOUNS or not terms(topic)
+
+
+def _is_about(topic: str, before: Clause) -> bool:
+    """Whether an older clause is about this thing: it has all of its terms, and is nobody else's."""
+    about = terms(topic)
+    return bool(about) and about <= before.terms and _owners(topic) == _owners(before.text) & (about | _KIN)
+
+
+_KIN = frozenset(
+    map(
+        stem,
+        "brother sister mother father mum mom dad son daughter wife husband boss neighbour neighbor friend cousin aunt"
+        " uncle grandma grandpa girlfriend boyfriend partner flatmate roommate colleague ex kids parents niece nephew"
+        " granddaughter grandson manager landlord".split(),
+    )
+)
+
+
+def _owners(said: str) -> frozenset[str]:
+    return terms(said) & _KIN
+
+
+def _moves(claim: Claim, before: Clause) -> bool:
+    if _is_pronoun(claim.topic) or not _is_about(claim.topic, before):
+        return False
+    if claim.old and not _is_found(claim.old, before.text):
+        return False
+    rest = before.text
+    was, is_ = kinds(rest), kinds(claim.new)
+    if shared := was.keys() & is_.keys():
+        return any(was[kind] != is_[kind] for kind in shared)
+    sentence = parsed(before.text)
+    if is_.keys() & {"day", "clock"} or sentence is None:
+        return bool(claim.old) and sentence is not None
+    return terms(claim.topic) <= terms(sentence.subject) and not terms(claim.new) <= terms(sentence.value)
+
+
+def _is_found(value: str, said: str) -> bool:
+    wanted = terms(value)
+    return bool(wanted) and wanted <= terms(said)
+
+
+def _gives_up(claim: Claim, before: Clause) -> bool:
+    """Whether an older clause tells that the speaker has, does or is what is so no more."""
+    if not _is_found(claim.old, before.text) or not _is_stative(before):
+        return False
+    if claim.form == "left" and not (before.terms & _BELONGING or parsed(before.text) is None):
+        return False
+    topic = "" if claim.topic in _OF_TWO else claim.topic
+    if claim.form == "ended" and topic:
+        return not _is_pronoun(topic) and _is_found(topic, before.text)
+    if claim.form == "ended" and not _is_own(before):
+        return False
+    return len(before.terms - terms(claim.old) - terms(topic)) <= 4
+
+
+def _is_own(before: Clause) -> bool:
+    return before.words[:1] != [] and before.words[0] in ("i", "we", "my", "our")
+
+
+def _is_stative(before: Clause) -> bool:
+    """Whether a clause tells what its speaker, or something of theirs, does or is as a rule."""
+    words = before.words[:4]
+    if any(claim.new and claim.said == before.text for claim in claims(before.text)):
+        return True  # it tells itself of a change, to what is so since then
+    return any(word in _STATIVE or word.removesuffix("s") in _STATIVE for word in words[1:])
+
+
+def _takes_the_place(claim: Claim, before: Clause) -> bool:
+    if _PASSING.search(claim.said) or not _is_found(claim.old, before.text):
+        return False
+    was = terms(claim.old)
+    kept = terms(claim.topic) & before.terms - was
+    return bool(kept) and len(before.terms - was - kept) <= 2
+
+
+def _renews(claim: Claim, before: Clause) -> bool:
+    """Whether it gives the same subject another value."""
+    if claim.old and not _is_found(claim.old, before.text):
+        return False
+    return _gives_another_value(claim.said, before)
+
+
+def _contradicts(claim: Claim, before: Clause) -> bool:
+    if before.past or not before.meant:
+        return False
+    return _gives_another_value(claim.said, before) or _denies(claim.said, before.text)
+
+
+def _gives_another_value(said: str, before: Clause) -> bool:
+    new, old = parsed(said), parsed(before.text)
+    if _ADDING.search(said) or new is None or old is None or new.negated or old.negated:
+        return False
+    if old.verb not in _SINGLE or not _same_subject(new, old):
+        return False
+    was, is_ = kinds(old.value), kinds(new.value)
+    if was or is_:
+        shared = was.keys() & is_.keys()
+        return any(was[kind] != is_[kind] for kind in shared)
+    return _another_word(new, old)
+
+
+def _same_subject(new: Sentence, old: Sentence) -> bool:
+    if new.subject in _OF_TWO and old.subject in _OF_TWO:
+        return new.subject == old.subject and stem(new.verb) == stem(old.verb) and new.preposition == old.preposition
+    return bool(terms(new.subject)) and terms(new.subject) == terms(old.subject)
+
+
+def _another_word(new: Sentence, old: Sentence) -> bool:
+    """Whether a value without numbers is another one, and of the same kind."""
+    was, is_ = terms(old.value), terms(new.value)
+    if not was or not is_ or was <= is_ or is_ <= was or new.preposition != old.preposition:
+        return False
+    if stem(new.verb) != stem(old.verb):
+        return False
+    if new.subject in _OF_TWO:
+        return new.verb in ("live", "work") or bool(new.preposition and was & is_)
+    determined = old.subject.split()[0] in ("my", "our", "the") or new.subject.split()[0] in ("my", "our", "the")
+    return determined or bool(was & is_)
+
+
+def _denies(said: str, before: str) -> bool:
+    """Whether one is the other with a negation."""
+    new, old = said.split(), before.split()
+    if NEGATIONS.isdisjoint(new) == NEGATIONS.isdisjoint(old):
+        return False
+    return terms(said) == terms(before) and bool(terms(said))

@@ -1,0 +1,127 @@
+"""Conflicts are listed as questions; what the user decides holds, is undone by another decision, and is one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pytest
+
+from contracts.ports import Change, Key, TextStore
+from contracts.v1.conflicts import ConflictsRequest, ResolveRequest
+from contracts.v1.entries import Entry, EntryEvent
+from services.curate.conflicts import list_conflicts, resolve
+from services.curate.privacy import DataStores
+from services.enrich.lineage import settle_changes
+from services.shared.errors import Rejected
+from tests.apps.test_forgetting import places
+from tests.stores.builders import NOON, an_entry, minutes, store_entries
+
+HUBER, HOFER = "My landlord is called Huber", "My landlord is called Hofer"
+TUESDAY, THURSDAY = "My dentist appointment is on Tuesday", "My dentist appointment has moved to Thursday"
+
+
+class Desk:
+    """Two statements of ann, settled by the rules, and what was told since."""
+
+    def __init__(self, stores: DataStores, older: Entry, newer: Entry) -> None:
+        self.stores, self.older, self.newer = stores, older, newer
+        self.told: list[str] = []
+
+    @classmethod
+    async def opened(cls, store: TextStore, older: str, newer: str) -> Desk:
+        entries = [an_entry("ann", older), an_entry("ann", newer, created_at=NOON + minutes(1))]
+        await store_entries(store, entries)
+        await settle_changes([entries[1]], contradictions=True, store=store)
+        return cls(places(store)[0], *entries)
+
+    async def _say(self, events: Sequence[EntryEvent]) -> None:
+        self.told += [ref.id for event in events for ref in event.entries]
+
+    async def keep(self, keep: Literal["new", "old", "both"], user: str = "ann") -> tuple[str, str]:
+        request = ResolveRequest(user_id=user, newer=self.newer.id, older=self.older.id, keep=keep)
+        reply = await resolve(request, stores=self.stores, say=self._say)
+        return reply.newer.status, reply.older.status
+
+    async def questions(self, user: str = "ann", space: str | None = None) -> list[str]:
+        reply = await list_conflicts(ConflictsRequest(user_id=user, space=space, limit=1), store=self.stores.text)
+        return [item.question for item in reply.items]
+
+    async def entries(self) -> tuple[Entry, Entry]:
+        found = await self.stores.text.get([self.newer, self.older])
+        return found[self.newer.id], found[self.older.id]
+
+
+async def test_a_conflict_is_a_question_to_its_user(store: TextStore) -> None:
+    desk = await Desk.opened(store, HUBER, HOFER)
+    (question,) = await desk.questions()
+    assert question == f"On 01 February 2026 you said “{HOFER}”, before that “{HUBER}”. Which one is true now?"
+    assert await desk.questions(space="default") == [question]
+    assert await desk.questions(space="work") == await desk.questions(user="bob") == []
+
+
+@pytest.mark.parametrize(
+    ("keep", "states"),
+    [("new", ("active", "superseded")), ("old", ("superseded", "active")), ("both", ("active", "active"))],
+)
+async def test_a_decision_holds_and_the_question_goes(
+    store: TextStore, keep: Literal["new", "old", "both"], states: tuple[str, str]
+) -> None:
+    desk = await Desk.opened(store, HUBER, HOFER)
+    assert await desk.keep(keep) == states
+    before = await desk.entries()
+    assert await desk.keep(keep) == states
+    assert await desk.entries() == before
+    assert await desk.questions() == []
+    assert all(entry.conflicts_with == () for entry in before if entry.status == "active")
+
+
+async def test_every_decision_can_be_changed(store: TextStore) -> None:
+    desk = await Desk.opened(store, HUBER, HOFER)
+    assert await desk.keep("new") == ("active", "superseded")
+    assert await desk.keep("old") == ("superseded", "active")
+    newer, older = await desk.entries()
+    assert (newer.superseded_by, older.superseded_by, older.supersedes) == (older.id, None, (newer.id,))
+    assert await desk.keep("both") == ("active", "active")
+    newer, older = await desk.entries()
+    assert (newer.superseded_by, newer.valid_until, older.supersedes) == (None, None, ())
+
+
+async def test_what_the_rules_superseded_is_taken_back_for_good(store: TextStore) -> None:
+    desk = await Desk.opened(store, TUESDAY, THURSDAY)
+    assert [entry.status for entry in await desk.entries()] == ["active", "superseded"]
+    assert await desk.keep("both") == ("active", "active")
+    assert desk.older.id in desk.told  # on its way to a vector again
+    await settle_changes([(await desk.entries())[0]], contradictions=True, store=store)
+    newer, older = await desk.entries()
+    assert (newer.status, older.status, newer.supersedes) == ("active", "active", ())
+
+
+async def test_it_comes_back_beside_what_says_the_same_by_now(store: TextStore) -> None:
+    desk = await Desk.opened(store, TUESDAY, THURSDAY)
+    await store_entries(store, [an_entry("ann", TUESDAY, created_at=NOON + minutes(5))])
+    assert await desk.keep("both") == ("active", "active")
+
+
+async def test_nobody_decides_for_another_nor_about_what_is_no_conflict(store: TextStore) -> None:
+    desk = await Desk.opened(store, HUBER, "I like long walks")
+    for user in ("ann", "bob"):
+        with pytest.raises(Rejected, match="there is no"):
+            await desk.keep("new", user=user)
+
+
+async def test_what_was_forgotten_is_no_conflict_any_more(store: TextStore) -> None:
+    desk = await Desk.opened(store, HUBER, HOFER)
+    await store.forget([Key("ann", desk.older.id)], until=None)
+    assert await desk.questions() == []
+    with pytest.raises(Rejected, match="there is no entry"):
+        await desk.keep("both")
+
+
+async def test_the_page_goes_on_beyond_what_is_decided(store: TextStore) -> None:
+    first = await Desk.opened(store, HUBER, HOFER)
+    second = await Desk.opened(store, "My shoe size is 42", "My shoe size is 43")
+    await second.keep("both")
+    assert "Hofer" in (await first.questions())[0]
+    newer, _ = await first.entries()
+    assert await store.replace([Change(newer, newer)]) == set()

@@ -1,0 +1,206 @@
+"""What the client does: one suite, over NATS and over HTTP, awaited and waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import uuid4
+
+import pytest
+from memorybus_client import AsyncMemory, Entry, Memory, RequestFailed, SettingsChange
+
+from services.runtime import Running
+from tests.polling import eventually
+
+LOCKER = "My locker at work has the code 4007."
+Open = Callable[..., AsyncMemory]
+
+
+class _Awaited:
+    """A client that waits in its calls, as one that is awaited: each call is in a thread."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*given: Any, **named: Any) -> Any:
+            return await asyncio.to_thread(getattr(self._memory, name), *given, **named)
+
+        return call
+
+    async def export(self) -> AsyncIterator[str]:
+        for line in await asyncio.to_thread(lambda: list(self._memory.export())):
+            yield line
+
+
+@pytest.fixture(params=["nats", "http"])
+def url(request: pytest.FixtureRequest, up: Running) -> str:
+    return up.nats if request.param == "nats" else up.http
+
+
+@pytest.fixture(params=["async", "sync"])
+async def connect(request: pytest.FixtureRequest, url: str) -> AsyncIterator[Open]:
+    opened: list[Any] = []
+
+    def connected(user: str, **more: Any) -> AsyncMemory:
+        kind: Any = AsyncMemory if request.param == "async" else Memory
+        opened.append(kind(url, user=user, **more))
+        memory = opened[-1] if request.param == "async" else _Awaited(opened[-1])
+        return cast(AsyncMemory, memory)
+
+    yield connected
+    for memory in opened:
+        closed = memory.close()
+        if closed is not None:
+            await closed
+
+
+@pytest.fixture
+def memory(connect: Open) -> AsyncMemory:
+    return connect(f"ann-{uuid4().hex}")
+
+
+async def test_what_is_remembered_is_recalled_and_what_is_forgotten_is_gone(memory: AsyncMemory) -> None:
+    entry = await memory.remember(LOCKER, tags=["work"], space="office")
+    assert (entry.text, entry.tags, entry.manually_saved) == (LOCKER, ("work",), True)
+    found = await memory.recall("locker code", space="office", tags=["work"], limit=3)
+    assert [item.id for item in found.items] == [entry.id]
+    assert LOCKER in found.context
+    assert (await memory.recall("locker code")).items == ()  # another space
+    assert (await memory.get(entry.id[:8])).id == entry.id
+    receipt = await memory.forget(entry.id)
+    assert not any(receipt.left.values())
+    with pytest.raises(RequestFailed, match="there is no entry") as gone:
+        await memory.get(entry.id)
+    assert (gone.value.code, gone.value.retryable) == ("not_found", False)
+
+
+async def test_the_same_statement_is_one_entry(memory: AsyncMemory) -> None:
+    first, second = await memory.remember(LOCKER), await memory.remember(LOCKER)
+    assert first.id == second.id
+
+
+async def test_turns_become_memories_and_one_of_the_same_id_counts_once(memory: AsyncMemory) -> None:
+    said = {"role": "user", "conversation_id": "c1", "created_at": datetime(2026, 2, 1, tzinfo=UTC)}
+    for _ in range(2):
+        assert await memory.publish("I prefer uv over pip", turn_id="t1", **said) == "t1"  # type: ignore[arg-type]
+    given = await memory.publish("yes", conversation_id="c1")
+    again = await memory.publish("yes", conversation_id="c1")
+    assert given != again, "what is said twice is two turns"
+
+    await eventually(memory.status, lambda status: status.turns == 3 and not status.pending)
+    (item,) = (await memory.recall("uv", conversation_id="c1")).items
+    assert (item.turn_id, item.created_at) == ("t1", said["created_at"])
+
+
+async def test_an_incognito_turn_is_kept_nowhere(memory: AsyncMemory) -> None:
+    await memory.publish(LOCKER, incognito=True)
+    await memory.remember("My umbrella is green.")  # whatever was published before has arrived by then
+    assert (await memory.status()).turns == 1
+
+
+async def test_entries_are_listed_page_by_page(memory: AsyncMemory) -> None:
+    made = {(await memory.remember(f"Drawer {n} holds {n * 7} spoons.", tags=["kitchen"])).id for n in range(5)}
+    page = await memory.list(limit=2, types=[], tags=["kitchen"], q="spoons")
+    seen = [entry.id for entry in page.items]
+    while page.next_cursor is not None:
+        page = await memory.list(limit=2, cursor=page.next_cursor, tags=["kitchen"], q="spoons")
+        seen += [entry.id for entry in page.items]
+    assert (len(seen), set(seen), page.total_count) == (5, made, 5)
+
+
+async def test_an_entry_is_corrected_pinned_and_sorted(memory: AsyncMemory) -> None:
+    entry = await memory.remember(LOCKER)
+    corrected = await memory.update(entry.id, text="My locker at work has the code 4008.", themes=["work"])
+    assert (corrected.text, corrected.themes) == ("My locker at work has the code 4008.", ("work",))
+    with pytest.raises(RequestFailed, match="changed since") as stale:
+        await memory.update(entry.id, tags=["late"], version=entry.version)
+    assert stale.value.code == "conflict"
+    assert (await memory.pin(entry.id)).pinned
+    assert not (await memory.unpin(entry.id)).pinned
+    assert [version.text for version in (await memory.history(entry.id)).items] == [corrected.text, LOCKER]
+    done = await memory.bulk([entry.id, "no-such-entry"], "tag", tags=["door"])
+    assert (done.done, [failure.code for failure in done.failed]) == ((entry.id,), ["not_found"])
+    assert (await memory.list(theme="work")).items[0].tags == ("door",)
+
+
+async def test_themes_are_described_listed_and_removed(memory: AsyncMemory) -> None:
+    await memory.update((await memory.remember(LOCKER)).id, themes=["work"])
+    theme = await memory.save_theme("work", "At work", description="what is at the office")
+    assert (await memory.themes()).items == (theme,)
+    assert (theme.display_name, theme.count) == ("At work", 1)
+    assert (await memory.remove_theme("work")).entries == 1
+    assert (await memory.themes()).items == ()
+    assert (await memory.summary()).entries == 1
+
+
+async def test_what_a_user_decides_holds(memory: AsyncMemory) -> None:
+    assert (await memory.settings(space="office")).settings.soft_cap != 7
+    decided = await memory.change_settings(SettingsChange(memory_enabled=False, soft_cap=7), space="office")
+    assert (decided.own.memory_enabled, decided.own.soft_cap) == (False, 7)
+    with pytest.raises(RequestFailed, match="memory is off") as off:
+        await memory.remember(LOCKER, space="office")
+    assert off.value.code == "refused"
+    again = await memory.change_settings(space="office", reset=["memory_enabled", "soft_cap"])
+    assert again.own.memory_enabled is None
+    assert (await memory.start_incognito("c1", hours=1)).incognito
+    assert not (await memory.end_incognito("c1")).incognito
+
+
+async def test_a_chat_command_is_understood(memory: AsyncMemory) -> None:
+    entry = await memory.remember(LOCKER)
+    asked = await memory.command("what do you remember about my locker?")
+    assert (asked.understood, asked.verb, [one.id for one in asked.items]) == (True, "recall", [entry.id])
+    assert not (await memory.command("nice weather today")).understood
+
+
+async def test_everything_is_exported_audited_and_erased(memory: AsyncMemory) -> None:
+    await memory.remember(LOCKER)
+    lines = [json.loads(line) async for line in memory.export()]
+    assert LOCKER in json.dumps(lines)
+    await eventually(
+        lambda: memory.audit(limit=10), lambda audit: "entries.create" in {action.verb for action in audit.items}
+    )
+    receipt = await memory.erase()
+    assert not any(receipt.left.values())
+    assert (await memory.erase(requested_at=receipt.requested_at)).requested_at == receipt.requested_at
+    assert (await memory.list()).items == ()
+
+
+@pytest.mark.parametrize("user", ["Ünal", "a b/c", "~x"])
+async def test_a_user_sees_only_their_own(connect: Open, user: str) -> None:
+    name = f"{user} {uuid4().hex}"
+    mine, yours = connect(name), connect(f"bob-{uuid4().hex}")
+    entry = await mine.remember(LOCKER)
+    assert entry.user_id == name
+    assert (await yours.list()).items == ()
+    assert (await yours.recall("locker code")).items == ()
+    for refused in (yours.get(entry.id), yours.forget(entry.id), yours.update(entry.id, tags=["x"])):
+        with pytest.raises(RequestFailed, match="not_found"):
+            await refused
+
+
+@pytest.mark.parametrize("id_", ["", "../../etc/passwd", "a/b", "?", "#", "%2e%2e", "x" * 2000, "\n"])
+async def test_no_id_reaches_another_path(memory: AsyncMemory, id_: str) -> None:
+    with pytest.raises(RequestFailed) as refused:
+        await memory.get(id_)
+    assert not refused.value.retryable
+
+
+async def test_what_makes_no_request_is_refused_before_it_is_sent(memory: AsyncMemory) -> None:
+    with pytest.raises(RequestFailed, match="limit: ") as refused:
+        await memory.recall("locker", limit=0)
+    assert refused.value.code == "invalid_request"
+    with pytest.raises(RequestFailed, match="created_at: "):
+        await memory.publish(LOCKER, created_at=datetime(2026, 2, 1))
+    with pytest.raises(RequestFailed):
+        await memory.remember("   ")
+    with pytest.raises(RequestFailed):
+        await memory.remember("x" * 70_000)
+
+
+async def test_replies_are_models_of_the_contract(memory: AsyncMemory) -> None:
+    assert isinstance(await memory.remember(LOCKER), Entry)

@@ -1,0 +1,213 @@
+"""Memory over MCP, asked by the official client, over standard input and output and over HTTP."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import httpx2
+import jsonschema
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from contracts.v1.turns import Turn
+from services.cli.mcp import EPILOG
+from services.gateway.keys import KeyStore, new_key
+from services.gateway.mcp_tools import MOST_THEMES, TOOLS
+from services.runtime import Running, running
+from services.shared.bus.streams import Bus
+from services.shared.client import MemoryClient
+from services.shared.settings import Settings
+from tests.polling import digested
+
+PREFERENCE = "I prefer uv over pip for managing packages."
+Open = Callable[[str], AbstractAsyncContextManager[Client]]
+
+
+def command(user: str, *where: str) -> StdioServerParameters:
+    args = ["-m", "services.cli", "mcp", "--user", user, *where]
+    light = {"MEMORYBUS_EMBEDDER": "none", "MEMORYBUS_NER": "none", "MEMORYBUS_SYNC": "interval"}
+    return StdioServerParameters(command=sys.executable, args=args, env=light, cwd=Path(__file__).parents[2])
+
+
+@asynccontextmanager
+async def over_http(url: str, **headers: str) -> Any:
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=30, trust_env=False) as asking,
+        Client(streamable_http_client(f"{url}/mcp", http_client=asking)) as session,
+    ):
+        yield session
+
+
+@pytest.fixture(params=["stdio", "http"])
+def connect(request: pytest.FixtureRequest, instance: Running) -> Open:
+    def session(user: str) -> AbstractAsyncContextManager[Client]:
+        if request.param == "http":
+            return cast(AbstractAsyncContextManager[Client], over_http(instance.http, **{"memory-user": user}))
+        return Client(command(user, "--nats", instance.nats))
+
+    return session
+
+
+async def called(session: Client, name: str, **arguments: Any) -> dict[str, Any]:
+    """The structured result of a tool, which is as its schema says and also stands in the text."""
+    result = await session.call_tool(name, arguments)
+    assert not result.is_error, result.content
+    (tool,) = [one for one in (await session.list_tools()).tools if one.name == name]
+    assert tool.output_schema is not None
+    jsonschema.validate(result.structured_content, tool.output_schema)
+    assert json.loads(result.content[0].text) == result.structured_content  # type: ignore[union-attr]
+    return cast(dict[str, Any], result.structured_content)
+
+
+async def refused(session: Client, name: str, **arguments: Any) -> str:
+    result = await session.call_tool(name, arguments)
+    assert result.is_error, result.structured_content
+    return str(result.content[0].text)  # type: ignore[union-attr]
+
+
+async def test_a_preference_is_found_in_a_new_session_and_by_nobody_else(connect: Open) -> None:
+    async with connect("ann") as session:
+        added = await called(session, "add", type="preference", content=PREFERENCE, theme="tools", tags=["python"])
+        assert added["status"] == "pending"
+    async with connect("ann") as session:
+        (found,) = (await called(session, "search", query="uv or pip", types=["preference"]))["results"]
+        assert (found["id"], found["theme"], found["content_snippet"]) == (added["id"], "tools", PREFERENCE)
+        assert found["signals"] == {"fts": True, "semantic": False}
+    async with connect("bob") as session:
+        assert (await called(session, "search", query="uv or pip"))["results"] == []
+        for name in ("get", "delete", "why"):
+            assert "not_found" in await refused(session, name, item_id=added["id"])
+        assert "not_found" in await refused(session, "update", item_id=added["id"], content="mine")
+        with pytest.raises(MCPError, match="not_found"):
+            await session.read_resource(f"memory://entries/{added['id']}")
+
+
+async def test_every_tool_is_listed_and_does_what_it_says(connect: Open) -> None:
+    async with connect("ann") as session:
+        tools = {tool.name: tool for tool in (await session.list_tools()).tools}
+        assert list(tools) == ["search", "add", "get", "update", "delete", "list_themes", "summary", "why"]
+        hints = {name: tool.annotations for name, tool in tools.items() if tool.annotations}
+        assert {name for name, hint in hints.items() if hint.destructive_hint} == {"update", "delete"}
+        assert {name for name, hint in hints.items() if not hint.read_only_hint} == {"add", "update", "delete"}
+
+        id_ = (await called(session, "add", type="fact", content="My locker has the code 4007.", theme="work"))["id"]
+        assert (await called(session, "get", item_id=id_[:8]))["id"] == id_
+        changed = await called(session, "update", item_id=id_, content="My locker has code 4008.", tags=["door"])
+        assert (changed["text"], changed["tags"], changed["themes"]) == (
+            "My locker has code 4008.",
+            ["door"],
+            ["work"],
+        )
+        (theme,) = (await called(session, "list_themes"))["themes"]
+        assert (theme["slug"], theme["display_name"], theme["count"]) == ("work", "work", 1)
+        assert (await called(session, "summary"))["entries"] == 1
+        told = await called(session, "why", item_id=id_, query="locker code")
+        assert (told["match"]["rank"], len(told["history"]), told["role"]) == (1, 2, "user")
+        assert (await called(session, "why", item_id=id_, query="umbrella"))["match"] is None
+        assert not any((await called(session, "delete", item_id=id_))["left"].values())
+        assert (await called(session, "search", query="locker"))["results"] == []
+
+
+HOSTILE: list[tuple[str, dict[str, Any], str]] = [
+    ("no_such_tool", {}, "there is no such tool"),
+    ("search", {}, "query: "),
+    ("search", {"query": ""}, "query: "),
+    ("search", {"query": "x" * 9000}, "query: "),
+    ("search", {"query": "uv", "limit": 51}, "limit: "),
+    ("search", {"query": "uv", "limit": "many"}, "limit: "),
+    ("search", {"query": "uv", "types": ["secret"]}, "types.0: "),
+    ("search", {"query": "uv", "user_id": "bob"}, "user_id: "),
+    ("search", {"query": {"$gt": ""}}, "query: "),
+    ("search", {"query": "uv", "recency_days": -1}, "recency_days: "),
+    ("add", {"type": "fact", "content": "   "}, "invalid_request"),
+    ("add", {"type": "fact", "content": "x" * 70_000}, "content: "),
+    ("add", {"type": "fact", "content": "a", "tags": [""]}, "tags.0: "),
+    ("get", {"item_id": "../../etc/passwd"}, "not_found"),
+    ("get", {"item_id": ""}, "item_id: "),
+    ("update", {"item_id": "nobody-has-it", "content": "x"}, "not_found"),
+    ("delete", {"item_id": "nobody-has-it"}, "not_found"),
+    ("summary", {"space": "office"}, "space: "),
+]
+
+
+async def test_what_cannot_be_done_is_told_by_the_tool_and_the_session_goes_on(connect: Open) -> None:
+    async with connect("ann") as session:
+        for name, arguments, why in HOSTILE:
+            assert why in await refused(session, name, **arguments), (name, why)
+        with pytest.raises(MCPError, match="no such resource"):
+            await session.read_resource("memory://entries")
+        assert (await called(session, "search", query="'; DROP TABLE entries; --"))["results"] == []
+
+
+async def test_themes_and_entries_are_resources_and_a_prompt_tells_how_to_use_them(connect: Open) -> None:
+    async with connect("ann") as session:
+        for n in range(MOST_THEMES + 2):
+            await called(
+                session, "add", type="fact", content=f"Drawer {n} holds {n * 7} spoons.", theme=f"drawer-{n:02}"
+            )
+        listed = [str(one.uri) for one in (await session.list_resources()).resources]
+        assert len(listed) == MOST_THEMES + 3
+        themes = await session.read_resource("memory://themes")
+        assert len(json.loads(themes.contents[0].text)) == MOST_THEMES + 2  # type: ignore[union-attr]
+        (entry,) = json.loads((await session.read_resource(listed[1])).contents[0].text)  # type: ignore[union-attr]
+        shown = await session.read_resource(f"memory://entries/{entry['id']}")
+        assert json.loads(shown.contents[0].text)["text"] == entry["text"]  # type: ignore[union-attr]
+        assert {one.uri_template for one in (await session.list_resource_templates()).resource_templates} == {
+            "memory://themes/{slug}",
+            "memory://entries/{id}",
+        }
+        (prompt,) = (await session.list_prompts()).prompts
+        text = (await session.get_prompt(prompt.name)).messages[0].content.text  # type: ignore[union-attr]
+        assert text.count("drawer-") == MOST_THEMES
+        assert "spoons" not in text, "nothing of what is remembered"
+
+
+async def test_what_was_published_on_the_bus_is_found(connect: Open, client: MemoryClient) -> None:
+    await client.publish(Turn(user_id="ann", role="user", text=PREFERENCE))
+    await digested(client, turns=1)
+    async with connect("ann") as session:
+        assert (await called(session, "search", query="pip"))["results"][0]["content_snippet"] == PREFERENCE
+
+
+async def test_without_a_running_memorybus_a_folder_is_enough(tmp_path: Path) -> None:
+    async with Client(command("ann", "--data", str(tmp_path / "own"))) as session:
+        await called(session, "add", type="preference", content=PREFERENCE)
+    async with Client(command("ann", "--data", str(tmp_path / "own"))) as session:
+        assert len((await called(session, "search", query="uv"))["results"]) == 1
+
+
+async def test_over_http_the_credential_names_the_user(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYBUS_GATEWAY_AUTH", "true")
+    async with running(settings) as up:
+        keys = KeyStore(Bus(up.host.client))
+        for user, more in (("ann", {}), ("bob", {"verbs": frozenset({"read"})})):
+            token, key = new_key(user, lasts=None, **more)
+            await keys.put(key)
+            async with over_http(up.http, authorization=f"Bearer {token}") as session:
+                if user == "ann":
+                    await called(session, "add", type="preference", content=PREFERENCE)
+                else:
+                    assert "forbidden" in await refused(session, "add", type="fact", content="I am not to write.")
+                assert len((await called(session, "search", query="uv"))["results"]) == (user == "ann")
+        async with httpx.AsyncClient(base_url=up.http, trust_env=False) as http:
+            stranger = await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
+            assert (stranger.status_code, stranger.json()["code"]) == (401, "unauthenticated")
+
+
+async def test_other_sites_and_other_methods_are_refused(http: httpx.AsyncClient, instance: Running) -> None:
+    url = f"{instance.http}/mcp"
+    assert (await http.post(url, json={}, headers={"origin": "https://evil.example"})).status_code == 403
+    assert (await http.get(url)).status_code == 405
+    assert (await http.post(url, content=b"{")).status_code == 400
+
+
+def test_what_the_command_shows_names_its_tools() -> None:
+    assert "memorybus mcp --user" in EPILOG
+    assert set(TOOLS) == {"search", "add", "get", "update", "delete", "list_themes", "summary", "why"}

@@ -1,0 +1,217 @@
+"""What changes or contradicts an older statement, on either store: once, whatever is redelivered or broken off."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from contracts.ports import Filters, Key, Record, Scope, Selection, TextStore
+from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from services.embed.handler import embed_entries
+from services.enrich.handler import enrich_entries
+from services.enrich.lineage import Policy, settle_changes
+from services.shared.core.lineage import conflict_key
+from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.polling import eventually
+from tests.stores.builders import NOON, an_entry, minutes, store_entries
+from tests.stores.changing import modify
+
+TUESDAY = "My dentist appointment is on Tuesday"
+THURSDAY = "My dentist appointment has moved from Tuesday to Thursday"
+FRIDAY = "My dentist appointment has moved to Friday"
+
+
+async def said(store: TextStore, user: str, *texts: str, **fields: Any) -> list[Entry]:
+    """Entries said a minute apart, found by their words from now on."""
+    entries = [an_entry(user, text, created_at=NOON + minutes(i), **fields) for i, text in enumerate(texts)]
+    await store_entries(store, entries)
+    await found(store, entries)
+    return entries
+
+
+async def found(store: TextStore, entries: Sequence[Entry]) -> None:
+    one, wanted = entries[-1], {entry.id for entry in entries}
+
+    async def hits() -> set[str]:
+        found = await store.search(Scope(one.user_id), one.text, limit=50, filters=Filters())
+        return {hit.id for hit in found}
+
+    await eventually(hits, lambda seen: wanted <= seen)
+
+
+async def current(store: TextStore, *entries: Entry) -> list[Entry]:
+    read = await store.get(list(entries))
+    return [read[entry.id] for entry in entries]
+
+
+async def conflicts(store: TextStore, user: str, newer: Entry, older: Entry) -> Collection[Record]:
+    return (await store.get_records([conflict_key(newer, older.id)])).values()
+
+
+async def test_a_change_takes_the_older_statement_out_of_use(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    gone = await settle_changes([new], contradictions=True, store=text_store)
+
+    was, is_ = await current(text_store, old, new)
+    assert gone == [EntryRef(user_id=user, id=old.id)]
+    assert (was.status, was.superseded_by, was.valid_until) == ("superseded", new.id, new.created_at)
+    assert (is_.status, is_.supersedes, is_.valid_from) == ("active", (old.id,), new.created_at)
+    assert was.text == TUESDAY
+    kept = await text_store.page(Selection(user, status="superseded"), limit=5, cursor=None)
+    assert [entry.id for entry in kept.entries] == [old.id]
+
+
+async def test_done_again_it_changes_nothing_and_tells_the_same(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    first = await settle_changes([new], contradictions=True, store=text_store)
+    before = await current(text_store, old, new)
+    assert await settle_changes(await current(text_store, new), contradictions=True, store=text_store) == first
+    assert await current(text_store, old, new) == before
+
+
+async def test_broken_off_between_the_two_it_is_completed(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    await modify(text_store, [new], lambda entry: entry.model_copy(update={"supersedes": (old.id,)}))
+    await settle_changes(await current(text_store, new), contradictions=True, store=text_store)
+    assert [entry.status for entry in await current(text_store, old, new)] == ["superseded", "active"]
+
+
+async def test_changes_follow_each_other(text_store: TextStore, user: str) -> None:
+    old, new, newest = await said(text_store, user, TUESDAY, THURSDAY, FRIDAY)
+    await settle_changes([new, newest], contradictions=True, store=text_store)
+    states = [(entry.status, entry.superseded_by) for entry in await current(text_store, old, new, newest)]
+    assert states in (
+        [("superseded", new.id), ("superseded", newest.id), ("active", None)],
+        [("superseded", newest.id), ("superseded", newest.id), ("active", None)],
+    )
+
+
+async def test_of_two_changes_at_the_same_moment_the_later_one_stands(text_store: TextStore, user: str) -> None:
+    old, new, newest = await said(text_store, user, TUESDAY, THURSDAY, FRIDAY)
+    await asyncio.gather(*(settle_changes([entry], contradictions=True, store=text_store) for entry in (newest, new)))
+    states = [entry.status for entry in await current(text_store, old, new, newest)]
+    assert states == ["superseded", "superseded", "active"]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ({"role": "user"}, {"role": "assistant"}),
+        ({"role": "assistant"}, {"role": "user"}),
+        ({"speaker": "Ann"}, {"speaker": "Ben"}),
+        ({"space": "home"}, {"space": "work"}),
+        ({"persona_id": "coach"}, {}),
+    ],
+)
+async def test_nobody_changes_what_another_voice_said(
+    text_store: TextStore, user: str, older: dict[str, Any], newer: dict[str, Any]
+) -> None:
+    old = an_entry(user, TUESDAY, **older)
+    new = an_entry(user, THURSDAY, created_at=NOON + minutes(1), **newer)
+    await store_entries(text_store, [old, new])
+    await settle_changes([new], contradictions=True, store=text_store)
+    assert [entry.status for entry in await current(text_store, old, new)] == ["active", "active"]
+
+
+async def test_what_was_said_again_after_the_change_stays(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    await modify(text_store, [old], lambda entry: entry.model_copy(update={"last_said_at": NOON + minutes(9)}))
+    await settle_changes([new], contradictions=True, store=text_store)
+    assert [entry.status for entry in await current(text_store, old, new)] == ["active", "active"]
+
+
+@pytest.mark.parametrize("kept", [{"pinned": True}, {"manually_saved": True}])
+async def test_what_somebody_asked_to_keep_stays_and_is_a_conflict(
+    text_store: TextStore, user: str, kept: dict[str, Any]
+) -> None:
+    old = an_entry(user, TUESDAY, **kept)
+    new = an_entry(user, THURSDAY, created_at=NOON + minutes(1))
+    await store_entries(text_store, [old, new])
+    await found(text_store, [old, new])
+    await settle_changes([new], contradictions=True, store=text_store)
+    was, is_ = await current(text_store, old, new)
+    assert (was.status, is_.supersedes, is_.conflicts_with) == ("active", (), (old.id,))
+    assert await conflicts(text_store, user, new, old)
+
+
+async def test_what_merely_contradicts_is_flagged_and_both_stay(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, "My landlord is called Huber", "My landlord is called Hofer")
+    assert await settle_changes([new], contradictions=True, store=text_store) == []
+    was, is_ = await current(text_store, old, new)
+    assert (was.status, is_.status, is_.conflicts_with) == ("active", "active", (old.id,))
+    (record,) = await conflicts(text_store, user, new, old)
+    assert record.body == {"space": "default", "newer": new.id, "older": old.id}
+
+
+async def test_what_could_mean_either_of_two_things_is_a_conflict_with_both(text_store: TextStore, user: str) -> None:
+    bob, ann, new = await said(
+        text_store,
+        user,
+        "The meeting with Bob is on Tuesday",
+        "The meeting with Ann is on Monday",
+        "the meeting has moved to Friday",
+    )
+    await settle_changes([new], contradictions=True, store=text_store)
+    *old, is_ = await current(text_store, bob, ann, new)
+    assert [entry.status for entry in old] == ["active", "active"]
+    assert set(is_.conflicts_with) == {bob.id, ann.id}
+
+
+async def test_what_the_user_decided_is_not_decided_again(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    key = conflict_key(new, old.id)
+    await text_store.add_records([Record(user, "conflict", key.name, {"kept": "both"}, datetime.now(UTC))])
+    await settle_changes([new], contradictions=True, store=text_store)
+    as_read_before = new.model_copy(update={"supersedes": (old.id,)})
+    await settle_changes([as_read_before], contradictions=True, store=text_store)
+    assert [entry.status for entry in await current(text_store, old, new)] == ["active", "active"]
+
+
+async def test_no_vector_of_what_was_superseded_is_left(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    vectors, embedder = FakeVectors(), FakeEmbedder()
+    for entry in (old, new):
+        event = EntryAccepted.of([EntryRef(user_id=user, id=entry.id)], at=NOON)
+        told = await enrich_entries([event], store=text_store, annotator=None)
+        await embed_entries(told, store=text_store, vectors=vectors, embedder=embedder)
+    assert set(vectors.points) == {new.id}
+
+
+async def test_forgetting_reaches_both_and_brings_nothing_back(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    await settle_changes([new], contradictions=True, store=text_store)
+    await text_store.forget([Key(user, new.id)], until=None)
+    assert [entry.status for entry in await current(text_store, old, new)] == ["superseded", "forgotten"]
+    await text_store.forget([Key(user, old.id)], until=None)
+    was, _ = await current(text_store, old, new)
+    assert (was.status, was.text) == ("forgotten", "")
+
+
+async def test_what_changed_meanwhile_is_not_overwritten(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    await modify(text_store, [new], lambda entry: entry.model_copy(update={"text": "never mind"}))
+    await settle_changes([new], contradictions=True, store=text_store)
+    was, is_ = await current(text_store, old, new)
+    assert (was.status, is_.text, is_.supersedes) == ("active", "never mind", ())
+
+
+@pytest.mark.parametrize(("policy", "named"), [("flag", 1), ("leave", 0)])
+async def test_by_another_policy_nothing_is_superseded(
+    text_store: TextStore, user: str, policy: Policy, named: int
+) -> None:
+    old, new = await said(text_store, user, TUESDAY, THURSDAY)
+    await settle_changes([new], contradictions=True, store=text_store, policy=policy)
+    was, is_ = await current(text_store, old, new)
+    assert (was.status, is_.supersedes, len(is_.conflicts_with)) == ("active", (), named)
+
+
+async def test_what_also_states_other_things_stays_and_is_a_conflict(text_store: TextStore, user: str) -> None:
+    several = "My standup is at 9:30 every day, Jonas is my lead and Joanna draws"
+    old, new = await said(text_store, user, several, "my standup has moved to 10:15")
+    await settle_changes([new], contradictions=True, store=text_store)
+    was, is_ = await current(text_store, old, new)
+    assert (was.status, is_.conflicts_with) == ("active", (old.id,))
