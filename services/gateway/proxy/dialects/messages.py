@@ -1,0 +1,169 @@
+"""Anthropic's messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from services.gateway.proxy.dialects.base import (
+    MOST_TEXT,
+    NOWHERE,
+    Asked,
+    Json,
+    Said,
+    StreamReader,
+    asked,
+    items,
+    kind_of,
+    member,
+    put_in,
+    role_of,
+    string,
+    text_of,
+    without_memory_fields,
+)
+from services.gateway.proxy.dialects.events import EventReader, event
+
+_TEXT = ("text",)
+_RESULT = "tool_result"
+_BETWEEN = "\n\n"
+_ERRORS = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    422: "invalid_request_error",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+
+
+class MessagesDialect:
+    """Messages. Results of tools stand in messages of the user; one of nothing else is no question."""
+
+    name = "messages"
+    path = "/v1/messages"
+
+    def read(self, body: Json) -> Asked:
+        """What the request says."""
+        stripped = without_memory_fields(body)
+        messages = items(member(stripped, "messages"))
+        users = (at for at in reversed(range(len(messages))) if _is_users_own(messages[at]))
+        position = next(users, NOWHERE)
+        system = Said("system", text_of(member(stripped, "system"), _TEXT))
+        return asked(
+            body,
+            stripped,
+            question=_text(messages[position]) if position != NOWHERE else None,
+            position=position,
+            history=[system, *(said for message in messages[: max(0, position)] for said in _said(message))],
+            answering_tools=any(_results(message) for message in messages[position + 1 :]),
+        )
+
+    def with_memory(self, asked: Asked, block: str, recent: Sequence[Said]) -> Json:
+        """The body with recent turns before the newest user message, and the block in front of its text."""
+        if asked.position == NOWHERE:
+            return asked.stripped
+        messages = put_in(asked.stripped["messages"], asked.position, block, recent, part="text")
+        return {**asked.stripped, "messages": messages}
+
+    def answer_text(self, body: Json) -> str:
+        """What the assistant said: no call of a tool, no thought. Blocks of text side by side are one text."""
+        said = ""
+        is_cut = False
+        for block in items(member(body, "content")):
+            text = string(member(block, "text")) if kind_of(block) == "text" else ""
+            said += f"{_BETWEEN}{text}" if text and is_cut and said else text
+            is_cut = kind_of(block) != "text" or (is_cut and not text)
+        return said[:MOST_TEXT].strip()
+
+    def reader(self) -> StreamReader:
+        """A reader of one stream."""
+        return _MessageReader()
+
+    def spoken(self, text: str, asked: Asked, *, id: str, created: int) -> Json:
+        """An answer of our own, which took no tokens."""
+        return {**_begun(asked, id), "content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
+
+    def spoken_stream(self, text: str, asked: Asked, *, id: str, created: int) -> Iterator[bytes]:
+        """The same answer as events."""
+        ended = {"delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": {"output_tokens": 0}}
+        events: list[tuple[str, Json]] = [
+            ("message_start", {"message": _begun(asked, id)}),
+            ("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}}),
+            ("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": text}}),
+            ("content_block_stop", {"index": 0}),
+            ("message_delta", ended),
+            ("message_stop", {}),
+        ]
+        for name, data in events:
+            yield event({"type": name, **data}, name)
+
+    def error(self, status: int, message: str, code: str) -> Json:
+        """An error as the API words it; it has no place for a code."""
+        kind = _ERRORS.get(status, "api_error" if status >= 500 else "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": message}, "request_id": None}
+
+
+def _begun(asked: Asked, id: str) -> dict[str, Json]:
+    return {
+        "id": f"msg_{id}",
+        "type": "message",
+        "role": "assistant",
+        "model": asked.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 0, "output_tokens": 0},
+    }
+
+
+def _text(message: Json) -> str:
+    return text_of(member(message, "content"), _TEXT)
+
+
+def _results(message: Json) -> list[Json]:
+    return [part for part in items(member(message, "content")) if kind_of(part) == _RESULT]
+
+
+def _is_users_own(message: Json) -> bool:
+    """Whether the user says or shows something in it."""
+    content = items(member(message, "content"))
+    return role_of(message) == "user" and (not content or len(_results(message)) < len(content))
+
+
+def _said(message: Json) -> Iterator[Said]:
+    for result in _results(message):
+        yield Said("tool", text_of(member(result, "content"), _TEXT))
+    role = role_of(message)
+    if role is not None:
+        yield Said(role, _text(message))
+
+
+class _MessageReader(EventReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_cut = False
+
+    def take(self, name: str, data: Json) -> None:
+        match kind_of(data) or name:
+            case "content_block_start":
+                block = member(data, "content_block")
+                self._is_cut = self._is_cut or kind_of(block) != "text"
+                self._hear(block, "text")
+            case "content_block_delta":
+                self._hear(member(data, "delta"), "text_delta")
+            case "message_stop":
+                self.complete = True
+
+    def _hear(self, part: Json, kind: str) -> None:
+        text = member(part, "text")
+        if kind_of(part) != kind or not isinstance(text, str) or not text:
+            return
+        if self._is_cut and self._said:
+            self.say(_BETWEEN)
+        self._is_cut = False
+        self.say(text)
