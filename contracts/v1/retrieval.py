@@ -17,7 +17,8 @@ class RetrieveRequest(Request):
 
     `conversation_id`: only what was said in this conversation. `recency_days`: only what was last said so many days
     before `now` or later. `persona_id`: null or empty means entries of no persona, a name those and the persona's own,
-    `"*"` all of the user's. `now`: the moment to answer as of; nothing that was said after it is returned.
+    `"*"` all of the user's. `now`: the moment to answer as of; nothing that was said after it is returned, and
+    what was superseded after it is.
     `time_zone`: where "yesterday" is read, null: as the settings of the space say, else in UTC.
     `asked_in`: the conversation that asks; while it is incognito, or with `incognito`, the answer is empty.
     """

@@ -25,6 +25,7 @@ from contracts.ports import (
 )
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.retrieve.formerly import with_former
 from services.retrieve.legs import REACH, Legs, Memory, search_both
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
@@ -191,7 +192,12 @@ class Retriever:
         )
         if "lexical" in legs.degraded and legs.query_vector is None:
             raise Unavailable("neither words nor meaning could be searched")
-        return legs
+        if request.now is None:
+            return legs
+        patience = self.settings.leg_timeout_seconds
+        return await with_former(
+            legs, query, scope, request.now, store=self.store, vectors=self.vectors, patience=patience
+        )
 
     async def _is_hidden(self, user_id: str) -> bool:
         """Whether the user is being erased; while the text store is away nobody knows."""

@@ -30,6 +30,7 @@ from services.shared.core.typing_errors import respelled
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+Hit = TypeVar("Hit", LexicalHit, SemanticHit)
 
 REACH = 2
 """Turns before and after an entry whose meaning counts for it."""
@@ -104,10 +105,15 @@ async def search_both(
         query_vector=meaning.vector,
         embedding_ms=meaning.embedding_ms,
         degraded=degraded,
-        lexical_by_id={hit.id: (rank, hit) for rank, hit in enumerate(words.hits, start=1)},
-        semantic_by_id={hit.id: (rank, hit) for rank, hit in enumerate(meaning.hits, start=1)},
+        lexical_by_id=by_id(words.hits),
+        semantic_by_id=by_id(meaning.hits),
         corrections=words.corrections,
     )
+
+
+def by_id(hits: Sequence[Hit]) -> dict[str, tuple[int, Hit]]:
+    """Each hit with its rank, which begins at 1."""
+    return {hit.id: (rank, hit) for rank, hit in enumerate(hits, start=1)}
 
 
 async def _search_words(query: str, scope: Scope, filters: Filters, store: LexicalIndex, limit: int) -> _Lexical:

@@ -25,6 +25,12 @@ def superseded(entry: Entry, by: Entry) -> Entry:
     return entry.model_copy(update=update)
 
 
+def superseded_after(entry: Entry, moment: datetime) -> bool:
+    """Whether an entry that is superseded now was in use at a moment."""
+    until = entry.valid_until if entry.status == "superseded" else None
+    return until is not None and entry.created_at <= moment < until
+
+
 def restored(entry: Entry) -> Entry:
     """The entry in use again that another one had superseded."""
     update = {"status": "active", "superseded_by": None, "valid_until": None, "updated_at": datetime.now(UTC)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
+from services.shared.core.lineage import superseded_after
 from services.shared.core.pinning import own_importance, weighed
 from services.shared.core.salience import repeat_boost
 
@@ -57,12 +58,16 @@ def _newest_first(saying: Saying) -> tuple[float, str]:
 
 
 def as_of(entry: Entry, moment: datetime | None) -> Entry:
-    """The entry without what was said of it after a moment; as it is when there is none.
+    """The entry without what was said of it after a moment, in use again where it was; as it is when there is none.
 
     Of repeats that it does not name any more, the older ones, nothing is known: where all that it names are later,
     only the first time counts.
     """
-    if moment is None or entry.last_said_at <= moment:
+    if moment is None:
+        return entry
+    if superseded_after(entry, moment):
+        entry = entry.model_copy(update={"status": "active", "superseded_by": None, "valid_until": None})
+    if entry.last_said_at <= moment:
         return entry
     before = tuple(saying for saying in entry.repeated_in if saying.at <= moment)
     later = len(entry.repeated_in) - len(before)

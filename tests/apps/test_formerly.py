@@ -1,0 +1,100 @@
+"""A question as of an earlier moment is answered with what was true then, though it changed since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.ports import Embedder, TextStore, Unavailable, VectorPoint
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.enrich.lineage import settle_changes
+from services.retrieve.handler import Retriever
+from services.retrieve.settings import RetrieveSettings
+from services.shared.tokens import Cl100kCounter
+from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.stores.builders import NOON, an_entry, minutes, store_entries
+
+TUESDAY = "My dentist appointment is on Tuesday"
+THURSDAY = "My dentist appointment has moved to Thursday"
+FRIDAY = "My dentist appointment has moved from Thursday to Friday"
+QUESTION = "when is my dentist appointment?"
+
+
+async def told(store: TextStore, *texts: str, **fields: Any) -> None:
+    """What ann said on the hour, one statement after another, settled by the rules."""
+    for hour, text in enumerate(texts):
+        entry = an_entry("ann", text, created_at=NOON + minutes(60 * hour), **fields)
+        await store_entries(store, [entry])
+        await settle_changes([entry], store=store)
+
+
+async def asked(store: TextStore, hour: float, vectors: FakeVectors | None = None, **fields: Any) -> RetrieveReply:
+    embedder: Embedder | None = FakeEmbedder() if vectors else None
+    settings = RetrieveSettings(leg_timeout_seconds=1.0, min_score=0.0)
+    retriever = Retriever(store=store, vectors=vectors, embedder=embedder, counter=Cl100kCounter(), settings=settings)
+    given = {"user_id": "ann", "query": QUESTION, "now": NOON + minutes(round(60 * hour))} | fields
+    return await retriever.retrieve(RetrieveRequest(**given))
+
+
+def texts(reply: RetrieveReply) -> list[str]:
+    return [item.text for item in reply.items]
+
+
+@pytest.mark.parametrize(("hour", "then"), [(-0.5, []), (0.5, [TUESDAY]), (1.5, [THURSDAY]), (2.5, [FRIDAY])])
+async def test_what_was_true_then_is_the_answer(store: TextStore, hour: float, then: list[str]) -> None:
+    await told(store, TUESDAY, THURSDAY, FRIDAY)
+    reply = await asked(store, hour)
+    assert texts(reply) == then
+    assert all(text not in reply.context.split("[before:")[0] for text in {TUESDAY, THURSDAY, FRIDAY} - {*then})
+
+
+async def test_what_it_was_before_is_told_as_of_then(store: TextStore) -> None:
+    await told(store, TUESDAY, THURSDAY, FRIDAY)
+    ((before,),) = [item.before for item in (await asked(store, 1.5)).items]
+    assert before.text == TUESDAY
+    assert (await asked(store, 0.5)).items[0].before == ()
+
+
+async def test_meaning_alone_finds_what_was_true_then(store: TextStore) -> None:
+    await told(store, TUESDAY, THURSDAY)
+    active = [entry for entry in await store.scan(after="", limit=10) if entry.status == "active"]
+    vectors = FakeVectors()
+    await vectors.upsert([VectorPoint(one, (await FakeEmbedder().embed([one.text]))[0]) for one in active])
+    assert texts(await asked(store, 0.5, vectors, query="Zahnarzt")) == [TUESDAY]
+
+
+@pytest.mark.parametrize(
+    "fields", [{"user_id": "bob"}, {"space": "work"}, {"types": ("summary",)}, {"conversation_id": "another"}]
+)
+async def test_scope_and_filters_hold_for_it(store: TextStore, fields: dict[str, Any]) -> None:
+    await told(store, TUESDAY, THURSDAY)
+    assert texts(await asked(store, 0.5, **fields)) == []
+
+
+async def test_of_personas_only_ones_own(store: TextStore) -> None:
+    await told(store, TUESDAY, THURSDAY, persona_id="coach")
+    assert texts(await asked(store, 0.5)) == []
+    assert texts(await asked(store, 0.5, persona_id="coach")) == [TUESDAY]
+
+
+async def test_what_was_repeated_since_is_found_once(store: TextStore) -> None:
+    entry = an_entry("ann", TUESDAY).model_copy(update={"last_said_at": NOON + minutes(300), "repeat_count": 1})
+    await store_entries(store, [entry])
+    assert texts(await asked(store, 0.5)) == [TUESDAY]
+
+
+async def test_while_what_came_later_cannot_be_looked_at_the_rest_is_answered(store: TextStore) -> None:
+    class Forgetful:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def search(self, *args: Any, **given: Any) -> Any:
+            if given["filters"].since is not None:
+                raise Unavailable("too busy")
+            return await store.search(*args, **given)
+
+    await told(store, TUESDAY, THURSDAY)
+    await store_entries(store, [an_entry("ann", "The dentist is in Lisbon")])
+    stand_in: Any = Forgetful()
+    assert texts(await asked(stand_in, 0.5)) == ["The dentist is in Lisbon"]
