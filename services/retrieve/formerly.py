@@ -41,7 +41,7 @@ async def with_former(
             words = await store.search(scope, query, limit=_LOOKED_AT, filters=later)
             if vectors is not None and legs.query_vector is not None:
                 meanings += await vectors.search(scope, legs.query_vector, limit=_LOOKED_AT, filters=later)
-            then = await _in_use_then(scope, {hit.id for hit in (*words, *meanings)}, moment, store)
+            then = await _in_use_then(scope, {hit.id for hit in words} | {hit.id for hit in meanings}, moment, store)
     except (Unavailable, TimeoutError):
         return legs
     lexical = [replace(hit, id=former, neighbours={}) for hit in words for former in then[hit.id]]
