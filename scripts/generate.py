@@ -24,6 +24,7 @@ from services.dedupe.settings import DedupeSettings
 from services.embed.settings import EmbedSettings
 from services.enrich.settings import EnrichSettings
 from services.eval.settings import EvalSettings
+from services.gateway.proxy.settings import ProxySettings
 from services.gateway.settings import GatewaySettings
 from services.ingest.settings import IngestSettings
 from services.retrieve.settings import RetrieveSettings
@@ -39,6 +40,7 @@ SETTINGS: tuple[type[EnvironmentSettings], ...] = (
     RetrieveSettings,
     CurateSettings,
     GatewaySettings,
+    ProxySettings,
     EvalSettings,
 )
 

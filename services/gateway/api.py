@@ -43,6 +43,7 @@ _INCOGNITO = (
     "With `incognito` nobody keeps it: it goes where no stream of the bus captures it and no service hears it. A "
     "client that knows that a conversation is incognito says so; the turn of one that does not is overwritten later."
 )
+_REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flow.INCOGNITO_START, flow.COMMANDS)
 _TURN_PATIENCE = 8.0
 _LONGEST_KEY = 256
 _LONGEST_VERSION = 18  # digits
@@ -61,6 +62,11 @@ class Edge:
         self.live = Live(memory)
         self._door = door
         self._limits = limits
+        self._told: list[Callable[[str], None]] = []
+
+    def on_removal(self, tell: Callable[[str], None]) -> None:
+        """Have a listener told of each user who removes something, or wants less kept."""
+        self._told.append(tell)
 
     async def let_in(self, request: Request) -> Caller:
         """The caller of a request.
@@ -84,7 +90,7 @@ class Edge:
             raise Problem("rate_limited", _TOO_OFTEN, headers={"retry-after": str(seconds_left())})
         return caller
 
-    async def ask(self, caller: Caller, verb: Verb, values: Json) -> bytes:
+    async def ask(self, caller: Caller, verb: Verb, values: Json, *, patience: float | None = None) -> bytes:
         """Ask the bus for the caller; a query above the limit is answered with nothing, and says so.
 
         Raises:
@@ -97,7 +103,12 @@ class Edge:
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
         if isinstance(body, RetrieveRequest) and not await self._limits.allows_query(caller):
             return RetrieveReply.nothing(body, "rate_limited").model_dump_json().encode()
-        return await self.memory.ask(verb.answer, body, patience=verb.patience, credential=caller.credential)
+        try:
+            patience = patience or verb.patience
+            return await self.memory.ask(verb.answer, body, patience=patience, credential=caller.credential)
+        finally:
+            for tell in self._told if verb.answer in _REMOVING else ():
+                tell(caller.user_id)
 
     async def _confined(self, caller: Caller, verb: Verb, values: Json) -> Json:
         """The request of a caller who is let into some spaces only."""

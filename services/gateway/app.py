@@ -36,6 +36,8 @@ async def build(host: Host) -> Service:
         mcp_http,
         openapi,
     )
+    from services.gateway.proxy import app as proxies
+    from services.gateway.proxy.settings import ProxySettings
 
     settings = GatewaySettings()
     edge = api.Edge(
@@ -47,13 +49,17 @@ async def build(host: Host) -> Service:
     )
     app = api.paths(version("memorybus"))
     mcp = mcp_http.McpEdge(edge)
+    proxy = proxies.Proxy(edge, ProxySettings(), guarded=settings.auth)
     routes: list[Route] = [
         (mcp_http.PATH, mcp),
         (f"{PREFIX}/*", api.application(edge, app)),
+        (f"{proxies.PREFIX}/*", proxies.application(proxy, edge.origins)),  # after the longer path
         ("/openapi.json", _page(lambda: json.dumps(openapi.document(app)), "application/json")),
         ("/openapi", _page(lambda: openapi.page(app, asyncapi.STYLE), _HTML, asyncapi.POLICY)),
     ]
-    return Service("gateway", routes=(*pages(host.bus_address), *routes), background=(edge.live.run, mcp.run))
+    return Service(
+        "gateway", routes=(*pages(host.bus_address), *routes), background=(edge.live.run, mcp.run, proxy.run)
+    )
 
 
 def _door(host: Host, settings: GatewaySettings) -> Doorkeeper:

@@ -26,6 +26,9 @@ or until it is read."""
 ANSWER_SECONDS = 40.0
 """From a request to the beginning of its answer; nothing that is asked over HTTP takes as long."""
 
+CONNECTION = "memorybus.connection"
+"""Where the scope of a request has what an application may ask of its connection, a `Held`."""
+
 LINGER_SECONDS = 1.0
 LINGER_BYTES = 1024 * 1024
 """After an answer that did not wait for the rest of the request: then, or beyond these, the connection is cut."""
@@ -63,6 +66,20 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+class Held:
+    """The connection of one request, in the hands of the application that answers it."""
+
+    def __init__(self, give: Callable[[float], None], cut: Callable[[], None]) -> None:
+        self.answer_seconds, self.part_seconds = ANSWER_SECONDS, REQUEST_SECONDS
+        self.cut = cut
+        self._give = give
+
+    def give(self, seconds: float) -> None:
+        """So much time for the rest of the request, for the beginning of the answer, and for each part of it."""
+        self.answer_seconds = self.part_seconds = seconds
+        self._give(seconds)
 
 
 class _Transport:
@@ -124,13 +141,14 @@ class _Connection(H11Protocol):
 
         async def answering(scope: Any, receive: Any, send: Any) -> None:
             answered = False
+            held = Held(self._give, self.transport.close)
             if self.conn.their_state is not h11.SEND_BODY:
                 self._give(ANSWER_SECONDS)
 
             async def receive_whole() -> Any:
                 event = await receive()
                 if event["type"] == "http.request" and not event.get("more_body"):
-                    self._give(ANSWER_SECONDS)
+                    self._give(held.answer_seconds)
                 return event
 
             async def send_part(event: Any) -> None:
@@ -140,10 +158,10 @@ class _Connection(H11Protocol):
                 await send(event)
                 answered = event["type"] == "http.response.body" and not event.get("more_body")
                 if event.get("more_body"):
-                    self._give(REQUEST_SECONDS)
+                    self._give(held.part_seconds)
 
             try:
-                await app(scope, receive_whole, send_part)
+                await app({**scope, CONNECTION: held}, receive_whole, send_part)
             except Exception:
                 if not answered:
                     raise

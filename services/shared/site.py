@@ -26,7 +26,7 @@ Route = tuple[str, Any]
 
 MOST_BODY = 64 * 1024  # bytes
 MOST_FOR_APPLICATION = 1024 * 1024
-"""Bytes of a body that an application takes; the bus takes no more either."""
+"""Bytes of a body that an application takes, unless it says by its `most_body`; the bus takes no more either."""
 
 POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 HEADERS = {
@@ -76,7 +76,7 @@ class Site:
         length = headers.get(b"content-length", b"0")
         page = self._routes.get(scope["path"]) or self._below(scope["path"])
         application = page is not None and not isinstance(page, HttpHandler)
-        most = MOST_FOR_APPLICATION if application else MOST_BODY
+        most = getattr(page, "most_body", MOST_FOR_APPLICATION) if application else MOST_BODY
         if not length.isdigit() or int(length) > most:
             return _problem(413, _TOO_LONG.format(most))
         if application and b"transfer-encoding" in headers:

@@ -40,6 +40,16 @@ MERGED = Counter("memorybus_merged_total", "Repeats merged, by what they had in 
 CHANGES = Counter("memorybus_changes_total", "Older statements that a newer one superseded or contradicts", ["kind"])
 EXPIRED = Counter("memorybus_expired_total", "Entries forgotten because they were too old")
 REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores that were put right")
+PROXIED = Counter("memorybus_proxy_requests_total", "Requests to a model by path and outcome", ["path", "outcome"])
+PROXY_ADDED = Histogram(
+    "memorybus_proxy_added_seconds", "What the proxy added before a model was asked", ["path"], buckets=_FINE
+)
+PROXY_MEMORY = Counter(
+    "memorybus_proxy_exchanges_total",
+    "Exchanges with a model: without memories, with, and influenced by them",
+    ["memory"],
+)
+PROXY_LOST = Counter("memorybus_proxy_exchanges_lost_total", "Exchanges that could not be published")
 
 _LOOK_EVERY = 0.1  # seconds
 _MOST_MISSED = 6000

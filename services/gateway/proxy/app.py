@@ -1,0 +1,459 @@
+"""The chat proxy: `/v1/…` of a model's API, with memory. What it does not have to change it does not touch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+from urllib.parse import unquote
+from uuid import uuid4
+
+import httpx
+from pydantic import ValidationError
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from contracts.errors import Unavailable
+from services.gateway.api import Edge
+from services.gateway.callers import Caller
+from services.gateway.problems import STATUS, Problem
+from services.gateway.proxy.backend import Backend, Backends, Header, returned
+from services.gateway.proxy.conversations import Key, Recalled
+from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
+from services.gateway.proxy.memory import ChatMemory, Exchange, conversation_of
+from services.gateway.proxy.settings import ProxySettings
+from services.shared.client import RequestFailed
+from services.shared.core.echoes import without_blocks
+from services.shared.http import CONNECTION, Held
+from services.shared.telemetry import PROXIED, PROXY_ADDED
+
+log = logging.getLogger(__name__)
+
+PREFIX = "/v1"
+"""Where the proxy is; whatever is below leads to the same path below the base address of the model."""
+
+_SHARED = ("/models", "/embeddings", "/moderations", "/completions", "/audio/", "/images/", "/messages/count_tokens")
+"""Paths that anybody may use with the operator's key: the model's server keeps nothing there that others could see."""
+
+_OFF = "There is no model behind this proxy: set MEMORYBUS_OPENAI_BASE_URL to the base address of one (…/v1)."
+_NO_KEY = "The credential that you sent opens memorybus and is not passed on: {} has to be set for the model."
+_NOT_SHARED = (
+    "This path of the model's API would show what others have there: it is passed on with the caller's own key only."
+)
+_LOOP = "The base address of the model leads back to this memorybus: point MEMORYBUS_OPENAI_BASE_URL to the model."
+_FULL = "Too many long requests are under way: try again."
+_QUICK = 64 * 1024  # bytes of JSON that are read in some ms
+_MOST_READ = 1024 * 1024
+_MOST_ROOM = 4  # requests of the greatest length that are under way at a time
+_MOST_VALUE = 256
+_SHUTDOWN_SECONDS = 0.4
+_GRACE = 5.0
+
+
+class Refusal(Exception):
+    """A request that the proxy answers itself with an error, in the words of the API."""
+
+    def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.headers = status, code, message, headers or {}
+
+
+class Cut(Exception):
+    """The model's answer ended before its end; the client sees just that."""
+
+
+@dataclass(slots=True)
+class Passing:
+    """One request on its way: what the model is sent, and what becomes of the answer."""
+
+    dialect: Dialect | None
+    body: bytes
+    headers: list[Header]
+    exchange: Exchange | None = None
+    recalled: Recalled = field(default_factory=Recalled)
+    reader: StreamReader | None = None
+    answered: bool = False
+    took_place: bool = False
+
+
+class Proxy:
+    """The ASGI application at `/v1/*`."""
+
+    def __init__(self, edge: Edge, settings: ProxySettings, *, guarded: bool) -> None:
+        self.most_body = settings.proxy_max_body_bytes
+        self._edge = edge
+        self._guarded = guarded
+        self._silent = settings.proxy_timeout_seconds
+        self._backends = Backends.of(settings)
+        self._memory = ChatMemory(edge, settings)
+        self._room = _MOST_ROOM * self.most_body
+        self._answering: set[asyncio.Future[str]] = set()
+
+    async def run(self) -> None:
+        """Wait for the end; then cut the streams that are left, and publish what was said until then."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for task in self._answering:
+                task.cancel()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_SHUTDOWN_SECONDS):
+                    if self._answering:
+                        await asyncio.wait(self._answering)
+                    await self._memory.finish()
+            await self._backends.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, for as long as the client is there."""
+        if CONNECTION in scope:
+            cast(Held, scope[CONNECTION]).give(self._silent + _GRACE)
+        dialect = DIALECTS.get(scope["path"]) if scope["method"] == "POST" else None
+        name = dialect.name if dialect else "other"
+        try:
+            outcome = await self._answer(Request(scope, receive), dialect, send)
+        except ClientDisconnect:
+            outcome = "gone"
+        except Refusal as refused:
+            outcome = "refused"
+            await self._refuse(refused, dialect)(scope, receive, send)
+        except Cut:
+            outcome = "cut"
+            if CONNECTION in scope:
+                cast(Held, scope[CONNECTION]).cut()
+                await asyncio.sleep(0)
+        PROXIED.labels(name, outcome).inc()
+
+    def _refuse(self, refused: Refusal, dialect: Dialect | None) -> Response:
+        words = (dialect or DIALECTS["/v1/chat/completions"]).error(refused.status, refused.message, refused.code)
+        return Response(json.dumps(words), refused.status, refused.headers, "application/json")
+
+    async def _answer(self, request: Request, dialect: Dialect | None, send: Send) -> str:
+        backend = self._backends.of_request(request.url.path, request.scope["headers"])
+        if backend is None:
+            raise Refusal(404, "proxy_off", _OFF)
+        with _in_words_of_the_api():
+            caller, credential = await self._let_in(request)
+        self._check(request, backend)
+        with self._holding(request):
+            raw = await request.body()
+            started = time.perf_counter()
+            passing = Passing(dialect, raw, [])
+            with _in_words_of_the_api():
+                spoken = await self._with_memory(request, passing, caller) if dialect else None
+            if spoken is not None:
+                await spoken(request.scope, request.receive, send)
+                return "command"
+            asking = self._asking(request, backend, passing, credential)
+            PROXY_ADDED.labels(dialect.name if dialect else "other").observe(time.perf_counter() - started)
+            return await self._while_there(request, partial(self._pass_on, asking, passing, send), passing)
+
+    async def _let_in(self, request: Request) -> tuple[Caller, str | None]:
+        """The caller, and their credential, which no model may see."""
+        if not self._guarded:
+            return await self._edge.let_in(request), None
+        given = dict(request.scope["headers"])
+        if b"authorization" not in given and (key := given.get(b"x-api-key")):
+            headers = [*request.scope["headers"], (b"authorization", b"Bearer " + key)]
+            request = Request({**request.scope, "headers": headers})
+        caller = await self._edge.let_in(request)
+        return caller, request.headers["authorization"].partition(" ")[2].strip()
+
+    def _check(self, request: Request, backend: Backend) -> None:
+        """Refuse what would come back to us, would open too much, or leads elsewhere.
+
+        Raises:
+            Refusal: it is so.
+        """
+        if self._backends.via.decode() in request.headers.get("via", ""):
+            raise Refusal(508, "proxy_loop", _LOOP)
+        if self._guarded and backend.key is None:
+            raise Refusal(403, "no_provider_key", _NO_KEY.format(backend.key_setting))
+        path = request.url.path.removeprefix(PREFIX)
+        if ".." in unquote(path).split("/"):
+            raise Refusal(404, "not_found", "There is no such path.")
+        is_shared = request.url.path in DIALECTS or path.startswith(_SHARED)
+        if backend.key is not None and not is_shared:
+            raise Refusal(403, "not_shared", _NOT_SHARED)
+
+    @contextmanager
+    def _holding(self, request: Request) -> Iterator[None]:
+        """Room for the body of a request; all that are under way may have only so much."""
+        size = int(request.headers.get("content-length", "0"))
+        if size > self._room:
+            raise Refusal(503, "overloaded", _FULL, {"retry-after": "1"})
+        self._room -= size
+        try:
+            yield
+        finally:
+            self._room += size
+
+    def _asking(self, request: Request, backend: Backend, passing: Passing, credential: str | None) -> httpx.Request:
+        scope = request.scope
+        raw_path: bytes = scope.get("raw_path") or scope["path"].encode()
+        reads = passing.exchange is not None
+        headers = backend.headers(scope["headers"], credential=credential, via=self._backends.via, reads=reads)
+        address = backend.address(raw_path.removeprefix(PREFIX.encode()), scope["query_string"])
+        has_body = passing.body or b"content-length" in dict(scope["headers"])
+        return httpx.Request(request.method, address, headers=headers, content=passing.body if has_body else None)
+
+    async def _with_memory(self, request: Request, passing: Passing, caller: Caller) -> Response | None:
+        """Complete what is sent with what is recalled; or the answer to a command.
+
+        Raises:
+            Problem, Refusal, RequestFailed, Unavailable: the request is at fault, or a command could not be done.
+        """
+        dialect = passing.dialect
+        assert dialect is not None
+        body = await _parsed(passing.body)
+        if body is None:
+            passing.headers = [(b"memory-degraded", b"unread")]
+            return None
+        named, top_k, incognito = _named(request), _top_k(request), _is_set(request, "memory-incognito")
+        try:
+            asked = dialect.read(body)
+        except BadField as error:
+            raise Refusal(400, "invalid_memory_field", str(error)) from None
+        exchange = _exchange(request, caller, asked, named, incognito)
+        spoken = await self._memory.answer(exchange)
+        if spoken is not None:
+            return _spoken(dialect, spoken, exchange)
+        recalled = await self._memory.recall(exchange, asked.memory_top_k or top_k)
+        recent = self._memory.recent(exchange)
+        if recalled.block or recent:
+            passing.body = await _dumped(dialect.with_memory(asked, recalled.block, recent), len(passing.body))
+        elif asked.stripped is not body:
+            passing.body = await _dumped(asked.stripped, len(passing.body))
+        passing.exchange, passing.recalled = exchange, recalled
+        passing.headers = _headers(exchange, recalled)
+        return None
+
+    async def _while_there(self, request: Request, work: Callable[[], Awaitable[str]], passing: Passing) -> str:
+        """Do it while the client is there; once it is gone the model's stream ends; what was said by then counts."""
+        passed = asyncio.ensure_future(work())
+        gone = asyncio.create_task(_disconnected(request.receive))
+        self._answering.add(passed)
+        try:
+            await asyncio.wait({passed, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if passed.done():
+                return passed.result()
+            passing.took_place = passing.took_place or not passing.answered
+            return "gone"
+        except asyncio.CancelledError:
+            raise Cut from None
+        finally:
+            gone.cancel()
+            if not passed.done():
+                passed.cancel()
+                await asyncio.wait({passed})
+            self._answering.discard(passed)
+            if passing.took_place and passing.exchange is not None:
+                text = passing.reader.text if passing.reader else ""
+                self._memory.remember(passing.exchange, passing.recalled, text)
+
+    async def _pass_on(self, asking: httpx.Request, passing: Passing, send: Send) -> str:
+        """Ask the model, and pass on its answer as it comes.
+
+        Raises:
+            Refusal: the model was not reached, or did not answer.
+            Cut: its answer broke off.
+        """
+        try:
+            answer = await self._backends.ask(asking)
+        except httpx.TimeoutException as error:
+            what = "could not be reached" if isinstance(error, httpx.ConnectTimeout) else "did not answer"
+            raise Refusal(504, "backend_timeout", f"The model behind the proxy {what} in time.") from None
+        except httpx.HTTPError:  # its words may hold an address with a password
+            raise Refusal(502, "backend_unavailable", "The model behind the proxy could not be reached.") from None
+        try:
+            passing.answered, passing.took_place = True, answer.is_success
+            if passing.dialect and passing.exchange and answer.is_success:
+                passing.reader = _reader(passing.dialect, answer)
+            headers = [*returned(answer.headers.raw), *passing.headers]
+            await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+            async for chunk in _chunks(answer):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+                if passing.reader is not None:
+                    passing.reader.feed(chunk)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        finally:
+            await answer.aclose()
+        return "passed" if answer.is_success else "backend_error"
+
+
+class _WholeReader:
+    """Reads an answer that is no stream: kept up to a length, and understood at its end."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+        self._kept = bytearray()
+        self.complete = False
+
+    def feed(self, chunk: bytes) -> None:
+        if len(self._kept) <= _MOST_READ:
+            self._kept += chunk
+
+    @property
+    def text(self) -> str:
+        if len(self._kept) > _MOST_READ:
+            return ""
+        try:
+            return self._dialect.answer_text(json.loads(self._kept))
+        except (ValueError, RecursionError):
+            return ""
+
+
+def _reader(dialect: Dialect, answer: httpx.Response) -> StreamReader | None:
+    """What reads along with an answer; nothing does where it comes compressed all the same."""
+    if answer.headers.get("content-encoding", "identity").lower() != "identity":
+        return None
+    is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
+    return dialect.reader() if is_stream else _WholeReader(dialect)
+
+
+async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in answer.aiter_raw():
+            yield chunk
+    except httpx.HTTPError as error:
+        log.warning("model_broke_off", extra={"error": type(error).__name__})
+        raise Cut from None
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+@contextmanager
+def _in_words_of_the_api() -> Iterator[None]:
+    """Make errors of memorybus refusals, which the API words."""
+    try:
+        yield
+    except Problem as problem:
+        raise Refusal(STATUS[problem.code][0], problem.code, problem.detail, problem.headers) from None
+    except RequestFailed as error:
+        raise Refusal(STATUS[error.info.code][0], error.info.code, error.info.message) from None
+    except Unavailable as error:
+        raise Refusal(503, "unavailable", str(error)) from None
+    except ValidationError:
+        raise Refusal(400, "invalid_request", "The request cannot be understood by the memory.") from None
+
+
+def _named(request: Request) -> str | None:
+    return _text_of(request, "memory-id")
+
+
+def _text_of(request: Request, header: str) -> str | None:
+    """The text of a header, UTF-8 and of some length."""
+    raw = request.headers.get(header, "").encode("latin-1")
+    try:
+        text = raw.decode().strip()
+    except UnicodeDecodeError:
+        raise Refusal(400, "invalid_memory_field", f"The header {header} must be UTF-8.") from None
+    if len(text) > _MOST_VALUE or not text.isprintable():
+        raise Refusal(400, "invalid_memory_field", f"The header {header} takes {_MOST_VALUE} characters on one line.")
+    return text or None
+
+
+def _top_k(request: Request) -> int | None:
+    text = _text_of(request, "memory-top-k")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 200):
+        raise Refusal(400, "invalid_memory_field", "The header Memory-Top-K is a whole number from 1 to 200.")
+    return int(text)
+
+
+def _is_set(request: Request, header: str) -> bool:
+    return (_text_of(request, header) or "").lower() in ("true", "1", "yes")
+
+
+def _exchange(request: Request, caller: Caller, asked: Asked, named: str | None, incognito: bool) -> Exchange:
+    space = _text_of(request, "memory-space")
+    key = Key(
+        caller.user_id,
+        caller.space({"space": space} if space else {}, "default") or "default",
+        conversation_of(asked, named),
+    )
+    question = without_blocks(asked.question).strip() or None if asked.question else None
+    is_named = bool(asked.memory_id or named)
+    return Exchange(caller, key, asked, question, is_named, asked.memory_incognito or incognito)
+
+
+def _headers(exchange: Exchange, recalled: Recalled) -> list[Header]:
+    degraded = [*recalled.degraded]
+    if not exchange.may_publish:
+        degraded.append("not_allowed_to_publish")
+    headers = [(b"memory-conversation", exchange.key.name.encode())]
+    if recalled.ids:
+        headers.append((b"memory-used", ",".join(recalled.ids).encode()))
+    if degraded:
+        headers.append((b"memory-degraded", ", ".join(degraded).encode()))
+    return headers
+
+
+def _spoken(dialect: Dialect, text: str, exchange: Exchange) -> Response:
+    """An answer of our own, as the client asked for it."""
+    asked, id_, now = exchange.asked, uuid4().hex, int(time.time())
+    headers = {"memory-conversation": exchange.key.name.encode().decode("latin-1"), "memory-command": "true"}
+    if asked.stream:
+        body = b"".join(dialect.spoken_stream(text, asked, id=id_, created=now))
+        return Response(body, 200, headers, "text/event-stream; charset=utf-8")
+    return Response(json.dumps(dialect.spoken(text, asked, id=id_, created=now)), 200, headers, "application/json")
+
+
+async def _parsed(raw: bytes) -> Any:
+    """The body as JSON, None where it is none that could be written again as it was."""
+    with suppress(ValueError, RecursionError):
+        body = _loads(raw) if len(raw) <= _QUICK else await asyncio.to_thread(_loads, raw)
+        return body if isinstance(body, dict) else None
+    return None
+
+
+def _loads(raw: bytes) -> Any:
+    return json.loads(raw, parse_float=_float, parse_constant=_float)
+
+
+def _float(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError("no JSON has such a number")
+    return value
+
+
+async def _dumped(body: Any, size: int) -> bytes:
+    return _dumps(body) if size <= _QUICK else await asyncio.to_thread(_dumps, body)
+
+
+def _dumps(body: Any) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:  # half of a character, which only its escape can write
+        return json.dumps(body, separators=(",", ":")).encode()
+
+
+def application(proxy: Proxy, origins: frozenset[str]) -> ASGIApp:
+    """The proxy, also for the pages of these origins."""
+    if not origins:
+        return proxy
+    return _ForPages(proxy, origins)
+
+
+class _ForPages(CORSMiddleware):
+    def __init__(self, proxy: Proxy, origins: frozenset[str]) -> None:
+        super().__init__(
+            proxy,
+            allow_origins=sorted(origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["*"],
+            expose_headers=["Memory-Used", "Memory-Conversation", "Memory-Degraded", "X-Request-Id"],
+        )
+        self.most_body = proxy.most_body

@@ -1,0 +1,141 @@
+"""The models behind the proxy: where they are, and what of a request they get to see."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import httpx
+from pydantic import SecretStr
+
+from services.gateway.proxy.settings import ProxySettings
+from services.shared.settings import UnusableSetting
+
+Header = tuple[bytes, bytes]
+
+OURS = b"memory-"
+"""How the headers of memory begin, which no model gets."""
+
+_OF_ONE_HOP = frozenset(
+    b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
+    b"upgrade".split()
+)
+_NOT_PASSED = _OF_ONE_HOP | {b"host", b"content-length", b"expect", b"cookie"}
+_CREDENTIALS = frozenset({b"authorization", b"x-api-key", b"api-key"})
+_NOT_RETURNED = _OF_ONE_HOP | {b"date"}  # the server dates every answer
+_CORS = b"access-control-"
+_CONNECT_SECONDS = 15.0
+_MOST_IDLE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One model server; without a `key` it gets the caller's own."""
+
+    url: str
+    key: SecretStr | None
+    key_setting: str
+    is_anthropic: bool
+
+    def address(self, path: bytes, query: bytes) -> httpx.URL:
+        """The address of what is asked for below `/v1`."""
+        return httpx.URL(f"{self.url}{path.decode('ascii')}{'?' if query else ''}{query.decode('ascii')}")
+
+    def headers(self, given: Iterable[Header], *, credential: str | None, via: bytes, reads: bool) -> list[Header]:
+        """The headers of a request as the model gets them: without ours, with its key.
+
+        `credential`: the caller's towards memorybus, which is in none of them. What the proxy `reads` along with is
+        not asked for compressed.
+        """
+        given = list(given)
+        named = {name.strip().lower() for key, value in given if key == b"connection" for name in value.split(b",")}
+        leave = _NOT_PASSED | named | (_CREDENTIALS if self.key or credential else frozenset())
+        leave |= {b"accept-encoding"} if reads else frozenset()
+        secret = credential.encode("latin-1") if credential else None
+        passed = [
+            (name, value)
+            for name, value in given
+            if name not in leave and not name.startswith(OURS) and not (secret and secret in value)
+        ]
+        passed.append((b"via", via))
+        if reads:
+            passed.append((b"accept-encoding", b"identity"))
+        if self.key:
+            key = self.key.get_secret_value().encode()
+            passed.append((b"x-api-key", key) if self.is_anthropic else (b"authorization", b"Bearer " + key))
+        return passed
+
+
+def returned(headers: Iterable[Header]) -> list[Header]:
+    """The headers of an answer as the client gets them; which pages may read it is not for the model to say."""
+    lower = [(name.lower(), value) for name, value in headers]
+    return [(name, value) for name, value in lower if name not in _NOT_RETURNED and not name.startswith((_CORS, OURS))]
+
+
+@dataclass(slots=True)
+class Backends:
+    """The models as they are set up, and the connections to them."""
+
+    openai: Backend | None
+    anthropic: Backend | None
+    timeout: httpx.Timeout
+    via: bytes = field(default_factory=lambda: b"1.1 memorybus-" + uuid4().hex[:8].encode())
+    _client: httpx.AsyncClient | None = None
+
+    @classmethod
+    def of(cls, settings: ProxySettings) -> Backends:
+        """The models that the settings name.
+
+        Raises:
+            UnusableSetting: an address is none.
+        """
+        openai = _backend(settings.openai_base_url, settings.openai_api_key, "OPENAI", is_anthropic=False)
+        anthropic = _backend(settings.anthropic_base_url, settings.anthropic_api_key, "ANTHROPIC", is_anthropic=True)
+        if anthropic is None and openai is not None:
+            key = settings.anthropic_api_key or openai.key
+            anthropic = Backend(openai.url, _set(key), openai.key_setting, is_anthropic=True)
+        silent = settings.proxy_timeout_seconds
+        return cls(openai, anthropic, httpx.Timeout(silent, connect=min(silent, _CONNECT_SECONDS), pool=None))
+
+    def of_request(self, path: str, headers: Iterable[Header]) -> Backend | None:
+        """The model that is asked: Anthropic's clients name the version of its API."""
+        is_anthropic = path.startswith("/v1/messages") or any(name == b"anthropic-version" for name, _ in headers)
+        return self.anthropic if is_anthropic else self.openai
+
+    async def ask(self, request: httpx.Request) -> httpx.Response:
+        """The beginning of an answer, whatever its status; a redirection is an answer like any other.
+
+        Raises:
+            httpx.HTTPError: the model was not reached, or did not answer.
+        """
+        if self._client is None:
+            limits = httpx.Limits(max_connections=None, max_keepalive_connections=_MOST_IDLE, keepalive_expiry=15)
+            self._client = httpx.AsyncClient(limits=limits, trust_env=False)
+        request.extensions["timeout"] = self.timeout.as_dict()
+        return await self._client.send(request, stream=True, follow_redirects=False)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+            self._client = None
+
+
+def _backend(address: str, key: SecretStr | None, name: str, *, is_anthropic: bool) -> Backend | None:
+    if not address.strip():
+        return None
+    try:
+        url = httpx.URL(address.strip())
+    except (httpx.InvalidURL, ValueError):  # its words may hold a part of a password
+        url = httpx.URL()
+    if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:
+        raise UnusableSetting(f"MEMORYBUS_{name}_BASE_URL: has to be an address such as http://127.0.0.1:11434/v1")
+    base = str(url).rstrip("/")
+    if is_anthropic:  # Anthropic's own clients are given the address without it
+        base = f"{base.removesuffix('/v1')}/v1"
+    return Backend(base, _set(key), f"MEMORYBUS_{name}_API_KEY", is_anthropic)
+
+
+def _set(key: SecretStr | None) -> SecretStr | None:
+    return key if key is not None and key.get_secret_value().strip() else None

@@ -1,0 +1,119 @@
+"""What a process keeps in mind of the chats that pass through: bounded, never written anywhere."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from services.gateway.proxy.dialects import Said
+
+MOST = 512
+"""Conversations that are kept in mind; the one that was quiet longest goes first."""
+
+QUIET_SECONDS = 1800.0
+"""After so long without a word a conversation is not in mind any more."""
+
+_LONGEST = 4096  # characters of a recent turn
+_MOST_MEMORIES = 64
+_MOST_BLOCKS = 4
+_CONFIRMED_WITHIN = 600.0
+
+
+class Key(NamedTuple):
+    """Whose conversation it is, in which space, and which."""
+
+    user_id: str
+    space: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """What was recalled for a question: the block, its memories in words and by id, and what stood in the way.
+
+    `is_kept`: the exchange may be remembered, as far as is known; else the user wants nothing kept.
+    """
+
+    block: str = ""
+    memories: tuple[str, ...] = ()
+    ids: tuple[str, ...] = ()
+    degraded: tuple[str, ...] = ()
+    is_kept: bool = True
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One conversation: its recent turns, the memories that were put in lately, and a command to be confirmed."""
+
+    recent: deque[Said]
+    memories: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_MEMORIES))
+    blocks: OrderedDict[str, Recalled] = field(default_factory=OrderedDict)
+    shown: tuple[str, ...] = ()
+    seen_at: float = 0.0
+    _confirm: tuple[str, str, float] | None = None
+
+    def put_block(self, question: str, recalled: Recalled) -> None:
+        """Keep what a prompt was completed with, for the requests that go on with results of tools."""
+        self.blocks[question] = recalled
+        self.blocks.move_to_end(question)
+        while len(self.blocks) > _MOST_BLOCKS:
+            self.blocks.popitem(last=False)
+        fresh = (memory for memory in recalled.memories if memory not in self.memories)
+        self.memories.extend(fresh)
+        self.shown = recalled.ids
+
+    def say(self, turns: Iterable[Said]) -> None:
+        """Add what was said."""
+        self.recent.extend(Said(said.role, said.text[:_LONGEST]) for said in turns if said.text)
+
+    def newest(self, characters: int) -> Sequence[Said]:
+        """The newest turns that fit into so many characters, in order; they begin with the user."""
+        taken: deque[Said] = deque()
+        for said in reversed(self.recent):
+            characters -= len(said.text)
+            if characters < 0:
+                break
+            taken.appendleft(said)
+        while taken and taken[0].role != "user":
+            taken.popleft()
+        return list(taken)
+
+    def ask_to_confirm(self, text: str, token: str) -> None:
+        """Wait for the user's word on a command."""
+        self._confirm = text, token, time.monotonic() + _CONFIRMED_WITHIN
+
+    def take_to_confirm(self) -> tuple[str, str] | None:
+        """The command that waits for a word, with its token; whatever is said next, it waits no longer."""
+        waiting, self._confirm = self._confirm, None
+        return waiting[:2] if waiting and time.monotonic() < waiting[2] else None
+
+
+class Conversations:
+    """The conversations in mind."""
+
+    def __init__(self, recent_turns: int) -> None:
+        self._recent_turns = recent_turns
+        self._held: OrderedDict[Key, Conversation] = OrderedDict()
+
+    def of(self, key: Key) -> Conversation:
+        """A conversation, as the one that was heard last."""
+        now = time.monotonic()
+        found = self._held.pop(key, None)
+        if found is None or now - found.seen_at > QUIET_SECONDS:
+            found = Conversation(deque(maxlen=self._recent_turns))
+        found.seen_at = now
+        self._held[key] = found
+        self._drop(now)
+        return found
+
+    def forget(self, user_id: str) -> None:
+        """Keep nothing of a user in mind: something of theirs was removed."""
+        for key in [key for key in self._held if key.user_id == user_id]:
+            del self._held[key]
+
+    def _drop(self, now: float) -> None:
+        while len(self._held) > MOST or now - next(iter(self._held.values())).seen_at > QUIET_SECONDS:
+            self._held.popitem(last=False)

@@ -1,0 +1,272 @@
+"""The memory's side of a chat: what is recalled for it, which commands it holds, and what is remembered of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from uuid import uuid5
+
+from pydantic import ValidationError
+
+from contracts import flow
+from contracts.envelope import NAMESPACE
+from contracts.errors import Unavailable
+from contracts.paths import VERB_OF
+from contracts.v1.chat import CommandReply, CommandRequest
+from contracts.v1.retrieval import RetrieveReply
+from contracts.v1.turns import Role, Turn
+from services.gateway.api import Edge
+from services.gateway.callers import Caller
+from services.gateway.problems import Problem
+from services.gateway.proxy.conversations import Conversation, Conversations, Key, Recalled
+from services.gateway.proxy.dialects import Asked, Said
+from services.gateway.proxy.settings import ProxySettings
+from services.shared.client import RequestFailed
+from services.shared.core.chat_commands import command_in
+from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes
+from services.shared.core.passages import snippet
+from services.shared.tasks import beside_the_loop
+from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
+
+log = logging.getLogger(__name__)
+
+_RETRIEVE = VERB_OF[flow.RETRIEVE.subject]
+_LONGEST_QUERY = 8192
+_MOST_UNDER_WAY = 256
+_MOST_IDS = 64
+_LONGEST_SHOWN = 200
+_UNWANTED = frozenset({"incognito", "disabled"})
+_YES = re.compile(
+    r"(?:yes|yep|yeah|sure|ok|okay|confirm(?:ed)?|go ahead|do it|yes,? (?:please|do it|go ahead)|ja)[.! ]*",
+    re.IGNORECASE,
+)
+_NO = re.compile(r"(?:no|nope|cancel|stop|don't|do not|never mind|no,? (?:thanks|don't)|nein)[.! ]*", re.IGNORECASE)
+_COMMAND_PATIENCE = 10.0
+_NOT_CONFIRMED = "Then nothing was changed."
+_CONFIRM = "Say yes to do it, or anything else to leave it."
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request of a caller: what it says, and in which conversation."""
+
+    caller: Caller
+    key: Key
+    asked: Asked
+    question: str | None
+    is_named: bool
+    incognito: bool
+
+    @property
+    def may_recall(self) -> bool:
+        """Whether the credential opens retrieval."""
+        return self.caller.may(flow.RETRIEVE.name, reads=True)
+
+    @property
+    def may_publish(self) -> bool:
+        """Whether the credential opens publishing."""
+        return self.caller.may("turns", reads=False)
+
+    @property
+    def sends_newest_only(self) -> bool:
+        """Whether the client leaves it to others to know what was said before."""
+        return self.is_named and not any(said.role in ("user", "assistant") for said in self.asked.history)
+
+
+def conversation_of(asked: Asked, named: str | None) -> str:
+    """The name of a conversation; without one, a hash of how it began, which each of its requests repeats."""
+    if name := asked.memory_id or named:
+        return name
+    first = next((said.text for said in asked.history if said.role == "user"), asked.question or "")
+    return f"chat-{sha256(without_blocks(first).encode(errors='replace')).hexdigest()[:16]}"
+
+
+class ChatMemory:
+    """Recalls before a model is asked, and remembers after it has answered."""
+
+    def __init__(self, edge: Edge, settings: ProxySettings) -> None:
+        self._edge = edge
+        self._settings = settings
+        self._conversations = Conversations(settings.proxy_recent_turns)
+        self._under_way: set[asyncio.Task[None]] = set()
+        edge.on_removal(self._conversations.forget)
+
+    async def recall(self, exchange: Exchange, top_k: int | None) -> Recalled:
+        """What matters for the question, or why nothing could be recalled, within the patience of the settings."""
+        if not exchange.question or exchange.incognito:
+            return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=not exchange.incognito)
+        if not exchange.may_recall:
+            return Recalled(degraded=("not_allowed_to_retrieve",))
+        conversation = self._conversations.of(exchange.key)
+        known = conversation.blocks.get(exchange.question)
+        if exchange.asked.answering_tools and known is not None:
+            return known
+        recalled = await self._recalled(exchange, top_k)
+        if recalled.is_kept:
+            conversation.put_block(exchange.question, recalled)
+        return recalled
+
+    async def _recalled(self, exchange: Exchange, top_k: int | None) -> Recalled:
+        patience = self._settings.proxy_patience_ms / 1000
+        values = {
+            "query": (exchange.question or "")[:_LONGEST_QUERY],
+            "space": exchange.key.space,
+            "limit": top_k or self._settings.proxy_top_k,
+            "token_budget": self._settings.proxy_token_budget,
+            "min_score": self._settings.proxy_min_score or None,
+            "asked_in": exchange.key.name,
+        }
+        try:
+            async with asyncio.timeout(patience):
+                raw = await self._edge.ask(exchange.caller, _RETRIEVE, values, patience=patience)
+        except TimeoutError:
+            return Recalled(degraded=("deadline_exceeded",))
+        except Unavailable:
+            return Recalled(degraded=("unavailable",))
+        except RequestFailed as error:
+            return Recalled(degraded=(error.info.code,))
+        except (Problem, ValidationError) as error:
+            log.warning("chat_not_recalled", extra={"error": type(error).__name__})
+            return Recalled(degraded=("invalid_request",))
+        return _as_recalled(RetrieveReply.model_validate_json(raw))
+
+    def recent(self, exchange: Exchange) -> Sequence[Said]:
+        """What was said before in a conversation of which the client sends the newest message only."""
+        if not exchange.sends_newest_only or exchange.incognito:
+            return ()
+        return self._conversations.of(exchange.key).newest(4 * self._settings.proxy_recent_tokens)
+
+    async def answer(self, exchange: Exchange) -> str | None:
+        """The answer to a command, None where a request is none.
+
+        Raises:
+            Problem, RequestFailed, Unavailable: it is one, and could not be done.
+        """
+        question = exchange.question
+        if not self._settings.proxy_commands or not question or exchange.asked.answering_tools:
+            return None
+        conversation = self._conversations.of(exchange.key)
+        waiting = conversation.take_to_confirm()
+        if waiting and _NO.fullmatch(question.strip()):
+            return _NOT_CONFIRMED
+        text, token = waiting if waiting and _YES.fullmatch(question.strip()) else (question, None)
+        if token is None and command_in(text) is None:
+            return None
+        return await self._obeyed(exchange, conversation, text, token)
+
+    async def _obeyed(self, exchange: Exchange, conversation: Conversation, text: str, token: str | None) -> str | None:
+        caller = exchange.caller
+        if not caller.may(flow.COMMANDS.name, reads=False):
+            return None
+        request = CommandRequest(
+            user_id=caller.user_id,
+            text=text,
+            conversation_id=exchange.key.name,
+            space=exchange.key.space,
+            shown=conversation.shown,
+            confirm=token,
+        )
+        raw = await self._edge.memory.ask(
+            flow.COMMANDS, request, patience=_COMMAND_PATIENCE, credential=caller.credential
+        )
+        reply = CommandReply.model_validate_json(raw)
+        if not reply.understood:
+            return None
+        if reply.needs_confirmation and reply.token:
+            conversation.ask_to_confirm(text, reply.token)
+            return f"{_told(reply)}\n\n{_CONFIRM}"
+        if reply.verb in ("forget", "forget_about", "erase", "correct", "memory_off", "incognito_start"):
+            self._conversations.forget(caller.user_id)
+        return _told(reply)
+
+    def remember(self, exchange: Exchange, recalled: Recalled, answer: str) -> None:
+        """Remember what was said, beside everything else; nobody waits for it."""
+        if not exchange.may_publish or not (recalled.is_kept or exchange.incognito):
+            return
+        if len(self._under_way) >= _MOST_UNDER_WAY:
+            PROXY_LOST.inc()
+            log.warning("exchange_lost", extra={"why": "too many wait for the bus"})
+            return
+        injected = () if exchange.incognito else self._keep_in_mind(exchange, answer)
+        task = asyncio.create_task(self._remembered(exchange, recalled, answer, injected))
+        self._under_way.add(task)
+        task.add_done_callback(self._under_way.discard)
+
+    def _keep_in_mind(self, exchange: Exchange, answer: str) -> tuple[str, ...]:
+        """Add to the conversation what was said; what had been put into it, of which the answer may repeat some."""
+        conversation = self._conversations.of(exchange.key)
+        injected = (*conversation.memories, *(said.text for said in conversation.recent if said.role == "user"))
+        if not exchange.asked.answering_tools:
+            conversation.say([Said("user", exchange.question or "")])
+        conversation.say([Said("assistant", answer)])
+        return injected
+
+    async def _remembered(self, exchange: Exchange, recalled: Recalled, answer: str, injected: Sequence[str]) -> None:
+        question, said = exchange.question or "", without_blocks(answer)
+        size = len(said) + sum(map(len, injected))
+        learned = await beside_the_loop(partial(without_echoes, said, injected, question), size)
+        if recalled.memories:
+            used = await beside_the_loop(partial(is_influenced, said, recalled.memories, question), size)
+            PROXY_MEMORY.labels("used" if used else "unused").inc()
+        else:
+            PROXY_MEMORY.labels("none").inc()
+        position = exchange.asked.position
+        turns = (
+            self._turn(exchange, "user", position, question),
+            self._turn(exchange, "assistant", position + 1, learned),
+        )
+        try:
+            for turn in filter(None, turns):
+                await self._edge.memory.publish(turn, incognito=exchange.incognito)
+        except Exception as error:
+            PROXY_LOST.inc()
+            log.warning("exchange_lost", extra={"why": type(error).__name__})
+
+    def _turn(self, exchange: Exchange, role: Role, position: int, text: str) -> Turn | None:
+        text = _cut(text, self._edge.longest)
+        if not text.strip():
+            return None
+        user_id, space, conversation = exchange.key
+        parts = ("proxy", user_id, space, conversation, role, str(position), text)
+        return Turn(
+            user_id=user_id,
+            space=space,
+            conversation_id=conversation,
+            role=role,
+            text=text,
+            turn_id=str(uuid5(NAMESPACE, "\x1f".join(parts))),
+        )
+
+    async def finish(self) -> None:
+        """Wait until what was said is with the bus."""
+        if self._under_way:
+            await asyncio.wait(self._under_way)
+
+
+def _told(reply: CommandReply) -> str:
+    """The reply to a command with the entries it is about, as a chat shows it."""
+    shown = (snippet(entry.text, _LONGEST_SHOWN) for entry in reply.items if entry.status != "forgotten")
+    return "\n".join((reply.reply, *(f"- {text}" for text in shown if text)))
+
+
+def _as_recalled(reply: RetrieveReply) -> Recalled:
+    ids = dict.fromkeys((*(item.id for item in reply.foundation), *(item.id for item in reply.items)))
+    shown = tuple(id_ for id_ in ids if id_[:8] in reply.context)[:_MOST_IDS]
+    return Recalled(
+        reply.context,
+        memories_in(reply.context),
+        shown,
+        reply.degraded,
+        is_kept=_UNWANTED.isdisjoint(reply.degraded),
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    """The beginning of a text that has so many bytes at most."""
+    raw = text.encode(errors="replace")
+    return text if len(raw) <= most else raw[:most].decode(errors="ignore")

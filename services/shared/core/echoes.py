@@ -1,0 +1,98 @@
+"""What of a chat was said by a person or a model, and what only repeats a memory that was put into the prompt.
+
+A memory that is shown to a model comes back in its answers. Learned again it would become more and newer each time,
+so blocks are cut out of what is said, and sentences that repeat a memory out of answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from services.shared.core.analysis import analyze, words_asked
+from services.shared.core.context import HEAD, TAIL
+
+REPEATS_FROM = 0.7
+"""The share of a sentence's telling words, without those of the question, that one memory has where it is repeated."""
+
+INFLUENCED_FROM = 0.3
+"""The share of a memory's telling words, without those of the question, that an answer has which it influenced: two
+words or more, or all where there are fewer."""
+
+_GAP = r"[\s>]+"  # a block that is quoted has the mark of a quotation before each line
+_BLOCK = re.compile(f"{_GAP.join(map(re.escape, HEAD.split()))}.*?(?:{re.escape(TAIL)}|\\Z)", re.DOTALL)
+_BODY = re.compile(r"^- \[[^\]\n]*\] (.*)$", re.MULTILINE)
+_END = re.compile(r"((?<=[.!?…:])[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
+_DIGIT = re.compile(r"\d")
+_FRAMING = frozenset(
+    analyze(
+        "sure ok okay yes no right got thanks thank welcome great good nice please note noted remember remembered "
+        "recall know known tell told say said says mention mentioned state stated share shared earlier previously "
+        "before last time times conversation conversations chat memory memories record records recorded according "
+        "based see also still let here happy help user think believe background information"
+    )
+)
+"""Words that introduce a memory or agree, and tell nothing."""
+
+Terms = frozenset[str]
+
+
+def without_blocks(text: str) -> str:
+    """The text without the blocks of memories in it, as they are when pasted, quoted, or put in by another proxy."""
+    if "<memory>" not in text:
+        return text
+    return _BLOCK.sub("", text).strip()
+
+
+def memories_in(block: str) -> tuple[str, ...]:
+    """The words of each memory in a block."""
+    return tuple(_BODY.findall(block))
+
+
+def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
+    """The answer without its sentences that repeat a memory; empty when those that are left tell nothing.
+
+    A sentence repeats when `REPEATS_FROM` of its telling words are those of one memory, or all are those of several;
+    words of the question do not count, and a word with a digit that no memory has is something new.
+    """
+    known, asked = [_terms(memory) for memory in memories], _terms(question)
+    every = frozenset[str]().union(*known)
+    parts, kept, tells, repeats = _END.split(answer), [], False, False
+    for sentence, space in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        words = _new_words(sentence, asked)
+        if words and _repeats(words, known, every):
+            repeats = True
+            continue
+        tells = tells or bool(words)
+        kept.append(f"{sentence}{space}")
+    if not repeats:
+        return answer
+    return "".join(kept).strip() if tells else ""
+
+
+def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
+    """Whether the answer has words of a memory that the question does not have; see `INFLUENCED_FROM`."""
+    said, asked = _terms(answer), _terms(question)
+    for memory in memories:
+        words = _new_words(memory, asked)
+        found = sum(not word.isdisjoint(said) for word in words)
+        if found and found >= min(2, len(words)) and found >= INFLUENCED_FROM * len(words):
+            return True
+    return False
+
+
+def _repeats(words: Sequence[Terms], known: Sequence[Terms], every: Terms) -> bool:
+    if any(_DIGIT.search(term) for word in words for term in word if word.isdisjoint(every)):
+        return False
+    within = (sum(not word.isdisjoint(memory) for word in words) for memory in known)
+    return max(within, default=0) >= REPEATS_FROM * len(words) or not any(word.isdisjoint(every) for word in words)
+
+
+def _new_words(text: str, asked: Terms) -> list[Terms]:
+    """Each telling word, as the terms it may be found by, that is neither of the question nor a mere introduction."""
+    found = (frozenset(term for one in alternatives for term in one) for alternatives in words_asked(text).values())
+    return [word for word in found if word.isdisjoint(asked) and word.isdisjoint(_FRAMING)]
+
+
+def _terms(text: str) -> Terms:
+    return frozenset(term for found in words_asked(text).values() for one in found for term in one)

@@ -1,0 +1,281 @@
+"""The chat proxy with memory: what a model is told, what a client sees, and what is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from threading import Event
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from contracts.v1.commands import ListRequest
+from contracts.v1.entries import Entry
+from services.shared.client import MemoryClient
+from services.shared.core.context import HEAD, TAIL
+from tests.gateway.proxy.backend import ModelServer, Seen, begin, chunk, event, saying
+from tests.gateway.proxy.backend import answer as answered
+from tests.polling import eventually
+
+
+@pytest.fixture
+def user() -> str:
+    return f"u-{uuid4().hex[:8]}"
+
+
+def asking(*texts: str, **more: Any) -> dict[str, Any]:
+    """A request whose messages are of the user and the assistant by turns."""
+    roles = ("user", "assistant")
+    return {"model": "m-1", "messages": [{"role": roles[i % 2], "content": t} for i, t in enumerate(texts)], **more}
+
+
+async def chat(http: httpx.AsyncClient, user: str, *texts: str, **more: Any) -> httpx.Response:
+    answer = await http.post("/chat/completions", json=asking(*texts, **more), headers={"Memory-User": user})
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+async def entries(client: MemoryClient, user: str, count: int) -> list[Entry]:
+    """The entries of a user once there are so many, in order."""
+    request = ListRequest(user_id=user)
+    reply = await eventually(lambda: client.list(request), lambda r: r.total_count >= count, within=20)
+    return sorted(reply.items, key=lambda entry: entry.created_at)
+
+
+async def digested_all(client: MemoryClient, user: str, turns: int) -> None:
+    await eventually(lambda: client.status(user), lambda s: s.turns >= turns and s.pending == 0, within=20)
+
+
+async def test_a_preference_is_used_in_the_next_conversation_and_nobody_else_sees_it(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    first = await chat(http, user, "I prefer uv over pip for packages.")
+    assert first.json()["choices"][0]["message"]["content"] == "Fine."
+    await digested_all(client, user, 2)
+    answer = await chat(http, user, "Hello there.", "Hello.", "Which package manager should I use?")
+    (known,) = [e for e in await entries(client, user, 1) if "uv over pip" in e.text]
+    assert known.id in answer.headers["memory-used"].split(",")
+    told = model.seen[-1].json["messages"]
+    assert told[:2] == asking("Hello there.", "Hello.")["messages"], "the prefix stays as it was"
+    assert "I prefer uv over pip" in json.dumps(told[2:])
+    other = await chat(http, f"{user}-other", "Which package manager should I use?")
+    assert "memory-used" not in other.headers
+    assert "uv over pip" not in model.seen[-1].said
+
+
+async def test_both_turns_are_kept_once_however_often_a_request_is_sent(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    model.script = saying(lambda seen: "Congratulations, Lisbon is on the Tagus river.")
+    for _ in range(3):
+        await chat(http, user, "My sister moved to Lisbon.", memory_id="c-7")
+    await digested_all(client, user, 2)
+    found = await entries(client, user, 2)
+    assert {(e.role, e.text, e.conversation_id) for e in found} == {
+        ("user", "My sister moved to Lisbon.", "c-7"),
+        ("assistant", "Congratulations, Lisbon is on the Tagus river.", "c-7"),
+    }
+    assert (await client.status(user)).turns == 2
+    assert all("memory_id" not in seen.json for seen in model.seen)
+
+
+async def test_a_stream_comes_as_the_model_speaks_and_is_kept(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    spoken = Event()
+
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await begin(writer)
+        await chunk(writer, event({"content": "Rome is"}))
+        await asyncio.to_thread(spoken.wait, 10)
+        await chunk(writer, event({"content": " lovely in May."}) + b"data: [DONE]\n\n")
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+    model.script = script
+    body = asking("We travel to Rome.", stream=True)
+    async with http.stream("POST", "/chat/completions", json=body, headers={"Memory-User": user}) as answer:
+        chunks = answer.aiter_raw()
+        assert b"Rome is" in await asyncio.wait_for(anext(chunks), 5)
+        spoken.set()
+        assert b"lovely in May" in b"".join([part async for part in chunks])
+    found = await entries(client, user, 2)
+    assert [e.text for e in found] == ["We travel to Rome.", "Rome is lovely in May."]
+
+
+async def test_a_client_that_goes_ends_the_stream_of_the_model_and_what_was_said_counts(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await begin(writer)
+        await chunk(writer, event({"content": "The Danube flows through Vienna"}))
+        await asyncio.sleep(60)
+
+    model.script, before = script, model.left
+    body = asking("Which river is there?", stream=True)
+    async with http.stream("POST", "/chat/completions", json=body, headers={"Memory-User": user}) as answer:
+        await anext(answer.aiter_raw())
+
+    async def left() -> int:
+        return model.left
+
+    await eventually(left, lambda count: count == before + 1, within=5)
+    assert "The Danube flows through Vienna" in [e.text for e in await entries(client, user, 2)]
+
+
+async def test_a_model_that_dies_in_mid_stream_is_seen_as_such(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await begin(writer)
+        await chunk(writer, event({"content": "Bees make honey"}))
+
+    model.script = script
+    with pytest.raises(httpx.RemoteProtocolError):
+        await chat(http, user, "What do bees make?", stream=True)
+    assert {"What do bees make?", "Bees make honey"} == {e.text for e in await entries(client, user, 2)}
+
+
+async def test_what_the_model_refuses_passes_as_it_is_and_nothing_is_stored(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        body = b'{"error":{"message":"too many","type":"x"}}'
+        await answered(writer, body, status="429 Too Many Requests", more="retry-after: 7\r\n")
+
+    model.script = script
+    body = asking("I live in Graz.")
+    answer = await http.post("/chat/completions", json=body, headers={"Memory-User": user})
+    assert (answer.status_code, answer.headers["retry-after"], answer.headers["x-request-id"]) == (429, "7", "req-1")
+    assert answer.content == b'{"error":{"message":"too many","type":"x"}}'
+    model.script = saying(lambda seen: "Fine.")
+    await chat(http, user, "I live in Linz.")
+    await digested_all(client, user, 2)
+    assert all("Graz" not in e.text for e in await entries(client, user, 1))
+
+
+async def test_a_body_that_needs_no_change_is_passed_on_to_the_byte(
+    http: httpx.AsyncClient, model: ModelServer, user: str
+) -> None:
+    raw = b'{ "messages" : [ {"role":"user","content":"h\\u00e9llo \\ud83d"} ],\n "x": 1.0, "model":"m-1" }'
+    answer = await http.post("/chat/completions?api=1", content=raw, headers={"Memory-User": user, "X-Mine": "1"})
+    assert answer.status_code == 200
+    seen = model.seen[-1]
+    assert seen.body == raw
+    assert seen.target == "/v1/chat/completions?api=1"
+    assert seen.headers["x-mine"] == "1"
+    assert not [name for name in seen.headers if name.startswith("memory-")]
+
+
+@pytest.mark.parametrize("raw", [b"", b"nonsense", b"[1]", b'{"messages": 3}', b"[" * 100_000, b'{"x": 1e999}'])
+async def test_what_the_proxy_does_not_understand_is_for_the_model_to_judge(
+    http: httpx.AsyncClient, model: ModelServer, user: str, raw: bytes
+) -> None:
+    model.script = saying(lambda seen: "")
+    await http.post("/models", content=raw, headers={"Memory-User": user})
+
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await answered(writer, b"bad", status="400 Bad Request", kind="text/plain")
+
+    model.script = script
+    answer = await http.post("/chat/completions", content=raw, headers={"Memory-User": user})
+    assert (answer.status_code, answer.content) == (400, b"bad")
+    assert model.seen[-1].body == raw
+
+
+async def test_a_client_that_sends_only_the_newest_message_is_helped_out(
+    http: httpx.AsyncClient, model: ModelServer, user: str
+) -> None:
+    model.script = saying(lambda seen: "Nice name.")
+    await chat(http, user, "My cat is called Minka.", memory_id="c1")
+    await chat(http, user, "How old may she get?", memory_id="c1")
+    told = model.seen[-1].json["messages"]
+    assert [m["role"] for m in told] == ["user", "assistant", "user"]
+    assert told[:2] == asking("My cat is called Minka.", "Nice name.")["messages"]
+    await chat(http, user, "How old may she get?", memory_id="c2")
+    assert [m["role"] for m in model.seen[-1].json["messages"]] == ["user"]
+
+
+async def test_the_block_stays_where_and_what_it_was_while_tools_answer(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    await chat(http, user, "My office is in room 512 of the Turing building.")
+    await digested_all(client, user, 2)
+    question = asking("Where is my office?")
+    await chat(http, user, "Where is my office?")
+    first = model.seen[-1].json["messages"]
+    await chat(http, f"{user}", "The Turing building burnt down, my office is gone.")
+    call = {"id": "t1", "type": "function", "function": {"name": "map", "arguments": "{}"}}
+    question["messages"] += [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "t1", "content": "north wing"},
+    ]
+    await http.post("/chat/completions", json=question, headers={"Memory-User": user})
+    second = model.seen[-1].json["messages"]
+    assert "room 512" in json.dumps(first)
+    assert second[: len(first)] == first
+    assert second[len(first) :] == question["messages"][1:]
+
+
+async def test_commands_are_answered_without_the_model(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    await chat(http, user, "I keep bees in the garden.", memory_id="c1")
+    await entries(client, user, 1)
+    asked = len(model.seen)
+    answer = await chat(http, user, "What do you remember about bees?", memory_id="c1")
+    assert "I keep bees" in answer.json()["choices"][0]["message"]["content"]
+    warned = await chat(http, user, "Forget everything about bees.", memory_id="c1", stream=True)
+    assert warned.headers["content-type"].startswith("text/event-stream")
+    assert "Say yes" in warned.text
+    await chat(http, user, "yes", memory_id="c1")
+    assert len(model.seen) == asked
+    reply = await client.list(ListRequest(user_id=user, q="bees"))
+    assert reply.total_count == 0
+    await chat(http, user, "yes", memory_id="c1")
+    assert len(model.seen) == asked + 1, "nothing waits for a yes any more"
+    assert "bees" not in model.seen[-1].said
+
+
+async def test_blocks_that_come_back_are_neither_asked_for_nor_kept(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    block = f"{HEAD}## more\n- [2026-01-01 | user | fact | 1a2b3c4d | c1] I own a yellow submarine\n{TAIL}"
+    model.script = saying(lambda seen: f"Look:\n{block}\nParis it is.")
+    await chat(http, user, f"{block}\n\nMy next trip goes to Paris.")
+    await digested_all(client, user, 2)
+    assert [e.text for e in await entries(client, user, 2) if "submarine" in e.text] == []
+
+
+async def test_incognito_leaves_nothing(http: httpx.AsyncClient, client: MemoryClient, user: str) -> None:
+    answer = await chat(http, user, "My diagnosis is secret.", memory_incognito=True)
+    assert answer.headers["memory-degraded"] == "incognito"
+    await chat(http, user, "I like tea.")
+    await digested_all(client, user, 2)
+    assert all("diagnosis" not in e.text for e in await entries(client, user, 1))
+
+
+async def test_fields_that_are_wrong_are_named(http: httpx.AsyncClient, user: str) -> None:
+    for field, value in (("memory_top_k", 0), ("memory_id", ""), ("memory_incognito", "yes")):
+        answer = await http.post("/chat/completions", json=asking("Hi", **{field: value}))
+        assert answer.status_code == 400
+        assert field in answer.json()["error"]["message"]
+    answer = await http.post("/chat/completions", json=asking("Hi"), headers={"Memory-Top-K": "many"})
+    assert answer.status_code == 400
+
+
+async def test_other_paths_pass(http: httpx.AsyncClient, model: ModelServer) -> None:
+    headers = {"Authorization": "Bearer sk-of-the-caller"}
+    assert (await http.get("/models", headers=headers)).json()["data"][0]["id"] == "m-1"
+    assert model.seen[-1].headers["authorization"] == "Bearer sk-of-the-caller"
+    assert (await http.get("/models/m-1")).status_code == 200
+    assert model.seen[-1].path == "/v1/models/m-1"
+
+
+async def test_pages_of_other_sites_are_refused(http: httpx.AsyncClient, model: ModelServer) -> None:
+    answer = await http.post("/chat/completions", json=asking("Hi"), headers={"Origin": "https://evil.example"})
+    assert answer.status_code == 403
+    assert "MEMORYBUS_GATEWAY_CORS_ORIGINS" in answer.json()["error"]["message"]
+    assert model.seen == []

@@ -1,0 +1,72 @@
+"""What only repeats a memory is not learned again."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.shared.core.context import HEAD, TAIL
+from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes
+
+UV = "I prefer uv over pip for managing packages, so use it in every example."
+DENTIST = "My dentist appointment has moved to Thursday, 12 March at 14:00."
+KNOWN = (UV, DENTIST, "I live in Vienna with two cats.")
+BLOCK = (
+    f"{HEAD}## more\n- [2026-02-09 | user | instruction | 4264e842 | c1] {UV}\n- [2026-03-05 | user] {DENTIST}\n{TAIL}"
+)
+
+
+def test_blocks_are_cut_out_pasted_quoted_or_broken_off() -> None:
+    assert without_blocks(f"See:\n{BLOCK}\nWhat is it?") == "See:\n\nWhat is it?"
+    quoted = "\n".join(f"> {line}" for line in BLOCK.splitlines())
+    assert "uv" not in without_blocks(f"{quoted}\nWhat is it?")
+    assert without_blocks(f"Well. {BLOCK[:-40]}") == "Well."
+    assert without_blocks(f"{BLOCK} and {BLOCK}") == "and"
+    assert without_blocks("What does <memory> mean in HTML?") == "What does <memory> mean in HTML?"
+
+
+def test_memories_are_read_from_their_block() -> None:
+    assert memories_in(BLOCK) == (UV, DENTIST)
+    assert memories_in("") == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("You prefer uv over pip.", "Which package manager do I prefer?"),
+        ("As you told me earlier, you prefer uv over pip for managing packages.", "uv or pip?"),
+        ("Your dentist appointment is on Thursday, 12 March at 14:00.", "When is my dentist appointment?"),
+        ("It is on Thursday.", "When is my dentist appointment?"),
+        ("Sure! You live in Vienna with two cats.", "Where do I live?"),
+        ("You live in Vienna. You prefer uv over pip.\n- Dentist: Thursday, 12 March, 14:00", "What do you know?"),
+        ("I remember that you live in Vienna, have two cats and prefer uv over pip.", "Who am I?"),
+    ],
+)
+def test_an_answer_that_repeats_memories_teaches_nothing(answer: str, question: str) -> None:
+    assert without_echoes(answer, KNOWN, question) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "left"),
+    [
+        ("You prefer uv over pip. Run `uv add httpx` in the project folder.", "How do I add httpx?",
+         "Run `uv add httpx` in the project folder."),
+        ("Your dentist appointment is on Friday, 13 March at 14:00.", "When is it?", None),
+        ("Lisbon has 550,000 inhabitants.", "How large is Lisbon?", None),
+        ("Sure!", "Thanks", None),
+        ("", "Thanks", None),
+    ],
+)  # fmt: skip
+def test_what_is_new_stays(answer: str, question: str, left: str | None) -> None:
+    assert without_echoes(answer, KNOWN, question) == (answer if left is None else left)
+
+
+def test_without_memories_everything_stays() -> None:
+    assert without_echoes("You prefer uv over pip.", (), "uv or pip?") == "You prefer uv over pip."
+
+
+def test_an_answer_is_influenced_by_words_that_the_question_does_not_have() -> None:
+    assert is_influenced("Use uv: you prefer it over pip.", KNOWN, "Which package manager should I use?")
+    assert is_influenced("On Thursday the 12th, at 14:00.", KNOWN, "When is my dentist appointment?")
+    assert not is_influenced("I do not know your dentist appointment.", KNOWN, "When is my dentist appointment?")
+    assert not is_influenced("Lisbon is in Portugal.", KNOWN, "Where is Lisbon?")
+    assert not is_influenced("Use uv.", (), "uv or pip?")
