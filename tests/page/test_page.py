@@ -55,8 +55,7 @@ def test_a_newcomer_adds_finds_understands_pins_forgets_and_brings_back(visitor:
 
 def test_what_is_forgotten_is_gone_after_ten_seconds(visitor: Visitor) -> None:
     visitor.add("I live in Porto.")
-    visitor.page.clock.install()
-    page = visitor.open()
+    page = visitor.open_with_a_clock_of_its_own()
     the_memory(page, "Porto").hover()
     page.get_by_role("button", name="Forget").click()
     page.clock.run_for(9_000)
@@ -68,8 +67,7 @@ def test_what_is_forgotten_is_gone_after_ten_seconds(visitor: Visitor) -> None:
 
 def test_who_looks_at_the_undo_has_as_long_as_they_look(visitor: Visitor) -> None:
     visitor.add("I live in Porto.")
-    visitor.page.clock.install()
-    page = visitor.open()
+    page = visitor.open_with_a_clock_of_its_own()
     the_memory(page, "Porto").hover()
     page.get_by_role("button", name="Forget").click()
     page.clock.run_for(4_000)

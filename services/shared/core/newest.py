@@ -31,20 +31,21 @@ _CUE = re.compile(
 def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
     """The places of entries, given best first, with each that tells of a change before what it may have changed.
 
-    It goes before a better one when a user said it later, it is alike, has a word of change, and names another day,
-    time of day or number; and once only. `similarity` has shape (n, n).
+    It goes before a better one when they are a conflict, or a user said it later, it is alike, has a word of change,
+    and names another day, time of day or number; and once only. `similarity` has shape (n, n).
     """
     order = list(range(len(entries)))
-    changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.role == "user" and _CUE.search(one.text.lower())}
+    changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
     for place in range(min(len(order), _LOOKED_AT)):
         here = order[place]
         newer = [
             i
             for i in order[place + 1 : _LOOKED_AT]
             if i in changes
-            and similarity[i, here] >= _ALIKE
-            and _may_change(entries[i], entries[here])
-            and _differ(kinds(entries[i].text.lower()), kinds(entries[here].text.lower()))
+            and (
+                entries[here].id in entries[i].conflicts_with
+                or (similarity[i, here] >= _ALIKE and _may_change(entries[i], entries[here]))
+            )
         ]
         if newer:
             latest = max(newer, key=lambda i: entries[i].created_at)
@@ -54,8 +55,14 @@ def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
     return order
 
 
+def _has_cue(entry: Entry) -> bool:
+    return entry.role == "user" and _CUE.search(entry.text.lower()) is not None
+
+
 def _may_change(newer: Entry, older: Entry) -> bool:
-    return newer.created_at > older.created_at and (older.role == "assistant" or older.speaker == newer.speaker)
+    same_voice = older.role == "assistant" or older.speaker == newer.speaker
+    is_later = newer.created_at > older.created_at and _has_cue(newer)
+    return is_later and same_voice and _differ(kinds(newer.text.lower()), kinds(older.text.lower()))
 
 
 def _differ(new: Mapping[str, frozenset[str]], old: Mapping[str, frozenset[str]]) -> bool:

@@ -44,6 +44,7 @@ NEGATIONS = frozenset({"not", "never", "no", "cannot"})
 
 _UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
 _JOKING = re.compile(wordlists.pattern("changes", "joking"))
+_TELLING = re.compile(wordlists.pattern("changes", "telling"))
 _LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
@@ -78,16 +79,18 @@ class Clause:
 
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
-    """The clauses of a text, in order; those of a joke are not meant."""
+    """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
     plain = unfolded(text[:_LONGEST])
     joking = _JOKING.search(plain.lower()) is not None
-    found = []
+    found, told = [], False
     for sentence in _SENTENCE.split(plain):
+        opening, colon, _ = sentence.partition(":")
+        told = told or (colon != "" and _TELLING.search(opening.lower()) is not None)
         asked = sentence.rstrip(" '\")").endswith("?")
         quoted = _QUOTED.search(sentence) is not None
         for part in _CLAUSE.split(sentence):
             if said := _spelled(part):
-                unmeant = joking or asked or quoted or _ASKING.match(said) or _UNSURE.search(said)
+                unmeant = joking or told or asked or quoted or _ASKING.match(said) or _UNSURE.search(said)
                 found.append(Clause(said, not unmeant, _LONG_AGO.search(said) is not None))
     return tuple(found)
 

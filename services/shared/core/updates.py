@@ -78,7 +78,7 @@ _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
 _PARTS = re.compile(r"[,;]| and | but ")
 _MOST_WORDS = 40
-_PRONOUNS = frozenset({"it", "he", "she", "they", "that", "this", "there", "you", "everything", "which"})
+_PRONOUNS = frozenset("it he she they him her them us that this there you everything which".split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +165,13 @@ def _told(text: str, *, corrects: bool) -> Claim:
             parts = {name: (part or "").strip() for name, part in found.groupdict().items()}
             if not _denied(parts.get("topic", ""), form):
                 return Claim(text, form, **parts)
-    plain = _RENEWED.sub("", text).strip()
-    corrected = _NOT_BUT.search(plain)
+    corrected = _NOT_BUT.search(text)
     old = corrected["old"] if corrected else ""
-    plain = plain[: corrected.start()] if corrected else plain
+    stated = text[: corrected.start()] if corrected else text
+    plain = _RENEWED.sub("", stated).strip()
     if fresh := _NEW.match(plain):
         plain, corrects = f"my {fresh['rest']}", True
-    cued = corrects or plain != text
+    cued = corrects or corrected is not None or plain != stated
     return Claim(plain, "renewed" if cued else None, old=old)
 
 
@@ -240,20 +240,27 @@ def _is_found(value: str, said: str) -> bool:
 
 def _gives_up(claim: Claim, before: Clause) -> bool:
     """Whether an older clause tells that the speaker has, does or is what is so no more."""
-    if not _is_found(claim.old, before.text) or not _is_stative(before):
+    if not _is_found(claim.old, before.text) or not _is_stative(before) or _owners(before.text) - terms(claim.said):
+        return False
+    if set(claim.old.split()) & _PRONOUNS - set(before.words):
         return False
     if claim.form == "left" and not (before.terms & _BELONGING or parsed(before.text) is None):
         return False
     topic = "" if claim.topic in _OF_TWO else claim.topic
     if claim.form == "ended" and topic:
         return not _is_pronoun(topic) and _is_found(topic, before.text)
-    if claim.form == "ended" and not _is_own(before):
+    if claim.form == "ended" and not _is_own(before, claim):
         return False
     return len(before.terms - terms(claim.old) - terms(topic)) <= 4
 
 
-def _is_own(before: Clause) -> bool:
-    return before.words[:1] != [] and before.words[0] in ("i", "we", "my", "our")
+def _is_own(before: Clause, claim: Claim) -> bool:
+    """Whether an older clause tells of the speaker: of something of theirs only what it is, not what it does."""
+    if before.words[:1] != [] and before.words[0] in _OF_TWO:
+        return True
+    sentence = parsed(before.text)
+    verb = stem(claim.old.split()[0]) if claim.old else ""
+    return before.words[:1] in (["my"], ["our"]) and (sentence is None or stem(sentence.verb) != verb)
 
 
 def _is_stative(before: Clause) -> bool:
@@ -273,10 +280,10 @@ def _takes_the_place(claim: Claim, before: Clause) -> bool:
 
 
 def _renews(claim: Claim, before: Clause) -> bool:
-    """Whether it gives the same subject another value."""
+    """Whether it gives the same subject another value, or says that it is not so."""
     if claim.old and not _is_found(claim.old, before.text):
         return False
-    return _gives_another_value(claim.said, before)
+    return _gives_another_value(claim.said, before) or _denies(claim.said, before.text)
 
 
 def _contradicts(claim: Claim, before: Clause) -> bool:

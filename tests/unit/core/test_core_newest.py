@@ -52,6 +52,12 @@ def test_what_is_no_later_change_of_the_same_voice_stays(other: Entry) -> None:
     assert order_of(OLD, other) == [0, 1]
 
 
+def test_the_newer_side_of_a_conflict_goes_first_in_whatever_words() -> None:
+    newer = said("Hofer rents us the flat", 2).model_copy(update={"conflicts_with": (OLD.id,)})
+    assert order_of(OLD, newer, alike=0.0) == [1, 0]
+    assert order_of(said("Huber rents us the flat", 0), newer, alike=0.0) == [0, 1]
+
+
 def test_what_is_not_alike_stays() -> None:
     assert order_of(OLD, said("My flight moved to 10:15", 2), alike=0.2) == [0, 1]
 
