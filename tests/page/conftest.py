@@ -64,6 +64,13 @@ class Visitor:
         self.page.wait_for_selector(f'#main[data-view="{"" if view.startswith("memory") else view}"]')
         return self.page
 
+    def open_with_a_clock_of_its_own(self) -> Page:
+        """The page in a time that passes only when a test says so, however busy the machine is."""
+        self.page.clock.install()
+        page = self.open()
+        page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
+        return page
+
     def add(self, text: str, **fields: Any) -> dict[str, Any]:
         """An entry, made without the page."""
         answer = self.http.post("/v1/memory/entries", json={"text": text, **fields})

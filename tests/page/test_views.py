@@ -306,8 +306,7 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
 def test_several_memories_are_chosen_and_forgotten_by_keyboard(visitor: Visitor) -> None:
     for text in (TEA, TRAINS, PORTO):
         visitor.add(text)
-    visitor.page.clock.install()
-    page = visitor.open()
+    page = visitor.open_with_a_clock_of_its_own()
     expect(page.locator(".memory")).to_have_count(3)
     press = page.keyboard.press
     for key in ("j", "x", "j", "x"):

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 MOST_TOGETHER = 16
 """Texts sent to a process at once: enough for spaCy to batch, few enough to keep all processes busy."""
 ATTEMPTS = 2
-START_WITHIN = 60.0  # seconds; spaCy imports slowly from a cold disk
+START_WITHIN = 300.0  # seconds; a second on a quiet machine, but it starts last in line on one that is overloaded
 ANSWER_WITHIN = 60.0
 END_WITHIN = 5.0
 
