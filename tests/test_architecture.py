@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,37 @@ def test_the_top_level_is_what_the_design_names() -> None:
     assert top <= allowed
 
 
+FRAMEWORKS = {
+    "google_adk": {"google"},
+    "langchain": {"langchain_core"},
+    "langgraph": {"langgraph"},
+    "llama_index": {"llama_index"},
+    "openai_agents": {"agents"},
+    "pydantic_ai": {"pydantic_ai"},
+}
+"""Modules of the client that have an extra of their own, and what each brings."""
+
+
 def test_the_client_needs_its_libraries_and_the_contract_alone() -> None:
-    sources = (ROOT / "services" / "client" / "memorybus_client").glob("*.py")
-    needs = {name.partition(".")[0] for path in sources for name in _imported(ast.parse(path.read_text()))}
-    assert needs - sys.stdlib_module_names == {"contracts", "httpx", "memorybus_client", "nats", "pydantic"}
+    needs: dict[str, set[str]] = {}
+    for path in (ROOT / "services" / "client" / "memorybus_client").glob("*.py"):
+        names = {name.partition(".")[0] for name in _imported(ast.parse(path.read_text()))} - sys.stdlib_module_names
+        needs.setdefault(path.stem if path.stem in FRAMEWORKS else "", set()).update(names)
+    ours = needs.pop("")
+    assert ours == {"contracts", "httpx", "memorybus_client", "nats", "pydantic"}
+    assert {module: names - ours for module, names in needs.items()} == {one: FRAMEWORKS[one] for one in needs}
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS)
+def test_a_framework_takes_a_short_module_and_an_extra(module: str) -> None:
+    client = ROOT / "services" / "client"
+    source = client / "memorybus_client" / f"{module}.py"
+    if source.exists():
+        assert len(source.read_text().splitlines()) < 150
+    assert (
+        module.replace("_", "-")
+        in tomllib.loads((client / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    )
 
 
 def test_no_service_knows_the_client() -> None:

@@ -67,9 +67,17 @@ def metadata(project: dict[str, Any]) -> str:
         f"License-Expression: {project['license']}",
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
+        *extras(project.get("optional-dependencies", {})),
         "Description-Content-Type: text/markdown",
     ]
     return "\n".join([*lines, "", (HERE / str(project["readme"])).read_text()])
+
+
+def extras(needs: dict[str, list[str]]) -> Iterator[str]:
+    """What each extra brings besides."""
+    for extra, requirements in needs.items():
+        yield f"Provides-Extra: {extra}"
+        yield from (f"Requires-Dist: {requirement}; extra == '{extra}'" for requirement in requirements)
 
 
 def _renamed(source: str) -> str:

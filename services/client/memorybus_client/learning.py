@@ -1,0 +1,45 @@
+"""Publishing what a chat says, beside the chat: where that fails the chat goes on, and the log says so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from contracts.v1.turns import Role
+from memorybus_client.aio import AsyncMemory
+from memorybus_client.errors import MemorybusError, Unavailable
+from memorybus_client.sync import Memory
+
+log = logging.getLogger(__name__)
+
+Said = Iterable[tuple[Role, str]]
+"""Who said what, in order; what is blank says nothing."""
+
+
+async def alearn(memory: AsyncMemory, said: Said, *, conversation_id: str | None, space: str | None) -> None:
+    """Publish turns, one after the other."""
+    for role, text in filter(_says_something, said):
+        try:
+            await memory.publish(text, role=role, conversation_id=conversation_id, space=space)
+        except MemorybusError as error:
+            log.warning(_NOT_LEARNED, error)
+            if isinstance(error, Unavailable):  # the others would wait as long, and in vain
+                break
+
+
+def learn(memory: Memory, said: Said, *, conversation_id: str | None, space: str | None) -> None:
+    """The same for programs without an event loop."""
+    for role, text in filter(_says_something, said):
+        try:
+            memory.publish(text, role=role, conversation_id=conversation_id, space=space)
+        except MemorybusError as error:
+            log.warning(_NOT_LEARNED, error)
+            if isinstance(error, Unavailable):
+                break
+
+
+def _says_something(said: tuple[Role, str]) -> bool:
+    return bool(said[1].strip())
+
+
+_NOT_LEARNED = "memory did not learn what was said: %s"
