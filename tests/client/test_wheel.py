@@ -103,7 +103,7 @@ def test_it_is_small_and_has_all_that_its_metadata_says(wheel: Path) -> None:
         metadata = archive.read("memorybus_client-0.1.0.dist-info/METADATA").decode()
     assert {name.split("/")[0] for name in names} == {"memorybus_client", "memorybus_client-0.1.0.dist-info"}
     assert "memorybus_client/py.typed" in names
-    requires = re.findall(r"^Requires-Dist: ([\w-]+)[^;]*$", metadata, re.MULTILINE)
+    requires = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.MULTILINE)
     assert requires == ["httpx", "nats-py", "pydantic"]
     extras = set(re.findall(r"^Provides-Extra: (\S+)$", metadata, re.MULTILINE))
     assert extras == set(re.findall(r"^Requires-Dist: .*; extra == '(\S+)'$", metadata, re.MULTILINE))
