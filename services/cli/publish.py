@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,8 @@ from services.shared.settings import Settings
 EPILOG = """Examples:\n
   memorybus publish chat.jsonl\n
   memorybus publish messages.json --format openai --user me\n
+  memorybus publish chatgpt-export.zip --format chatgpt --user me\n
+  memorybus publish mem0.json --format mem0\n
   memorybus publish locomo.json --format locomo --no-wait\n
   tail -f turns.jsonl | memorybus publish - --user me
 """
@@ -31,7 +34,8 @@ EPILOG = """Examples:\n
 class Published:
     """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one.
 
-    Both are None where this user of the bus may not look; `refused`, what memory did not keep, where nobody waited.
+    Both are None where this user of the bus may not look; `refused`, what memory did not keep, where nobody waited;
+    `skipped` counts, by reason, what was in the file and is no turn.
     """
 
     turns: int
@@ -40,13 +44,15 @@ class Published:
     dead_letters: int | None
     digesting: float | None
     refused: int | None = None
-    skipped: int = 0
+    skipped: Mapping[str, int] = field(default_factory=dict)
     problem: str | None = None
 
 
 def publish(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File of turns; - reads standard input.")],
-    format: Annotated[Format, typer.Option("--format", "-f", help="What is in the file.")] = "jsonl",
+    format: Annotated[
+        Format, typer.Option("--format", "-f", help="What is in the file, or in the zip archive.")
+    ] = "jsonl",
     user: Annotated[
         str | None, typer.Option("--user", "-u", help="Whose memory, where the file does not say.", show_default=False)
     ] = None,
@@ -127,7 +133,7 @@ async def publish_source(
         None if dead_before is None else max(0, (await client.backlog()).dead_letters - dead_before),
         digesting,
         refused=None if refused is None or refused_before is None else max(0, refused - refused_before),
-        skipped=source.skipped.total(),
+        skipped=dict(source.skipped),
         problem=problem,
     )
 
@@ -168,7 +174,8 @@ def show(result: Published, console: Console) -> None:
         text += f", digested {result.digesting:.1f} s later"
     console.print(text, soft_wrap=True)
     if result.skipped:
-        console.print(f"left out {result.skipped:,} without text")
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in result.skipped.items())
+        console.print(f"left out {left_out}", soft_wrap=True)
     if result.refused:
         why = "what a user had forgotten is not kept again so soon"
         warning = f"{plural(result.refused, 'turn')} refused meanwhile: {why}"

@@ -35,16 +35,38 @@ TURNS = st.lists(an_object(speaker=WORDS, dia_id=WORDS, text=WORDS, blip_caption
 SAMPLE = an_object(sample_id=WORDS, conversation=an_object(session_1=TURNS, session_1_date_time=DATES))
 LINE = an_object(**{name: st.just(value) for name, value in A_TURN.items()}, created_at=DATES)
 
+NAMES = st.sampled_from(["a", "b", "\x1b[2J", ""])
+NODE = an_object(message=an_object(author=an_object(role=WORDS), content=an_object(parts=PARTS)), parent=NAMES)
+CHATGPT = an_object(mapping=st.dictionaries(NAMES, NODE, max_size=3), current_node=NAMES, create_time=DATES)
+SENT = an_object(
+    sender=st.sampled_from(["human", "assistant"]), text=WORDS, content=PARTS, created_at=DATES, uuid=NAMES
+)
+CLAUDE = an_object(chat_messages=st.lists(SENT, max_size=3), current_leaf_message_uuid=NAMES)
+MEMORY = an_object(memory=WORDS, id=NAMES, user_id=WORDS, created_at=DATES, metadata=an_object(type=WORDS))
+FACT = an_object(fact=WORDS, valid_at=DATES, uuid=NAMES)
+THREAD = an_object(thread_id=WORDS, messages=st.lists(MESSAGE, max_size=2), facts=st.lists(FACT | WORDS, max_size=2))
+CALL = an_object(function=an_object(name=st.just("send_message"), arguments=st.just('{"message": "Hi"}')))
+SPOKEN = an_object(role=st.sampled_from(["user", "assistant"]), content=PARTS, tool_calls=st.lists(CALL, max_size=1))
+AGENT = an_object(name=WORDS, messages=st.lists(SPOKEN, max_size=2))
+ITEM = an_object(namespace=st.lists(WORDS, max_size=2), key=WORDS, value=an_object(text=WORDS), created_at=DATES)
+STATE = an_object(values=an_object(messages=st.lists(an_object(type=st.just("human"), content=WORDS), max_size=2)))
+
 DOCUMENTS: dict[Format, st.SearchStrategy[object]] = {
     "jsonl": LINE,
     "locomo": SAMPLE | st.lists(SAMPLE, max_size=2),
     "openai": CONVERSATION | st.lists(CONVERSATION | MESSAGE | st.lists(MESSAGE, max_size=2), max_size=3),
+    "chatgpt": CHATGPT | st.lists(CHATGPT, max_size=2),
+    "claude": CLAUDE | st.lists(CLAUDE | an_object(conversations_memory=WORDS), max_size=2),
+    "mem0": an_object(results=st.lists(MEMORY, max_size=3)) | st.lists(MEMORY, max_size=3),
+    "zep": THREAD | st.lists(THREAD, max_size=2) | an_object(edges=st.lists(FACT, max_size=2)),
+    "letta": an_object(agents=st.lists(AGENT, max_size=2), blocks=st.lists(an_object(value=WORDS), max_size=2)),
+    "langgraph": an_object(items=st.lists(ITEM, max_size=2)) | st.lists(ITEM | STATE, max_size=2),
 }
 
 
-@pytest.mark.parametrize("format", ["jsonl", "locomo", "openai"])
+@pytest.mark.parametrize("format", DOCUMENTS)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_whatever_a_file_contains_it_is_turns_or_one_line(format: Format, data: st.DataObject) -> None:
     documents = (DOCUMENTS[format] | ANYTHING).map(lambda value: json.dumps(value).encode())
     content = data.draw(documents | st.binary(max_size=100))

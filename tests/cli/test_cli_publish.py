@@ -84,7 +84,7 @@ async def test_only_newly_refused_turns_are_counted_and_the_reason_is_told(tmp_p
 async def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     messages = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": None}]
     result = await publish(FakeMemory(), Source(written(tmp_path, messages), "openai", "me"))
-    assert (result.turns, result.skipped) == (1, 1)
+    assert (result.turns, result.skipped) == (1, {"without text": 1})
     assert "left out 1 without text" in shown(result)
 
 

@@ -1,14 +1,20 @@
-"""Reads turns from files: JSON Lines as on the wire, LoCoMo conversations, OpenAI message lists."""
+"""Reads turns from files: JSON Lines as on the wire, message lists, and what other systems export."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 from contracts.v1.turns import Turn
+from services.shared.commands.formats.chatgpt import read_chatgpt
+from services.shared.commands.formats.claude import read_claude
 from services.shared.commands.formats.jsonl import read_jsonl
+from services.shared.commands.formats.langgraph import read_langgraph
+from services.shared.commands.formats.letta import read_letta
 from services.shared.commands.formats.locomo import Question, read_locomo, read_locomo_questions
+from services.shared.commands.formats.mem0 import read_mem0
 from services.shared.commands.formats.openai import read_openai
 from services.shared.commands.formats.source import STDIN, Format, FormatError, Source
+from services.shared.commands.formats.zep import read_zep
 
 __all__ = ["STDIN", "Format", "FormatError", "Question", "Source", "count_turns", "read_locomo_questions", "read_turns"]
 
@@ -16,6 +22,12 @@ _READERS: dict[Format, Callable[[Source], Iterator[Turn]]] = {
     "jsonl": read_jsonl,
     "locomo": read_locomo,
     "openai": read_openai,
+    "chatgpt": read_chatgpt,
+    "claude": read_claude,
+    "mem0": read_mem0,
+    "zep": read_zep,
+    "letta": read_letta,
+    "langgraph": read_langgraph,
 }
 
 

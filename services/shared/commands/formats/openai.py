@@ -8,11 +8,11 @@ from typing import Any
 from uuid import uuid5
 
 from pydantic import BaseModel, ConfigDict
-from pydantic_core import from_json
 
 from contracts.envelope import NAMESPACE
 from contracts.v1.turns import Role, Turn
-from services.shared.commands.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked, later, parsed
+from services.shared.commands.formats.documents import document
+from services.shared.commands.formats.source import STDIN, WITHOUT_TEXT, FormatError, Source, checked, later
 
 _STEP = timedelta(seconds=1)
 _ROLES: dict[str, Role] = {
@@ -59,7 +59,7 @@ class _Conversation(BaseModel):
 
 def read_openai(source: Source) -> Iterator[Turn]:
     """The turns of all conversations. Without times the last message was said now, each other a second earlier."""
-    conversations = _conversations(_document(source), source.name)
+    conversations = _conversations(document(source.whole(), source.name), source.name)
     left = sum(len(conversation.messages) for conversation in conversations)
     now = datetime.now(UTC)
     stem = "stdin" if source.path == STDIN else source.path.stem[:200]
@@ -105,30 +105,12 @@ def _fields(message: _Message, conversation_id: str, index: int) -> dict[str, An
     }
 
 
-def _document(source: Source) -> Any:
-    """The JSON document, or the list of the documents of a JSON Lines file."""
-    raw = source.whole()
-    first, _, rest = raw.strip().partition(b"\n")
-    if not rest or not _is_json(first):
-        return parsed(raw, source.name)
-    lines = enumerate(raw.split(b"\n"), start=1)
-    return [parsed(line, f"{source.name}:{number}") for number, line in lines if line.strip()]
-
-
-def _is_json(raw: bytes) -> bool:
-    try:
-        from_json(raw)
-    except ValueError:
-        return False
-    return True
-
-
-def _conversations(document: Any, name: str) -> list[_Conversation]:
-    if isinstance(document, dict):
-        return [checked(_Conversation, document, name)]
-    if not isinstance(document, list):
+def _conversations(found: Any, name: str) -> list[_Conversation]:
+    if isinstance(found, dict):
+        return [checked(_Conversation, found, name)]
+    if not isinstance(found, list):
         raise FormatError(f"{name}: is neither a message list nor an object with messages")
-    if not document or (isinstance(document[0], dict) and "role" in document[0]):
-        return [_Conversation(messages=document)]
-    wrapped = [{"messages": item} if isinstance(item, list) else item for item in document]
+    if not found or (isinstance(found[0], dict) and "role" in found[0]):
+        return [_Conversation(messages=found)]
+    wrapped = [{"messages": item} if isinstance(item, list) else item for item in found]
     return [checked(_Conversation, item, f"{name}: conversation {n}") for n, item in enumerate(wrapped, start=1)]

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 from contracts.v1.turns import Turn
 
-Format = Literal["jsonl", "locomo", "openai"]
+Format = Literal["jsonl", "openai", "chatgpt", "claude", "mem0", "zep", "letta", "langgraph", "locomo"]
 
 STDIN = Path("-")
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
@@ -104,8 +104,13 @@ def checked(model: type[M], data: object, where: str) -> M:
 
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
+    place = ".".join(_printable(str(part)) for part in problem["loc"])
     return f"{place}: {problem['msg']}" if place else problem["msg"]
+
+
+def _printable(name: str) -> str:
+    """A name from a file, as it can stand in a line of text."""
+    return (name if name.isprintable() else repr(name))[:64]
 
 
 def later(moment: datetime, step: timedelta) -> datetime:

@@ -1,0 +1,96 @@
+"""ChatGPT's export: the archive that it sends, or `conversations.json` from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from contracts.v1.turns import Turn
+from services.shared.commands.formats.documents import documents
+from services.shared.commands.formats.elsewhere import NOT_SAID, ROLES, Statement, When, branch, each, turns
+from services.shared.commands.formats.source import Source, checked
+
+_CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$")
+_SPOKEN = ("text", "multimodal_text")
+
+
+class _Author(BaseModel):
+    role: str
+
+
+class _Message(BaseModel):
+    """One message. Parts are texts; a part of sound has its transcript."""
+
+    author: _Author
+    id: str | None = None
+    content: dict[str, Any] = {}
+    create_time: When | None = None
+    recipient: str | None = None
+    metadata: dict[str, Any] | None = None
+
+    def is_said(self) -> bool:
+        """Whether somebody says it; a message to a tool, or one that is never shown, is not."""
+        is_hidden = (self.metadata or {}).get("is_visually_hidden_from_conversation") is True
+        is_spoken = self.content.get("content_type", "text") in _SPOKEN and self.recipient in (None, "all")
+        return self.author.role in ROLES and is_spoken and not is_hidden
+
+    def words(self) -> str:
+        """The text of all parts."""
+        parts = self.content.get("parts")
+        texts = (_words(part) for part in (parts if isinstance(parts, list) else ()))
+        return "\n".join(text for text in texts if text)
+
+
+class _Node(BaseModel):
+    message: _Message | None = None
+    parent: str | None = None
+
+
+class _Conversation(BaseModel):
+    mapping: dict[str, _Node]
+    current_node: str | None = None
+    conversation_id: str | None = None
+    id: str | None = None
+    title: str | None = None
+    create_time: When | None = None
+
+
+def read_chatgpt(source: Source) -> Iterator[Turn]:
+    """The turns of all conversations, of each the branch that is shown. A title becomes a tag."""
+    for name, document in documents(source, _CONVERSATIONS):
+        for number, data in enumerate(each(document, "conversations"), start=1):
+            where = f"{name}: conversation {number}"
+            conversation = checked(_Conversation, data, where)
+            yield from turns(source, _statements(source, conversation, where), conversation.create_time)
+
+
+def _statements(source: Source, conversation: _Conversation, where: str) -> Iterator[Statement]:
+    nodes = conversation.mapping
+    leaf = conversation.current_node if conversation.current_node in nodes else next(reversed(nodes), None)
+    conversation_id = conversation.conversation_id or conversation.id or where
+    path = branch({name: node.parent for name, node in nodes.items()}, leaf, where) if leaf is not None else []
+    for name in path:
+        message = nodes[name].message
+        if message is None:
+            continue
+        if not message.is_said():
+            source.skipped[NOT_SAID] += 1
+            continue
+        yield Statement(
+            f"{where}: message {name!r}",
+            message.id or name,
+            ROLES[message.author.role],
+            message.words(),
+            conversation_id,
+            message.create_time,
+            tags=(conversation.title or "",),
+        )
+
+
+def _words(part: object) -> str:
+    if isinstance(part, dict) and part.get("content_type") == "audio_transcription":
+        part = part.get("text")
+    return part.strip() if isinstance(part, str) else ""

@@ -1,0 +1,85 @@
+"""The documents of a file: one of JSON, one a line, or those in a zip archive, which is read where it lies."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic_core import from_json
+
+from services.shared.commands.formats.source import (
+    MAX_DOCUMENT_BYTES,
+    STDIN,
+    FormatError,
+    Source,
+    parsed,
+    without_mark,
+)
+
+MAX_UNPACKED_BYTES = 16 * MAX_DOCUMENT_BYTES
+"""Bytes of all documents in an archive, as they are when unpacked."""
+
+_ZIP = b"PK\x03\x04"
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+
+
+def documents(source: Source, members: re.Pattern[str]) -> Iterator[tuple[str, Any]]:
+    """The documents of a file with their names. Of an archive those whose path matches, one after the other.
+
+    Raises:
+        FormatError: something is no JSON, too long, or not there.
+    """
+    if source.path == STDIN:
+        raw = source.whole()
+        is_zip, file = raw.startswith(_ZIP), io.BytesIO(raw)
+    else:
+        with source.open() as opened:
+            is_zip, file = opened.read(len(_ZIP)) == _ZIP, None
+    if is_zip:
+        with file or source.open() as archive:
+            yield from _unpacked(archive, source.name, members)
+    else:
+        yield source.name, document(file.getvalue() if file else source.whole(), source.name)
+
+
+def document(raw: bytes, name: str) -> Any:
+    """The JSON document, or the list of the documents of a JSON Lines file."""
+    first, _, rest = raw.strip().partition(b"\n")
+    if not rest or not _is_json(first):
+        return parsed(raw, name)
+    lines = enumerate(raw.split(b"\n"), start=1)
+    return [parsed(line, f"{name}:{number}") for number, line in lines if line.strip()]
+
+
+def _is_json(raw: bytes) -> bool:
+    try:
+        from_json(raw)
+    except ValueError:
+        return False
+    return True
+
+
+def _unpacked(file: Any, name: str, members: re.Pattern[str]) -> Iterator[tuple[str, Any]]:
+    """The matching documents by path. Sizes are counted, for what an archive says about them may be wrong."""
+    room = MAX_UNPACKED_BYTES
+    try:
+        with zipfile.ZipFile(file) as archive:
+            found = sorted(path for path in archive.namelist() if members.search(path) and "__MACOSX" not in path)
+            if not found:
+                raise FormatError(f"{name}: nothing in the archive is of this --format")
+            for path in dict.fromkeys(found):
+                where = f"{name}: {path!r}"
+                with archive.open(path) as member:
+                    raw = member.read(min(room, MAX_DOCUMENT_BYTES) + 1)
+                room -= len(raw)
+                if room < 0 or len(raw) > MAX_DOCUMENT_BYTES:
+                    raise FormatError(f"{where}: unpacks to more than {MAX_DOCUMENT_BYTES:,} bytes: split it")
+                yield where, document(without_mark(raw, where), where)
+    except _BROKEN as error:
+        raise FormatError(
+            f"{name}: the archive cannot be read: {error}: unpack it, and publish what is in it"
+        ) from None

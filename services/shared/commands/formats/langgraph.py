@@ -1,0 +1,154 @@
+"""LangGraph's items of a store, and the messages in its threads, states and checkpoints, as JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from contracts.v1.turns import Turn
+from services.shared.commands.formats.documents import documents
+from services.shared.commands.formats.elsewhere import (
+    NOT_SAID,
+    REPEATED,
+    ROLES,
+    Statement,
+    When,
+    each,
+    fact_type,
+    text_of,
+    turns,
+)
+from services.shared.commands.formats.source import FormatError, Source, checked
+
+_DOCUMENTS = re.compile(r"\.jsonl?$")
+_TEXTS = ("memory", "text", "content", "fact", "data", "value", "preference", "summary")
+_CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai"}
+_MOST_MEMBERS = 32
+
+
+class _Item(BaseModel):
+    """An item of a store."""
+
+    namespace: list[str] | str = []
+    key: str
+    value: dict[str, Any]
+    created_at: When | None = None
+    updated_at: When | None = None
+
+    @property
+    def path(self) -> list[str]:
+        """The namespace; some stores write it with dots."""
+        return self.namespace.split(".") if isinstance(self.namespace, str) else self.namespace
+
+
+class _Message(BaseModel):
+    type: str
+    content: str | list[Any] = ""
+    id: str | None = None
+    name: str | None = None
+
+
+class _State(BaseModel):
+    """What a thread holds at some time."""
+
+    messages: list[Any]
+    thread_id: str = "langgraph"
+    user_id: str | None = None
+    at: When | None = None
+
+
+def read_langgraph(source: Source) -> Iterator[Turn]:
+    """A fact of each item, and the turns of all threads.
+
+    A message was said at the time of the first state that has it; one that several states have is one turn.
+    """
+    for name, document in documents(source, _DOCUMENTS):
+        states = []
+        for number, data in enumerate(each(document, "items", "threads", "states", "checkpoints"), start=1):
+            where = f"{name}: item {number}"
+            if isinstance(data, dict) and "key" in data and "value" in data:
+                yield from turns(source, [_fact(checked(_Item, data, where), where)])
+            else:
+                states.append((where, _state(data, where)))
+        states.sort(key=lambda state: state[1].at.timestamp() if state[1].at else 0.0)
+        yield from _threads(source, states)
+
+
+def _threads(source: Source, states: list[tuple[str, _State]]) -> Iterator[Turn]:
+    seen: set[str | None] = set()
+    for where, state in states:
+        for turn in turns(source, _statements(source, state, where), state.at):
+            if turn.turn_id in seen:
+                source.skipped[REPEATED] += 1
+            else:
+                seen.add(turn.turn_id)
+                yield turn
+
+
+def _statements(source: Source, state: _State, where: str) -> Iterator[Statement]:
+    for number, data in enumerate(state.messages, start=1):
+        spot = f"{where}: message {number}"
+        message = checked(_Message, _flat(data), spot)
+        role = ROLES.get(message.type.lower())
+        if role is None:
+            source.skipped[NOT_SAID] += 1
+            continue
+        text = text_of(message.content)
+        given = message.id or str(number)
+        yield Statement(spot, given, role, text, state.thread_id, user_id=state.user_id, speaker=message.name)
+
+
+def _flat(data: Any) -> Any:
+    """A message as its own fields: as they are, below `data`, below `kwargs` of its class, or with a role."""
+    if not isinstance(data, dict):
+        return data
+    kwargs, path = data.get("kwargs"), data.get("id")
+    if isinstance(kwargs, dict) and isinstance(path, list):
+        return {"type": _CLASSES.get(str(path[-1:] and path[-1]), "other")} | kwargs
+    if isinstance(data.get("data"), dict):
+        return {"type": data.get("type")} | data["data"]
+    if "type" not in data or data["type"] == "message":
+        return data | {"type": data.get("role")}
+    return data
+
+
+def _state(data: Any, where: str) -> _State:
+    """The state in a thread, in a snapshot of one, or in a checkpoint."""
+    outer = data if isinstance(data, dict) else {}
+    checkpoint = _member(outer, "checkpoint")
+    holders = (outer, _member(outer, "values"), _member(outer, "channel_values"), _member(checkpoint, "channel_values"))
+    messages = next((held["messages"] for held in holders if isinstance(held.get("messages"), list)), None)
+    if messages is None:
+        raise FormatError(f"{where}: is neither an item (namespace, key, value) nor has it messages")
+    named = (outer, _member(_member(outer, "config"), "configurable"), _member(outer, "metadata"), checkpoint)
+    found = {name: next((held[name] for held in named if held.get(name)), None) for name in ("thread_id", "user_id")}
+    at = outer.get("created_at") or outer.get("ts") or checkpoint.get("ts")
+    given = {"messages": messages, "at": at, **{name: value for name, value in found.items() if value}}
+    return checked(_State, given, where)
+
+
+def _member(data: dict[str, Any], name: str) -> dict[str, Any]:
+    found = data.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def _fact(item: _Item, where: str) -> Statement:
+    text = _text(item.value)
+    at = item.updated_at or item.created_at
+    path = "/".join(item.path)
+    kind = fact_type(text, item.value.get("kind"), item.value.get("type"), *item.path)
+    return Statement(where, f"{path}/{item.key}", "user", text, path or "langgraph", at, tags=item.path, type=kind)
+
+
+def _text(value: dict[str, Any]) -> str:
+    """The text in a value, however deep; of one without a text its members."""
+    inner: Any = value
+    while isinstance(inner, dict):
+        inner, outer = next((inner[name] for name in _TEXTS if isinstance(inner.get(name), str | dict)), None), inner
+        if isinstance(inner, str):
+            return inner
+    members = list(outer.items())[:_MOST_MEMBERS]
+    return "; ".join(f"{name}: {member}" for name, member in members if isinstance(member, str | int | float))

@@ -1,0 +1,70 @@
+"""mem0's memories: what `get_all` gives, or an export of its platform, as JSON or JSON Lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+from contracts.v1.turns import Turn
+from services.shared.commands.formats.documents import documents
+from services.shared.commands.formats.elsewhere import ROLES, Statement, When, each, fact_type, turns
+from services.shared.commands.formats.source import FormatError, Source, checked
+
+_DOCUMENTS = re.compile(r"\.jsonl?$")
+
+
+class _Memory(BaseModel):
+    """One memory. Its time is the one of its last change, for that is how long its text has been true."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    memory: str = Field(validation_alias=AliasChoices("memory", "data", "text"))
+    id: str | None = None
+    user_id: str | None = None
+    run_id: str | None = None
+    role: str | None = None
+    created_at: When | None = None
+    updated_at: When | None = None
+    categories: list[str] | None = None
+    metadata: dict[str, Any] | None = None
+
+
+def read_mem0(source: Source) -> Iterator[Turn]:
+    """A fact of each memory. A user and a run that it names are kept, categories become tags."""
+    for name, document in documents(source, _DOCUMENTS):
+        yield from turns(source, _statements(document, name))
+
+
+def _statements(document: Any, name: str) -> Iterator[Statement]:
+    for number, data in enumerate(_memories(document, name), start=1):
+        where = f"{name}: memory {number}"
+        memory = checked(_Memory, data, where)
+        categories = memory.categories or []
+        yield Statement(
+            where,
+            memory.id or str(number),
+            ROLES.get(memory.role or "user", "user"),
+            memory.memory,
+            memory.run_id or "mem0",
+            memory.updated_at or memory.created_at,
+            user_id=memory.user_id,
+            tags=categories,
+            type=fact_type(memory.memory, (memory.metadata or {}).get("type"), *categories),
+        )
+
+
+def _memories(document: Any, name: str) -> Iterator[Any]:
+    """The memories of one answer, or of the pages of several."""
+    for part in each(document, "results", "memories"):
+        if isinstance(part, dict) and isinstance(part.get("results"), list):
+            yield from part["results"]
+        elif isinstance(part, dict) and isinstance(part.get("payload"), dict):
+            yield {"id": part.get("id")} | part["payload"]
+        elif isinstance(part, dict) and not {"memory", "data", "text"} & part.keys():
+            wanted = "write what get_all gives into a file: see 'Coming from elsewhere' in the README"
+            raise FormatError(f"{name}: has no memories in it; {wanted}")
+        else:
+            yield part
