@@ -79,6 +79,8 @@ export const located = (body) => (zone && zone !== 'Etc/Unknown' ? { ...body, ti
 export const search = (body) => json('POST', '/search', { body });
 export const command = (body) => json('POST', '/commands', { body });
 export const summary = (space) => json('GET', '/summary', { query: { space } });
+export const conflicts = (query) => json('GET', '/conflicts', { query });
+export const resolve = (body) => json('POST', '/conflicts/resolve', { body });
 export const themes = () => json('GET', '/themes');
 export const saveTheme = (body) => json('POST', '/themes', { body });
 export const removeTheme = (slug) => json('DELETE', '/themes', { query: { slug } });

@@ -2,6 +2,7 @@
 
 import { TYPES, addDialog } from './add.js';
 import * as api from './api.js';
+import { askConflicts } from './conflicts.js';
 import { dayOf, empty, failed, fill, h, icon, iconButton, loading, number, plural, problem, timeOf, toast } from './dom.js';
 import { openEntry } from './entry.js';
 import { selection } from './select.js';
@@ -29,6 +30,7 @@ export function memories(main, id) {
   });
   const notice = h('p', { class: 'count', role: 'status' });
   const card = h('div', { class: 'answer' });
+  const questions = h('div', { class: 'answer' });
   const chosen = selection({ shown, render, change });
   const body = h('div', { class: 'timeline' });
   const detail = h('section', { class: 'detail', id: 'detail', 'aria-label': 'Memory', hidden: true });
@@ -39,7 +41,7 @@ export function memories(main, id) {
         h('div', { class: 'field' }, icon('search'), field),
         h('button', { type: 'button', class: 'primary', id: 'add', onclick: () => addDialog(added), 'aria-keyshortcuts': 'n' },
           icon('plus'), 'Add')),
-      chips, card, h('div', { class: 'over' }, notice, chosen.button), body, chosen.panel),
+      chips, card, questions, h('div', { class: 'over' }, notice, chosen.button), body, chosen.panel),
     detail));
 
   let timer;
@@ -260,7 +262,7 @@ export function memories(main, id) {
   function renderChips() {
     chips.hidden = !state.busy && !state.error && !state.entries.length && !state.query && !isFiltered();
     fill(chips,
-      select('Space', place.space, [...known.spaces], (value) => { place.space = value; load(); }, 'All spaces'),
+      select('Space', place.space, [...known.spaces], (value) => { place.space = value; load(); askConflicts(questions, value, load); }, 'All spaces'),
       select('Type', filters.type, TYPES, (value) => { filters.type = value; load(); }, 'Any type'),
       select('Theme', filters.theme, [...known.themes], (value) => { filters.theme = value; load(); }, 'Any theme'),
       select('Tag', filters.tag, [...known.tags].sort(), (value) => { filters.tag = value; load(); }, 'Any tag'),
@@ -311,6 +313,7 @@ export function memories(main, id) {
   }).catch(() => {});
   renderChips();
   load();
+  askConflicts(questions, place.space, load);
   moveTo(id);
   return {
     moveTo,
