@@ -43,7 +43,7 @@ class Backend:
         return httpx.URL(f"{self.url}{path.decode('ascii')}{'?' if query else ''}{query.decode('ascii')}")
 
     def headers(self, given: Iterable[Header], *, credential: str | None, via: bytes, reads: bool) -> list[Header]:
-        """The headers of a request as the model gets them: without ours, with its key.
+        """The headers of a request as the model gets them: without ours, with its key where clients have theirs.
 
         `credential`: the caller's towards memorybus, which is in none of them. What the proxy `reads` along with is
         not asked for compressed.
@@ -62,8 +62,9 @@ class Backend:
         if reads:
             passed.append((b"accept-encoding", b"identity"))
         if self.key:
-            key = self.key.get_secret_value().encode()
-            passed.append((b"x-api-key", key) if self.is_anthropic else (b"authorization", b"Bearer " + key))
+            key, names = self.key.get_secret_value().encode(), {name for name, _ in given}
+            as_own = self.is_anthropic and (b"x-api-key" in names or b"authorization" not in names)
+            passed.append((b"x-api-key", key) if as_own else (b"authorization", b"Bearer " + key))
         return passed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -28,7 +28,7 @@ from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
 from services.shared.core.chat_commands import command_in
-from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes
+from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
 from services.shared.core.passages import snippet
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
@@ -133,7 +133,8 @@ class ChatMemory:
         except (Problem, ValidationError) as error:
             log.warning("chat_not_recalled", extra={"error": type(error).__name__})
             return Recalled(degraded=("invalid_request",))
-        return _as_recalled(RetrieveReply.model_validate_json(raw))
+        sent = {_flat(text) for text in (exchange.question or "", *(said.text for said in exchange.asked.history))}
+        return _as_recalled(RetrieveReply.model_validate_json(raw), sent)
 
     def recent(self, exchange: Exchange) -> Sequence[Said]:
         """What was said before in a conversation of which the client sends the newest message only."""
@@ -254,16 +255,21 @@ def _told(reply: CommandReply) -> str:
     return "\n".join((reply.reply, *(f"- {text}" for text in shown if text)))
 
 
-def _as_recalled(reply: RetrieveReply) -> Recalled:
-    ids = dict.fromkeys((*(item.id for item in reply.foundation), *(item.id for item in reply.items)))
-    shown = tuple(id_ for id_ in ids if id_[:8] in reply.context)[:_MOST_IDS]
+def _as_recalled(reply: RetrieveReply, sent: Collection[str]) -> Recalled:
+    """What was recalled, without what the client sends itself."""
+    told = {item.id: item.text for item in reply.items} | {item.id: item.snippet for item in reply.foundation}
+    block = without_memories(reply.context, [id_ for id_, text in told.items() if _flat(text) in sent])
     return Recalled(
-        reply.context,
-        memories_in(reply.context),
-        shown,
+        block,
+        memories_in(block),
+        tuple(id_ for id_ in told if id_[:8] in block)[:_MOST_IDS],
         reply.degraded,
         is_kept=_UNWANTED.isdisjoint(reply.degraded),
     )
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _cut(text: str, most: int) -> str:

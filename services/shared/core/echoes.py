@@ -7,7 +7,7 @@ so blocks are cut out of what is said, and sentences that repeat a memory out of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.context import HEAD, TAIL
@@ -21,6 +21,8 @@ words or more, or all where there are fewer."""
 
 _GAP = r"[\s>]+"  # a block that is quoted has the mark of a quotation before each line
 _BLOCK = re.compile(f"{_GAP.join(map(re.escape, HEAD.split()))}.*?(?:{re.escape(TAIL)}|\\Z)", re.DOTALL)
+_LABEL = re.compile(r"- \[([^\]\n]*)\] ")
+_SHORT_ID = 8  # characters of an id that stand in a block
 _BODY = re.compile(r"^- \[[^\]\n]*\] (.*)$", re.MULTILINE)
 _END = re.compile(r"((?<=[.!?…:])[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
 _DIGIT = re.compile(r"\d")
@@ -47,6 +49,24 @@ def without_blocks(text: str) -> str:
 def memories_in(block: str) -> tuple[str, ...]:
     """The words of each memory in a block."""
     return tuple(_BODY.findall(block))
+
+
+def without_memories(block: str, ids: Collection[str]) -> str:
+    """The block without the memories of these ids, and without headings that nothing is left under."""
+    begun = tuple(id_[:_SHORT_ID] for id_ in ids)
+    if not begun:
+        return block
+    kept: list[str] = []
+    for line in block.removeprefix(HEAD).removesuffix(TAIL).splitlines():
+        label = _LABEL.match(line)
+        if label and any(part in begun for part in label[1].split(" | ")):
+            continue
+        if kept and kept[-1].startswith("## ") and not label:
+            kept.pop()
+        kept.append(line)
+    if kept and kept[-1].startswith("## "):
+        kept.pop()
+    return "\n".join((f"{HEAD}{kept[0]}", *kept[1:], TAIL)) if kept else ""
 
 
 def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:

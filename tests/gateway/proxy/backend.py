@@ -9,6 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from services.gateway.proxy.dialects import DIALECTS
+
 Json = Any
 
 
@@ -103,6 +105,41 @@ async def begin(writer: asyncio.StreamWriter, kind: str = "text/event-stream") -
 async def chunk(writer: asyncio.StreamWriter, data: bytes) -> None:
     """One chunk."""
     writer.write(b"%x\r\n%b\r\n" % (len(data), data))
+    await writer.drain()
+
+
+def every_api(text: str) -> Script:
+    """A model that says one thing in each of the three APIs, calls a tool where it is given one, and lists itself."""
+
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        dialect = DIALECTS.get(seen.path)
+        if dialect is None:
+            await saying(lambda seen: text)(seen, writer)
+        elif dialect.name == "chat" and seen.json.get("tools"):
+            await _calling_a_tool(seen, writer)
+        elif seen.json.get("stream"):
+            await begin(writer)
+            for part in dialect.spoken_stream(text, dialect.read(seen.json), id="1", created=1):
+                await chunk(writer, part)
+            writer.write(b"0\r\n\r\n")
+            await writer.drain()
+        else:
+            body = dialect.spoken(text, dialect.read(seen.json), id="1", created=1)
+            await answer(writer, json.dumps(body).encode())
+
+    return script
+
+
+async def _calling_a_tool(seen: Seen, writer: asyncio.StreamWriter) -> None:
+    call = {"id": "t1", "type": "function", "function": {"name": "weather", "arguments": '{"city":"Graz"}'}}
+    if not seen.json.get("stream"):
+        choice = {"index": 0, "message": {"role": "assistant", "content": None, "tool_calls": [call]}}
+        body = completion("chat.completion") | {"choices": [choice | {"finish_reason": "tool_calls"}]}
+        await answer(writer, json.dumps(body).encode())
+        return
+    await begin(writer)
+    await chunk(writer, event({"tool_calls": [{"index": 0, **call}]}) + event({}, "tool_calls") + b"data: [DONE]\n\n")
+    writer.write(b"0\r\n\r\n")
     await writer.drain()
 
 

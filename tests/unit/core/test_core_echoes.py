@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.shared.core.context import HEAD, TAIL
-from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes
+from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
 
 UV = "I prefer uv over pip for managing packages, so use it in every example."
 DENTIST = "My dentist appointment has moved to Thursday, 12 March at 14:00."
@@ -27,6 +27,20 @@ def test_blocks_are_cut_out_pasted_quoted_or_broken_off() -> None:
 def test_memories_are_read_from_their_block() -> None:
     assert memories_in(BLOCK) == (UV, DENTIST)
     assert memories_in("") == ()
+
+
+def test_a_memory_is_taken_out_of_a_block_with_its_heading() -> None:
+    block = (
+        f"{HEAD}## about tools\n- [2026-02-09 | user | 4264e842] uv\n- [2026-02-09 | user | 11111111] pip\n"
+        f"## more\n- [2026-02-09 | user | 22222222 | c1] Vienna\n{TAIL}"
+    )
+    assert without_memories(block, ["22222222-aaaa"]) == block.replace(
+        "## more\n- [2026-02-09 | user | 22222222 | c1] Vienna\n", ""
+    )
+    assert memories_in(without_memories(block, ["4264e842-1"])) == ("pip", "Vienna")
+    assert without_memories(block, ["4264e842-1", "11111111-1"]) == f"{HEAD}## more\n{block.splitlines()[-2]}\n{TAIL}"
+    assert without_memories(block, ["4264e842", "11111111", "22222222"]) == ""
+    assert without_memories(block, []) == block
 
 
 @pytest.mark.parametrize(

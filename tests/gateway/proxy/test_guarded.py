@@ -1,0 +1,108 @@
+"""The chat proxy behind credentials: they name the user, open what they open, and no model ever sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from contracts.v1.commands import ListRequest
+from services.gateway.keys import KeyStore, new_key
+from services.shared.client import MemoryClient
+from tests.gateway.proxy.backend import ModelServer
+from tests.polling import eventually
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    return {"MEMORYBUS_GATEWAY_AUTH": "true", "MEMORYBUS_OPENAI_API_KEY": "sk-of-the-operator"}
+
+
+async def a_key(memory: MemoryClient, user: str, **more: Any) -> str:
+    token, key = new_key(user, lasts=None, **more)
+    await KeyStore(memory.bus).put(key)
+    return token
+
+
+async def chat(http: httpx.AsyncClient, text: str, **headers: str) -> httpx.Response:
+    body = {"model": "m-1", "messages": [{"role": "user", "content": text}]}
+    return await http.post("/chat/completions", json=body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+
+
+async def test_the_key_names_the_user_and_never_reaches_the_model(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    ann, bob = await a_key(client, "ann"), await a_key(client, "bob")
+    assert (await chat(http, "I play the oboe.", Authorization=f"Bearer {ann}", X_Other=f"is {ann}")).status_code == 200
+    await eventually(lambda: client.list(ListRequest(user_id="ann")), lambda r: r.total_count >= 2)
+    assert "memory-used" in (await chat(http, "What do I play?", X_API_Key=ann)).headers
+    assert "oboe" in model.seen[-1].said
+    assert "memory-used" not in (await chat(http, "What do I play?", Authorization=f"Bearer {bob}")).headers
+    assert "oboe" not in model.seen[-1].said
+    assert all(seen.headers["authorization"] == "Bearer sk-of-the-operator" for seen in model.seen)
+    assert all(ann not in str(seen) and bob not in str(seen) for seen in model.seen)
+
+
+async def test_anthropic_clients_show_it_as_they_show_keys(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    key = await a_key(client, "cat")
+    body = {"model": "m-1", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+    for headers in ({"X-Api-Key": key}, {"Authorization": f"Bearer {key}"}):
+        await http.post("/messages", json=body, headers=headers)
+    assert model.seen[0].headers["x-api-key"] == "sk-of-the-operator"
+    assert model.seen[1].headers["authorization"] == "Bearer sk-of-the-operator"
+    assert all(key not in str(seen) for seen in model.seen)
+
+
+async def test_nobody_comes_in_without(http: httpx.AsyncClient, model: ModelServer) -> None:
+    for headers in ({}, {"Authorization": "Bearer sk-x"}, {"X-Api-Key": "mb_0"}):
+        answer = await chat(http, "Hi", **headers)
+        assert answer.status_code == 401
+        assert answer.json()["error"]["type"] == "authentication_error"
+    assert (await chat(http, "Hi", Memory_User="ann")).status_code == 400
+    assert model.seen == []
+
+
+async def test_what_a_key_does_not_open_is_left_out_and_told(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    reads, writes = await a_key(client, "dan", verbs={"read"}), await a_key(client, "dan", verbs={"turns"})
+    answer = await chat(http, "I collect stamps.", Authorization=f"Bearer {writes}")
+    assert answer.headers["memory-degraded"] == "not_allowed_to_retrieve"
+    await eventually(lambda: client.list(ListRequest(user_id="dan")), lambda r: r.total_count >= 2)
+    answer = await chat(http, "I collect coins, what else do I collect?", Authorization=f"Bearer {reads}")
+    assert "stamps" in model.seen[-1].said
+    assert answer.headers["memory-degraded"] == "not_allowed_to_publish"
+    answer = await chat(http, "Forget everything about stamps.", Authorization=f"Bearer {reads}")
+    assert answer.json()["choices"][0]["message"]["content"] == "Fine.", "a command that is not opened is a chat"
+    await chat(http, "I collect watches.", Authorization=f"Bearer {writes}")
+    found = await eventually(lambda: client.list(ListRequest(user_id="dan")), lambda r: r.total_count >= 3)
+    assert not [entry for entry in found.items if "coins" in entry.text]
+
+
+async def test_a_key_for_one_space_stays_in_it(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    work, every = await a_key(client, "eve", spaces={"work"}), await a_key(client, "eve")
+    await chat(http, "The launch is code-named Heron.", Authorization=f"Bearer {work}")
+    found = await eventually(lambda: client.list(ListRequest(user_id="eve")), lambda r: r.total_count >= 2)
+    assert {entry.space for entry in found.items} == {"work"}
+    await chat(http, "What is the launch code-named?", Authorization=f"Bearer {every}")
+    assert "Heron" not in model.seen[-1].said
+    await chat(http, "What is the launch code-named?", Authorization=f"Bearer {every}", Memory_Space="work")
+    assert "Heron" in model.seen[-1].said
+    assert (await chat(http, "Hi", Authorization=f"Bearer {work}", Memory_Space="home")).status_code == 403
+
+
+async def test_with_the_operators_key_nobody_sees_what_others_have_there(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    headers = {"Authorization": f"Bearer {await a_key(client, 'ann')}"}
+    assert (await http.get("/models", headers=headers)).status_code == 200
+    seen = len(model.seen)
+    for path in ("/files", "/responses/resp_1", "/batches", "/models/../files", "/organization/users"):
+        answer = await http.get(path, headers=headers)
+        assert answer.status_code in (403, 404), path
+    assert len(model.seen) == seen
