@@ -22,11 +22,14 @@ ChatVerb = Literal[
     "incognito_end",
     "explain",
     "correct",
+    "conflicts",
+    "settle",
 ]
 
 
 class ChatCommand(Message):
-    """What a text asks for; `about` is the topic of recalling and forgetting, and the words of a correction."""
+    """What a text asks for; `about` is the topic of recalling and forgetting, the words of a
+    correction, and which side of a conflict holds."""
 
     verb: ChatVerb
     about: str = ""

@@ -107,6 +107,8 @@ async def build(host: Host) -> Service:
         update=editor.update,
         settings=partial(control.settings, records=store, defaults=settings.of_a_space),
         incognito=partial(control.set_incognito, records=store, in_flight=stores.in_flight),
+        conflicts=partial(conflicts.list_conflicts, store=store),
+        resolve=partial(conflicts.resolve, stores=stores, say=host.bus.publish_events),
     )
     answers: tuple[RequestHandler[Any, Any], ...] = (
         RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),

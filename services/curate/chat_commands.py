@@ -13,10 +13,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from contracts.ports import Filters, Key, Scope, Selection, TextStore
 from contracts.v1.chat import ChatCommand, ChatVerb, CommandReply, CommandRequest
 from contracts.v1.commands import EntryReply, EraseReply, EraseRequest, ForgetReply, ForgetRequest
+from contracts.v1.conflicts import Conflict, ConflictsReply, ConflictsRequest, ResolveReply, ResolveRequest
 from contracts.v1.control import (
     IncognitoEndRequest,
     IncognitoReply,
@@ -65,6 +67,8 @@ class Actions:
     update: Callable[[UpdateRequest], Awaitable[EntryReply]]
     settings: Callable[[SettingsRequest], Awaitable[SettingsReply]]
     incognito: Callable[[IncognitoStartRequest | IncognitoEndRequest], Awaitable[IncognitoReply]]
+    conflicts: Callable[[ConflictsRequest], Awaitable[ConflictsReply]]
+    resolve: Callable[[ResolveRequest], Awaitable[ResolveReply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +249,33 @@ async def _incognito(chat: Chat) -> CommandReply:
     return chat.reply(f"Nothing of this conversation is kept until {_day(until)}, {until:%H:%M %Z}.")
 
 
+async def _ask_what_holds(chat: Chat, done: str = "") -> CommandReply:
+    open_ = await _open_conflicts(chat)
+    if not open_:
+        return chat.reply(done or "Nothing that I remember contradicts itself, as far as I can tell.")
+    words = f"{done} {open_[0].question} Say “keep the newer memory”, “keep the older memory” or “keep both memories”."
+    return chat.reply(words.strip(), await _entries(chat, [open_[0].newer.id, open_[0].older.id]))
+
+
+async def _settle(chat: Chat) -> CommandReply:
+    open_ = await _open_conflicts(chat)
+    if not open_:
+        return chat.reply("There is no open question about what holds.")
+    one, keep = open_[0], _SIDES[chat.command.about.lower()]
+    ids = {"user_id": chat.request.user_id, "newer": one.newer.id, "older": one.older.id}
+    await chat.actions.resolve(ResolveRequest(**ids, keep=keep))
+    held = {"new": (one.newer,), "old": (one.older,), "both": (one.newer, one.older)}[keep]
+    return await _ask_what_holds(chat, f"Kept: {' and '.join(f'“{side.text[:_SHOWN_CHARS]}”' for side in held)}.")
+
+
+async def _open_conflicts(chat: Chat) -> list[Conflict]:
+    """The conflicts of the space, the one that was shown before all others."""
+    request = chat.request
+    asked = ConflictsRequest(user_id=request.user_id, space=request.space)
+    items = (await chat.actions.conflicts(asked)).items
+    return sorted(items, key=lambda one: not {one.newer.id, one.older.id} <= {*request.shown})
+
+
 async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list[Entry]:
     """The entry that "that" is: what was said last in the conversation, or what the last answer rests on.
 
@@ -352,6 +383,7 @@ def _digest(request: CommandRequest) -> str:
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 
+_SIDES: dict[str, Literal["new", "old", "both"]] = {"the newer": "new", "the older": "old", "both": "both"}
 _ASKED: dict[ChatVerb, Callable[[Chat], Awaitable[CommandReply]]] = {
     "recall": _recall,
     "explain": _explain,
@@ -365,6 +397,8 @@ _ASKED: dict[ChatVerb, Callable[[Chat], Awaitable[CommandReply]]] = {
     "memory_off": _turn_memory,
     "incognito_start": _incognito,
     "incognito_end": _incognito,
+    "conflicts": _ask_what_holds,
+    "settle": _settle,
 }
 _CONFIRMED: dict[ChatVerb, Callable[[Chat, Listed], Awaitable[CommandReply]]] = {
     "correct": _correct,

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,14 +24,15 @@ from contracts.v1.control import (
 )
 from contracts.v1.entries import Entry, EntryEvent, Scores
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.curate import chat_commands, privacy
+from services.curate import chat_commands, conflicts, privacy
 from services.curate.chat_commands import Actions
 from services.curate.edits import Editor
+from services.enrich.lineage import settle_changes
 from services.retrieve.reply import item_of
 from services.shared.core.scoring import Candidate, Ranked
 from services.shared.errors import Rejected
 from tests.apps.test_forgetting import DAY, places, say, the_entry
-from tests.stores.builders import NOON
+from tests.stores.builders import NOON, an_entry, store_entries
 
 SCORES = Scores(relevance=0.5, recency=0.5, importance=0.5, total=1.5)
 
@@ -89,6 +91,8 @@ class Memory:
             update=editor.update,
             settings=self.settings,
             incognito=self.incognito,
+            conflicts=partial(conflicts.list_conflicts, store=self.store),
+            resolve=partial(conflicts.resolve, stores=places(self.store)[0], say=self.publish),
         )
         return await chat_commands.answer(request, store=self.store, actions=actions)
 
@@ -290,3 +294,39 @@ async def test_what_was_forgotten_is_named_without_a_word(memory: Memory) -> Non
     done = await memory.says("forget that", conversation_id="c1", confirm=asked.token)
     assert [entry.id for entry in done.items] == [entry.id for entry in asked.items]
     assert "Porto" not in done.model_dump_json()
+
+
+async def test_what_contradicts_itself_is_asked_and_settled_in_words(store: TextStore) -> None:
+    memory = Memory(store)
+    assert "Nothing that I remember" in (await memory.says("do any memories contradict each other?")).reply
+    assert "no open question" in (await memory.says("keep both memories")).reply
+    old, new = "My landlord is called Huber", "My landlord is now called Hofer"
+    entries = [an_entry("ann", old, manually_saved=True), an_entry("ann", new, created_at=NOON + DAY)]
+    await store_entries(store, entries)
+    await settle_changes([entries[1]], store=store)
+
+    asked = await memory.says("what contradicts itself in my memory?")
+    assert old in asked.reply
+    assert [entry.text for entry in asked.items] == [new, old]
+    settled = await memory.says("Keep the older memory, please")
+    assert settled.reply == f"Kept: “{old}”."
+    assert await memory.texts() == {old}
+    assert "Nothing that I remember" in (await memory.says("show the conflicts in my memory")).reply
+
+
+async def test_of_several_questions_the_one_that_was_shown_is_settled(store: TextStore) -> None:
+    memory = Memory(store)
+    pairs = [("My cat is called Tom", "My cat is now called Jo"), ("My gym is Fit", "My gym is now Gold")]
+    for day, (old, new) in enumerate(pairs):
+        entries = [
+            an_entry("ann", old, manually_saved=True, created_at=NOON + 2 * day * DAY),
+            an_entry("ann", new, created_at=NOON + (2 * day + 1) * DAY),
+        ]
+        await store_entries(store, entries)
+        await settle_changes([entries[1]], store=store)
+    first = await memory.says("any conflicts in my memory?")
+    other = next(pair for pair in pairs if pair[0] not in first.reply)
+    shown = tuple(entry.id for entry in await store.scan(after="", limit=10) if entry.text in other)
+    reply = await memory.says("keep the newer memory", shown=shown)
+    assert reply.reply.startswith(f"Kept: “{other[1]}”. On ")
+    assert await memory.texts() == {other[1], *next(pair for pair in pairs if pair != other)}

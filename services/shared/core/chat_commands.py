@@ -33,6 +33,7 @@ _HERE = "(?: (?:for|in) this (?:chat|conversation))?"
 _REMOVE = "(?:forget|delete|erase|remove|drop)"
 _SAID = "(?:said|told you|mentioned)"
 _SHOW = "(?:show|list|tell)(?: me)?"
+_CONFLICT = "(?:conflicts?|contradicts?)(?: itself)?"
 _ALL = "(?:everything|anything|all(?: of it)?)"
 
 _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
@@ -153,6 +154,17 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"what makes you (?:think|say|believe) (?:{_THAT}|so)",
         ),
     ),
+    (
+        "conflicts",
+        (
+            f"what {_CONFLICT} in {_MEMORY}",
+            f"(?:which|what) (?:of )?(?:my |your )?memories {_CONFLICT}(?: with)?(?: each other)?",
+            f"do (?:any(?: of)? )?(?:my |your )?memories {_CONFLICT}(?: with)?(?: each other)?",
+            f"(?:are there )?any (?:conflicts|contradictions) in {_MEMORY}",
+            f"{_SHOW} (?:the |all |my )?(?:conflicts|contradictions) in {_MEMORY}",
+        ),
+    ),
+    ("settle", ("keep (?P<about>the newer|the older|both) (?:memory|memories|statement|statements)",)),
 )
 _COMPILED = tuple((verb, re.compile(rule, re.IGNORECASE)) for verb, rules in _RULES for rule in rules)
 
