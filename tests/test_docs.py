@@ -7,14 +7,17 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from memorybus_client import Memory
 
 from contracts.flow import FLOW
 from contracts.v1.retrieval import RetrieveRequest
 from scripts.generate import readme
 from services.bench.process import up_process
 from services.shared.client import memory_client
+from services.shared.commands.formats import Format
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 120.0
@@ -48,6 +51,16 @@ def test_pictures_are_there_and_small() -> None:
         drawn = (ROOT / picture).read_bytes()
         assert drawn.startswith(b"\x89PNG")
         assert len(drawn) < 120_000, picture
+
+
+def test_what_is_read_from_elsewhere_is_told_and_the_calls_beside_those_of_mem0_are_the_clients() -> None:
+    section = README.partition("## Coming from elsewhere\n")[2].partition("\n## ")[0]
+    formats = set(re.findall(r"^\| [\w ]+ \| `(\w+)` \|", section, flags=re.MULTILINE))
+    assert formats == set(get_args(Format)) - {"jsonl", "openai", "locomo"}
+    ours = re.findall(r"^\| `.*\| (.*) \|$", section, flags=re.MULTILINE)
+    calls = {name for cell in ours for name in re.findall(r"`memory\.(\w+)\(", cell)}
+    assert {"publish", "remember", "recall", "erase"} <= calls
+    assert calls <= set(dir(Memory))
 
 
 @pytest.mark.parametrize("step", FLOW, ids=lambda step: step.service)
