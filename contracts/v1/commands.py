@@ -12,7 +12,7 @@ from contracts.v1.turns import EntryType, PersonaId
 
 
 class CreateRequest(Request):
-    """Remember this, because somebody said so."""
+    """Remember this, because somebody said so. What one `speaker` says is never taken for what another one said."""
 
     text: str = Field(min_length=1)
     type: EntryType | None = None
@@ -20,6 +20,7 @@ class CreateRequest(Request):
     space: str = Field(default="default", min_length=1, max_length=256)
     source_ids: tuple[str, ...] = Field(default=(), max_length=64)
     persona_id: PersonaId = Field(default=None, max_length=256)
+    speaker: str | None = Field(default=None, max_length=256)
     manually_saved: bool = True
 
 

@@ -83,6 +83,7 @@ def turn_of(request: CreateRequest, longest: int) -> Turn:
         tags=request.tags,
         source_ids=request.source_ids,
         persona_id=request.persona_id,
+        speaker=request.speaker,
         correlation_id=request.correlation_id,
         turn_id=_turn_id(request),
     )

@@ -83,6 +83,12 @@ async def test_the_same_statement_is_one_entry(memory: AsyncMemory) -> None:
     assert first.id == second.id
 
 
+async def test_what_several_say_is_kept_for_each(memory: AsyncMemory) -> None:
+    entries = [await memory.remember(LOCKER, speaker=speaker) for speaker in ("ann", "bob", "ann")]
+    assert [entry.speaker for entry in entries] == ["ann", "bob", "ann"]
+    assert len({entry.id for entry in entries}) == 2
+
+
 async def test_turns_become_memories_and_one_of_the_same_id_counts_once(memory: AsyncMemory) -> None:
     said = {"role": "user", "conversation_id": "c1", "created_at": datetime(2026, 2, 1, tzinfo=UTC)}
     for _ in range(2):

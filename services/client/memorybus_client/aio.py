@@ -66,6 +66,7 @@ class AsyncMemory:
         space: str | None = None,
         source_ids: Sequence[str] | None = None,
         persona_id: str | None = None,
+        speaker: str | None = None,
         manually_saved: bool | None = None,
     ) -> Entry:
         """Remember this; the entry that now says it, which may be an older one that said the same."""
@@ -77,6 +78,7 @@ class AsyncMemory:
             space=space,
             source_ids=source_ids,
             persona_id=persona_id,
+            speaker=speaker,
             manually_saved=manually_saved,
             correlation_id=str(uuid4()),  # sent again it is the same request
         )

@@ -16,6 +16,21 @@ Said = Iterable[tuple[Role, str]]
 """Who said what, in order; what is blank says nothing."""
 
 
+class Exchange:
+    """What was said since the last answer. A question is published with its answer, or it would be found itself."""
+
+    def __init__(self) -> None:
+        self._said: list[tuple[Role, str]] = []
+
+    def until_answered(self, said: Said) -> list[tuple[Role, str]]:
+        """What is to be published now: nothing, or all up to the answer."""
+        self._said += said
+        if not any(role == "assistant" for role, _ in self._said):
+            return []
+        done, self._said = self._said, []
+        return done
+
+
 async def alearn(memory: AsyncMemory, said: Said, *, conversation_id: str | None, space: str | None) -> None:
     """Publish turns, one after the other."""
     for role, text in filter(_says_something, said):

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from contracts.v1.turns import Role
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.learning import alearn
+from memorybus_client.learning import Exchange, alearn
 from memorybus_client.query import DESCRIPTION, INSTRUCTIONS, MemoryQuery, query_memory
 
 __all__ = ["INSTRUCTIONS", "MemorybusSession", "query_memory_tool"]
@@ -81,7 +81,7 @@ class MemorybusSession:
         self.session_id = session_id
         self._memory, self._space = memory, space
         self._items = items or SQLiteSession(session_id)
-        self._said: list[tuple[Role, str]] = []
+        self._exchange = Exchange()
 
     @property
     def session_settings(self) -> SessionSettings | None:
@@ -99,10 +99,8 @@ class MemorybusSession:
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep items; with an answer, publish what was said up to it."""
         await self._items.add_items(items)
-        self._said += [one for item in items if (one := _said(item)) is not None]
-        if any(role == "assistant" for role, _ in self._said):
-            said, self._said = self._said, []
-            await alearn(self._memory, said, conversation_id=self.session_id, space=self._space)
+        said = self._exchange.until_answered(one for item in items if (one := _said(item)) is not None)
+        await alearn(self._memory, said, conversation_id=self.session_id, space=self._space)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Take the latest item away."""

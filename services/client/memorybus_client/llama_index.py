@@ -1,0 +1,88 @@
+"""Memory for LlamaIndex (llama-index-core 0.14): a block of its `Memory` that knows one user's other conversations.
+
+from llama_index.core.memory import Memory
+from memorybus_client import AsyncMemory
+from memorybus_client.llama_index import MemorybusBlock
+
+memory = Memory.from_defaults(session_id="c1", memory_blocks=[MemorybusBlock(memory=AsyncMemory(user="ann"))])
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from uuid import NAMESPACE_OID, uuid5
+
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.memory import BaseMemoryBlock
+from pydantic import Field, PrivateAttr
+
+from memorybus_client.aio import AsyncMemory
+from memorybus_client.errors import MemorybusError
+
+log = logging.getLogger(__name__)
+
+_MOST_KNOWN = 10_000
+
+
+class MemorybusBlock(BaseMemoryBlock[str]):
+    """What memory knows about the newest words of the user, as a text of at most `token_budget` tokens.
+
+    Whenever the block is asked, and when messages leave the short-term memory, those of users and assistants that are
+    new are published as turns; the session is the conversation. The same words said twice in a session count once.
+    Where memory is away the block is empty and learns nothing; the chat goes on, and the log says so.
+    """
+
+    name: str = "long_term_memory"
+    description: str | None = "What the user said in other conversations."
+    memory: AsyncMemory = Field(exclude=True)
+    space: str | None = None
+    token_budget: int = 1000
+    limit: int = 12
+    _published: dict[str, None] = PrivateAttr(default_factory=dict)
+
+    async def _aget(
+        self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **block_kwargs: Any
+    ) -> str:
+        """Ask first, so that the question does not find itself; then learn."""
+        asked = next((one.content for one in reversed(messages or []) if one.role == "user" and one.content), None)
+        try:
+            known = await self._known(asked) if asked else ""
+        except MemorybusError as error:
+            log.warning("memory could not be asked: %s", error)
+            return ""
+        await self._learn(messages or [], session_id)
+        return known
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        for message in messages:
+            await self._learn([message], message.additional_kwargs.get("session_id"))
+
+    async def atruncate(self, content: str, tokens_to_truncate: int) -> str | None:
+        """Nothing, where it takes too much room: a part of it would have lost its frame."""
+        return None
+
+    async def _known(self, query: str) -> str:
+        reply = await self.memory.recall(
+            query[:8192], space=self.space, limit=self.limit, token_budget=self.token_budget
+        )
+        return reply.context
+
+    async def _learn(self, messages: list[ChatMessage], session_id: str | None) -> None:
+        for message in messages:
+            role, text = message.role.value, message.content or ""
+            if role not in ("user", "assistant") or not text.strip():
+                continue
+            turn_id = str(uuid5(NAMESPACE_OID, "\x1f".join(("llama-index", session_id or "", role, text))))
+            if turn_id in self._published:
+                continue
+            try:
+                await self.memory.publish(
+                    text, role=role, conversation_id=session_id, turn_id=turn_id, space=self.space
+                )
+            except MemorybusError as error:
+                log.warning("memory did not learn what was said: %s", error)
+                return
+            self._published[turn_id] = None
+            if len(self._published) > _MOST_KNOWN:
+                self._published.pop(next(iter(self._published)))
