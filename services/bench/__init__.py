@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import typer
 
-from services.bench import changes, duplicates, engines, http, isolation, retrieve, stalls, write
+from services.bench import changes, duplicates, engines, http, isolation, proxy, retrieve, stalls, write
 
 app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True, add_completion=False)
 app.callback()(isolation.with_own_engines)
 app.command(epilog=write.EPILOG)(write.write)
 app.command(epilog=retrieve.EPILOG)(retrieve.retrieve)
 app.command(epilog=http.EPILOG)(http.http)
+app.command(epilog=proxy.EPILOG)(proxy.proxy)
 app.command(epilog=stalls.EPILOG)(stalls.stalls)
 app.command(epilog=engines.EPILOG)(engines.engines)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)

@@ -145,7 +145,7 @@ async def _bench(entries: int, users: int, queries: int, trimming: bool) -> Meas
             asked = zip(itertools.cycle(user_ids(users)), questions, strict=False)
             await ask_all(client, list(itertools.islice(asked, _WARM_UP)), 1)
             loads = [await ask_all(client, list(itertools.islice(asked, queries)), callers) for callers in _CALLERS]
-            measured_size = Measured(entries, filling, _megabytes(up.pid), alone, loads)
+            measured_size = Measured(entries, filling, megabytes(up.pid), alone, loads)
         _report(measured_size, users)
         if trimming and 0 < (cap := CurateSettings().soft_cap) < entries // users:
             await _bench_trimming(settings, entries // users - cap, cap)
@@ -169,7 +169,7 @@ async def ask_all(client: MemoryClient, asked: Sequence[tuple[str, str]], caller
     return load
 
 
-def _megabytes(pid: int) -> float:
+def megabytes(pid: int) -> float:
     """What a process has in memory."""
     told = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)
     return int(told.stdout) / 1024

@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 _RETRIEVE = VERB_OF[flow.RETRIEVE.subject]
 _LONGEST_QUERY = 8192
 _MOST_UNDER_WAY = 256
+_MOST_ASKING = 4
+"""Questions that are with the memory at a time: of many that come at once some are answered, not all too late."""
 _MOST_IDS = 64
 _LONGEST_SHOWN = 200
 _UNWANTED = frozenset({"incognito", "disabled"})
@@ -94,6 +96,7 @@ class ChatMemory:
         self._settings = settings
         self._conversations = Conversations(settings.proxy_recent_turns)
         self._under_way: set[asyncio.Task[None]] = set()
+        self._asking = asyncio.Semaphore(_MOST_ASKING)
         edge.on_removal(self._conversations.forget)
 
     async def recall(self, exchange: Exchange, top_k: int | None) -> Recalled:
@@ -122,7 +125,7 @@ class ChatMemory:
             "asked_in": exchange.key.name,
         }
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience), self._asking:
                 raw = await self._edge.ask(exchange.caller, _RETRIEVE, values, patience=patience)
         except TimeoutError:
             return Recalled(degraded=("deadline_exceeded",))
