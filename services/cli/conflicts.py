@@ -39,6 +39,8 @@ def conflicts(
 ) -> None:
     """List statements that cannot both be true, or decide which of two holds."""
     reply: BaseModel
+    if keep is None and (newer is not None or older is not None):
+        fail("--newer and --older need --keep new, old or both: what holds")
     if keep is None:
         reply = run(_ask(flow.CONFLICTS, ConflictsRequest(user_id=user, space=space, limit=limit), data, nats))
     elif newer is None or older is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -13,7 +14,7 @@ from rich.table import Table
 from contracts.errors import Unavailable
 from contracts.v1.audit import AuditNoteRequest
 from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, one_line, out, plural, run
-from services.gateway.keys import ApiKey, Client, KeyStore, new_key
+from services.gateway.keys import ApiKey, Client, KeyStore, UnknownVerb, new_key
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 
 app = typer.Typer(
@@ -42,7 +43,9 @@ def create(
     verb: Annotated[
         list[str] | None, typer.Option(help="Only this verb, as entries.list, or all that read; may be repeated.")
     ] = None,
-    days: Annotated[float | None, typer.Option(min=0.001, help="How long it is valid; without: until revoked.")] = None,
+    days: Annotated[
+        float | None, typer.Option(min=0.001, help="How long it is valid; without: no end, until `keys revoke`.")
+    ] = None,
     client: Annotated[str, typer.Option(help="tool: few queries a minute; person: more.")] = "tool",
     note: Annotated[str, typer.Option(help="What it is for.")] = "",
     data: DataOption = None,
@@ -52,15 +55,18 @@ def create(
     """Make a key and show it: once, as only a hash of it is kept."""
     if client not in _CLIENTS:
         fail(f"--client is one of {', '.join(_CLIENTS)}")
-    token, key = new_key(
-        user,
-        lasts=timedelta(days=days) if days is not None else None,
-        spaces=frozenset(space) if space else None,
-        verbs=frozenset(verb) if verb else None,
-        client=cast(Client, client),
-        note=note,
-    )
-    run(_put(nats_url(data, nats), key))
+    try:
+        token, key = new_key(
+            user,
+            lasts=timedelta(days=days) if days is not None else None,
+            spaces=frozenset(space) if space else None,
+            verbs=frozenset(verb) if verb else None,
+            client=cast(Client, client),
+            note=note,
+        )
+    except UnknownVerb as error:
+        fail(f"--verb: {error}")
+    run(_put(data, nats, key))
     if as_json:
         print(json.dumps({"key": token} | _summary(key)))
         return
@@ -76,7 +82,7 @@ def list_(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON line for each.")] = False,
 ) -> None:
     """Show the keys there are and what they open, the oldest first."""
-    found = [key for key in run(_all(nats_url(data, nats))) if user in (None, key.user_id)]
+    found = [key for key in run(_all(data, nats)) if user in (None, key.user_id)]
     if as_json:
         for key in found:
             print(json.dumps(_summary(key)))
@@ -96,25 +102,25 @@ def revoke(
     nats: NatsOption = None,
 ) -> None:
     """Remove keys for good: within a second they open nothing."""
-    unknown = run(_revoke(nats_url(data, nats), ids))
+    unknown = run(_revoke(data, nats, ids))
     out.print(f"{plural(len(ids) - len(unknown), 'key')} revoked")
     if unknown:
         fail(f"there is no key {', '.join(unknown)}")
 
 
-async def _put(url: str, key: ApiKey) -> None:
-    async with memory_client(url) as client:
+async def _put(data: Path | None, nats: str | None, key: ApiKey) -> None:
+    async with memory_client(nats_url(data, nats)) as client:
         await KeyStore(client.bus).put(key)
         await _keep_account(client, "keys.create", key)
 
 
-async def _all(url: str) -> list[ApiKey]:
-    async with memory_client(url) as client:
+async def _all(data: Path | None, nats: str | None) -> list[ApiKey]:
+    async with memory_client(nats_url(data, nats)) as client:
         return await KeyStore(client.bus).all()
 
 
-async def _revoke(url: str, ids: list[str]) -> list[str]:
-    async with memory_client(url) as client:
+async def _revoke(data: Path | None, nats: str | None, ids: list[str]) -> list[str]:
+    async with memory_client(nats_url(data, nats)) as client:
         store, unknown = KeyStore(client.bus), []
         for id_ in ids:
             key = await store.get(id_)
@@ -137,6 +143,6 @@ def _summary(key: ApiKey) -> dict[str, Any]:
 
 
 def _cells(key: ApiKey) -> tuple[str, ...]:
-    until = f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "revoked"
+    until = f"{key.expires_at:%Y-%m-%d %H:%M}" if key.expires_at else "no end"
     spaces, verbs = (", ".join(sorted(some)) if some is not None else "all" for some in (key.spaces, key.verbs))
     return key.id, key.user_id, spaces, verbs, key.client, f"{until} (expired)" if key.is_expired else until, key.note

@@ -15,7 +15,7 @@ from contracts.v1.conflicts import (
     Statement,
 )
 from contracts.v1.entries import Entry, EntryAccepted, EntryRef
-from services.curate.commands import no_entry
+from services.curate.commands import no_entry, whole_id
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.changes import change_entries, change_record
@@ -76,7 +76,8 @@ async def resolve(request: ResolveRequest, *, stores: DataStores, say: Say) -> R
     """Keep what the user decides. Broken off, the same request completes it.
 
     Raises:
-        Rejected: there is no conflict between these entries, and the newer one did not supersede the older one.
+        Rejected: there is no conflict between these entries, and the newer one did not supersede the older one; or
+            several begin as an id does that was given.
     """
     newer, older = await _pair(request, stores.text)
     await _decide(request, newer, older, stores.text)
@@ -95,15 +96,19 @@ async def resolve(request: ResolveRequest, *, stores: DataStores, say: Say) -> R
 async def _pair(request: ResolveRequest, store: TextStore) -> tuple[Entry, Entry]:
     if await is_hidden(store, request.user_id):
         raise no_entry(request.newer)
-    found = await store.get([Key(request.user_id, request.newer), Key(request.user_id, request.older)])
-    for id_ in (request.newer, request.older):
-        if id_ not in found or found[id_].status == "forgotten":
-            raise no_entry(id_)
-    newer, older = found[request.newer], found[request.older]
+    newer, older = [await _meant(request.user_id, id_, store) for id_ in (request.newer, request.older)]
     key = conflict_key(newer, older.id)
     if older.superseded_by != newer.id and key not in await store.get_records([key]):
         raise Rejected("not_found", f"there is no conflict between {newer.id} and {older.id}")
     return newer, older
+
+
+async def _meant(user_id: str, given: str, store: TextStore) -> Entry:
+    id_ = await whole_id(user_id, given, store)
+    entry = (await store.get([Key(user_id, id_)])).get(id_)
+    if entry is None or entry.status == "forgotten":
+        raise no_entry(given)
+    return entry
 
 
 async def _decide(request: ResolveRequest, newer: Entry, older: Entry, store: TextStore) -> None:

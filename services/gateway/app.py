@@ -42,7 +42,7 @@ async def build(host: Host) -> Service:
     settings = GatewaySettings()
     edge = api.Edge(
         MemoryClient(host.client),
-        _door(host, settings) if settings.auth else callers.OpenDoor(),
+        _door(host, settings) if settings.auth else callers.OpenDoor(passing_on=f"{proxies.PREFIX}/"),
         limits.RateLimits(host.bus, settings),
         settings,
         longest=host.settings.max_text_bytes,

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from starlette.requests import Request
 
-from contracts.paths import USER_HEADER
-from services.gateway.keys import Client, KeyRing, is_key
+from contracts.paths import PREFIX, USER_HEADER
+from services.gateway.keys import READ, Client, KeyRing, is_key
 from services.gateway.problems import BadToken, Problem
 from services.gateway.settings import GatewaySettings
 
 if TYPE_CHECKING:
     from services.gateway.tokens import TokenVerifier
 
-READ = "read"
 _LONGEST = 512
 _OWN = ("same-origin", "none")
+_KEY_HEADERS = ("authorization", "x-api-key", "api-key")
+_OPEN = "or start it with MEMORYBUS_GATEWAY_AUTH=true."
+_UNREAD = f"This server asks for no credential and reads none: name the user in the header Memory-User instead, {_OPEN}"
+_UNREAD_KEY = (
+    f"This server asks for no credential: leave out the memorybus key and name the user in Memory-User, {_OPEN}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +70,22 @@ class Doorkeeper(Protocol):
 
 
 class OpenDoor:
-    """Without credentials, for a server that only this machine reaches: the user in the header, else `me`."""
+    """Without credentials, for a server that only this machine reaches: the user in the header, else `me`.
+
+    Whoever sends a credential means a user by it: without a header that names one they are refused, not taken for `me`.
+    Below `passing_on` it is for somebody else, whom a request is passed on to; a key of ours never is.
+    """
+
+    def __init__(self, *, passing_on: str) -> None:
+        self._passing_on = passing_on
 
     async def let_in(self, request: Request) -> Caller:
-        """The caller of a request."""
+        """The caller of a request.
+
+        Raises:
+            Problem: a credential comes that nobody here reads, or the header names no user.
+        """
+        self._refuse_credential(request)
         raw = request.headers.get(USER_HEADER, "me").encode("latin-1")
         try:
             user_id = raw.decode().strip()
@@ -77,6 +94,16 @@ class OpenDoor:
         if not 0 < len(user_id) <= _LONGEST:
             raise Problem("bad_request", f"The header Memory-User names a user in 1 to {_LONGEST} characters.")
         return Caller(user_id)
+
+    def _refuse_credential(self, request: Request) -> None:
+        shown = (request.headers.get(name, "").split() for name in _KEY_HEADERS)
+        if any(is_key(words[-1]) for words in shown if words):
+            raise Problem("bad_request", _UNREAD_KEY)
+        path = request.url.path
+        is_ours = path.startswith(f"{PREFIX}/") or not path.startswith(self._passing_on)
+        is_bearer = request.headers.get("authorization", "").partition(" ")[0].lower() == "bearer"
+        if is_ours and is_bearer and USER_HEADER not in request.headers:
+            raise Problem("bad_request", _UNREAD)
 
 
 class GuardedDoor:

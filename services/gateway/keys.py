@@ -5,13 +5,15 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from contracts import subjects
+from contracts.paths import EXPORT, VERBS
 from services.shared.bus.streams import Bus
 from services.shared.cache import Cache
 
@@ -23,6 +25,17 @@ _REMEMBERED = 10_000
 
 Client = Literal["tool", "person"]
 """Who asks with a key: the tool of an assistant, or an application for people; they may ask differently often."""
+
+
+READ = "read"
+"""Stands for every verb that changes nothing."""
+
+KNOWN_VERBS = frozenset({READ, "turns", "live", EXPORT.answer.name, *(verb.answer.name for verb in VERBS)})
+"""What a key may be confined to."""
+
+
+class UnknownVerb(ValueError):
+    """A verb that opens nothing; the text lists those that do."""
 
 
 class ApiKey(BaseModel):
@@ -47,7 +60,13 @@ class ApiKey(BaseModel):
 
 
 def new_key(user_id: str, *, lasts: timedelta | None, **more: object) -> tuple[str, ApiKey]:
-    """A key, and what is kept of it."""
+    """A key, and what is kept of it.
+
+    Raises:
+        UnknownVerb: it is to be for a verb that there is not.
+    """
+    if unknown := sorted(set(cast(Iterable[str], more.get("verbs") or ())) - KNOWN_VERBS):
+        raise UnknownVerb(f"there is no verb {', '.join(unknown)}; there are {', '.join(sorted(KNOWN_VERBS))}")
     id_, secret, now = secrets.token_hex(8), secrets.token_urlsafe(32), datetime.now(UTC)
     expires = now + lasts if lasts is not None else None
     kept = {"id": id_, "digest": _digest(secret), "user_id": user_id, "created_at": now, "expires_at": expires}

@@ -79,3 +79,13 @@ def test_a_format_that_is_not_known_is_told_with_those_that_are(app: typer.Typer
     result = CliRunner().invoke(app, ["publish", "x", "--format", "xml"])
     assert result.exit_code == 2
     assert all(known in result.output for known in ("jsonl", "locomo", "openai"))
+
+
+@pytest.mark.parametrize("side", ["--newer", "--older"])
+def test_which_statements_without_what_holds_is_no_question(app: typer.Typer, side: str, tmp_path: Path) -> None:
+    given = ["conflicts", "--user", "me", side, "c2dca980", "--data", str(tmp_path / "nothing")]
+    result = CliRunner().invoke(app, given)
+    assert (result.exit_code, result.output) == (
+        1,
+        "error: --newer and --older need --keep new, old or both: what holds\n",
+    )

@@ -62,7 +62,10 @@ async def test_a_change_of_what_was_saved_is_listed_and_settled(http: httpx.Asyn
     (conflict,) = await eventually(lambda: listed(http, "/conflicts"), bool)
     assert (conflict["older"]["text"], conflict["newer"]["text"]) == (old, new)
     assert (await http.get("/conflicts", params={"cursor": "no cursor"}, headers=ANN)).status_code == 422
-    pair = {"newer": conflict["newer"]["id"], "older": conflict["older"]["id"], "keep": "new"}
+    pair = {"newer": conflict["newer"]["id"][:8], "older": conflict["older"]["id"][:12], "keep": "new"}
+    for wrong in ({"newer": "nope"}, {"older": "c2dca980"}):
+        answer = await http.post("/conflicts/resolve", json=pair | wrong, headers=ANN)
+        assert (answer.status_code, *wrong.values()) == (404, answer.json()["detail"].split("'")[1])
     assert (await http.post("/conflicts/resolve", json=pair, headers=ANN)).status_code == 200
     assert (await http.get("/conflicts", headers=ANN)).json()["items"] == []
     assert await answers(http, "who is my landlord?") == [new]

@@ -14,8 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from contracts import subjects
+from contracts.flow import FLOW
 from services.cli import app as cli
-from services.gateway.keys import KeyRing, KeyStore, new_key
+from services.gateway.keys import KNOWN_VERBS, READ, KeyRing, KeyStore, new_key
 from services.runtime import Running
 from services.shared.client import MemoryClient
 from tests.polling import eventually
@@ -160,11 +161,37 @@ def test_operators_make_list_and_revoke_keys(tmp_path: Path, up: str) -> None:
     assert listed == {name: value for name, value in made.items() if name != "key"}
     assert "digest" not in listed
     assert "for tests" in said("list")
+    assert "no end" not in said("list")
     assert said("create", "--user", "bob").strip().splitlines()[-1].startswith("mb_")
+    assert "no end" in said("list")
     assert "1 key revoked" in said("revoke", made["id"])
     assert said("list", "--user", "ann", "--json") == ""
     assert made["id"] in said("revoke", made["id"], code=1)
     audited = CliRunner().invoke(cli, ["audit", "--json", *where]).output
     assert "keys.create" in audited
     assert "keys.revoke" in audited
+    before = said("list", "--json")
     assert "--client is one of" in said("create", "--user", "ann", "--client", "robot", code=1)
+    unknown = said("create", "--user", "ann", "--verb", "read", "--verb", "nonsense", code=1)
+    assert "there is no verb nonsense; there are" in unknown
+    assert "entries.list" in unknown
+    assert said("list", "--json") == before
+
+
+@pytest.mark.parametrize("command", [("create", "--user", "ann"), ("list",), ("revoke", "0" * 16)])
+def test_where_nothing_runs_keys_are_not_made_and_it_is_said_in_a_line(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    result = CliRunner().invoke(cli, ["keys", *command, "--data", str(tmp_path / "nothing")])
+    assert (result.exit_code, result.output.count("\n")) == (1, 1)
+    assert result.output.startswith("error: ")
+
+
+@pytest.mark.parametrize("verb", sorted(KNOWN_VERBS))
+def test_every_verb_there_is_may_be_in_a_key(verb: str) -> None:
+    assert new_key("ann", lasts=None, verbs={verb})[1].verbs == frozenset({verb})
+
+
+def test_known_verbs_are_those_that_paths_ask_for() -> None:
+    asked = {READ, "turns", "live", *(answer.name for step in FLOW for answer in step.answers)}
+    assert {one for one in asked if not one.startswith("ops.")} == KNOWN_VERBS
