@@ -13,6 +13,7 @@ from contracts import flow
 from contracts.envelope import Reply
 from contracts.flow import Answer
 from contracts.v1.control import SettingsChange
+from contracts.v1.edits import BulkFailure
 
 Json = dict[str, Any]
 
@@ -26,6 +27,19 @@ class TurnReply(Reply):
 
     turn_id: str
     kept: bool = True
+
+
+class TruncateReply(Reply):
+    """What became of the entries of a conversation. `kept`: pinned, saved, or said in another conversation as well.
+
+    `left`: there were more than one request forgets; ask again.
+    """
+
+    conversation_id: str
+    forgotten: int
+    kept: int
+    left: int = 0
+    failed: tuple[BulkFailure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

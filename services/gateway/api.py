@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contracts import flow
 from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
-from contracts.paths import EXPORT, PREFIX, VERBS, TurnReply, Verb
+from contracts.paths import EXPORT, PREFIX, VERBS, TruncateReply, TurnReply, Verb
 from contracts.v1.commands import EntryReply, GetRequest
 from contracts.v1.overview import ExportReply
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
@@ -29,6 +29,7 @@ from services.gateway.limits import RateLimits, seconds_left
 from services.gateway.live import Live
 from services.gateway.problems import Problem
 from services.gateway.settings import GatewaySettings
+from services.gateway.truncate import truncate
 from services.shared.client import MemoryClient, RequestFailed
 
 Json = dict[str, Any]
@@ -46,6 +47,7 @@ _INCOGNITO = (
 _REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flow.INCOGNITO_START, flow.COMMANDS)
 _TURN_PATIENCE = 8.0
 _LONGEST_KEY = 256
+_LONGEST_NAME = 256
 _LONGEST_VERSION = 18  # digits
 _TOO_OFTEN = "You ask too often: wait until the next minute begins."
 
@@ -176,6 +178,16 @@ def router() -> APIRouter:
         response_model=TurnReply,
         operation_id="turns",
         tags=["turns"],
+    )
+    made.add_api_route(
+        "/conversations/{conversation_id:path}",
+        forget_conversation,
+        methods=["DELETE"],
+        summary="Forget a conversation",
+        description="Every entry that was said there alone, but what is pinned or saved.",
+        response_model=TruncateReply,
+        operation_id="delete_conversations_conversation_id",
+        tags=["memory"],
     )
     made.add_api_route(
         "/export",
@@ -329,6 +341,17 @@ async def publish_turn(
 
 
 publish_turn.__annotations__["body"] = Annotated[TurnBody, Body(openapi_examples=cast(Any, _TURN))]
+
+
+async def forget_conversation(
+    request: Request,
+    caller: Annotated[Caller, asked_by(flow.FORGET.name, reads=False)],
+    conversation_id: Annotated[str, Path(min_length=1, max_length=_LONGEST_NAME)],
+    space: Annotated[str | None, Query(min_length=1, max_length=_LONGEST_NAME)] = None,
+) -> Response:
+    """Forget what was said in a conversation, in a space or in all; with what became of it."""
+    reply = await truncate(_edge(request), caller, conversation_id, space)
+    return _answer(request, reply.model_dump_json().encode(), 200)
 
 
 class EventStream(StreamingResponse):

@@ -1,0 +1,51 @@
+"""Forgetting one conversation: all that was said there alone, but what is pinned or saved."""
+
+from __future__ import annotations
+
+import httpx
+
+from contracts.v1.commands import ListRequest
+from contracts.v1.turns import Turn
+from services.shared.client import MemoryClient
+from tests.polling import eventually
+
+ANN = {"Memory-User": "ann"}
+
+
+async def said(client: MemoryClient, conversation: str, *texts: str, user: str = "ann", **more: bool) -> None:
+    for text in texts:
+        await client.publish(Turn(user_id=user, role="user", text=text, conversation_id=conversation, **more))
+
+
+async def test_what_was_said_in_a_conversation_alone_is_forgotten(
+    http: httpx.AsyncClient, client: MemoryClient
+) -> None:
+    await said(client, "c1", "My locker has the code 4007.", "I own a red kayak.", "The plumber comes on Monday.")
+    await said(client, "c1", "Remember the spare key is under the mat.", manually_saved=True)
+    await said(client, "c2", "I own a red kayak.", "My aunt lives in Bergen.")
+    await said(client, "c1", "I sing in a choir.", user="bob")
+    await eventually(lambda: client.status("ann"), lambda s: s.turns == 6 and s.pending == 0)
+    await eventually(lambda: client.status("bob"), lambda s: s.turns == 1 and s.pending == 0)
+    found = await client.list(ListRequest(user_id="ann", q="plumber"))
+    await http.post(f"/entries/{found.items[0].id}/pin", headers=ANN)
+    answer = await http.delete("/conversations/c1", headers=ANN)
+    assert answer.status_code == 200, answer.text
+    receipt = answer.json()
+    assert (receipt["forgotten"], receipt["kept"], receipt["left"], receipt["failed"]) == (1, 3, 0, [])
+    left = await client.list(ListRequest(user_id="ann"))
+    assert {entry.text for entry in left.items} == {
+        "I own a red kayak.",
+        "The plumber comes on Monday.",
+        "Remember the spare key is under the mat.",
+        "My aunt lives in Bergen.",
+    }
+    assert (await client.list(ListRequest(user_id="bob"))).total_count == 1
+    again = (await http.delete("/conversations/c1", headers=ANN)).json()
+    assert (again["forgotten"], again["kept"]) == (0, 3)
+
+
+async def test_a_conversation_that_nobody_knows_has_nothing_to_forget(http: httpx.AsyncClient) -> None:
+    for name in ("nothing", "a%2Fb", "chat-%C3%A9"):
+        answer = await http.delete(f"/conversations/{name}", headers=ANN)
+        assert (answer.status_code, answer.json()["forgotten"]) == (200, 0)
+    assert (await http.delete(f"/conversations/{'x' * 257}", headers=ANN)).status_code == 422
