@@ -34,7 +34,7 @@ def told(machine: Path) -> str:
 
 
 def test_nothing_is_asked_for_where_both_are(machine: Path) -> None:
-    for name in ("chromium", "promtool"):
+    for name in ("chromium-headless-shell", "promtool"):
         there(machine, name)
     there(machine, "apt-get", "echo asked >&2; exit 1")
     there(machine, "id", "echo 0")
@@ -42,26 +42,37 @@ def test_nothing_is_asked_for_where_both_are(machine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("has", "asked"), [("promtool", "chromium"), ("google-chrome", "prometheus"), (None, "chromium prometheus")]
+    ("has", "asked"),
+    [
+        ("promtool", ["chromium-headless-shell"]),
+        ("chromium-headless-shell", ["prometheus"]),
+        ("google-chrome", ["chromium-headless-shell", "prometheus"]),
+    ],
 )
-def test_what_is_missing_is_installed_quietly(machine: Path, has: str | None, asked: str) -> None:
-    if has:
-        there(machine, has)
+def test_what_is_missing_is_installed_quietly(machine: Path, has: str, asked: list[str]) -> None:
+    there(machine, has)
     there(machine, "id", "echo 0")
     there(machine, "apt-get", f'echo "$@" >>"{machine}/log"; echo words')
     assert told(machine) == ""
-    update, install = (machine / "log").read_text().splitlines()
+    update, *installs = (machine / "log").read_text().splitlines()
     assert update.endswith("update")
-    assert install.endswith(f"install {asked}")
+    assert [install.split()[-2:] for install in installs] == [["install", one] for one in asked]
+
+
+def test_one_that_is_nowhere_does_not_keep_the_other_away(machine: Path) -> None:
+    there(machine, "id", "echo 0")
+    there(machine, "apt-get", f'echo "$@" >>"{machine}/log"; case "$*" in *shell) echo unknown; exit 100;; esac')
+    assert "could not be installed: chromium-headless-shell -" in told(machine)
+    assert (machine / "log").read_text().splitlines()[-1].endswith("install prometheus")
 
 
 def test_who_may_not_install_is_told_what_is_missing(machine: Path) -> None:
     there(machine, "id", "echo 1000")
     there(machine, "apt-get", "echo asked >&2")
-    assert "takes root and apt-get: chromium prometheus" in told(machine)
+    assert "takes root and apt-get: chromium-headless-shell prometheus" in told(machine)
     (machine / "apt-get").unlink()
     there(machine, "id", "echo 0")
-    assert "takes root and apt-get: chromium prometheus" in told(machine)
+    assert "takes root and apt-get: chromium-headless-shell prometheus" in told(machine)
 
 
 def test_a_failure_is_told_with_its_reason(machine: Path) -> None:
@@ -69,4 +80,4 @@ def test_a_failure_is_told_with_its_reason(machine: Path) -> None:
     there(machine, "apt-get", "echo no such mirror >&2; exit 100")
     said = told(machine)
     assert "no such mirror" in said
-    assert "could not be installed: chromium prometheus" in said
+    assert "could not be installed: chromium-headless-shell prometheus" in said

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from services.shared.settings import Settings
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass(frozen=True, slots=True)
