@@ -31,7 +31,7 @@ def until(holds: Callable[[], bool]) -> None:
 def browser() -> Iterator[Browser]:
     """A Chromium that ends with the file: while Playwright runs, its thread can run no other event loop."""
     if (path := chromium()) is None:
-        pytest.skip("no Chromium: install Debian's package chromium-headless-shell, or name one in MEMORYBUS_TEST_CHROMIUM")
+        pytest.skip("no Chromium: install chromium-headless-shell, or name one in MEMORYBUS_TEST_CHROMIUM")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
