@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from typing import Any
 
 import httpx
 import pytest
-from memorybus_client import AsyncMemory, Memory, RequestFailed, Unavailable
+from memorybus_client import AsyncMemory, Memory, MemorybusError, Misused, RequestFailed, Unavailable
 
 from services.runtime import Running
 from tests.polling import eventually
@@ -142,19 +143,79 @@ async def test_a_wrong_password_is_no_matter_of_trying_again(up: Running) -> Non
     assert not failed.value.retryable
 
 
-@pytest.mark.parametrize("key", ["mb_no_key", "…", "a\nb"])
+@pytest.mark.parametrize("key", ["mb_no_key", "sk-1", "…", "a\nb"])
 async def test_a_key_that_opens_nothing_never_becomes_a_user(up: Running, key: str) -> None:
-    async with AsyncMemory(up.http, user="ann", key=key) as memory:
-        me = await _outcome(memory.list)
-    assert me == "me" or me.startswith("invalid_request")  # this server asks for no credential
+    async with AsyncMemory(up.http, key=key) as memory:
+        with pytest.raises(RequestFailed) as failed:  # this server asks for no credential
+            await memory.list()
+    assert failed.value.code in ("bad_request", "invalid_request")
 
 
-async def _outcome(call: Callable[[], Awaitable[object]]) -> str:
-    try:
-        await call()
-    except RequestFailed as failed:
-        return str(failed)
-    return "me"
+@pytest.mark.parametrize("kind", [Memory, AsyncMemory])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "nats://127.0.0.1:9"])
+def test_whose_memory_is_meant_is_never_guessed(kind: Any, url: str) -> None:
+    threads = threading.active_count()
+    for given in ({"user": "eve", "key": "wrong"}, *({"user": user} for user in ("", " ", "a\r\nX: y", "x" * 513))):
+        with pytest.raises(ValueError, match="user"):
+            kind(url, **given)
+    for wrong in ({"timeout": 0}, {"retries": -1}):
+        with pytest.raises(ValueError, match="retries"):
+            kind(url, user="ann", **wrong)
+    with pytest.raises(ValueError, match=r"http://.* nats://"):
+        kind(url.partition("://")[2], user="ann")
+    assert threading.active_count() == threads
+
+
+def test_a_key_opens_no_bus() -> None:
+    with pytest.raises(ValueError, match="HTTP edge"):
+        Memory("nats://127.0.0.1:9", key="mb_1")
+
+
+@pytest.mark.parametrize("over", ["http", "nats"])
+def test_what_is_closed_says_so(up: Running, over: str) -> None:
+    url = up.http if over == "http" else up.nats
+    memory = Memory(url, user="closed")
+    memory.status()
+    memory.close()
+    for call in (memory.status, lambda: list(memory.export()), lambda: memory.publish("I prefer uv")):
+        with pytest.raises(Misused, match="closed"):
+            call()
+
+    async def awaited() -> None:
+        async with AsyncMemory(url, user="closed") as memory:
+            await memory.status()
+        with pytest.raises(Misused, match="closed"):
+            await memory.status()
+        with pytest.raises(Misused, match="closed"):
+            await anext(aiter(memory.export()))
+
+    asyncio.run(awaited())
+
+
+@pytest.mark.parametrize("over", ["http", "nats"])
+def test_a_second_event_loop_is_told_at_once(up: Running, over: str) -> None:
+    memory = AsyncMemory(up.http if over == "http" else up.nats, user="loops")
+    with closing(asyncio.new_event_loop()) as first, closing(asyncio.new_event_loop()) as second:
+        first.run_until_complete(memory.status())
+        with pytest.raises(Misused, match="event loop"):
+            second.run_until_complete(memory.status())
+        first.run_until_complete(memory.close())
+
+
+async def test_a_wrong_kind_of_port_is_told_apart(up: Running) -> None:
+    http, bus = up.http.partition("://")[2], up.nats.rpartition("@")[2]
+    for url, said in ((f"https://{http}", "http://"), (f"http://{bus}", "nats://"), (f"nats://{http}", "http://")):
+        async with AsyncMemory(url, user="ann", timeout=2) as memory:
+            with pytest.raises(MemorybusError, match=f"is {said}"):
+                await memory.status()
+
+
+async def test_a_detail_without_a_code_is_told() -> None:
+    problem = {"type": "about:blank", "status": 413, "detail": "The body may have 1,048,576 bytes."}
+    async with answering((413, problem)) as (memory, _):
+        with pytest.raises(RequestFailed, match="may have 1,048,576 bytes") as failed:
+            await memory.get("e1")
+    assert (failed.value.code, failed.value.retryable) == ("too_large", False)
 
 
 def test_over_the_bus_the_user_has_to_be_named() -> None:

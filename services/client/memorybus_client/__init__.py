@@ -11,7 +11,7 @@ from contracts.v1.control import SettingsChange
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError, RequestFailed, Unavailable
+from memorybus_client.errors import MemorybusError, Misused, RequestFailed, Unavailable
 from memorybus_client.sync import Memory
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Entry",
     "Memory",
     "MemorybusError",
+    "Misused",
     "RequestFailed",
     "RetrieveReply",
     "RetrievedItem",

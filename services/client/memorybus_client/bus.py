@@ -26,6 +26,9 @@ from memorybus_client.transport import read
 
 _START = "start it with `memorybus up`; `memorybus address` prints where its bus is"
 _FAILED = (NatsError, TimeoutError, OSError)
+_CONNECTING = 0.8
+"""Part of the time of a call within which it connects, so that there is time to say why it does not."""
+
 _OPTIONS = {
     "name": "memorybus-client",
     "allow_reconnect": False,
@@ -121,7 +124,7 @@ class BusTransport:
         for server in self._servers:
             client = Client()
             try:
-                await asyncio.wait_for(client.connect(server, **self._options), patience)
+                await asyncio.wait_for(client.connect(server, **self._options), patience * _CONNECTING)
                 return client
             except Exception as error:  # also what the client raises for an address that is none
                 failed = error
@@ -129,6 +132,9 @@ class BusTransport:
                     await asyncio.wait_for(client.close(), 0.5)
         if "authorization" in str(failed).lower():
             raise RequestFailed("unauthenticated", f"the bus at {self._where} does not let us in: {_START}")
+        if isinstance(failed, TimeoutError):
+            hint = f"nothing at {self._where} speaks as a bus does: the address of the HTTP edge is http://…"
+            raise Unavailable(f"{hint}; otherwise {_START}", undone=True)
         raise Unavailable(f"no bus answers at {self._where}: {_START}", undone=True)
 
     def _unanswered(self, subject: str, patience: float, error: Exception) -> Unavailable | RequestFailed:

@@ -16,7 +16,7 @@ from contracts import flow
 from contracts.flow import Answer, R
 from contracts.paths import EXPORT, VERB_OF
 from contracts.v1.turns import Turn
-from memorybus_client.errors import MemorybusError, Unavailable
+from memorybus_client.errors import MemorybusError, Misused, Unavailable
 from memorybus_client.transport import Transport, invalid
 
 T = TypeVar("T")
@@ -28,6 +28,9 @@ _ONCE = frozenset(
 
 _FIRST_WAIT = 0.1
 _TURN_PATIENCE = 10.0
+_LONGEST_USER = 512
+_CLOSED = "this memory was closed: make a new one"
+_OTHER_LOOP = "this memory belongs to the event loop that used it first: make one for each event loop"
 
 
 class Caller:
@@ -36,7 +39,12 @@ class Caller:
     def __init__(
         self, url: str, *, user: str | None, key: str | None, timeout: float, retries: int, options: Mapping[str, Any]
     ) -> None:
+        if timeout <= 0 or retries < 0:
+            raise ValueError("timeout is more than 0 seconds, and retries are 0 or more")
+        _check_names(user, key)
         self._transport = _transport(url, user, key, options)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_closed = False
         self._user, self._timeout, self._retries = user or "me", timeout, retries
 
     async def call(self, answer: Answer[Any, R], **fields: Any) -> R:
@@ -61,25 +69,45 @@ class Caller:
         await self._within(send, repeatable=True)
         return str(turn.turn_id)
 
-    def export(self) -> AsyncIterator[str]:
+    async def export(self) -> AsyncIterator[str]:
         """The lines of an export."""
-        return self._transport.export(self._user, patience=min(EXPORT.patience, self._timeout))
+        self._check_use()
+        async for line in self._transport.export(self._user, patience=min(EXPORT.patience, self._timeout)):
+            yield line
 
     async def close(self) -> None:
-        """Let go of every connection."""
-        await self._transport.close()
+        """Let go of every connection; those of another event loop ended with it."""
+        is_ours = self._loop in (None, asyncio.get_running_loop())
+        if not self._is_closed and is_ours:
+            await self._transport.close()
+        self._is_closed = True
+
+    def _check_use(self) -> None:
+        """Refuse what would wait for a connection that nobody serves any more.
+
+        Raises:
+            Misused: it is so.
+        """
+        if self._is_closed:
+            raise Misused(_CLOSED)
+        running = asyncio.get_running_loop()
+        if self._loop not in (None, running):
+            raise Misused(_OTHER_LOOP)
+        self._loop = running
 
     async def _within(self, send: Callable[[float], Awaitable[T]], *, repeatable: bool) -> T:
         """The outcome of sending, again where it failed and that does no harm, until tries or time are used up."""
-        clock = asyncio.get_running_loop().time
+        self._check_use()
+        clock, last = asyncio.get_running_loop().time, "try again later"
         end, wait = clock() + self._timeout, _FIRST_WAIT
         for tries_left in range(self._retries, -1, -1):
             try:
                 async with asyncio.timeout_at(end):
                     return await send(end - clock())
             except TimeoutError:
-                raise Unavailable(f"no answer within {self._timeout:g} s: try again later") from None
+                raise Unavailable(f"no answer within {self._timeout:g} s: {last}") from None
             except MemorybusError as error:
+                last = str(error)
                 pause = max(error.wait, wait * random.uniform(0.5, 1.5))
                 may_repeat = error.retryable and (repeatable or error.undone)
                 if not (tries_left and may_repeat and clock() + pause < end):
@@ -96,7 +124,12 @@ class BlockingCaller:
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._serve, name="memorybus-client", daemon=True)
         self._thread.start()
-        self._caller = self._run(self._made(url, more))
+        self._is_closed = False
+        try:
+            self._caller = self._run(self._made(url, more))
+        except BaseException:
+            self._end()
+            raise
 
     def _serve(self) -> None:
         self._loop.run_forever()
@@ -121,12 +154,19 @@ class BlockingCaller:
 
     def close(self) -> None:
         """Let go of every connection, and end the thread."""
-        if not self._loop.is_closed():
+        if not self._is_closed:
             self._run(self._caller.close())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
+            self._end()
+
+    def _end(self) -> None:
+        self._is_closed = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._is_closed:
+            work.close()
+            raise Misused(_CLOSED)
         running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return running.result()
@@ -146,14 +186,26 @@ def _made(model: type[Any], given: dict[str, Any]) -> Any:
         raise invalid(error) from None
 
 
+def _check_names(user: str | None, key: str | None) -> None:
+    if user is not None and key is not None:
+        raise ValueError("give user or key, not both: the key names the user")
+    if user is not None and not (0 < len(user) <= _LONGEST_USER and user == user.strip() and user.isprintable()):
+        raise ValueError(f"user is a name of 1 to {_LONGEST_USER} printable characters, without spaces around it")
+
+
 def _transport(url: str, user: str | None, key: str | None, options: Mapping[str, Any]) -> Transport:
     """The way that the address names; its library is imported only now."""
     if url.startswith(("http://", "https://")):
         from memorybus_client.http import HttpTransport
 
         return HttpTransport(url, user=user, key=key, options=options)
+    where = url.rpartition("@")[2]
+    if not url.startswith(("nats://", "tls://", "ws://", "wss://")):
+        raise ValueError(f"the address {where} does not say how: http://… is the HTTP edge, nats://… the bus")
+    if key is not None:
+        raise ValueError("a key is for the HTTP edge: name the user, and put the login of the bus into its address")
     if user is None:
-        raise ValueError(f"name the user whose memory is meant: user=…, for the bus at {url.rpartition('@')[2]}")
+        raise ValueError(f"name the user whose memory is meant: user=…, for the bus at {where}")
     from memorybus_client.bus import BusTransport
 
     return BusTransport(url, options)

@@ -22,6 +22,13 @@ class Unavailable(MemorybusError):
         super().__init__(message, retryable=True, undone=undone)
 
 
+class Misused(MemorybusError):
+    """The memory was closed, or is called in another event loop than before; make a new one."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, retryable=False, undone=True)
+
+
 class RequestFailed(MemorybusError):
     """memorybus answered with an error: `code` says which, for example `not_found`, and `message` why."""
 

@@ -17,6 +17,8 @@ from contracts.v1.turns import Turn
 from memorybus_client.errors import MemorybusError, RequestFailed, Unavailable
 from memorybus_client.transport import read
 
+_CODES = {401: "unauthenticated", 403: "forbidden", 413: "too_large", 429: "rate_limited"}
+_LONGEST_DETAIL = 500
 _START = "start it with `memorybus up`, or give the address that it prints"
 
 
@@ -65,13 +67,23 @@ class HttpTransport:
                 if response.status_code >= 400:
                     raise _failed(response, await response.aread(), self._where)
                 yield response
-        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL):
-            raise Unavailable(f"nothing answers at {self._where}: {_START}", undone=True) from None
+        except httpx.ConnectError as error:
+            if "SSL" in str(error) and self._where.startswith("https://"):
+                why = f"no TLS with {self._where} ({error}): a plain port is http://…; certificates go into options"
+                raise RequestFailed("unavailable", why) from None
+            raise self._nothing() from None
+        except (httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL):
+            raise self._nothing() from None
         except httpx.LocalProtocolError as error:
             raise RequestFailed("invalid_request", f"user or key cannot be sent in a header: {error}") from None
         except httpx.HTTPError as error:
-            why = f"no answer from {self._where} within {patience:.1f} s ({type(error).__name__}): try again later"
+            is_other = isinstance(error, httpx.RemoteProtocolError)
+            advice = "try again later" + ("; the address of a bus is nats://…" if is_other else "")
+            why = f"no answer from {self._where} within {patience:.1f} s ({type(error).__name__}): {advice}"
             raise Unavailable(why) from None
+
+    def _nothing(self) -> Unavailable:
+        return Unavailable(f"nothing answers at {self._where}: {_START}", undone=True)
 
 
 def _carried(verb: Verb, values: dict[str, Any]) -> dict[str, Any]:
@@ -84,8 +96,10 @@ def _carried(verb: Verb, values: dict[str, Any]) -> dict[str, Any]:
 def _failed(response: httpx.Response, raw: bytes, where: str) -> MemorybusError:
     try:
         problem = json.loads(raw)
-        code, detail, retryable = str(problem["code"]), str(problem["detail"]), bool(problem.get("retryable"))
-    except (ValueError, LookupError, TypeError):
+        code = str(problem.get("code") or _CODES.get(response.status_code, "internal"))
+        detail = str(problem["detail"])[:_LONGEST_DETAIL]
+        retryable = bool(problem.get("retryable", response.status_code >= 500))
+    except (ValueError, LookupError, TypeError, AttributeError):
         why = f"{where} answers {response.status_code} and no problem of memorybus: is it there?"
         return RequestFailed("internal", why, retryable=response.status_code >= 500)
     after = response.headers.get("retry-after", "")

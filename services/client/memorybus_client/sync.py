@@ -25,9 +25,12 @@ class Memory:
     """What a running memorybus keeps of one user.
 
     `url` is the HTTP edge (`http://…`) or the bus (`nats://…`, as `memorybus address` prints it); without one it is
-    MEMORYBUS_URL, else the HTTP edge on this machine. `key` is an API key or a JWT, which names the user; else `user`
-    does. A call takes no longer than `timeout` seconds in all; it is tried again `retries` times at most, where that
-    does no harm. `options` go to `httpx.AsyncClient` or `nats.connect`: certificates, credentials, proxies.
+    MEMORYBUS_URL, else the HTTP edge on this machine. Give `key`, an API key or a JWT, which names the user, or else
+    `user`; never both. A call takes no longer than `timeout` seconds in all; it is tried again `retries` times at
+    most, where that does no harm. `options` go to `httpx.AsyncClient` or `nats.connect`: certificates, credentials,
+    proxies.
+
+    It belongs to the event loop that uses it first: in any other one, and once closed, every method raises `Misused`.
 
     Every method raises `Unavailable` where nothing answers and `RequestFailed` where memorybus answers with an error.
     Arguments that are None are not sent; what they mean stands in the contract, at the request of the same name.
