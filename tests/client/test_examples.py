@@ -19,7 +19,7 @@ PREFERENCE, QUESTION = "I prefer uv over pip.", "Do I prefer uv or pip?"
 def example(up: Running, name: str, user: str, said: str = "") -> str:
     """What an example prints."""
     environment = {"MEMORYBUS_URL": up.http, "PYTHONPATH": "services/client", "PATH": "/usr/bin:/bin"}
-    command = [sys.executable, EXAMPLES / name, user]
+    command = [sys.executable, str(EXAMPLES / name), user]
     run = subprocess.run(command, cwd=ROOT, env=environment, input=said, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     return run.stdout

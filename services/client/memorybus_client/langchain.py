@@ -79,7 +79,7 @@ class MemorybusChatMessageHistory(BaseChatMessageHistory):
         self._exchange = Exchange()
 
     @property
-    def messages(self) -> list[BaseMessage]:
+    def messages(self) -> list[BaseMessage]:  # type: ignore[override, unused-ignore]
         """All messages, oldest first."""
         return self._kept.messages if self._kept is not None else list(self._here)
 

@@ -17,6 +17,7 @@ from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import BaseMemoryBlock
 from pydantic import Field, PrivateAttr
 
+from contracts.v1.turns import Role
 from memorybus_client.aio import AsyncMemory
 from memorybus_client.errors import MemorybusError
 
@@ -70,9 +71,10 @@ class MemorybusBlock(BaseMemoryBlock[str]):
 
     async def _learn(self, messages: list[ChatMessage], session_id: str | None) -> None:
         for message in messages:
-            role, text = message.role.value, message.content or ""
-            if role not in ("user", "assistant") or not text.strip():
+            text = message.content or ""
+            if message.role.value not in ("user", "assistant") or not text.strip():
                 continue
+            role: Role = "user" if message.role.value == "user" else "assistant"
             turn_id = str(uuid5(NAMESPACE_OID, "\x1f".join(("llama-index", session_id or "", role, text))))
             if turn_id in self._published:
                 continue
