@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,21 +44,25 @@ class Setting:
     schema: dict[str, Any]
 
 
-def settings_class(service: str) -> type[EnvironmentSettings] | None:
-    """The class with the knobs of this service alone, None where it has none."""
-    name = f"services.{service}.settings"
-    if service not in SERVICES or find_spec(name) is None:
-        return None
-    found = [value for value in vars(import_module(name)).values() if isinstance(value, type)]
-    (own,) = [value for value in found if issubclass(value, ServiceSettings) and value is not ServiceSettings]
-    return own
+def settings_classes(service: str) -> list[type[EnvironmentSettings]]:
+    """The classes with the knobs of this service alone, and of what it holds."""
+    folder = CHART.parents[1] / "services" / service
+    if service not in SERVICES:
+        return []
+    modules = (".".join(file.relative_to(folder.parents[1]).with_suffix("").parts) for file in _settings_in(folder))
+    found = (value for module in modules for value in vars(import_module(module)).values() if isinstance(value, type))
+    return [value for value in found if issubclass(value, ServiceSettings) and value is not ServiceSettings]
+
+
+def _settings_in(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("settings.py"), key=lambda file: len(file.parts))
 
 
 def all_settings() -> list[Setting]:
     """Every setting of every class, in the order of the classes."""
     found = _settings_of(Settings, None)
     for service in SERVICES:
-        if (own := settings_class(service)) is not None:
+        for own in settings_classes(service):
             found += _settings_of(own, service)
     return found
 

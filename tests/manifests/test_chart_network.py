@@ -89,6 +89,18 @@ def test_an_address_of_keys_without_a_way_to_it_is_refused() -> None:
         policies(with_keys_at("https://identity.example/keys", {"to": [], "ports": [443]}))
 
 
+def in_front_of_a_model(way: dict[str, Any]) -> dict[str, Any]:
+    own = {"settings": {"MEMORYBUS_GATEWAY_AUTH": True, "MEMORYBUS_OPENAI_BASE_URL": "https://model.example:8443/v1"}}
+    return {"networkPolicy": {"enabled": True, "model": way}, "services": {"gateway": own}}
+
+
+def test_the_gateway_alone_reaches_the_model_that_it_stands_in_front_of() -> None:
+    found = policies(in_front_of_a_model(JWKS))
+    assert {name for name, spec in found.items() if 8443 in ports(spec["egress"])} == {"gateway"}
+    with pytest.raises(Refused, match=r"networkPolicy\.model\.to"):
+        policies(in_front_of_a_model({"to": [], "ports": [443]}))
+
+
 def test_clients_reach_the_gateway_alone_and_monitoring_reaches_all() -> None:
     found = policies(CASES["least-permissions"])
     assert {name for name, spec in found.items() if spec["ingress"]} == {"gateway"}

@@ -33,6 +33,8 @@ def test_secrets_and_files_have_no_place_among_the_plain_settings() -> None:
         "MEMORYBUS_EMBEDDER_API_KEY",
         "MEMORYBUS_AUDIT_KEY",
         "MEMORYBUS_GATEWAY_JWT_SECRET",
+        "MEMORYBUS_OPENAI_API_KEY",
+        "MEMORYBUS_ANTHROPIC_API_KEY",
     }
     assert places["MEMORYBUS_NATS_KEY"] == places["MEMORYBUS_OPENSEARCH_CA"] == "files"
     assert places["MEMORYBUS_DATA"] == "settings"

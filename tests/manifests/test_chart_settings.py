@@ -11,7 +11,7 @@ import pytest
 from services.runtime import SERVICES
 from services.shared.settings import Settings
 from tests.manifests.chart import CASES, Object, Refused, containers, environment, manifests, objects, pods
-from tests.manifests.chart_schema import Setting, all_settings, settings_class
+from tests.manifests.chart_schema import Setting, all_settings, settings_classes
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = all_settings()
@@ -32,7 +32,7 @@ def sample(schema: dict[str, Any]) -> Any:
         case "integer":
             return min(int(schema.get("maximum", 4_294_967_296)), 4_294_967_296)
         case "number":
-            return min(float(schema.get("maximum", 0.375)), 0.375)
+            return max(float(schema.get("minimum", 0.375)), min(float(schema.get("maximum", 0.375)), 0.375))
     return "/somewhere/else" if schema.get("pattern") == "^/" else "somewhere-else"
 
 
@@ -45,9 +45,8 @@ def read(monkeypatch: pytest.MonkeyPatch, variables: dict[str, Any], service: st
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     held: dict[str, Any] = {}
-    for cls in (Settings, settings_class(service)):
-        if cls is not None:
-            held |= {f"{cls.prefix}{name}".upper(): value for name, value in cls().model_dump(mode="json").items()}
+    for cls in (Settings, *settings_classes(service)):
+        held |= {f"{cls.prefix}{name}".upper(): value for name, value in cls().model_dump(mode="json").items()}
     return held
 
 
@@ -151,7 +150,8 @@ def test_a_service_gets_the_secrets_of_the_servers_that_its_code_opens_and_no_ot
     opened = {"NATS"} | {server for server, pattern in _OPENS.items() if re.search(pattern, code)}
     found = objects({place: _all_references(place) for place in ("secrets", "files")})
     got = {name.split("_")[1] for name in environment(found, service) if name in {each.variable for each in REFERRED}}
-    assert got - {service.upper()} == opened  # a service's own are for nobody else: see the variables of each
+    own = {each.variable.split("_")[1] for each in SETTINGS if each.service == service}
+    assert got - own == opened
 
 
 def _all_references(place: str) -> dict[str, dict[str, str]]:

@@ -93,6 +93,24 @@ jwks
 {{- end -}}
 {{- end -}}
 
+{{- define "memorybus.model" -}}
+{{- /* (list root name): the way to the model that the gateway stands in front of. */ -}}
+{{- $gateway := (index . 0).Values.services.gateway -}}
+{{- $given := merge (dict) ($gateway.settings | default dict) ($gateway.secrets | default dict) -}}
+{{- if and (eq (index . 1) "gateway") (or (get $given "MEMORYBUS_OPENAI_BASE_URL") (get $given "MEMORYBUS_ANTHROPIC_BASE_URL")) -}}
+{{- if not (index . 0).Values.networkPolicy.model.to -}}
+{{- fail "networkPolicy.model.to is empty: name the peers where MEMORYBUS_OPENAI_BASE_URL leads, or no chat is answered" -}}
+{{- end -}}
+model
+{{- end -}}
+{{- end -}}
+
+{{- define "memorybus.ways" -}}
+{{- /* (list root name): the servers that a component reaches, one word each. */ -}}
+{{- $ways := printf "%s %s %s" (include "memorybus.uses" (index . 1)) (include "memorybus.jwks" .) (include "memorybus.model" .) -}}
+{{- $ways | trim | splitList " " | compact | join " " -}}
+{{- end -}}
+
 {{- define "memorybus.foreign" -}}
 {{- /* (list component setting): whether a setting is about a server that this component does not talk to, the audit of
 requests where it answers none, or the gateway where it is another one. */ -}}
@@ -102,7 +120,7 @@ requests where it answers none, or the gateway where it is another one. */ -}}
 true
 {{- else if and (eq $server "audit") (not (has (index . 0) (list "retrieve" "curate"))) -}}
 true
-{{- else if and (eq $server "gateway") (ne (index . 0) "gateway") -}}
+{{- else if and (has $server (list "gateway" "openai" "anthropic" "proxy")) (ne (index . 0) "gateway") -}}
 true
 {{- end -}}
 {{- end -}}
