@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from services.runtime import SERVICES
-from services.shared.settings import Settings
+from services.shared.settings import EnvironmentSettings, Settings
 from tests.manifests.chart import CASES, Object, Refused, containers, environment, manifests, objects, pods
 from tests.manifests.chart_schema import Setting, all_settings, settings_classes
 
@@ -45,7 +45,8 @@ def read(monkeypatch: pytest.MonkeyPatch, variables: dict[str, Any], service: st
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     held: dict[str, Any] = {}
-    for cls in (Settings, *settings_classes(service)):
+    classes: list[type[EnvironmentSettings]] = [Settings, *settings_classes(service)]
+    for cls in classes:
         held |= {f"{cls.prefix}{name}".upper(): value for name, value in cls().model_dump(mode="json").items()}
     return held
 
