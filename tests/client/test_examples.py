@@ -26,7 +26,7 @@ def example(up: Running, name: str, user: str, said: str = "") -> str:
 
 
 async def test_a_chat_knows_what_was_said_in_an_earlier_one(up: Running) -> None:
-    assert "nothing is known" in example(up, "chat_loop.py", "ann", f"{PREFERENCE}\nquit\nnever said\n")
+    assert "nothing is known" in example(up, "chat_loop.py", "ann", f"{PREFERENCE}\n\n \nquit\nnever said\n")
     async with AsyncMemory(up.http, user="ann") as memory:
         await eventually(memory.status, lambda status: status.turns == 2 and not status.pending)
     assert PREFERENCE in example(up, "chat_loop.py", "ann", QUESTION)

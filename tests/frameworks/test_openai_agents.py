@@ -10,7 +10,7 @@ import pytest
 from agents import Agent, Runner, SQLiteSession, set_tracing_disabled
 from agents.memory import Session
 from agents.testing import ScriptedModel, assistant_message, function_call
-from memorybus_client import AsyncMemory
+from memorybus_client import AsyncMemory, Memory
 from memorybus_client.openai_agents import INSTRUCTIONS, MemorybusSession, query_memory_tool
 
 from tests.frameworks.conftest import PREFERENCE, QUESTION
@@ -86,6 +86,36 @@ async def test_where_memory_is_away_it_answers_nothing_and_says_so(caplog: pytes
     assert answer == {"memories": [], "metadata": {"count": 0, "truncated": False}, "error": True}
     assert "memory could not be asked" in caplog.text
     assert "memory did not learn" in caplog.text
+
+
+async def test_a_memory_that_was_closed_answers_nothing_and_says_so(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    async with AsyncMemory(url, user="ann") as closed:
+        pass
+    answer = await asked(closed, MemorybusSession("c1", closed))
+    assert answer == {"memories": [], "metadata": {"count": 0, "truncated": False}, "error": True}
+    assert "was closed" in caplog.text
+
+
+async def test_a_question_without_an_answer_is_learned_with_the_next_one(
+    memory: AsyncMemory, learned: Callable[[int], Awaitable[None]], tmp_path: Any
+) -> None:
+    def session() -> MemorybusSession:
+        return MemorybusSession("c1", memory, items=SQLiteSession("c1", tmp_path / "items"))
+
+    await session().add_items([{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}])
+    await session().add_items([{"role": "user", "content": "I own a red canoe."}])
+    await session().add_items([{"role": "user", "content": PREFERENCE}, {"role": "assistant", "content": "Noted."}])
+    await learned(5)
+    said = [entry.text for entry in (await memory.list()).items]
+    assert said.count("I own a red canoe.") == said.count(PREFERENCE) == 1
+    assert (await memory.status()).turns == 5  # what was answered is not published again
+
+
+async def test_the_other_kind_of_memory_is_refused_at_once(url: str) -> None:
+    with Memory(url, user="ann") as wrong:
+        for make in (query_memory_tool, lambda memory: MemorybusSession("c1", memory)):
+            with pytest.raises(TypeError, match="give AsyncMemory"):
+                make(wrong)  # type: ignore[arg-type, no-untyped-call, unused-ignore]
 
 
 async def test_wrong_arguments_are_told_to_the_model(memory: AsyncMemory) -> None:

@@ -29,7 +29,7 @@ async def main() -> None:
             if (await memory.recall(QUESTION)).items:
                 break
             await asyncio.sleep(0.05)
-        run = await Runner.run(agent, QUESTION, session=MemorybusSession(str(uuid4()), memory))
+        run = await Runner.run(agent, QUESTION)  # without a session: the next run is not to find the question itself
         print("memory:", next(item.output for item in run.new_items if item.type == "tool_call_output_item"))
         print("agent: ", run.final_output)
 

@@ -22,6 +22,8 @@ def main() -> None:
             said = line.strip()
             if said == "quit":
                 break
+            if not said:
+                continue
             answer = model(memory.recall(said).context, said)
             print(answer, flush=True)
             memory.publish(said, conversation_id=conversation)

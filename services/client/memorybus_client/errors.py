@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 
+def expect(memory: object, kind: type[object]) -> None:
+    """Refuse the wrong kind of memory where it is given, rather than at its first call.
+
+    Raises:
+        TypeError: it is no such memory.
+    """
+    if not isinstance(memory, kind):
+        given = memory.__name__ if isinstance(memory, type) else type(memory).__name__
+        raise TypeError(f"give {kind.__name__}(…) of memorybus_client here: {given} does not work with this module")
+
+
 class MemorybusError(Exception):
     """Why a call failed.
 

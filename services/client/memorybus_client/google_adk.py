@@ -21,7 +21,7 @@ from google.genai.types import Content, Part
 
 from contracts.v1.retrieval import RetrievedItem
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError
+from memorybus_client.errors import MemorybusError, expect
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,17 @@ class MemorybusMemoryService(BaseMemoryService):
         limit: int = 10,
         token_budget: int = 1000,
     ) -> None:
+        if not callable(connect):
+            raise TypeError(
+                "give a function that makes the AsyncMemory of a user, as in lambda user: AsyncMemory(user=user)"
+            )
         self._connect, self._space = connect, space
         self._limit, self._token_budget = limit, token_budget
+
+    def _memory_of(self, user_id: str) -> AsyncMemory:
+        memory = self._connect(user_id)
+        expect(memory, AsyncMemory)
+        return memory
 
     async def add_session_to_memory(self, session: Session) -> None:
         """Publish everything that a session says."""
@@ -62,7 +71,7 @@ class MemorybusMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Publish what events say; those that are still being streamed say nothing yet."""
-        async with self._connect(user_id) as memory:
+        async with self._memory_of(user_id) as memory:
             for event in events:
                 if (text := _text(event.content)) and not event.partial:
                     by_user = event.author == "user"
@@ -85,14 +94,14 @@ class MemorybusMemoryService(BaseMemoryService):
         custom_metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Remember statements."""
-        async with self._connect(user_id) as memory:
+        async with self._memory_of(user_id) as memory:
             for entry in memories:
                 if text := _text(entry.content):
                     await memory.remember(text, space=self._space or app_name)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> SearchMemoryResponse:
         """Find what matters for a query."""
-        async with self._connect(user_id) as memory:
+        async with self._memory_of(user_id) as memory:
             try:
                 found = await memory.recall(
                     query[:8192],
@@ -108,7 +117,7 @@ class MemorybusMemoryService(BaseMemoryService):
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Forget a memory that a search found."""
         if memory_id:
-            async with self._connect(user_id) as memory:
+            async with self._memory_of(user_id) as memory:
                 await memory.forget(memory_id)
 
 

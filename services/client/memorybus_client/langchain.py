@@ -21,8 +21,12 @@ from langchain_core.retrievers import BaseRetriever
 
 from contracts.v1.retrieval import RetrievedItem
 from contracts.v1.turns import EntryType, Role
+from memorybus_client.errors import expect
 from memorybus_client.learning import Exchange, learn
 from memorybus_client.sync import Memory
+
+_LOOK_BACK = 20
+"""Messages: what a new history looks through for questions that an earlier one left without an answer."""
 
 
 class MemorybusRetriever(BaseRetriever):
@@ -66,17 +70,19 @@ class MemorybusChatMessageHistory(BaseChatMessageHistory):
 
     `kept` is the history that keeps the messages: memorybus keeps what was said, and could not give calls of tools back
     as they were. Without one they are kept in this process. What users and assistants say is published as turns once
-    the assistant has answered. Where that fails the chat goes on, and the log says so. What is cleared was said all the
-    same, and is still remembered.
+    the assistant has answered; what was never answered is published with the next answer, also by a later history over
+    the same `kept`. Where that fails the chat goes on, and the log says so. What is cleared was said all the same, and
+    is still remembered.
     """
 
     def __init__(
         self, session_id: str, memory: Memory, *, kept: BaseChatMessageHistory | None = None, space: str | None = None
     ) -> None:
+        expect(memory, Memory)
         self.session_id = session_id
         self._memory, self._space, self._kept = memory, space, kept
         self._here: list[BaseMessage] = []
-        self._exchange = Exchange()
+        self._exchange: Exchange | None = None
 
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override, unused-ignore]
@@ -85,11 +91,13 @@ class MemorybusChatMessageHistory(BaseChatMessageHistory):
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Keep messages; with an answer, publish what was said up to it."""
+        if self._exchange is None:
+            self._exchange = Exchange(_all_said(self.messages[-_LOOK_BACK:]))
         if self._kept is not None:
             self._kept.add_messages(messages)
         else:
             self._here += messages
-        said = self._exchange.until_answered(one for message in messages if (one := _said(message)) is not None)
+        said = self._exchange.until_answered(_all_said(messages))
         learn(self._memory, said, conversation_id=self.session_id, space=self._space)
 
     def clear(self) -> None:
@@ -97,6 +105,10 @@ class MemorybusChatMessageHistory(BaseChatMessageHistory):
         self._here.clear()
         if self._kept is not None:
             self._kept.clear()
+
+
+def _all_said(messages: Sequence[BaseMessage]) -> list[tuple[Role, str]]:
+    return [one for message in messages if (one := _said(message)) is not None]
 
 
 def _said(message: BaseMessage) -> tuple[Role, str] | None:

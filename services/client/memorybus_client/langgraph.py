@@ -30,6 +30,7 @@ from langgraph.store.base import (
 
 from contracts.v1.entries import Entry
 from memorybus_client import items
+from memorybus_client.errors import expect
 from memorybus_client.sync import Memory
 
 _MOST_FOUND = 200
@@ -51,6 +52,7 @@ class MemorybusStore(BaseStore):
     """
 
     def __init__(self, memory: Memory, *, space: str = "langgraph") -> None:
+        expect(memory, Memory)
         self._memory, self._space = memory, space
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:

@@ -17,10 +17,15 @@ Said = Iterable[tuple[Role, str]]
 
 
 class Exchange:
-    """What was said since the last answer. A question is published with its answer, or it would be found itself."""
+    """What was said since the last answer. A question is published with its answer, or it would be found itself.
 
-    def __init__(self) -> None:
+    Of what was said `before` it takes up what has no answer yet.
+    """
+
+    def __init__(self, before: Said = ()) -> None:
         self._said: list[tuple[Role, str]] = []
+        for said in before:
+            self._said = [*self._said, said] if said[0] == "user" else []
 
     def until_answered(self, said: Said) -> list[tuple[Role, str]]:
         """What is to be published now: nothing, or all up to the answer."""

@@ -18,10 +18,14 @@ from pydantic import ValidationError
 
 from contracts.v1.turns import Role
 from memorybus_client.aio import AsyncMemory
+from memorybus_client.errors import expect
 from memorybus_client.learning import Exchange, alearn
 from memorybus_client.query import DESCRIPTION, INSTRUCTIONS, MemoryQuery, query_memory
 
 __all__ = ["INSTRUCTIONS", "MemorybusSession", "query_memory_tool"]
+
+_LOOK_BACK = 20
+"""Items: what a new session looks through for questions that an earlier one left without an answer."""
 
 
 def query_memory_tool(
@@ -33,6 +37,7 @@ def query_memory_tool(
     min_score: float = 0.3,
 ) -> FunctionTool:
     """The tool with which an agent asks the memory of one user; `INSTRUCTIONS` tell an agent when."""
+    expect(memory, AsyncMemory)
 
     async def invoke(_: RunContextWrapper[Any], arguments: str) -> str:
         try:
@@ -71,17 +76,19 @@ class MemorybusSession:
     `items` is the session of the SDK that keeps the items: memorybus keeps what was said, and could not give tool calls
     or reasoning back as they were. Without one they are kept in this process; give `SQLiteSession(session_id, FILE)` to
     find them after a restart. What users and assistants say is published as turns once the assistant has answered, or
-    the question would be what memory finds for it. Where that fails the chat goes on, and the log says so. What is
+    the question would be what memory finds for it; what was never answered is published with the next answer, also by
+    a later session over the same `items`. Where that fails the chat goes on, and the log says so. What is
     popped or cleared from the session was said all the same, and is still remembered.
     """
 
     def __init__(
         self, session_id: str, memory: AsyncMemory, *, items: Session | None = None, space: str | None = None
     ) -> None:
+        expect(memory, AsyncMemory)
         self.session_id = session_id
         self._memory, self._space = memory, space
         self._items = items or SQLiteSession(session_id)
-        self._exchange = Exchange()
+        self._exchange: Exchange | None = None
 
     @property
     def session_settings(self) -> SessionSettings | None:
@@ -98,8 +105,10 @@ class MemorybusSession:
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep items; with an answer, publish what was said up to it."""
+        if self._exchange is None:
+            self._exchange = Exchange(_all_said(await self._items.get_items(_LOOK_BACK)))
         await self._items.add_items(items)
-        said = self._exchange.until_answered(one for item in items if (one := _said(item)) is not None)
+        said = self._exchange.until_answered(_all_said(items))
         await alearn(self._memory, said, conversation_id=self.session_id, space=self._space)
 
     async def pop_item(self) -> TResponseInputItem | None:
@@ -109,6 +118,10 @@ class MemorybusSession:
     async def clear_session(self) -> None:
         """Take every item away."""
         await self._items.clear_session()
+
+
+def _all_said(items: list[TResponseInputItem]) -> list[tuple[Role, str]]:
+    return [one for item in items if (one := _said(item)) is not None]
 
 
 def _said(item: TResponseInputItem) -> tuple[Role, str] | None:

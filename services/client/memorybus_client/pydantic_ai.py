@@ -15,7 +15,7 @@ from pydantic import Field
 from pydantic_ai import FunctionToolset
 
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError
+from memorybus_client.errors import MemorybusError, expect
 from memorybus_client.query import DESCRIPTION, INSTRUCTIONS, MemoryAnswer, Query, Types
 from memorybus_client.query import query_memory as asked
 
@@ -41,6 +41,7 @@ def memory_toolset(
 
     The toolset brings its instructions along. Where memory is away `query_memory` answers nothing, with `error`.
     """
+    expect(memory, AsyncMemory)
     toolset = FunctionToolset[Any](id=id, instructions=INSTRUCTIONS)
 
     async def query_memory(query: Query, types: Types = None) -> MemoryAnswer:
