@@ -10,11 +10,23 @@ from pydantic import BaseModel
 
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
-from services.shared.commands.formats.elsewhere import NOT_SAID, ROLES, Statement, When, branch, each, turns
+from services.shared.commands.formats.elsewhere import (
+    ATTACHED,
+    NOT_SAID,
+    ROLES,
+    Statement,
+    When,
+    branch,
+    each,
+    readable,
+    turns,
+)
 from services.shared.commands.formats.source import Source, checked
 
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$")
 _SPOKEN = ("text", "multimodal_text")
+_MEMORY = "bio"  # the tool that is told what to remember
+_CITATION = re.compile(" ?\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]")
 
 
 class _Author(BaseModel):
@@ -40,12 +52,21 @@ class _Message(BaseModel):
     def words(self) -> str:
         """The text of all parts."""
         parts = self.content.get("parts")
-        texts = (_words(part) for part in (parts if isinstance(parts, list) else ()))
-        return "\n".join(text for text in texts if text)
+        texts = (_words(part) for part in (parts if isinstance(parts, list) else [self.content.get("text")]))
+        return _CITATION.sub("", "\n".join(text for text in texts if text))
+
+    def is_memory(self) -> bool:
+        """Whether it is what ChatGPT was asked to remember."""
+        return self.author.role == "assistant" and self.recipient == _MEMORY
+
+    def attached(self) -> int:
+        """How many files came with it."""
+        files = (self.metadata or {}).get("attachments")
+        return len(files) if isinstance(files, list) else 0
 
 
 class _Node(BaseModel):
-    message: _Message | None = None
+    message: Any = None
     parent: str | None = None
 
 
@@ -54,12 +75,15 @@ class _Conversation(BaseModel):
     current_node: str | None = None
     conversation_id: str | None = None
     id: str | None = None
-    title: str | None = None
+    title: Any = None
     create_time: When | None = None
 
 
 def read_chatgpt(source: Source) -> Iterator[Turn]:
-    """The turns of all conversations, of each the branch that is shown. A title becomes a tag."""
+    """The turns of all conversations, of each the branch that is shown. A title becomes a tag.
+
+    What ChatGPT was asked to remember becomes saved notes.
+    """
     for name, document in documents(source, _CONVERSATIONS):
         for number, data in enumerate(each(document, "conversations"), start=1):
             where = f"{name}: conversation {number}"
@@ -73,20 +97,25 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
     conversation_id = conversation.conversation_id or conversation.id or where
     path = branch({name: node.parent for name, node in nodes.items()}, leaf, where) if leaf is not None else []
     for name in path:
-        message = nodes[name].message
+        spot = f"{where}: message {name!r}"
+        data = nodes[name].message
+        message = None if data is None else readable(source, _Message, data, spot)
         if message is None:
             continue
-        if not message.is_said():
+        source.skipped.update({ATTACHED: message.attached()} if message.attached() else {})
+        if not message.is_said() and not message.is_memory():
             source.skipped[NOT_SAID] += 1
             continue
         yield Statement(
-            f"{where}: message {name!r}",
+            spot,
             message.id or name,
             ROLES[message.author.role],
             message.words(),
             conversation_id,
             message.create_time,
-            tags=(conversation.title or "",),
+            tags=(conversation.title,) if isinstance(conversation.title, str) else (),
+            type="note" if message.is_memory() else None,
+            saved=message.is_memory(),
         )
 
 

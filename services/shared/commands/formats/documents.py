@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from pydantic_core import from_json
@@ -16,14 +18,13 @@ from services.shared.commands.formats.source import (
     STDIN,
     FormatError,
     Source,
-    parsed,
     without_mark,
 )
 
 MAX_UNPACKED_BYTES = 16 * MAX_DOCUMENT_BYTES
 """Bytes of all documents in an archive, as they are when unpacked."""
 
-_ZIP = b"PK\x03\x04"
+_ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an archive without files
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
@@ -35,10 +36,10 @@ def documents(source: Source, members: re.Pattern[str]) -> Iterator[tuple[str, A
     """
     if source.path == STDIN:
         raw = source.whole()
-        is_zip, file = raw.startswith(_ZIP), io.BytesIO(raw)
+        is_zip, file = raw.startswith(_ZIPS), io.BytesIO(raw)
     else:
         with source.open() as opened:
-            is_zip, file = opened.read(len(_ZIP)) == _ZIP, None
+            is_zip, file = opened.read(4) in _ZIPS, None
     if is_zip:
         with file or source.open() as archive:
             yield from _unpacked(archive, source.name, members)
@@ -50,17 +51,29 @@ def document(raw: bytes, name: str) -> Any:
     """The JSON document, or the list of the documents of a JSON Lines file."""
     first, _, rest = raw.strip().partition(b"\n")
     if not rest or not _is_json(first):
-        return parsed(raw, name)
+        return _parsed(raw, name)
     lines = enumerate(raw.split(b"\n"), start=1)
-    return [parsed(line, f"{name}:{number}") for number, line in lines if line.strip()]
+    return [_parsed(line, f"{name}:{number}") for number, line in lines if line.strip()]
 
 
 def _is_json(raw: bytes) -> bool:
     try:
-        from_json(raw)
-    except ValueError:
+        _parsed(raw, "")
+    except FormatError:
         return False
     return True
+
+
+def _parsed(raw: bytes, where: str) -> Any:
+    """The value of a JSON document; half a character (a lone surrogate) in it is left to whoever reads that text."""
+    try:
+        return from_json(raw)
+    except ValueError as error:
+        problem = error
+    if "hex escape" in str(problem):
+        with suppress(ValueError, RecursionError):
+            return json.loads(raw)
+    raise FormatError(f"{where}: is not JSON: {problem}")
 
 
 def _unpacked(file: Any, name: str, members: re.Pattern[str]) -> Iterator[tuple[str, Any]]:

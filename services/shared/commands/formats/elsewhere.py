@@ -12,12 +12,13 @@ from pydantic import AfterValidator
 
 from contracts.envelope import NAMESPACE
 from contracts.v1.turns import EntryType, Role, Turn
-from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, later
+from services.shared.commands.formats.source import UNREADABLE, WITHOUT_TEXT, FormatError, M, Source, checked, later
 from services.shared.core.salience import detect_type
 
 NOT_SAID = "of tools and systems"
 OUTDATED = "no longer valid"
 REPEATED = "said before"
+ATTACHED = "attachments"
 
 _STEP = timedelta(seconds=1)
 _LONGEST_TAG = 64
@@ -34,7 +35,7 @@ ROLES: Mapping[str, Role] = {
 }
 """The roles of those that say something; all others are tools and systems."""
 
-When = Annotated[datetime, AfterValidator(lambda at: at if at.tzinfo else at.replace(tzinfo=UTC))]
+When = Annotated[datetime, AfterValidator(lambda at: at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))]
 """A time in ISO 8601 or as Unix time; one without a zone is taken as UTC."""
 
 
@@ -59,7 +60,7 @@ def turns(source: Source, statements: Iterable[Statement], began: datetime | Non
     """The turns of statements that follow each other; one without a time was made a second after the one before it.
 
     The first without a time was made when all `began`, or so that the last was made now. What has no text, or more
-    than is taken, is left out and counted.
+    than is taken, or half a character in it, is left out and counted.
     """
     listed = list(statements)
     clock = began or datetime.now(UTC) - len(listed) * _STEP
@@ -67,11 +68,31 @@ def turns(source: Source, statements: Iterable[Statement], began: datetime | Non
         clock = statement.at or clock
         if not statement.text.strip():
             source.skipped[WITHOUT_TEXT] += 1
+        elif not _is_unicode(statement):
+            source.skipped[UNREADABLE] += 1
         elif len(statement.text.encode()) > source.longest:
             source.skipped[f"longer than {source.longest:,} bytes"] += 1
         else:
             yield source.turn(statement.where, _fields(source, statement, clock))
         clock = later(clock, _STEP)
+
+
+def readable(source: Source, model: type[M], data: object, where: str) -> M | None:
+    """The data as a model; what is none is counted, so that one odd message does not keep the others out."""
+    try:
+        return checked(model, data, where)
+    except FormatError:
+        source.skipped[UNREADABLE] += 1
+        return None
+
+
+def _is_unicode(statement: Statement) -> bool:
+    texts = (statement.text, statement.id, statement.conversation_id, statement.user_id, statement.speaker)
+    try:
+        "".join(text for text in texts if text).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fields(source: Source, statement: Statement, at: datetime) -> dict[str, Any]:
@@ -97,7 +118,7 @@ def _fields(source: Source, statement: Statement, at: datetime) -> dict[str, Any
 
 
 def _tags(given: Sequence[str]) -> tuple[str, ...]:
-    tags = (" ".join(tag.split())[:_LONGEST_TAG].strip() for tag in given)
+    tags = (" ".join(tag.encode(errors="ignore").decode().split())[:_LONGEST_TAG].strip() for tag in given)
     return tuple(dict.fromkeys(tag for tag in tags if tag))[:_MOST_TAGS]
 
 

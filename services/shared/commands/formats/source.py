@@ -20,6 +20,7 @@ Format = Literal["jsonl", "openai", "chatgpt", "claude", "mem0", "zep", "letta",
 STDIN = Path("-")
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 WITHOUT_TEXT = "without text"
+UNREADABLE = "that cannot be read"
 
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
@@ -104,8 +105,9 @@ def checked(model: type[M], data: object, where: str) -> M:
 
 def _first_problem(error: ValidationError) -> str:
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    told = problem["msg"].partition(" or instance of ")[0]  # the rest is a name of our own
     place = ".".join(_printable(str(part)) for part in problem["loc"])
-    return f"{place}: {problem['msg']}" if place else problem["msg"]
+    return f"{place}: {told}" if place else told
 
 
 def _printable(name: str) -> str:

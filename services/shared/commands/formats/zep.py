@@ -6,18 +6,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import uuid5
 
 from pydantic import AliasChoices, BaseModel, Field
 
+from contracts.envelope import NAMESPACE
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
-from services.shared.commands.formats.elsewhere import NOT_SAID, OUTDATED, ROLES, Statement, When, turns
+from services.shared.commands.formats.elsewhere import NOT_SAID, OUTDATED, ROLES, Statement, When, readable, turns
 from services.shared.commands.formats.source import FormatError, Source, checked
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
 _MESSAGES = ("messages",)
 _FACTS = ("edges", "facts", "relevant_facts")
 _THREADS = ("threads", "sessions", "users")
+_UNNAMED = "zep"
 _ID = AliasChoices("uuid", "uuid_", "message_id")
 
 
@@ -58,7 +61,7 @@ class _Fact(BaseModel):
 @dataclass(frozen=True, slots=True)
 class _Place:
     where: str
-    conversation_id: str = "zep"
+    conversation_id: str = _UNNAMED
     user_id: str | None = None
 
     def within(self, data: dict[str, Any]) -> _Place:
@@ -116,9 +119,12 @@ def _kind(items: list[Any]) -> str | None:
 
 
 def _messages(source: Source, place: _Place, items: list[Any]) -> Iterator[Statement]:
+    conversation_id = _named(items[0]) if place.conversation_id == _UNNAMED else place.conversation_id
     for number, data in enumerate(items, start=1):
         where = f"{place.where}: message {number}"
-        message = checked(_Message, data, where)
+        message = readable(source, _Message, data, where)
+        if message is None:
+            continue
         if message.kind not in ROLES:
             source.skipped[NOT_SAID] += 1
             continue
@@ -127,11 +133,18 @@ def _messages(source: Source, place: _Place, items: list[Any]) -> Iterator[State
             message.id or str(number),
             ROLES[message.kind],
             message.content or "",
-            place.conversation_id,
+            conversation_id,
             message.reference_time or message.created_at,
             user_id=place.user_id,
             speaker=message.speaker,
         )
+
+
+def _named(first: dict[str, Any]) -> str:
+    """A name for a thread that has none: it follows from its first message, which a later export has too."""
+    told = (first.get(name) for name in ("uuid", "uuid_", "message_id"))
+    known = next((name for name in told if name), None) or (first.get("created_at"), first.get("content"))
+    return f"{_UNNAMED}-{uuid5(NAMESPACE, repr(known))}"
 
 
 def _facts(source: Source, place: _Place, items: list[Any]) -> Iterator[Statement]:
