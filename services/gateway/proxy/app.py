@@ -34,6 +34,7 @@ from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
 from services.shared.core.echoes import without_blocks
 from services.shared.http import CONNECTION, Held
+from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXIED, PROXY_ADDED
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,15 @@ _NOT_SHARED = (
 )
 _LOOP = "The base address of the model leads back to this memorybus: point MEMORYBUS_OPENAI_BASE_URL to the model."
 _FULL = "Too many long requests are under way: try again."
+_NAMED_THERE = (
+    "The field {} may name what others have at the model's server, which is asked with the operator's key: send what "
+    "was said yourself."
+)
+_NAMES_OF_OTHERS = frozenset(
+    "previous_response_id conversation container container_id file_id file_ids vector_store_ids".split()
+)
+"""Fields that name what is kept at the model's server, wherever they stand in a request."""
+_WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
 _MOST_READ = 1024 * 1024
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
@@ -145,6 +155,8 @@ class Proxy:
         self._check(request, backend)
         with self._holding(request):
             raw = await request.body()
+            if dialect and self._guarded and backend.key is not None:
+                await beside_the_loop(partial(_refuse_names_of_others, raw), len(raw))
             started = time.perf_counter()
             passing = Passing(dialect, raw, [])
             with _in_words_of_the_api():
@@ -222,7 +234,7 @@ class Proxy:
             asked = dialect.read(body)
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
-        exchange = _exchange(request, caller, asked, named, incognito)
+        exchange = _exchange(request, caller, asked, named, incognito, readable=self._memory.readable)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
             return _spoken(dialect, spoken, exchange)
@@ -348,6 +360,25 @@ def _in_words_of_the_api() -> Iterator[None]:
         raise Refusal(400, "invalid_request", "The request cannot be understood by the memory.") from None
 
 
+def _refuse_names_of_others(raw: bytes) -> None:
+    """Refuse a request that names what is kept at the model's server, or that cannot be looked through.
+
+    Raises:
+        Refusal: it is so.
+    """
+
+    def look(pairs: list[tuple[str, Any]]) -> bool:
+        for name, value in pairs:
+            if value is not None and name in _NAMES_OF_OTHERS:
+                raise Refusal(403, "not_shared", _NAMED_THERE.format(name))
+        return True  # stands for an object, so that one that holds it is seen to have a value
+
+    try:
+        json.loads(raw, object_pairs_hook=look)
+    except (ValueError, RecursionError):
+        raise Refusal(400, "invalid_request", "The body is no JSON.") from None
+
+
 def _named(request: Request) -> str | None:
     return _text_of(request, "memory-id")
 
@@ -374,17 +405,28 @@ def _top_k(request: Request) -> int | None:
 
 
 def _is_set(request: Request, header: str) -> bool:
-    return (_text_of(request, header) or "").lower() in ("true", "1", "yes")
+    text = (_text_of(request, header) or "false").lower()
+    if text not in _WORDS:
+        raise Refusal(400, "invalid_memory_field", f"The header {header} is true or false.")
+    return _WORDS[text]
 
 
-def _exchange(request: Request, caller: Caller, asked: Asked, named: str | None, incognito: bool) -> Exchange:
+def _exchange(
+    request: Request,
+    caller: Caller,
+    asked: Asked,
+    named: str | None,
+    incognito: bool,
+    *,
+    readable: Callable[[str], str],
+) -> Exchange:
     space = _text_of(request, "memory-space")
     key = Key(
         caller.user_id,
         caller.space({"space": space} if space else {}, "default") or "default",
         conversation_of(asked, named),
     )
-    question = without_blocks(asked.question).strip() or None if asked.question else None
+    question = without_blocks(readable(asked.question)).strip() or None if asked.question else None
     is_named = bool(asked.memory_id or named)
     return Exchange(caller, key, asked, question, is_named, asked.memory_incognito or incognito)
 

@@ -69,10 +69,15 @@ class Conversation:
         """Add what was said."""
         self.recent.extend(Said(said.role, said.text[:_LONGEST]) for said in turns if said.text)
 
-    def newest(self, characters: int) -> Sequence[Said]:
-        """The newest turns that fit into so many characters, in order; they begin with the user."""
-        taken: deque[Said] = deque()
-        for said in reversed(self.recent):
+    def newest(self, characters: int, *, before: str | None = None) -> Sequence[Said]:
+        """The newest turns that fit into so many characters, in order; they begin with the user.
+
+        `before`: those that were said before the user said this last, and all of them where they did not.
+        """
+        turns, taken = list(self.recent), deque[Said]()
+        if before is not None and (asked := Said("user", before[:_LONGEST])) in turns:
+            turns = turns[: len(turns) - 1 - turns[::-1].index(asked)]
+        for said in reversed(turns):
             characters -= len(said.text)
             if characters < 0:
                 break

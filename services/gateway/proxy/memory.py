@@ -99,6 +99,10 @@ class ChatMemory:
         self._asking = asyncio.Semaphore(_MOST_ASKING)
         edge.on_removal(self._conversations.forget)
 
+    def readable(self, question: str) -> str:
+        """As much of a question as is read and kept."""
+        return _cut(question, self._edge.longest)
+
     async def recall(self, exchange: Exchange, top_k: int | None) -> Recalled:
         """What matters for the question, or why nothing could be recalled, within the patience of the settings."""
         if not exchange.question or exchange.incognito:
@@ -143,7 +147,8 @@ class ChatMemory:
         """What was said before in a conversation of which the client sends the newest message only."""
         if not exchange.sends_newest_only or exchange.incognito:
             return ()
-        return self._conversations.of(exchange.key).newest(4 * self._settings.proxy_recent_tokens)
+        before = exchange.question if exchange.asked.answering_tools else None
+        return self._conversations.of(exchange.key).newest(4 * self._settings.proxy_recent_tokens, before=before)
 
     async def answer(self, exchange: Exchange) -> str | None:
         """The answer to a command, None where a request is none.
@@ -184,7 +189,7 @@ class ChatMemory:
         if reply.needs_confirmation and reply.token:
             conversation.ask_to_confirm(text, reply.token)
             return f"{_told(reply)}\n\n{_CONFIRM}"
-        if reply.verb in ("forget", "forget_about", "erase", "correct", "memory_off", "incognito_start"):
+        if reply.verb in ("forget", "forget_about", "erase", "correct", "settle", "memory_off", "incognito_start"):
             self._conversations.forget(caller.user_id)
         return _told(reply)
 
@@ -211,8 +216,8 @@ class ChatMemory:
         return injected
 
     async def _remembered(self, exchange: Exchange, recalled: Recalled, answer: str, injected: Sequence[str]) -> None:
-        question, said = exchange.question or "", without_blocks(answer)
-        size = len(said) + sum(map(len, injected))
+        question, said = exchange.question or "", _cut(without_blocks(answer), self._edge.longest)
+        size = len(said) + len(question) + sum(map(len, injected))
         learned = await beside_the_loop(partial(without_echoes, said, injected, question), size)
         if recalled.memories:
             used = await beside_the_loop(partial(is_influenced, said, recalled.memories, question), size)

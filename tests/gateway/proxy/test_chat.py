@@ -219,6 +219,37 @@ async def test_the_block_stays_where_and_what_it_was_while_tools_answer(
     assert second[len(first) :] == question["messages"][1:]
 
 
+async def test_with_results_of_tools_a_named_conversation_is_as_it_was_before_them(
+    http: httpx.AsyncClient, model: ModelServer, user: str
+) -> None:
+    call = {"id": "t1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    loop = [
+        {"role": "user", "content": "Look up my plan."},
+        {"role": "assistant", "content": "One moment.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "t1", "content": "42"},
+    ]
+    await chat(http, user, "Good morning.", memory_id="o9")
+    model.script = saying(lambda seen: "One moment.")
+    await chat(http, user, "Look up my plan.", memory_id="o9")
+    asked = {"model": "m-1", "memory_id": "o9", "messages": loop}
+    assert (await http.post("/chat/completions", json=asked, headers={"Memory-User": user})).status_code == 200
+    before, after = (seen.json["messages"] for seen in model.seen[-2:])
+    assert [message["content"] for message in before] == ["Good morning.", "Fine.", "Look up my plan."]
+    assert after == [*before, *loop[1:]]
+
+
+async def test_words_of_any_length_are_read_and_kept_up_to_a_bound(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    text = "I like big things. " + "x y z " * 200_000
+    model.script = saying(lambda seen: "You said: " + "x y z " * 100_000)
+    await chat(http, user, text)
+    assert model.seen[-1].json["messages"][-1]["content"] == text
+    (said,) = [e for e in await entries(client, user, 1) if e.role == "user"]
+    assert text.startswith(said.text)
+    assert len(said.text) <= 65_536
+
+
 async def test_commands_are_answered_without_the_model(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
@@ -258,6 +289,10 @@ async def test_incognito_leaves_nothing(http: httpx.AsyncClient, client: MemoryC
 
 
 async def test_fields_that_are_wrong_are_named(http: httpx.AsyncClient, user: str) -> None:
+    for header in ("Memory-Incognito", "Memory-Top-K"):
+        answer = await http.post("/chat/completions", json=asking("Hi"), headers={"Memory-User": user, header: "maybe"})
+        assert answer.status_code == 400
+        assert header.lower() in answer.json()["error"]["message"].lower()
     for field, value in (("memory_top_k", 0), ("memory_id", ""), ("memory_incognito", "yes")):
         answer = await http.post("/chat/completions", json=asking("Hi", **{field: value}))
         assert answer.status_code == 400

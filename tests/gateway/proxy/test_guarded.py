@@ -106,3 +106,35 @@ async def test_with_the_operators_key_nobody_sees_what_others_have_there(
         answer = await http.get(path, headers=headers)
         assert answer.status_code in (403, 404), path
     assert len(model.seen) == seen
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        '"previous_response_id": "resp_of_bob"',
+        '"conversation": {"id": "conv_of_bob"}',
+        '"\\u0063onversation": "conv_of_bob"',
+        '"previous_response_id": "resp_of_bob", "previous_response_id": null',
+        '"tools": [{"type": "file_search", "vector_store_ids": ["vs_of_bob"]}]',
+        '"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_of_bob"}]}]',
+        '"temperature": NaN, "conversation": "conv_of_bob"',
+    ],
+)
+async def test_with_the_operators_key_nobody_names_what_others_have_there(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, more: str
+) -> None:
+    headers = {"Authorization": f"Bearer {await a_key(client, 'ann')}", "Content-Type": "application/json"}
+    body = f'{{"model": "m-1", "input": "hi", {more}}}'
+    answer = await http.post("/responses", content=body.encode(), headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "not_shared")
+    assert model.seen == []
+
+
+async def test_a_request_that_cannot_be_looked_through_is_refused_with_the_operators_key(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    headers = {"Authorization": f"Bearer {await a_key(client, 'ann')}", "Content-Type": "application/json"}
+    assert (await http.post("/responses", content=b'{"model": "m-1", ', headers=headers)).status_code == 400
+    null = b'{"model": "m-1", "input": "file_id?", "previous_response_id": null}'
+    assert (await http.post("/responses", content=null, headers=headers)).status_code == 200
+    assert len(model.seen) == 1
