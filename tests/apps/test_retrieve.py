@@ -198,6 +198,15 @@ def test_the_last_look_checks_scope_status_and_filters(change: dict[str, Any], v
     assert is_visible(entry, Scope("ann"), Filters(types=("fact",))) is visible
 
 
+async def test_what_was_asked_before_does_not_stand_in_for_its_answer(store: TextStore) -> None:
+    said = ["I am allergic to peanuts.", "Peanuts?", "Can I eat peanuts?", "Where do peanuts grow?"]
+    await store_entries(store, [an_entry("ann", text, created_at=day(n)) for n, text in enumerate(said)])
+    reply = await ask(a_retriever(store, None, None), "Can I eat peanuts?")
+    assert {item.text for item in reply.items} == {said[0], said[3]}
+    asked = await ask(a_retriever(store, None, None), "Can I eat peanuts?", explain=True, persona_id="*")
+    assert {item.text for item in asked.items} == {said[0], said[3]}
+
+
 async def test_limit_budget_and_least_score_are_kept(store: TextStore, vectors: FakeVectors) -> None:
     retriever = a_retriever(store, vectors, FakeEmbedder())
     assert len((await ask(retriever, limit=2)).items) == 2

@@ -13,6 +13,7 @@ from datetime import datetime, tzinfo
 import numpy as np
 
 from contracts.v1.entries import Entry
+from services.shared.core.analysis import telling_terms, words_asked
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.scoring import Candidate, Floats
 from services.shared.core.time_spans import Span, spans_named, without
@@ -181,6 +182,20 @@ def named_speakers(question: str, speakers: Collection[str]) -> set[str]:
     """The speakers whose name, or first name, is in the question."""
     said = {token.lower().removesuffix("'s") for token in _TOKEN.findall(question)}
     return {speaker for speaker in speakers if (first := _TOKEN.findall(speaker)) and first[0].lower() in said}
+
+
+def without_echoes(entries: Mapping[str, Entry], question: str) -> dict[str, Entry]:
+    """The entries without questions of the user that have no telling word but those of this one: whoever asks again
+    wants what answers it, and what was asked before would come first."""
+    asked = frozenset(telling_terms(question))
+    return {i: entry for i, entry in entries.items() if not _is_echo(entry, asked)}
+
+
+def _is_echo(entry: Entry, asked: frozenset[str]) -> bool:
+    text = entry.text.strip()
+    if entry.role != "user" or entry.speaker or not text.endswith("?") or any(mark in text[:-1] for mark in ".!?\n"):
+        return False
+    return all(any(not asked.isdisjoint(one) for one in word) for word in words_asked(text).values())
 
 
 def in_first_person(question: str, speakers: Collection[str]) -> str:
