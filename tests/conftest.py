@@ -27,7 +27,7 @@ def pytest_configure() -> None:
     Hypothesis tries the same examples in every run; a long one tries more, and others each time. How long one takes
     says how busy the machine is, and is not looked at.
     """
-    settings.register_profile("memorybus", deadline=None, max_examples=100 if LONG else 50, derandomize=not LONG)
+    settings.register_profile("memorybus", deadline=None, max_examples=100 if LONG else 30, derandomize=not LONG)
     settings.load_profile("memorybus")
     opensearch.begin_run()
 

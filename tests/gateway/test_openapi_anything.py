@@ -18,7 +18,7 @@ from tests.sizes import LONG
 from tests.stores.opensearch_openers import a_prefix
 
 ENGINES = ("sqlite", "opensearch") if LONG else ("sqlite",)
-CASES, PHASES = (3000, "examples,coverage,fuzzing") if LONG else (150, "examples,fuzzing")
+CASES, PHASES = (3000, "examples,coverage,fuzzing") if LONG else (100, "examples,fuzzing")
 EACH = 1 + CASES // len(VERBS)
 CHECKS = (
     "not_a_server_error",
