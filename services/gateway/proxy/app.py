@@ -234,7 +234,7 @@ class Proxy:
             asked = dialect.read(body)
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
-        exchange = _exchange(request, caller, asked, named, incognito, readable=self._memory.readable)
+        exchange = _exchange(request, caller, asked, named, incognito, self._memory.readable)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
             return _spoken(dialect, spoken, exchange)
@@ -412,13 +412,7 @@ def _is_set(request: Request, header: str) -> bool:
 
 
 def _exchange(
-    request: Request,
-    caller: Caller,
-    asked: Asked,
-    named: str | None,
-    incognito: bool,
-    *,
-    readable: Callable[[str], str],
+    request: Request, caller: Caller, asked: Asked, named: str | None, incognito: bool, readable: Callable[[str], str]
 ) -> Exchange:
     space = _text_of(request, "memory-space")
     key = Key(
