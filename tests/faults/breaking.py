@@ -15,6 +15,9 @@ from tests.faults.trial import Trial
 
 _USERS = ("ann", "żółw", "*", "x y")
 _STEPS = 60
+_SWEEP = 25.0
+_SLOW_SWEEP = 150.0
+"""Compacting that takes seconds on a busy machine is not repeated for twenty times as long."""
 
 
 async def findings_of(name: str, *, broken: bool, folder: Path, seed: int) -> Findings:
@@ -27,7 +30,8 @@ async def findings_of(name: str, *, broken: bool, folder: Path, seed: int) -> Fi
     launched = Launched(folder)
     if mutation.is_midst:
         return await _erased_in_the_midst(launched, mutation.kill, *faults)
-    trial = Trial(launched, folder, Load(seed, users=_USERS, kinds=mutation.load))
+    load = Load(seed, users=_USERS, kinds=mutation.load)
+    trial = Trial(launched, folder, load, sweep=_SWEEP if broken else _SLOW_SWEEP)
     try:
         if mutation.kill:
             assert await until_killed(trial, launched, mutation.kill, 5, *faults), "it was never killed"

@@ -28,7 +28,6 @@ LANES = 6
 _RECOVERY = 60.0
 _SLOWEST = 20.0
 """Steps a second."""
-_SWEPT = 25.0
 _LOOK_EVERY = 0.05
 _ASKED = 8
 _BREATH = 0.05
@@ -93,6 +92,8 @@ class Trial:
     versions: observing.Versions = field(default_factory=observing.Versions)
     foreign: list[str] = field(default_factory=list)
     letters: Mapping[str, int] = field(default_factory=dict)
+    sweep: float = 25.0
+    """Seconds of idling after which nothing of what was forgotten may be left in a file."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -212,7 +213,7 @@ class Trial:
 
     async def _left_after_idling(self) -> frozenset[str]:
         """What of the forgotten is in a file after the seconds of idling in which it must go."""
-        gone, deadline = self._gone(), time.monotonic() + _SWEPT
+        gone, deadline = self._gone(), time.monotonic() + self.sweep
         while left := gone & observing.markers_in(self.system.files):
             if time.monotonic() > deadline:
                 break
