@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import get_args
@@ -93,6 +93,19 @@ def words_asked(query: str) -> dict[str, list[Alternatives]]:
     if language in (None, "english"):
         asked = {token: [its for its in found if its[0] not in _ASKING] for token, found in asked.items()}
     return {token.removesuffix("'s"): found for token, found in asked.items() if found}
+
+
+def asks_only_for(text: str, terms: Collection[str]) -> bool:
+    """Whether every word of a text that tells something is looked for by one of these terms."""
+    tokens = _tokens(text)
+    language = language_of(tokens)
+    every, asking = (language,) if language == "english" else _LATIN, language in (None, "english")
+    return all(
+        any(term in terms for term in its)
+        for token in tokens
+        for its in _alternatives(token, language or "english", every)
+        if not (asking and its[0] in _ASKING)
+    )
 
 
 def stems(words: Sequence[str], query: str) -> list[str]:

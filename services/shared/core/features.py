@@ -13,7 +13,7 @@ from datetime import datetime, tzinfo
 import numpy as np
 
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import telling_terms, words_asked
+from services.shared.core.analysis import asks_only_for, telling_terms
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.scoring import Candidate, Floats
 from services.shared.core.time_spans import Span, spans_named, without
@@ -195,7 +195,7 @@ def _is_echo(entry: Entry, asked: frozenset[str]) -> bool:
     text = entry.text.strip()
     if entry.role != "user" or entry.speaker or not text.endswith("?") or any(mark in text[:-1] for mark in ".!?\n"):
         return False
-    return all(any(not asked.isdisjoint(one) for one in word) for word in words_asked(text).values())
+    return asks_only_for(text, asked)
 
 
 def in_first_person(question: str, speakers: Collection[str]) -> str:
