@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from services.bench import changes, duplicates, engines, http, isolation, proxy, retrieve, stalls, write
+from services.bench import changes, duplicates, engines, facts, http, isolation, proxy, retrieve, stalls, write
 
 app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True, add_completion=False)
 app.callback()(isolation.with_own_engines)
@@ -16,3 +16,4 @@ app.command(epilog=stalls.EPILOG)(stalls.stalls)
 app.command(epilog=engines.EPILOG)(engines.engines)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
 app.command(epilog=changes.EPILOG)(changes.changes)
+app.command(epilog=facts.EPILOG)(facts.facts)

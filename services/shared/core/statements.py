@@ -15,9 +15,9 @@ _LONGEST = 2000
 
 _SENTENCE = re.compile(r"(?<=[.!?;\n])\s+|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|\s+because\s|\s\(|\)")
-_QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
+QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 _TOKEN = re.compile(r"[#€$£]?[\w][\w@#&+']*(?:[.:/,-][\w@]+)*")
-_ASKING = re.compile(
+ASKING = re.compile(
     r"(?:what|when|where|which|who|whom|whose|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|should|would"
     r"|will)\s(?:the |my |our |a )?\w+"
 )
@@ -42,9 +42,9 @@ LIGHT = _words("changes", "light")
 VERBS = _words("changes", "verbs")
 NEGATIONS = frozenset({"not", "never", "no", "cannot"})
 
-_UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
-_JOKING = re.compile(wordlists.pattern("changes", "joking"))
-_TELLING = re.compile(wordlists.pattern("changes", "telling"))
+UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
+JOKING = re.compile(wordlists.pattern("changes", "joking"))
+TELLING = re.compile(wordlists.pattern("changes", "telling"))
 _LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
@@ -81,16 +81,16 @@ class Clause:
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
     plain = unfolded(text[:_LONGEST])
-    joking = _JOKING.search(plain.lower()) is not None
+    joking = JOKING.search(plain.lower()) is not None
     found, told = [], False
     for sentence in _SENTENCE.split(plain):
         opening, colon, _ = sentence.partition(":")
-        told = told or (colon != "" and _TELLING.search(opening.lower()) is not None)
+        told = told or (colon != "" and TELLING.search(opening.lower()) is not None)
         asked = sentence.rstrip(" '\")").endswith("?")
-        quoted = _QUOTED.search(sentence) is not None
+        quoted = QUOTED.search(sentence) is not None
         for part in _CLAUSE.split(sentence):
             if said := _spelled(part):
-                unmeant = joking or told or asked or quoted or _ASKING.match(said) or _UNSURE.search(said)
+                unmeant = joking or told or asked or quoted or ASKING.match(said) or UNSURE.search(said)
                 found.append(Clause(said, not unmeant, _LONG_AGO.search(said) is not None))
     return tuple(found)
 

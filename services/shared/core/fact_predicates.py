@@ -1,0 +1,356 @@
+"""What an English clause tells of somebody after the word for them: "lives in Oslo", "am allergic to peanuts"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from contracts.v1.entries import Subject
+from services.shared.core import wordlists
+from services.shared.core.fact_values import (
+    ADVERBS,
+    CAPITAL,
+    CLAUSE_END,
+    Clean,
+    as_age,
+    as_allergens,
+    as_birthplace,
+    as_car,
+    as_condition,
+    as_day,
+    as_disliked,
+    as_employer,
+    as_job,
+    as_languages,
+    as_learnt,
+    as_liked,
+    as_occupation,
+    as_owned,
+    as_place,
+    as_preferred,
+    as_studied,
+    as_whole,
+    is_denied,
+    one_of,
+)
+
+FactType: TypeAlias = Literal["fact", "preference", "relationship", "friction", "habit"]
+_OFTEN = wordlists.pattern("facts", "frequencies")
+_USUALLY = wordlists.pattern("facts", "how often")
+_DIET = one_of("diets").replace(r"\-", "[- ]")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a clause tells: of whom ("" is the speaker), in which slot, and the value in its own words."""
+
+    slot: str
+    value: str
+    text: str
+    of: str = ""
+    subject: Subject = "profile"
+    fact_type: FactType = "fact"
+    level: int = 1
+    holds_many: bool = False
+    confidence: float = 0.8
+    refs: tuple[tuple[str, str], ...] = ()
+
+
+_AM = rf"(?:am|is|are|'s) {ADVERBS}"
+_HAVE = rf"(?:(?:have|has)(?: got)?|'ve(?: got)?|got) {ADVERBS}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    slot: str
+    pattern: re.Pattern[str]
+    clean: Clean
+    text: str
+    level: int = 1
+    many: bool = False
+    type: FactType = "fact"
+    ref: str = ""
+
+
+def _rule(slot: str, pattern: str, clean: Clean, text: str, level: int = 1, **more: Any) -> _Rule:
+    whole = re.compile(rf"{ADVERBS}{pattern}$", re.IGNORECASE)
+    return _Rule(slot, whole, clean, text, level, **more)
+
+
+_PREDICATES = (
+    _rule(
+        "home",
+        r"(?:live|lives|am living|is living|are living|have been living|has been living|reside) "
+        rf"{ADVERBS}(?:just )?(?:in|outside|near) (?P<v>.+)",
+        as_place,
+        "lives in {v}",
+        2,
+        ref="place",
+    ),
+    _rule("home", rf"{_AM}(?:based|living) in (?P<v>.+)", as_place, "lives in {v}", 2, ref="place"),
+    _rule(
+        "home",
+        rf"(?:have |has )?{ADVERBS}(?:moved|relocated) (?:back |over )?to (?P<v>.+)",
+        as_place,
+        "lives in {v}",
+        2,
+        ref="place",
+    ),
+    _rule("origin", rf"(?:{_AM}from|come from|comes from) (?P<v>.+)", as_birthplace, "comes from {v}", 2, ref="place"),
+    _rule(
+        "origin",
+        r"(?:was|were) (?:born|raised)(?: and raised)? in (?P<v>.+)",
+        as_birthplace,
+        "comes from {v}",
+        2,
+        ref="place",
+    ),
+    _rule("origin", r"grew up in (?P<v>.+)", as_birthplace, "comes from {v}", 2, ref="place"),
+    _rule(
+        "employer",
+        rf"(?:work|works|working|am working|is working) {ADVERBS}(?:as .{{1,40}}? )?(?:at|for) (?P<v>.+)",
+        as_employer,
+        "works for {v}",
+        3,
+        ref="org",
+    ),
+    _rule(
+        "employer",
+        r"(?:have |has )?(?:just |recently )?(?:started|joined|started working) (?:at|for)? ?(?P<v>.+)",
+        as_employer,
+        "works for {v}",
+        3,
+        ref="org",
+    ),
+    _rule("employer", rf"{_AM}employed (?:at|by) (?P<v>.+)", as_employer, "works for {v}", 3, ref="org"),
+    _rule(
+        "employer",
+        rf"{_AM}an? [\w -]{{3,40}}? (?:at|with) (?P<v>{CAPITAL}.*)",
+        as_employer,
+        "works for {v}",
+        3,
+        ref="org",
+    ),
+    _rule("occupation", rf"{_AM}an? (?P<v>.+)", as_occupation, "is a {v}", 3),
+    _rule(
+        "occupation",
+        r"(?:work|works|am working|is working) (?:part-time |full-time )?as an? (?P<v>.+)",
+        as_job,
+        "is a {v}",
+        3,
+    ),
+    _rule(
+        "occupation",
+        r"(?:have |has )?(?:just |recently )?started (?:at|with) .{1,30}? as an? (?P<v>.+)",
+        as_job,
+        "is a {v}",
+        3,
+    ),
+    _rule(
+        "studies", rf"(?:study|studies|{_AM}studying|{_AM}doing an? degree in) (?P<v>.+)", as_studied, "studies {v}", 2
+    ),
+    _rule("birthday", r"(?:was|were) born on (?P<v>.+)", as_day, "has their birthday on {v}", 2),
+    _rule("birthday", r"(?:has|have) (?:his|her|their|my) birthday (?P<v>.+)", as_day, "has their birthday on {v}", 2),
+    _rule(
+        "age",
+        rf"(?:{_AM}|(?:just )?turned |has just turned |have just turned )(?P<v>\d.*)",
+        as_age,
+        "is {v} years old",
+        2,
+    ),
+    _rule("allergy", rf"{_AM}allergic to (?P<v>.+)", as_allergens, "is allergic to {v}", 3, many=True, type="friction"),
+    _rule(
+        "allergy",
+        rf"{_HAVE}(?:an? )?(?:\w+ )?allergy to (?P<v>.+)",
+        as_allergens,
+        "is allergic to {v}",
+        3,
+        many=True,
+        type="friction",
+    ),
+    _rule(
+        "allergy",
+        rf"{_HAVE}an? (?:severe |bad |strong )?(?P<v>\w+) allergy",
+        as_allergens,
+        "is allergic to {v}",
+        3,
+        many=True,
+        type="friction",
+    ),
+    _rule(
+        "allergy", rf"{_AM}(?P<v>\w+)[ -]intolerant", as_allergens, "is allergic to {v}", 3, many=True, type="friction"
+    ),
+    _rule(
+        "diet",
+        rf"{_AM}(?:an? )?(?:strict )?(?P<v>{_DIET})(?:(?:,| for| since| now| by| these days| and).{{0,40}})?",
+        as_whole,
+        "eats {v}",
+        2,
+        type="preference",
+    ),
+    _rule(
+        "diet",
+        rf"(?:have been|has been|went|turned|became) {ADVERBS}(?:an? )?(?P<v>{_DIET})\b.{{0,40}}",
+        as_whole,
+        "eats {v}",
+        2,
+        type="preference",
+    ),
+    _rule(
+        "diet",
+        rf"(?:eat|eats|{_AM}on an?) (?:strictly )?(?P<v>{_DIET})(?: diet| food)?",
+        as_whole,
+        "eats {v}",
+        2,
+        type="preference",
+    ),
+    _rule(
+        "avoids",
+        r"(?:do|does) not (?:eat|drink) (?:any )?(?P<v>.+)",
+        as_disliked,
+        "avoids {v}",
+        2,
+        many=True,
+        type="preference",
+    ),
+    _rule(
+        "avoids",
+        r"(?:never eat|never drink|avoid|avoids) (?P<v>meat|pork|dairy|alcohol|gluten|sugar|beef|fish|caffeine|eggs)",
+        as_liked,
+        "avoids {v}",
+        2,
+        many=True,
+        type="preference",
+    ),
+    _rule(
+        "dislikes",
+        r"(?:(?:do|does) not (?:really )?(?:like|enjoy)|can ?not stand|hates?|(?:really )?dislikes?|detests?|despises?"
+        rf"|{_AM}not an? (?:big )?fan of) (?P<v>.+)",
+        as_disliked,
+        "dislikes {v}",
+        many=True,
+        type="preference",
+    ),
+    _rule(
+        "likes",
+        rf"(?:likes?|loves?|enjoys?|adores?|{_AM}(?:an? )?(?:big |huge )?fan of|{_AM}fond of|{_AM}into) (?P<v>.+)",
+        as_liked,
+        "likes {v}",
+        many=True,
+        type="preference",
+    ),
+    _rule(
+        "prefers",
+        r"(?:prefers?|would rather have) (?P<v>.+)",
+        as_preferred,
+        "prefers {v}",
+        many=True,
+        type="preference",
+    ),
+    _rule("language", r"speaks? (?P<v>.+)", as_languages, "speaks {v}", 2, many=True),
+    _rule("language", rf"{_AM}(?:fluent in|a native speaker of) (?P<v>.+)", as_languages, "speaks {v}", 2, many=True),
+    _rule(
+        "learning",
+        rf"(?:{_AM}(?:learning|teaching myself)|(?:have|has) been learning) (?P<v>.+)",
+        as_learnt,
+        "is learning {v}",
+        many=True,
+    ),
+    _rule(
+        "health", rf"(?:{_HAVE}|suffers? from |live with |lives with )(?P<v>.+)", as_condition, "has {v}", 2, many=True
+    ),
+    _rule(
+        "health",
+        r"(?:was|were|have been|has been|got) (?:just |recently )?diagnosed with (?P<v>.+)",
+        lambda value: [re.sub(r"^an? ", "", one) for one in as_whole(value, 4)],
+        "has {v}",
+        2,
+        many=True,
+    ),
+    _rule("health", rf"{_AM}(?P<v>{one_of('adjectives of health')})", as_whole, "is {v}", 2, many=True),
+    _rule(
+        "medication",
+        rf"(?:take|takes) (?P<v>{one_of('medicines')})\b.{{0,30}}",
+        as_whole,
+        "takes {v}",
+        2,
+        many=True,
+    ),
+    _rule("car", r"drives? an? (?P<v>.+)", as_car, "drives a {v}"),
+    _rule(
+        "owns",
+        rf"(?:{_HAVE}|owns?|(?:just )?bought|got myself) (?:me )?(?:an?|my own|two) (?P<v>.+)",
+        as_owned,
+        "has a {v}",
+        many=True,
+    ),
+    _rule("owns", rf"{_HAVE}(?:an?|two) (?P<v>.+)", as_owned, "has a {v}", many=True),
+    _rule("commute", r"commutes? (?:to work )?by (?P<v>\w+)", as_whole, "commutes by {v}", type="habit"),
+    _rule(
+        "commute",
+        r"(?:takes?|rides?) the (?P<v>train|bus|tram|metro|subway|ferry|bike|underground|tube) to work",
+        as_whole,
+        "commutes by {v}",
+        type="habit",
+    ),
+)
+
+_HABIT = re.compile(rf"(?:(?P<often>{_USUALLY}) )?(?P<v>(?P<verb>[a-z]+)(?P<rest> .+|))$", re.IGNORECASE)
+_FREQUENT = re.compile(rf" (?:{_OFTEN})$", re.IGNORECASE)
+_TIMED = re.compile(r"(?P<when>(?:on|every|in|at) [\w ]{3,20}s?),? (?:i|we) (?P<v>[a-z]+ .+|[a-z]+)$", re.IGNORECASE)
+_NO_HABIT = frozenset(
+    "am is are was were have had has do did get need want think know mean love like hate prefer would will can could"
+    " must may might should shall never not see feel seem hear guess hope believe owe live enjoy got speak own use"
+    " forget lose".split()
+)
+
+
+_VAGUE = frozenset("it this that them you your just error errors".split())
+
+
+def _habits(predicate: str) -> Iterator[Found]:
+    found = _HABIT.match(predicate)
+    if (
+        not found
+        or found["verb"].lower().endswith("ed")
+        or is_denied(predicate)
+        or not 3 <= len(predicate.split()) <= 9
+    ):
+        return
+    verb = found["verb"].lower()
+    if not _VAGUE.isdisjoint(predicate.lower().split()):
+        return
+    is_often = found["often"] is not None or _FREQUENT.search(found["rest"]) is not None
+    if is_often and (verb not in _NO_HABIT or (verb == "get" and " up " in f"{found['rest']} ")):
+        yield _habit(CLAUSE_END.split(found["v"])[0])
+
+
+def timed_habits(words: str) -> Iterator[Found]:
+    """What the speaker does "on Fridays", where that comes first."""
+    found = _TIMED.match(words)
+    if found and found["v"].split(" ", 1)[0].lower() not in _NO_HABIT and not is_denied(found["v"]):
+        when = f"{found['when'][:1].lower()}{found['when'][1:]}"
+        yield _habit(f"{found['v']} {when}")
+
+
+def _habit(value: str) -> Found:
+    return Found("habit", value, f"habit: {value}", fact_type="habit", holds_many=True, confidence=0.7)
+
+
+def told_of(predicate: str, of: str = "", *, alone: bool = True) -> Iterator[Found]:
+    """What a predicate ("lives in Oslo") tells of somebody; the first rule of each slot that fits counts."""
+    done: set[str] = set()
+    for rule in _PREDICATES:
+        found = rule.pattern.match(predicate) if rule.slot not in done else None
+        values = rule.clean(found["v"]) if found else []
+        for value in values:
+            done.add(rule.slot)
+            yield Found(
+                rule.slot, value, rule.text.format(v=value), of=of, subject="people" if of else "profile",
+                fact_type=rule.type, level=rule.level, holds_many=rule.many,
+                refs=((rule.ref, value),) if rule.ref and value[:1].isupper() else (),
+            )  # fmt: skip
+    if alone and not done and not of:
+        yield from _habits(predicate)

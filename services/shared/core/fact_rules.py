@@ -1,0 +1,349 @@
+"""What an English clause tells, whoever it is about: its speaker, people of theirs, their things, projects, dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from services.shared.core import wordlists
+from services.shared.core.fact_predicates import Found, timed_habits, told_of
+from services.shared.core.fact_values import (
+    ADVERBS,
+    ARTICLE,
+    CAPITAL,
+    PERSON_NAME,
+    Clean,
+    as_car,
+    as_day,
+    as_employer,
+    as_languages,
+    as_name,
+    as_occupation,
+    as_owned,
+    as_place,
+    as_said_name,
+    as_several,
+    as_whole,
+    is_denied,
+    is_name,
+    one_of,
+    trimmed,
+    words_of,
+)
+from services.shared.core.statements import kinds
+
+_KIN, _PARTNER, _ACQUAINTED = one_of("family"), one_of("partner"), one_of("acquainted")
+_ANYBODY = f"{_KIN}|{_PARTNER}|{_ACQUAINTED}"
+_PET, _PLURALS = one_of("pets"), one_of("plural people")
+_ADJECTIVE = (
+    r"(?:best |older |elder |younger |little |big |oldest |youngest |good |close |old |dear |twin |new |only |half-)?"
+)
+_BEFORE_KIN = rf"\b(?:my|our) {_ADJECTIVE}"
+_HAVE = rf"(?:(?:have|has)(?: got)?|got) {ADVERBS}"
+
+_PERSON = re.compile(rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?:,)? (?P<name>{PERSON_NAME})", re.IGNORECASE)
+_PEOPLE = re.compile(
+    rf"{_BEFORE_KIN}(?P<kin>{_PLURALS}) (?P<name>{PERSON_NAME}) and (?P<other>{PERSON_NAME})", re.IGNORECASE
+)
+_KIN_IS = re.compile(
+    rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
+    r"(?:'s name is| is named| is called| is|'s name's|'s) "
+    rf"(?P<name>{PERSON_NAME})$",
+    re.IGNORECASE,
+)
+_IS_KIN = re.compile(
+    rf"(?P<name>{PERSON_NAME})(?: is|'s) (?:my|our) {_ADJECTIVE}(?P<kin>{_ANYBODY}|{_PET})$",
+    re.IGNORECASE,
+)
+_HAVE_KIN = re.compile(
+    rf"(?:i|we) {_HAVE}an? {_ADJECTIVE}(?P<kin>{_ANYBODY})(?: named| called|,) "
+    rf"(?P<name>{PERSON_NAME})"
+    rf"(?:,? and an? (?P<kin2>{_KIN})(?: named| called|,) (?P<other>{PERSON_NAME}))?",
+    re.IGNORECASE,
+)
+_MARRIED = re.compile(
+    rf"(?:i|we) (?:(?:am|have been|got) (?:married|engaged) to|(?:am|have been) dating|married) "
+    rf"(?P<name>{PERSON_NAME})",
+    re.IGNORECASE,
+)
+_PETS = re.compile(
+    rf"(?:(?:i|we) (?:(?:have|have got|got|adopted|'ve got) an? |(?:have|'ve) adopted an? )(?:\w+ )?(?P<kind>{_PET})"
+    rf"(?:(?: named| called|,|:) (?P<name>{PERSON_NAME}))?$)",
+    re.IGNORECASE,
+)
+_MY_PET = re.compile(
+    rf"{_BEFORE_KIN}(?P<kind>{_PET})(?:'s name is| is called| is named|'s called)? (?P<name>{PERSON_NAME})",
+    re.IGNORECASE,
+)
+_PARTNERS = words_of("facts", "partner")
+_PETS_KNOWN = words_of("facts", "pets")
+_SINGULAR = {"children": "child", "kids": "child"}
+
+
+def people_in(words: str) -> Iterator[tuple[str, str]]:
+    """The people whom a clause names as the speaker's own, each with what they are to them."""
+    for found in _PEOPLE.finditer(words):
+        kin = found["kin"].lower()
+        for name in (found["name"], found["other"]):
+            yield name, _SINGULAR.get(kin, kin.removesuffix("s"))
+    for pattern in (_PERSON, _HAVE_KIN):
+        for found in pattern.finditer(words):
+            yield found["name"], _kin(found)
+            if pattern is _HAVE_KIN and found["other"]:
+                yield found["other"], found["kin2"].lower()
+    for pattern in (_KIN_IS, _IS_KIN):
+        if named := pattern.match(words):
+            yield named["name"], _kin(named)
+    if married := _MARRIED.match(words):
+        yield married["name"], "partner"
+
+
+def _kin(found: re.Match[str]) -> str:
+    kin = found["kin"].lower()
+    return "best friend" if kin == "friend" and "best friend" in found[0].lower() else kin
+
+
+def _relations(words: str) -> Iterator[Found]:
+    for name, kin in people_in(words):
+        if not is_name(name) or kin in _PETS_KNOWN:
+            continue
+        if kin in _PARTNERS:
+            yield Found("partner", name, f"{name} is their {kin}", fact_type="relationship", level=2,
+                        refs=(("person", name),))  # fmt: skip
+        else:
+            yield Found("relationship", kin, f"is their {kin}", of=name, subject="people",
+                        fact_type="relationship", level=2)  # fmt: skip
+
+
+def _pets(words: str) -> Iterator[Found]:
+    for pattern in (_PETS, _MY_PET):
+        if found := pattern.match(words):
+            yield _pet(found["kind"].lower(), found["name"])
+    if (owned := _IS_KIN.match(words)) and owned["kin"].lower() in _PETS_KNOWN:
+        yield _pet(owned["kin"].lower(), owned["name"])
+
+
+def _pet(kind: str, name: str | None) -> Found:
+    value = f"{name} ({kind})" if name else kind
+    text = f"has a {kind} named {name}" if name else f"has a {kind}"
+    return Found("pet", value, text, fact_type="relationship", level=2, holds_many=True)
+
+
+_PERSON_SAYS = re.compile(
+    rf"{_BEFORE_KIN}(?:{_ANYBODY})(?:,)? (?P<name>{PERSON_NAME}),? (?P<predicate>.+)$",
+    re.IGNORECASE,
+)
+_KIN_SAYS = re.compile(
+    rf"(?:my|our) {_ADJECTIVE}(?P<kin>{_KIN}|{_PARTNER})(?P<is>'s)? (?P<predicate>.+)$", re.IGNORECASE
+)
+_BIRTHDAY_OF = re.compile(
+    rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?:,)?(?: (?P<name>{PERSON_NAME}))?'s birthday is (?P<v>.+)$",
+    re.IGNORECASE,
+)
+_HE = re.compile(r"(?:he|she) (?P<predicate>.+)$", re.IGNORECASE)
+
+
+def _of_others(words: str, last_person: str | None) -> Iterator[Found]:
+    if found := _BIRTHDAY_OF.match(words):
+        for day in as_day(found["v"]):
+            yield Found("birthday", day, f"has their birthday on {day}", of=found["name"] or found["kin"].lower(),
+                        subject="people", level=2)  # fmt: skip
+    elif found := _PERSON_SAYS.match(words):
+        if is_name(found["name"]):
+            yield from told_of(found["predicate"], found["name"])
+    elif (found := _HE.match(words)) and last_person:
+        yield from told_of(found["predicate"], last_person)
+    elif (found := _KIN_SAYS.match(words)) and not found["predicate"].startswith(("and ", "who ")):
+        predicate = f"is {found['predicate']}" if found["is"] else found["predicate"]
+        if not found["is"] or re.match(r"is an? ", predicate):
+            yield from told_of(predicate, found["kin"].lower())
+
+
+_MY = re.compile(r"(?:my|our) (?P<what>[\w' -]{2,40}?)(?: is|'s| are) (?P<v>.+)$", re.IGNORECASE)
+_ATTRIBUTE = re.compile(wordlists.pattern("facts", "attributes"), re.IGNORECASE)
+_FAVOURITE = re.compile(r"(?:all-time |absolute )?favou?rite (?P<what>\w+(?: \w+)?)$", re.IGNORECASE)
+_IS_FAVOURITE = re.compile(
+    r"(?P<v>[^,]{2,60}) is my (?:all-time |absolute )?favou?rite (?P<what>\w+(?: \w+)?)$", re.IGNORECASE
+)
+_NAME = re.compile(
+    r"(?:(?:my|the)(?: full| first| real)? name is (?P<v>.+)"
+    r"|(?:my friends|everybody|everyone|people|they) calls? me (?P<c>.+)"
+    rf"|(?:please |you can |you may |just )*call me (?P<d>{PERSON_NAME})(?:$|,.*)|(?P<e>{PERSON_NAME}) is my name)$",
+    re.IGNORECASE,
+)
+_I_AM = re.compile(rf"i am (?P<v>{PERSON_NAME})(?:$|,| and )", re.IGNORECASE)
+
+
+def _names(words: str) -> Iterator[Found]:
+    found = _NAME.match(words)
+    values = as_said_name(next(part for part in found.groups() if part)) if found else []
+    if not values and (called := _I_AM.match(words)):
+        values = as_name(called["v"])
+    for value in values:
+        yield Found("name", value, f"is called {value}", level=3, refs=(("person", value),))
+
+
+def _mine(words: str) -> Iterator[Found]:
+    if found := _IS_FAVOURITE.match(words):
+        yield from _favourite(found["what"], found["v"])
+    found = _MY.match(words)
+    if not found or is_denied(found["v"]):
+        return
+    what = found["what"].lower()
+    if favourite := _FAVOURITE.match(what):
+        yield from _favourite(favourite["what"], found["v"])
+    elif _ATTRIBUTE.fullmatch(what):
+        yield from _attribute(what, found["v"])
+    elif what in _OF_MINE:
+        slot, clean, text, many, level = _OF_MINE[what]
+        for value in clean(found["v"]):
+            yield Found(slot, value, text.format(v=value), level=level, holds_many=many)
+
+
+_OF_MINE: dict[str, tuple[str, Clean, str, bool, int]] = {
+    "birthday": ("birthday", as_day, "has their birthday on {v}", False, 2),
+    "date of birth": ("birthday", as_day, "has their birthday on {v}", False, 2),
+    "employer": ("employer", as_employer, "works for {v}", False, 3),
+    "home": ("home", lambda value: as_place(re.sub("^in ", "", value)), "lives in {v}", False, 2),
+    "car": ("car", as_car, "drives a {v}", False, 1),
+    "phone": ("owns", as_owned, "has a {v}", True, 1),
+    "laptop": ("owns", as_owned, "has a {v}", True, 1),
+    "native language": ("language", as_languages, "speaks {v}", True, 2),
+    "mother tongue": ("language", as_languages, "speaks {v}", True, 2),
+    "first language": ("language", as_languages, "speaks {v}", True, 2),
+    "languages": ("language", as_languages, "speaks {v}", True, 2),
+    "job": ("occupation", lambda value: as_occupation(ARTICLE.sub("", value, count=1)), "is a {v}", False, 3),
+}  # fmt: skip
+
+
+def _favourite(what: str, value: str) -> Iterator[Found]:
+    what = what.lower()
+    for one in as_whole(value):
+        text = f"has {one} as their favourite {what}"
+        yield Found(f"favourite_{what.replace(' ', '_')}", one, text, fact_type="preference", level=1)
+
+
+def _attribute(what: str, value: str) -> Iterator[Found]:
+    for one in as_whole(value, 5):
+        if not re.search(r"[\dA-Z@/]", one):
+            continue
+        yield Found(re.sub(r"\W", "_", what), one, f"has the {what} {one}", level=2, confidence=0.9)
+
+
+_PROJECT_NOUNS = one_of("projects")
+_ANY = re.IGNORECASE
+_WORKING = (
+    re.compile(r"(?:i|we) (?:am|are) (?:currently )?(?:working on|building|writing|developing) (?:an? |the |our |my )?"
+               rf"(?:\w+ )?project (?:called|named) (?P<p>{CAPITAL}\w*)", _ANY),
+    re.compile(rf"my (?:current |new |side )?project is (?:called|named) (?P<p>{CAPITAL}\w*)", _ANY),
+    re.compile(r"(?:i|we) (?:am|are) (?:working on|building|writing|developing) (?:an? |the |our |my )"
+               rf"(?P<p>(?:\w+ )?{_PROJECT_NOUNS})$", _ANY),
+)  # fmt: skip
+_PROJECT = (
+    rf"(?:(?:the )?(?P<p>{CAPITAL}\w*) project|project (?P<q>{CAPITAL}\w*)"
+    rf"|(?:my|our|the) (?P<r>(?:\w+ )?{_PROJECT_NOUNS}))"
+)
+_STACK = re.compile(
+    rf"{_PROJECT} (?:uses|is (?:written|built|implemented|made|running) (?:in|with|on)|runs on) (?P<v>.+)$", _ANY
+)
+_DUE = re.compile(
+    rf"{_PROJECT} (?:is due|has to be finished|must be finished|launches"
+    r"|goes live|ships|will launch|is launching) (?:on|by) (?P<v>.+)$",
+    _ANY,
+)
+_LAUNCH = re.compile(rf"(?:i|we) (?:launch|ship|release|are launching) {_PROJECT} on (?P<v>.+)$", _ANY)
+_DEADLINE = re.compile(r"the deadline (?:for|of) (?:the |my |our )?(?P<p>[\w -]{2,30}?) is (?:on )?(?P<v>.+)$", _ANY)
+_STATUS = re.compile(
+    rf"{_PROJECT} is (?:now |currently )?(?P<v>(?:in|on) "
+    r"(?:beta|alpha|hold|production|review|testing|progress)|live|finished|paused)$",
+    _ANY,
+)
+
+
+def _projects(words: str) -> Iterator[Found]:
+    for pattern in _WORKING:
+        if found := pattern.match(words):
+            name = found["p"]
+            yield _of_project(name, "working_on", name, "is being worked on")
+            return
+    for pattern, slot, clean, text in _PROJECT_RULES:
+        if found := pattern.match(words):
+            name = next(found[group] for group in "pqr" if found.groupdict().get(group))
+            for value in clean(found["v"]):
+                yield _of_project(name, slot, value, text.format(v=value))
+
+
+_TIME = re.compile(r"(?:on|at|by) ", _ANY)
+
+
+def _time(value: str) -> list[str]:
+    value = trimmed(re.split(r" to (?!the\b)", value)[-1])
+    value = _TIME.sub("", value, count=1) if _TIME.match(value) else value
+    known = kinds(value.lower())
+    return [value] if len(value.split()) <= 5 and known.keys() & {"day", "clock"} and not is_denied(value) else []
+
+
+_PROJECT_RULES: tuple[tuple[re.Pattern[str], str, Clean, str], ...] = (
+    (_STACK, "stack", lambda value: [v for v in as_several(value) if v[0].isupper()], "uses {v}"),
+    (_DUE, "deadline", _time, "is due on {v}"),
+    (_LAUNCH, "deadline", _time, "is due on {v}"),
+    (_DEADLINE, "deadline", _time, "is due on {v}"),
+    (_STATUS, "status", as_whole, "is {v}"),
+)
+
+
+def _of_project(name: str, slot: str, value: str, text: str) -> Found:
+    return Found(slot, value, text, of=name, subject="project", level=2, holds_many=slot == "stack")
+
+
+_EVENT = one_of("events")
+_WHEN = (
+    r"(?:is|are|leaves|starts|begins|takes place|happens|has moved|has been moved|was moved|got moved|moved"
+    r"|was rescheduled"
+    r"|has been rescheduled|is scheduled for|is planned for|is set for)"
+)
+_EVENT_AT = re.compile(
+    rf"(?:my |our |the )?(?P<e>[\w' -]{{0,30}}?\b{_EVENT}(?: (?:to|with|at) \w+)?) {_WHEN} (?:now )?(?P<v>.+)$",
+    _ANY,
+)
+_HAVE_EVENT = re.compile(
+    rf"(?:i|we) (?:have|have got|'ve got) (?:an? |my |our )?"
+    rf"(?P<e>[\w' -]{{0,30}}?\b{_EVENT}(?: (?:with|at) {CAPITAL}\w+)?) "
+    r"(?P<v>(?:on|at|tomorrow) ?.+)$",
+    _ANY,
+)
+_CALLED_APPOINTMENT = re.compile(r" appointment$", _ANY)
+
+
+def _appointments(words: str) -> Iterator[Found]:
+    found = _EVENT_AT.match(words) or _HAVE_EVENT.match(words)
+    if not found:
+        return
+    event = _CALLED_APPOINTMENT.sub("", found["e"].strip())
+    for value in _time(found["v"]):
+        yield Found("time", value, f"is {value}", of=event, subject="profile", level=1)
+
+
+_I = re.compile(r"(?:i|we) (?P<predicate>.+)$", _ANY)
+
+
+@lru_cache(maxsize=4)
+def _said_by_speaker(words: str) -> tuple[Found, ...]:
+    found = _I.match(words)
+    return tuple(told_of(found["predicate"])) if found else ()
+
+
+def found_in(words: str, last_person: str | None) -> Iterator[Found]:
+    """What one clause tells; `last_person` is the one whom "he" or "she" means."""
+    yield from _names(words)
+    yield from _relations(words)
+    yield from _pets(words)
+    yield from _of_others(words, last_person)
+    yield from _mine(words)
+    yield from _projects(words)
+    appointments = tuple(_appointments(words))
+    yield from appointments
+    if not appointments:
+        yield from _said_by_speaker(words)
+    yield from timed_habits(words)

@@ -1,0 +1,231 @@
+"""The values of facts, as English clauses give them: where one ends, and whether it is one of its kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from services.shared.core import wordlists
+from services.shared.core.statements import kinds
+
+Clean: TypeAlias = Callable[[str], list[str]]
+
+words_of = wordlists.words
+ADVERBS = (
+    r"(?:(?:really|also|just|still|actually|absolutely|truly|severely|very|recently|only|originally|now|currently|so"
+    r"|always|usually|much|definitely|totally|deathly|finally|already|both) )*"
+)
+CAPITAL = "(?-i:[A-ZÀ-ÖØ-ÞĀĆČĐĒŁŃŚŠŻŽ])"
+PERSON_NAME = (
+    rf"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{CAPITAL}[^\W\d]*(?:[-']{CAPITAL}[^\W\d]+)?(?: {CAPITAL}[^\W\d]+){{0,2}})"
+)
+
+
+def one_of(section: str) -> str:
+    """The words of a section of `data/facts.txt` as alternatives of a regular expression, the longest first."""
+    words = sorted(wordlists.listed("facts", section), key=len, reverse=True)
+    return "(?:" + "|".join(re.escape(word) for word in words) + ")"
+
+
+CLAUSE_END = re.compile(
+    r",? (?:since|because|when|where|which|who|while|but|although|even|except|unless|until|before|after) |, "
+)
+_PLACE_CUT = re.compile(
+    r" (?:with|for|near|and|at|on|in|from|together|to|last|this|next|two|three|five|a|by|as|due|these|after|right)\b|\d"
+)
+_TAIL = re.compile(
+    r" (?:now|these days|nowadays|at the moment|right now|currently|too|as well|though|by the way|btw|actually|again"
+    r"|originally|already|of course|yesterday|today|last (?:week|month|year)|recently|very much|a lot|so much|daily"
+    r"|for (?:a|an|one|two|three|four|five|ten|\d+|many|some) (?:years?|months?|weeks?|days?)"
+    r"|in (?:spring|summer|autumn|winter|january|february|march|april|june|july|august|september|october|november"
+    r"|december))$",
+    re.IGNORECASE,
+)
+ARTICLE = re.compile(r"^(?:a|an|my|our|some|any) ", re.IGNORECASE)
+_LIST = re.compile(r",? (?:and|&) |, ")
+
+
+def trimmed(value: str) -> str:
+    value = value.strip(" ,.;:!?-")
+    for _ in range(3):
+        shorter = _TAIL.sub("", value).strip(" ,")
+        if shorter == value:
+            return value
+        value = shorter
+    return value
+
+
+def as_whole(value: str, most: int = 6) -> list[str]:
+    """The value as one, up to where another clause begins."""
+    value = trimmed(CLAUSE_END.split(value, maxsplit=1)[0])
+    return [value] if value and len(value.split()) <= most and not is_denied(value) else []
+
+
+def is_denied(value: str) -> bool:
+    return bool({"not", "no", "never", "neither", "nor", "nothing", "none"} & set(value.lower().split()))
+
+
+def as_plain(value: str) -> list[str]:
+    """The value without its article."""
+    return [ARTICLE.sub("", one, count=1) for one in as_whole(value)]
+
+
+def as_several(value: str) -> list[str]:
+    """The values of a list."""
+    parts = [trimmed(part) for part in _LIST.split(trimmed(value))]
+    return [part for part in parts if part and len(part.split()) <= 5 and not is_denied(part)][:8]
+
+
+def as_place(value: str) -> list[str]:
+    """A place: written with a capital, or in a clause without any."""
+    value = trimmed(_PLACE_CUT.split(CLAUSE_END.split(value.replace(", ", "¸ "), maxsplit=1)[0], maxsplit=1)[0])
+    value = value.replace("¸ ", ", ") if re.search(rf"¸ {CAPITAL}", value) else value.split("¸", 1)[0]
+    first = value.split(" ", 1)[0].lower()
+    if not value or first in words_of("facts", "elsewhere") | words_of("facts", "tools") or len(value.split()) > 4:
+        return []
+    return [value] if re.match(rf"(?:the )?{CAPITAL}", value) or value.islower() else []
+
+
+def as_birthplace(value: str) -> list[str]:
+    if found := re.match(rf"(an? (?:small )?(?:village|town|suburb) (?:near|in|outside) {CAPITAL}\w+)", value):
+        return [found[1]]
+    return [place for place in as_place(value) if place[0].isupper() or place.startswith("the ")] or []
+
+
+_NO_EMPLOYER = re.compile(
+    r"(?:home|night|nights|the moment|weekends?|it|this|that|my|a loss|least|all|full|half|\d)\b", re.I
+)
+
+
+_ORGANISATION = re.compile(rf"(?:an?|the) (?:\w+ ){{0,3}}{one_of('organisations')}\b")
+
+
+def as_employer(value: str) -> list[str]:
+    value = re.split(r" (?:as|in|on|since|for|and|with) |, ", f"{value} ", maxsplit=1)[0]
+    if _NO_EMPLOYER.match(value) or not (value[:1].isupper() or _ORGANISATION.match(value)):
+        return []
+    return as_whole(value, 5)
+
+
+def as_occupation(value: str) -> list[str]:
+    value = re.split(r" (?:at|with|for|in|by|from|who|and|on|of|but|near) |, ", f"{value} ", maxsplit=1)[0].strip()
+    last = value.rsplit(" ", 1)[-1].lower()
+    return [value] if last in words_of("facts", "occupations") and len(value.split()) <= 4 else []
+
+
+def as_job(value: str) -> list[str]:
+    value = re.split(r" (?:at|with|for|in|by|from|who|and|on|of) |, ", f"{value} ", maxsplit=1)[0].strip()
+    return as_whole(value, 4)
+
+
+def as_liked(value: str) -> list[str]:
+    parts = as_several(re.sub(r",? (?:sadly|please|but|because) .*$", "", value))
+    return [part for part in parts if not _is_for_now(part)] if parts and not _is_for_now(parts[0]) else []
+
+
+def _is_for_now(part: str) -> bool:
+    words = part.split()
+    first = words[0].lower()
+    if first == "the":
+        return not (len(words) > 1 and words[1][0].isupper())
+    return first in words_of("facts", "not liked") or bool(
+        {"your", "you", "please", "this", "that"} & {*map(str.lower, words)}
+    )
+
+
+def as_disliked(value: str) -> list[str]:
+    return [] if value.startswith("to ") else as_liked(value)
+
+
+def as_preferred(value: str) -> list[str]:
+    return [
+        one
+        for one in as_liked(re.split(r" (?:over|to|rather than|instead of|than) ", value, maxsplit=1)[0])
+        if not re.match(r"(?:option|to be)\b", one)
+    ]
+
+
+def as_day(value: str) -> list[str]:
+    value = trimmed(re.sub(r"^(?:on|in) (?:the )?", "", value))
+    known = kinds(value.lower())
+    return [value] if len(value.split()) <= 4 and "day" in known and re.search(r"\d", value) else []
+
+
+def as_age(value: str) -> list[str]:
+    found = re.match(r"(\d{1,3})(?: (?:years?|yrs?)(?: old| of age)?| yo| now| this year| last week| today)?$", value)
+    return [found[1]] if found and 0 < int(found[1]) < 120 else []
+
+
+def as_allergens(value: str) -> list[str]:
+    return [
+        one
+        for one in as_several(value)
+        if one.lower() not in ("nonsense", "nothing", "work", "mondays", "bullshit")
+        and one.split(" ", 1)[0] not in ("early", "your", "this")
+    ]
+
+
+def as_condition(value: str) -> list[str]:
+    values = as_plain(re.sub(r" (?:for|since) .*$", "", value))
+    if not values or len(values[0].split()) > 3 or not _LINKING.isdisjoint(values[0].split()):
+        return []
+    return values if values[0].rsplit(" ", 1)[-1].lower() in _CONDITIONS or _is_named_illness(values[0]) else []
+
+
+_LINKING = frozenset("and about with of in to for been the".split())
+_CONDITIONS = words_of("facts", "conditions")
+
+
+def _is_named_illness(value: str) -> bool:
+    return (
+        re.fullmatch(r"type [12] diabetes|high blood pressure|low blood pressure|a heart condition", value) is not None
+    )
+
+
+def as_owned(value: str) -> list[str]:
+    values = as_plain(value)
+    words = values[0].split() if values else []
+    if not 0 < len(words) <= 4 or not _LINKING.isdisjoint(words):
+        return []
+    branded = any(word.lower() in words_of("facts", "brands") and word != word.lower() for word in words)
+    of_a_brand = (branded and not words[-1].isalpha()) or (branded and words[-1][0].isupper())
+    return values if words[-1].lower() in words_of("facts", "owned") or of_a_brand else []
+
+
+def as_car(value: str) -> list[str]:
+    values = as_plain(re.split(r" (?:to|for|and|with|in|on|from) ", value, maxsplit=1)[0])
+    return [one for one in values if any(word[0].isupper() for word in one.split())]
+
+
+def as_languages(value: str) -> list[str]:
+    parts = as_several(re.sub(r"(?:fluent|native|some|a little|a bit of|basic|good) ", "", value))
+    return [part for part in parts if re.fullmatch(rf"{CAPITAL}[^\W\d]+(?: {CAPITAL}[^\W\d]+)?", part)]
+
+
+def as_learnt(value: str) -> list[str]:
+    value = re.sub(r"^(?:how )?to play ", "", value)
+    return [one for one in as_whole(value, 3) if one[0].isupper() or one.startswith("the ")]
+
+
+def as_name(value: str) -> list[str]:
+    value = trimmed(re.split(r",| and | but | from ", value, maxsplit=1)[0])
+    return [value] if re.fullmatch(PERSON_NAME, value) and is_name(value) else []
+
+
+def as_said_name(value: str) -> list[str]:
+    value = trimmed(re.split(r",| and | but | from ", value, maxsplit=1)[0])
+    if not 0 < len(value.split()) <= 3 or re.search(r"\d", value) or not is_name(value):
+        return []
+    is_lower = value.islower() and len(value.split()) <= 2 and not value.endswith(("ed", "ing", "wrong"))
+    return [value] if value[0].isupper() or is_lower else []
+
+
+def is_name(words: str) -> bool:
+    """Whether words with a capital may be the name of a person."""
+    return words.split(" ", 1)[0].lower().rstrip(".") not in words_of("facts", "no name") | words_of("facts", "tools")
+
+
+def as_studied(value: str) -> list[str]:
+    value = re.split(r" (?:at|in|with|for|part|right|on) ", f"{value} ", maxsplit=1)[0].strip()
+    return [value] if len(value.split()) <= 3 and value.split(" ", 1)[0] not in ("the", "this", "these", "it") else []

@@ -1,0 +1,203 @@
+"""Facts that a person tells of themselves and of those around them: rules on English wording, no model.
+
+Only what a user states as being so now makes a fact. When in doubt there is none: a fact that is not known costs a
+question, a wrong one is believed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Literal
+
+from contracts.v1.entries import Subject
+from contracts.v1.turns import Role
+from services.shared.core import wordlists
+from services.shared.core.fact_predicates import FactType, Found
+from services.shared.core.fact_rules import found_in, people_in
+from services.shared.core.statements import ASKING, JOKING, QUOTED, TELLING, UNSURE
+
+EntityType = Literal["person", "org", "place", "project", "event"]
+
+ME = "me"
+"""Slug of the user in keys and references; a named speaker has one of their own."""
+
+_LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 150
+_pattern = partial(wordlists.pattern, "facts")
+
+_STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
+_SENTENCE = re.compile(r"(?<=[.!?;\n])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\s[–—]\s|\n")
+_VERBS = "work|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
+_THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
+_CLAUSE = re.compile(
+    rf"[:;]\s|\s\(|\)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
+    rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",
+    re.IGNORECASE,
+)
+_CARRIED = re.compile(rf"(?:(?P<mine>{_VERBS})|(?P<theirs>{_THIRD}))\b", re.IGNORECASE)
+_CONTRACTIONS = tuple(
+    (re.compile(pattern, re.IGNORECASE), spelled)
+    for pattern, spelled in (
+        (r"\b(i)'?m\b", r"\1 am"),
+        (r"'ve\b", " have"),
+        (r"'re\b", " are"),
+        (r"'ll\b", " will"),
+        (r"\b(i|we|you|he|she|they)'d\b", r"\1 would"),
+        (r"\bwon't\b", "will not"),
+        (r"\bcan't\b", "can not"),
+        (r"(\w)n't\b", r"\1 not"),
+        (r"\b(she|he|it|that|there|name)'s\b", r"\1 is"),
+    )
+)
+_OPENING = re.compile(rf"(?:{_pattern('opening')}|{wordlists.pattern('changes', 'filler')})", re.IGNORECASE)
+_GONE = re.compile(_pattern("long gone"))
+_PRETENDING = re.compile(_pattern("pretending"))
+_ALSO_JOKING = re.compile(_pattern("joking more"))
+_LIKING_TO = re.compile(r"\b(i (?:\w+ )?(?:like|love|enjoy)) to\b")
+_TAGGED = re.compile(r", (?:right|correct|(?:is|are|do|does|have|am|was) ?n.t \w+)\W*$", re.IGNORECASE)
+_NOT_SLUG = re.compile(r"[^\w]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement of what is so: whose and of what (`memory_key`), its value, and where the text says it.
+
+    `holds_many`: another value of the same key stands beside this one, and does not replace it.
+    """
+
+    subject: Subject
+    entity_refs: tuple[str, ...]
+    entity_label: str
+    fact_type: FactType
+    memory_key: str
+    value: str
+    text: str
+    holds_many: bool
+    level: int
+    confidence: float
+    span: tuple[int, int]
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    words: str
+    begin: int
+    end: int
+
+
+def slug_of(name: str) -> str:
+    """A name as keys and references have it: lower case, words joined by underscores."""
+    return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
+
+
+def facts_in(text: str, *, role: Role, speaker: str | None, said_at: datetime) -> tuple[Fact, ...]:
+    """The facts that a turn states about its speaker; none in what an assistant, a tool or the system says."""
+    if role != "user":
+        return ()
+    known: dict[tuple[str, str], Fact] = {}
+    last_person: str | None = None
+    for said in _statements(text[:_LONGEST].translate(_STRAIGHT)):
+        last_person = next((name for name, _ in people_in(said.words)), last_person)
+        for found in found_in(said.words, last_person):
+            fact = _fact(found, said, speaker, said_at)
+            known.setdefault((fact.memory_key, fact.value.casefold()), fact)
+    return tuple(known.values())
+
+
+def _fact(found: Found, said: _Statement, speaker: str | None, said_at: datetime) -> Fact:
+    owner, label = (slug_of(speaker), speaker) if speaker else (ME, "")
+    slug = slug_of(found.of) or owner
+    kind: EntityType = "event" if found.slot == "time" else "project" if found.subject == "project" else "person"
+    subject = "people" if found.subject == "profile" and speaker else found.subject
+    whose = f"{found.of[:1].upper()}{found.of[1:]}" if found.of else label
+    told = found.text.replace("their", f"{speaker}'s") if speaker else found.text
+    return Fact(
+        subject=subject,
+        entity_refs=(f"{kind}:{slug}", *(f"{of}:{slug_of(name)}" for of, name in found.refs)),
+        entity_label=whose or ME,
+        fact_type=found.fact_type,
+        memory_key=f"{subject}|{kind}|{slug}|{found.slot}",
+        value=found.value,
+        text=f"{whose} {told}" if whose else f"{told[:1].upper()}{told[1:]}",
+        holds_many=found.holds_many,
+        level=found.level,
+        confidence=found.confidence,
+        span=(said.begin, said.end),
+        said_at=said_at,
+    )
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    """What a text states outright, clause by clause, spelled out: not what is asked, supposed, quoted or joked."""
+    lower = text.lower()
+    if JOKING.search(lower) or _ALSO_JOKING.search(lower):
+        return
+    left = _MOST_CLAUSES
+    for begin, end in _pieces(text, _SENTENCE, 0, len(text)):
+        sentence = text[begin:end]
+        opening, colon, _ = sentence.partition(":")
+        if colon and TELLING.search(opening.lower()):
+            return  # what follows is somebody else's
+        if _is_stated(sentence):
+            for said in _clauses(text, begin, end):
+                left -= 1
+                if left < 0:
+                    return
+                yield said
+
+
+def _pieces(text: str, between: re.Pattern[str], begin: int, end: int) -> Iterator[tuple[int, int]]:
+    for found in between.finditer(text, begin, end):
+        if found.start() > begin:
+            yield begin, found.start()
+        begin = found.end()
+    if begin < end:
+        yield begin, end
+
+
+def _is_stated(sentence: str) -> bool:
+    plain = sentence.rstrip(" '\")")
+    if plain.endswith("?") or QUOTED.search(sentence) or _TAGGED.search(plain):
+        return False
+    lower = _spelled(sentence).lower()
+    return not (ASKING.match(lower) or _PRETENDING.search(lower))
+
+
+def _clauses(text: str, begin: int, end: int) -> Iterator[_Statement]:
+    before = ""
+    for start, stop in _pieces(text, _CLAUSE, begin, end):
+        words = _spelled(text[start:stop])
+        if len(words) > _LONGEST_CLAUSE:
+            continue
+        if carried := _CARRIED.match(words):
+            words = _with_subject(words, before, is_of_speaker=carried["mine"] is not None)
+        before = words.split(" ", 1)[0].lower()
+        lower = _LIKING_TO.sub(r"\1", words.lower())
+        if words and not UNSURE.search(lower) and not ASKING.match(lower) and not _is_gone(lower):
+            yield _Statement(words, start, stop)
+
+
+def _with_subject(words: str, before: str, *, is_of_speaker: bool) -> str:
+    if is_of_speaker:
+        return f"I {words}" if before in ("i", "we") else words
+    return f"he {words}" if before and before not in ("i", "we", "they", "you") else words
+
+
+def _is_gone(lower: str) -> bool:
+    return _GONE.search(lower) is not None
+
+
+def _spelled(part: str) -> str:
+    said = " ".join(part.split()).strip(" .,;!?-*>")
+    for pattern, spelled in _CONTRACTIONS:
+        said = pattern.sub(spelled, said)
+    for _ in range(3):
+        found = _OPENING.match(said)
+        if not found:
+            break
+        said = said[found.end() :]
+    return said

@@ -1,0 +1,97 @@
+"""Facts in labelled sentences: half of them was not looked at while the rules were written."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from contracts.v1.turns import Role
+from services.bench import facts
+from services.bench.facts import judged, precision, read_sentences, recall
+from services.shared.core.facts import Fact, facts_in
+
+HERE = Path(__file__).parent
+FILES = [HERE / "facts.tsv", HERE / "facts_held_out.tsv"]
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def found(text: str, role: Role = "user", speaker: str | None = None) -> tuple[Fact, ...]:
+    return facts_in(text, role=role, speaker=speaker, said_at=NOW)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_facts_are_told_from_what_only_looks_like_them(file: Path) -> None:
+    results = judged(read_sentences(file))
+    assert precision(results) >= 0.95
+    assert recall(results) >= 0.7
+
+
+def test_half_of_as_many_sentences_as_promised_are_traps() -> None:
+    sentences = [one for file in FILES for one in read_sentences(file)]
+    assert len({one.text for one in sentences}) == len(sentences) >= 400
+    assert sum(one.facts == "-" for one in sentences) >= len(sentences) / 2
+
+
+def test_a_fact_says_whose_it_is_and_where_the_text_says_it() -> None:
+    text = "Hello there. My sister Clara lives in Oslo, and it rains."
+    relationship, home = found(text)
+    assert relationship.memory_key == "people|person|clara|relationship"
+    assert relationship.text == "Clara is their sister"
+    assert home.entity_refs == ("person:clara", "place:oslo")
+    assert (home.subject, home.entity_label, home.value, home.text) == (
+        "people",
+        "Clara",
+        "Oslo",
+        "Clara lives in Oslo",
+    )
+    assert text[slice(*home.span)].startswith("My sister Clara lives in Oslo")
+
+
+def test_keys_that_hold_many_values_say_so() -> None:
+    assert {fact.holds_many for fact in found("I speak Dutch and German")} == {True}
+    assert [fact.holds_many for fact in found("I live in Oslo")] == [False]
+
+
+@pytest.mark.parametrize("role", ["assistant", "tool", "system"])
+def test_only_what_a_user_says_makes_facts(role: Role) -> None:
+    assert not found("I live in Oslo", role)
+
+
+def test_a_named_speaker_tells_of_themselves() -> None:
+    home, sister = found("I live in Oslo and Clara is my sister. Clara is my sister.", speaker="John Doe")[:2]
+    assert home.memory_key == "people|person|john_doe|home"
+    assert home.text == "John Doe lives in Oslo"
+    assert sister.text == "Clara is John Doe's sister"
+
+
+@pytest.mark.parametrize("piece", [" ", "I live in ", "my sister Clara ", "so, and ", "(", "'a ", "a", "1.", "I am \n"])
+def test_a_text_of_any_length_is_read(piece: str) -> None:
+    assert len(found(piece * (10_000 // len(piece)) + " I have a dog named Rex")) < 200
+
+
+@pytest.fixture
+def app() -> typer.Typer:
+    """The command on an app of its own."""
+    app = typer.Typer(rich_markup_mode="rich")
+    app.command(epilog=facts.EPILOG)(facts.facts)
+    return app
+
+
+def test_the_command_prints_precision_and_recall_and_what_is_wrong(app: typer.Typer, tmp_path: Path) -> None:
+    file = tmp_path / "sentences.tsv"
+    file.write_text("kind\tfacts\ttext\nhard\tme.home=Rome\tWhere I [bold]live[/bold] is Rome\n")
+    result = CliRunner().invoke(app, [str(file), "--wrong"])
+    assert result.exit_code == 0, result.output
+    assert "precision" in result.output
+    assert "[bold]live[/bold]" in result.output
+
+
+@pytest.mark.parametrize("text", ["", "kind\tfacts\ttext\n", "kind\tfacts\ttext\na\t\tb\n", "x\ny\n"])
+def test_the_command_refuses_a_file_without_sentences(app: typer.Typer, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "sentences.tsv"
+    file.write_text(text)
+    result = CliRunner().invoke(app, [str(file)])
+    assert result.exit_code == 1
+    assert result.output.startswith(f"error: {file}: ")
