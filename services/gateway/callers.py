@@ -98,12 +98,12 @@ class OpenDoor:
     def _refuse_credential(self, request: Request) -> None:
         shown = (request.headers.get(name, "").split() for name in _KEY_HEADERS)
         if any(is_key(words[-1]) for words in shown if words):
-            raise Problem("bad_request", _UNREAD_KEY)
+            raise Problem("credential_unread", _UNREAD_KEY)
         path = request.url.path
         is_ours = path.startswith(f"{PREFIX}/") or not path.startswith(self._passing_on)
         is_bearer = request.headers.get("authorization", "").partition(" ")[0].lower() == "bearer"
         if is_ours and is_bearer and USER_HEADER not in request.headers:
-            raise Problem("bad_request", _UNREAD)
+            raise Problem("credential_unread", _UNREAD)
 
 
 class GuardedDoor:

@@ -21,11 +21,14 @@ log = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
-EdgeCode = Literal["bad_request", "unauthenticated", "forbidden", "changed", "too_large", "rate_limited", "method"]
+EdgeCode = Literal[
+    "bad_request", "credential_unread", "unauthenticated", "forbidden", "changed", "too_large", "rate_limited", "method"
+]
 Code = ErrorCode | EdgeCode
 
 STATUS: Mapping[Code, tuple[int, str]] = {
     "bad_request": (400, "The request cannot be read"),
+    "credential_unread": (400, "No credential is read here"),
     "unauthenticated": (401, "No valid credential"),
     "forbidden": (403, "Not allowed"),
     "user_mismatch": (403, "Not this user's"),

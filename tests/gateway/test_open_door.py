@@ -57,6 +57,6 @@ async def test_over_http_it_is_a_problem_and_nothing_is_read_or_written(instance
                 await http.post(ENTRIES, json={"text": "Eve was here."}, headers=headers),
                 await http.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"}, headers=headers),
             ):
-                assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
+                assert (answer.status_code, answer.json()["code"]) == (400, "credential_unread")
                 assert "MEMORYBUS_GATEWAY_AUTH=true" in answer.json()["detail"]
         assert [one["text"] for one in (await http.get(ENTRIES)).json()["items"]] == ["My diary is under the mattress."]

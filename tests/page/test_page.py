@@ -269,6 +269,15 @@ def test_a_server_with_sign_in_is_asked_with_the_key(visitor: Visitor) -> None:
     assert "Bearer mb_secret" in seen
 
 
+def test_a_key_kept_from_when_sign_in_was_on_is_forgotten(visitor: Visitor) -> None:
+    visitor.add("I keep bees.")
+    page = visitor.open()
+    page.evaluate("sessionStorage.setItem('memory-key', 'mb_of_yesterday')")
+    page.reload()
+    expect(page.get_by_text("I keep bees.")).to_be_visible()
+    assert page.evaluate("sessionStorage.getItem('memory-key')") is None
+
+
 @pytest.mark.parametrize("visitor", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
 def test_nothing_is_wider_than_a_small_phone(visitor: Visitor) -> None:
     entry = visitor.add("averylongwordwithoutanybreak" * 12, tags=["a-rather-long-tag-for-a-small-screen" * 2])

@@ -43,8 +43,13 @@ async function send(method, path, { query = {}, body, more = {}, keepalive = fal
     await askForKey();
     return send(method, path, { query, body, more, keepalive });
   }
-  if (!answer.ok) throw new Problem(answer.status, await answer.json().catch(() => ({})));
-  return answer;
+  if (answer.ok) return answer;
+  const problem = new Problem(answer.status, await answer.json().catch(() => ({})));
+  if (problem.code === 'credential_unread' && identity.key) { // kept from when sign-in was on
+    identity.key = null;
+    location.reload();
+  }
+  throw problem;
 }
 
 async function json(method, path, options) {
