@@ -51,7 +51,8 @@ async def test_without_any_answer_a_percentile_is_all_the_time_that_was_waited()
     assert load.at(0.95) == load.seconds * 1000
 
 
-def test_sizes_are_measured_one_after_the_other_and_drawn(tmp_path: Path) -> None:
+def test_sizes_are_measured_one_after_the_other_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.bench.retrieve._REAL_VECTORS", 20)
     options = ["--entries", "200", "--entries", "120", "--users", "3", "--queries", "10"]
     result = CliRunner().invoke(app, ["retrieve", *options, "--html", str(tmp_path / "page.html")])
     assert result.exit_code == 0, result.output

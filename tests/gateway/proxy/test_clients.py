@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 from uuid import uuid4
 
-import anthropic
 import openai
 import pytest
 from pydantic import BaseModel
@@ -134,6 +133,8 @@ def test_openai_sees_errors_of_the_proxy_as_its_own(place: Place, talking: Model
 async def test_anthropic_whole_and_streamed(
     place: Place, talking: ModelServer, client: MemoryClient, user: str
 ) -> None:
+    import anthropic  # only here: every worker of a run imports this file, and the SDK takes seconds
+
     asked: Any = [{"role": "user", "content": "My boat is called Calypso."}]
     next_one: Any = [{"role": "user", "content": "What is my boat called?"}]
     found = []
@@ -152,6 +153,8 @@ async def test_anthropic_whole_and_streamed(
 
 
 async def test_anthropic_awaited(place: Place, talking: ModelServer, user: str) -> None:
+    import anthropic
+
     found = []
     async with both_awaited(place, user, anthropic.AsyncAnthropic, "") as clients:
         for one in clients:
