@@ -56,6 +56,7 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
+from contracts.v1.profile import ProfileReply, ProfileRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 
@@ -105,6 +106,7 @@ THEMES = Answer(f"{subjects.MEMORY}.themes.<user>", ThemesRequest, ThemesReply)
 THEME_SAVE = Answer(f"{subjects.MEMORY}.theme-save.<user>", ThemeSaveRequest, ThemeReply)
 THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveRequest, ThemeRemoveReply)
 SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
+PROFILE = Answer(f"{subjects.MEMORY}.profile.<user>", ProfileRequest, ProfileReply)
 CONFLICTS = Answer(f"{subjects.MEMORY}.conflicts.<user>", ConflictsRequest, ConflictsReply)
 RESOLVE = Answer(f"{subjects.MEMORY}.resolve.<user>", ResolveRequest, ResolveReply)
 EXPORT = Answer(f"{subjects.MEMORY}.export.<user>", ExportRequest, ExportReply)
@@ -187,6 +189,7 @@ FLOW = (
             THEME_SAVE,
             THEME_REMOVE,
             SUMMARY,
+            PROFILE,
             CONFLICTS,
             RESOLVE,
             EXPORT,

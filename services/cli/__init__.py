@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": "Show what memorybus does: publish an example, ask five questions, explain the answers.",
     "forget": "Forget one entry, with all that says it; the same statement is refused for a while.",
     "conflicts": "List statements that cannot both be true, or decide which of two holds.",
+    "profile": "Show what is known of a user: facts, the present value of each first, and what it was before.",
     "erase": "Remove everything of a user for good: log, entries, vectors, dead letters, what waits on the bus.",
     "reconcile": "Compare the conversation log, the entries and the vectors with each other, while memorybus runs.",
     "reindex": "Make all vectors anew from the text store, also into another model, while memorybus runs and answers.",

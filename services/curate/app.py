@@ -49,7 +49,9 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
+from contracts.v1.profile import ProfileReply, ProfileRequest
 from services.curate import audit, chat_commands, commands, conflicts, control, overview, reconcile
+from services.curate import profile as profiles
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
 from services.curate.scheduler import Scheduler
@@ -149,6 +151,9 @@ def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[A
     async def summary(request: SummaryRequest) -> SummaryReply:
         return await overview.summarize(request, store=store)
 
+    async def profile(request: ProfileRequest) -> ProfileReply:
+        return await profiles.profile(request, store=store)
+
     async def export(request: ExportRequest) -> ExportReply:
         return await overview.export(request, store=store)
 
@@ -157,6 +162,7 @@ def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[A
         RequestHandler(flow.THEME_SAVE, save_theme, at_once),
         RequestHandler(flow.THEME_REMOVE, remove_theme, at_once),
         RequestHandler(flow.SUMMARY, summary, at_once),
+        RequestHandler(flow.PROFILE, profile, at_once, profiles.shorten_profile),
         RequestHandler(flow.EXPORT, export, at_once, partial(overview.shorten_export, store=store)),
     )
 

@@ -11,10 +11,10 @@ import typer
 from typer.testing import CliRunner
 
 from contracts.ports import Unavailable
-from services.cli import ask, audit, conflicts, demo, erase, forget, publish, reconcile, status
+from services.cli import ask, audit, conflicts, demo, erase, forget, profile, publish, reconcile, status
 from tests.cli.files import A_TURN, lines, written
 
-MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, conflicts)
+MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, conflicts, profile)
 NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
 
 
@@ -23,6 +23,7 @@ ARGUMENTS = {
     "forget": ["e1", "--user", "me"],
     "erase": ["--user", "me", "--yes"],
     "conflicts": ["--user", "me"],
+    "profile": ["--user", "me"],
 }
 
 

@@ -54,6 +54,11 @@ def test_keys_that_hold_many_values_say_so() -> None:
     assert [fact.holds_many for fact in found("I live in Oslo")] == [False]
 
 
+def test_the_time_of_what_was_moved_is_the_new_one() -> None:
+    (time,) = found("My dentist appointment has moved to Thursday")
+    assert (time.memory_key, time.value) == ("profile|event|dentist|time", "Thursday")
+
+
 @pytest.mark.parametrize("role", ["assistant", "tool", "system"])
 def test_only_what_a_user_says_makes_facts(role: Role) -> None:
     assert not found("I live in Oslo", role)

@@ -16,6 +16,7 @@ from contracts.v1.control import IncognitoReply, SettingName, SettingsChange, Se
 from contracts.v1.edits import BulkReply, HistoryReply
 from contracts.v1.entries import Entry, Status
 from contracts.v1.overview import SummaryReply, Theme, ThemeRemoveReply, ThemesReply
+from contracts.v1.profile import ProfileReply
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.turns import EntryType, Role
 from memorybus_client.caller import Caller, address
@@ -268,6 +269,10 @@ class AsyncMemory:
     async def summary(self, *, space: str | None = None) -> SummaryReply:
         """Ask what there is, in numbers and a few sentences."""
         return await self._caller.call(flow.SUMMARY, space=space)
+
+    async def profile(self, *, space: str | None = None, as_of: datetime | None = None) -> ProfileReply:
+        """Ask what is known of the user, fact by fact, now or as of a moment."""
+        return await self._caller.call(flow.PROFILE, space=space, as_of=as_of)
 
     async def status(self) -> StatusReply:
         """Count what is stored, and what is still on its way."""

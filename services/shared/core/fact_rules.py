@@ -274,12 +274,12 @@ def _projects(words: str) -> Iterator[Found]:
                 yield _of_project(name, slot, value, text.format(v=value))
 
 
-_TIME = re.compile(r"(?:on|at|by) ", _ANY)
+_TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by) )?", _ANY)
 
 
 def _time(value: str) -> list[str]:
     value = trimmed(re.split(r" to (?!the\b)", value)[-1])
-    value = _TIME.sub("", value, count=1) if _TIME.match(value) else value
+    value = _TIME.sub("", value, count=1)
     known = kinds(value.lower())
     return [value] if len(value.split()) <= 5 and known.keys() & {"day", "clock"} and not is_denied(value) else []
 
@@ -322,7 +322,7 @@ def _appointments(words: str) -> Iterator[Found]:
         return
     event = _CALLED_APPOINTMENT.sub("", found["e"].strip())
     for value in _time(found["v"]):
-        yield Found("time", value, f"is {value}", of=event, subject="profile", level=1)
+        yield Found("time", value, f"is planned for {value}", of=event, subject="profile", level=1)
 
 
 _I = re.compile(r"(?:i|we) (?P<predicate>.+)$", _ANY)

@@ -1,0 +1,76 @@
+"""What is known of a user, fact by fact, and grouped as cards of people, places and projects."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from contracts.envelope import Message, Moment, Reply, Request
+from contracts.v1.entries import Subject
+
+
+class ProfileRequest(Request):
+    """Ask what is known of the user in a space; null: in all. `as_of`: what was known at that moment.
+
+    `persona_id`: as in a list, what a retrieval for this persona sees; null means all of the user's.
+    """
+
+    space: str | None = Field(default=None, min_length=1, max_length=256)
+    persona_id: str | None = None
+    as_of: Moment | None = None
+
+
+class FormerValue(Message):
+    """A value that held before; `until` is when another one took its place or the user said that it ended."""
+
+    value: str
+    text: str
+    since: Moment
+    until: Moment | None = None
+    source_ids: tuple[str, ...]
+
+
+class ProfileFact(Message):
+    """What the user stated, as `text` in the third person and as `value` of `memory_key`; `source_ids` are the entries.
+
+    `until`: the user said that it is not so any more. `importance`: 0 to 3, always 3 where a source is pinned.
+    `span`: where the text of the newest source says it, from the first character to after the last.
+    """
+
+    subject: Subject
+    entity_refs: tuple[str, ...]
+    entity_label: str
+    fact_type: Literal["fact", "preference", "relationship", "friction", "habit"]
+    memory_key: str
+    value: str
+    text: str
+    importance: int = Field(ge=0, le=3)
+    pinned: bool
+    confidence: float = Field(ge=0, le=1)
+    since: Moment
+    until: Moment | None = None
+    before: tuple[FormerValue, ...] = ()
+    source_ids: tuple[str, ...]
+    span: tuple[int, int]
+
+
+class Card(Message):
+    """At most three facts about one person, project or event that are so now, pinned or of importance 2 and more."""
+
+    entity_ref: str
+    label: str
+    facts: tuple[str, ...]
+
+
+class ProfileReply(Reply):
+    """What is so now comes first, the most important before others; what has ended comes last.
+
+    `left_out`: older entries that were not read, there are so many. `truncated`: not all facts fit into a message.
+    """
+
+    cards: tuple[Card, ...]
+    facts: tuple[ProfileFact, ...]
+    entries_read: int
+    left_out: int = 0
+    truncated: bool = False

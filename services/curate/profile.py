@@ -1,0 +1,94 @@
+"""What is known of a user: facts computed from their entries whenever they are asked for. The store is a port."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from contracts.ports import Selection, TextStore
+from contracts.v1.entries import Entry, Status
+from contracts.v1.profile import Card, FormerValue, ProfileFact, ProfileReply, ProfileRequest
+from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.slots import Known, profile_of
+from services.shared.erasures import is_hidden
+from services.shared.tasks import beside_the_loop
+
+_PAGE = 200
+_MOST = 2000
+"""Entries of each status that are read, those said last first."""
+
+_ON_A_CARD = 3
+_IMPORTANT = 2
+
+
+async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
+    """What the user's entries state of them, and of the people, projects and appointments around them."""
+    if await is_hidden(store, request.user_id):
+        return ProfileReply(cards=(), facts=(), entries_read=0, correlation_id=request.correlation_id)
+    active, left = await _read(request, "active", store)
+    former, more = await _read(request, "superseded", store)
+    entries = [*active, *former]
+    chars = sum(len(entry.text) for entry in entries)
+    known = await beside_the_loop(lambda: profile_of(request.user_id, entries, request.as_of), chars)
+    facts = tuple(map(_shown, known))
+    return ProfileReply(
+        cards=_cards(facts),
+        facts=facts,
+        entries_read=len(entries),
+        left_out=left + more,
+        correlation_id=request.correlation_id,
+    )
+
+
+async def _read(request: ProfileRequest, status: Status, store: TextStore) -> tuple[list[Entry], int]:
+    """The newest entries, and how many there are beside them."""
+    selection = Selection(request.user_id, space=request.space, persona_id=request.persona_id, status=status)
+    entries: list[Entry] = []
+    cursor, total = None, 0
+    while len(entries) < _MOST:
+        page = await store.page(selection, limit=min(_PAGE, _MOST - len(entries)), cursor=cursor)
+        entries += page.entries
+        cursor, total = page.cursor, page.total
+        if cursor is None:
+            break
+    return entries, max(0, total - len(entries)) if cursor is not None else 0
+
+
+def _shown(known: Known) -> ProfileFact:
+    fact = known.fact
+    return ProfileFact(
+        subject=fact.subject,
+        entity_refs=fact.entity_refs,
+        entity_label=fact.entity_label,
+        fact_type=fact.fact_type,
+        memory_key=fact.memory_key,
+        value=fact.value,
+        text=fact.text,
+        importance=known.level,
+        pinned=known.pinned,
+        confidence=fact.confidence,
+        since=known.since,
+        until=known.until,
+        before=tuple(FormerValue(**asdict(former)) for former in known.before),
+        source_ids=known.source_ids,
+        span=fact.span,
+    )
+
+
+def _cards(facts: tuple[ProfileFact, ...]) -> tuple[Card, ...]:
+    """One card for each of whom or what something important is so now, in the order of the facts."""
+    cards: dict[str, list[ProfileFact]] = {}
+    for fact in facts:
+        if fact.until is None and (fact.pinned or fact.importance >= _IMPORTANT):
+            cards.setdefault(fact.entity_refs[0], []).append(fact)
+    return tuple(
+        Card(entity_ref=ref, label=held[0].entity_label, facts=tuple(fact.text for fact in held[:_ON_A_CARD]))
+        for ref, held in cards.items()
+    )
+
+
+async def shorten_profile(_: ProfileRequest, reply: ProfileReply, room: int) -> ProfileReply:
+    """The reply with as many facts, and cards of these alone, as fit into so many bytes."""
+    room -= size_of(reply.model_copy(update={"facts": (), "cards": ()}))
+    fitting = how_many_fit([3 * size_of(fact) // 2 for fact in reply.facts], room)  # a card repeats a fact in part
+    facts = reply.facts[:fitting]
+    return reply.model_copy(update={"facts": facts, "cards": _cards(facts), "truncated": True})

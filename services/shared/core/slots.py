@@ -1,0 +1,145 @@
+"""What is known of a user, value by value: computed from their entries whenever it is asked for, and stored nowhere.
+
+So forgetting, correcting and erasing an entry reach its facts at once, and nothing can be stale or be done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from contracts.v1.entries import Entry
+from services.shared.core.facts import Fact, facts_in
+from services.shared.core.sayings import as_of as entry_as_of
+from services.shared.core.statements import terms
+from services.shared.core.updates import is_change, relation
+
+PINNED_LEVEL = 3
+"""Importance level of what a pinned entry says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Former:
+    """A value that held before, and until when; None: nobody said since when it does not."""
+
+    value: str
+    text: str
+    since: datetime
+    until: datetime | None
+    source_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value of a key: since when it holds, by which entries, and the values it took the place of, latest first.
+
+    `until`: it does not hold any more, as the user said, and nothing took its place.
+    """
+
+    fact: Fact
+    since: datetime
+    source_ids: tuple[str, ...]
+    level: int
+    pinned: bool
+    before: tuple[Former, ...] = ()
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """A fact as an entry states it, and until when it held, if the entry was superseded or its end was told."""
+
+    fact: Fact
+    entry: Entry
+    until: datetime | None
+
+    @property
+    def place(self) -> tuple[datetime, datetime, str, int]:
+        """Where it stands among others: of two of one moment the greater id decides."""
+        return self.entry.last_said_at, self.entry.created_at, self.entry.id, self.fact.span[0]
+
+
+def profile_of(user_id: str, entries: Iterable[Entry], as_of: datetime | None = None) -> tuple[Known, ...]:
+    """What entries of the user tell, most important first; with `as_of`, what they told up to that moment.
+
+    Of a key that holds one value the newest statement is the present one. Entries of others, and those that nobody
+    can read any more, tell nothing. Their order is of no account.
+    """
+    told = [
+        entry_as_of(entry, as_of)
+        for entry in {entry.id: entry for entry in entries}.values()
+        if entry.user_id == user_id and entry.role == "user" and entry.status in ("active", "superseded")
+        if as_of is None or entry.created_at <= as_of
+    ]
+    keys: dict[str, list[_Said]] = {}
+    for said in _with_ends(told):
+        keys.setdefault(said.fact.memory_key, []).append(said)
+    known = [one for key in keys.values() for one in _values(sorted(key, key=lambda said: said.place))]
+    return tuple(sorted(known, key=_most_important_first))
+
+
+def _most_important_first(known: Known) -> tuple[bool, bool, int, float, str, str]:
+    fact = known.fact
+    newest = -known.since.timestamp()
+    return known.until is not None, not known.pinned, -known.level, newest, fact.memory_key, fact.value.casefold()
+
+
+def _with_ends(entries: list[Entry]) -> list[_Said]:
+    ends = [entry for entry in entries if entry.status == "active" and is_change(entry.text)]
+    return [
+        _Said(fact, entry, entry.valid_until if entry.status == "superseded" else _end_of(fact, entry, ends))
+        for entry in entries
+        for fact in facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at)
+    ]
+
+
+def _end_of(fact: Fact, entry: Entry, ends: list[Entry]) -> datetime | None:
+    """When a later entry of the same speaker told that it is not so any more."""
+    value = terms(fact.value.lower())
+    told = [
+        end.last_said_at
+        for end in ends
+        if end.speaker == entry.speaker
+        and end.last_said_at > entry.last_said_at
+        and value & terms(end.text.lower())
+        and relation(entry.text, end.text) == "update"
+    ]
+    return min(told, default=None)
+
+
+def _values(said: list[_Said]) -> list[Known]:
+    """The values of a key, given in the order in which they were said."""
+    groups: dict[str, list[_Said]] = {}
+    for one in said:
+        groups.setdefault(one.fact.value.casefold(), []).append(one)
+    newest_last = sorted(groups.values(), key=lambda group: group[-1].place)
+    known = [_known(group, [one for one in said if one not in group]) for group in newest_last]
+    if said[0].fact.holds_many:
+        return known
+    *former, present = known
+    ended = [_former(one, other) for one, other in zip(former, known[1:], strict=True)]
+    return [replace(present, before=tuple(reversed(ended)))]
+
+
+def _known(group: list[_Said], others: list[_Said]) -> Known:
+    """A value by those who state it: since the first of them, or since the last after another value held."""
+    latest = group[-1]
+    between = [one.entry.last_said_at for one in others if group[0].entry.created_at < one.entry.last_said_at]
+    came_back = [one for one in between if one < latest.entry.last_said_at]
+    many = latest.fact.holds_many
+    since = group[0].entry.created_at if many or not came_back else latest.entry.last_said_at
+    pinned = any(one.entry.pinned for one in group)
+    return Known(
+        fact=latest.fact,
+        since=min(one.entry.created_at for one in group) if many else since,
+        source_ids=tuple(dict.fromkeys(one.entry.id for one in reversed(group))),
+        level=PINNED_LEVEL if pinned else latest.fact.level,
+        pinned=pinned,
+        until=latest.until,
+    )
+
+
+def _former(known: Known, after: Known) -> Former:
+    until = min(known.until, after.since) if known.until else max(known.since, after.since)
+    return Former(known.fact.value, known.fact.text, known.since, until, known.source_ids)

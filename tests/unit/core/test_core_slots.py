@@ -1,0 +1,120 @@
+"""What is known of a user: present and former values, and laws that hold for any entries in any order."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.v1.entries import Entry
+from services.shared.core.lineage import superseded
+from services.shared.core.slots import Known, profile_of
+from tests.stores.builders import NOON, an_entry
+
+TEXTS = (
+    "I live in Lisbon",
+    "I live in Porto",
+    "I moved to Ghent last month",
+    "I love hiking",
+    "I work at Siemens",
+    "I no longer work at Siemens",
+    "Clara is my sister",
+    "I have a dog named Rex",
+    "Do I live in Rome?",
+)
+
+
+def said(text: str, day: int, name: str = "", **fields: object) -> Entry:
+    at = NOON + timedelta(days=day)
+    return an_entry("ann", text, id=name or f"{day}-{text}", created_at=at, last_said_at=at, **fields)
+
+
+def present(*entries: Entry, **given: object) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for known in profile_of("ann", entries, **given):  # type: ignore[arg-type]
+        if known.until is None:
+            found.setdefault(known.fact.memory_key.split("|", 2)[2], []).append(known.fact.value)
+    return found
+
+
+def only(*entries: Entry) -> Known:
+    (known,) = profile_of("ann", entries)
+    return known
+
+
+def test_the_newest_statement_is_the_present_value_and_the_others_are_before_it() -> None:
+    known = only(said("I live in Porto", 5, "b"), said("I live in Lisbon", 1, "a"), said("I moved to Ghent", 9, "c"))
+    assert (known.fact.value, known.since, known.source_ids) == ("Ghent", NOON + timedelta(days=9), ("c",))
+    assert [(one.value, one.until, one.source_ids) for one in known.before] == [
+        ("Porto", NOON + timedelta(days=9), ("b",)),
+        ("Lisbon", NOON + timedelta(days=5), ("a",)),
+    ]
+
+
+def test_what_was_so_at_a_moment_is_known_as_of_it() -> None:
+    entries = said("I live in Lisbon", 1), said("I live in Porto", 5)
+    assert present(*entries, as_of=NOON + timedelta(days=2)) == {"me|home": ["Lisbon"]}
+    assert present(*entries, as_of=NOON) == {}
+
+
+def test_what_was_superseded_is_before_and_was_so_as_of_its_time() -> None:
+    newer = said("I moved to Porto", 5, "b")
+    older = superseded(said("I live in Lisbon", 1, "a"), newer)
+    assert [one.value for one in only(older, newer).before] == ["Lisbon"]
+    assert present(older, newer, as_of=NOON + timedelta(days=2)) == {"me|home": ["Lisbon"]}
+
+
+def test_keys_that_hold_many_values_add() -> None:
+    assert sorted(present(said("I love hiking", 1), said("I love chess", 2))["me|likes"]) == ["chess", "hiking"]
+
+
+def test_an_end_that_is_told_closes_the_value() -> None:
+    entries = said("I work at Siemens", 1), said("I no longer work at Siemens", 5)
+    assert present(*entries) == {}
+    assert only(*entries).until == NOON + timedelta(days=5)
+    assert present(*entries, said("I work at Bosch", 9)) == {"me|employer": ["Bosch"]}
+
+
+def test_of_two_of_one_moment_a_fixed_order_decides_and_the_other_is_listed() -> None:
+    known = only(said("I live in Lisbon", 1, "a"), said("I live in Porto", 1, "b"))
+    assert (known.fact.value, [one.value for one in known.before]) == ("Porto", ["Lisbon"])
+
+
+def test_a_value_names_all_its_entries_and_is_pinned_if_one_is() -> None:
+    known = only(said("I live in Lisbon", 1, "a", pinned=True), said("My home is in Lisbon", 3, "b"))
+    assert (known.source_ids, known.pinned, known.level) == (("b", "a"), True, 3)
+    assert known.since == NOON + timedelta(days=1)
+
+
+def test_what_cannot_be_read_any_more_tells_nothing() -> None:
+    assert not profile_of("ann", [said("I live in Lisbon", 1, status="archived")])
+    assert not profile_of("ann", [said("I live in Lisbon", 1, role="assistant")])
+
+
+ENTRIES = st.lists(
+    st.builds(
+        lambda text, day, user, pinned: said(text, day, f"{user}-{text}-{day}", pinned=pinned).model_copy(
+            update={"user_id": user}
+        ),
+        st.sampled_from(TEXTS),
+        st.integers(0, 4),
+        st.sampled_from(["ann", "bob"]),
+        st.booleans(),
+    ),
+    max_size=8,
+    unique_by=lambda entry: entry.id,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(ENTRIES, st.integers(0, 1000))
+def test_neither_order_nor_repetition_nor_others_change_what_is_known(entries: list[Entry], seed: int) -> None:
+    shuffled = entries.copy()
+    random.Random(seed).shuffle(shuffled)
+    known = profile_of("ann", entries)
+    assert profile_of("ann", [*shuffled, *entries]) == known
+    assert profile_of("ann", [entry for entry in entries if entry.user_id == "ann"]) == known
+    own = {entry.id for entry in entries if entry.user_id == "ann"}
+    assert {id_ for one in known for id_ in one.source_ids} <= own
