@@ -51,6 +51,8 @@ _NOT_SHARED = (
     "This path of the model's API would show what others have there: it is passed on with the caller's own key only."
 )
 _LOOP = "The base address of the model leads back to this memorybus: point MEMORYBUS_OPENAI_BASE_URL to the model."
+_UNREACHED = "The model behind the proxy could not be reached: is it where MEMORYBUS_…_BASE_URL says?"
+_SILENT = "The model behind the proxy did not answer within MEMORYBUS_PROXY_TIMEOUT_SECONDS."
 _FULL = "Too many long requests are under way: try again."
 _NAMED_THERE = (
     "The field {} may name what others have at the model's server, which is asked with the operator's key: send what "
@@ -280,11 +282,12 @@ class Proxy:
         """
         try:
             answer = await self._backends.ask(asking)
-        except httpx.TimeoutException as error:
-            what = "could not be reached" if isinstance(error, httpx.ConnectTimeout) else "did not answer"
-            raise Refusal(504, "backend_timeout", f"The model behind the proxy {what} in time.") from None
-        except httpx.HTTPError:  # its words may hold an address with a password
-            raise Refusal(502, "backend_unavailable", "The model behind the proxy could not be reached.") from None
+        except httpx.HTTPError as error:  # its words may hold an address with a password
+            is_late = isinstance(error, httpx.TimeoutException)
+            status, code = (504, "backend_timeout") if is_late else (502, "backend_unavailable")
+            what = _SILENT if is_late and not isinstance(error, httpx.ConnectTimeout) else _UNREACHED
+            headers = {name.decode(): value.decode() for name, value in passing.headers}
+            raise Refusal(status, code, what, headers) from None
         try:
             passing.answered, passing.took_place = True, answer.is_success
             if passing.dialect and passing.exchange and answer.is_success:
