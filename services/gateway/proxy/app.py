@@ -286,8 +286,8 @@ class Proxy:
             is_late = isinstance(error, httpx.TimeoutException)
             status, code = (504, "backend_timeout") if is_late else (502, "backend_unavailable")
             what = _SILENT if is_late and not isinstance(error, httpx.ConnectTimeout) else _UNREACHED
-            headers = {name.decode(): value.decode() for name, value in passing.headers}
-            raise Refusal(status, code, what, headers) from None
+            ours = {name.decode(): value.decode() for name, value in passing.headers}
+            raise Refusal(status, code, what, ours) from None
         try:
             passing.answered, passing.took_place = True, answer.is_success
             if passing.dialect and passing.exchange and answer.is_success:
