@@ -58,6 +58,7 @@ from contracts.v1.overview import (
 )
 from contracts.v1.profile import ProfileReply, ProfileRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import Turn
 
 Q = TypeVar("Q", bound=BaseModel)
@@ -107,6 +108,7 @@ THEME_SAVE = Answer(f"{subjects.MEMORY}.theme-save.<user>", ThemeSaveRequest, Th
 THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveRequest, ThemeRemoveReply)
 SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
 PROFILE = Answer(f"{subjects.MEMORY}.profile.<user>", ProfileRequest, ProfileReply)
+SESSIONS = Answer(f"{subjects.MEMORY}.sessions.<user>", SessionsRequest, SessionsReply)
 CONFLICTS = Answer(f"{subjects.MEMORY}.conflicts.<user>", ConflictsRequest, ConflictsReply)
 RESOLVE = Answer(f"{subjects.MEMORY}.resolve.<user>", ResolveRequest, ResolveReply)
 EXPORT = Answer(f"{subjects.MEMORY}.export.<user>", ExportRequest, ExportReply)
@@ -190,6 +192,7 @@ FLOW = (
             THEME_REMOVE,
             SUMMARY,
             PROFILE,
+            SESSIONS,
             CONFLICTS,
             RESOLVE,
             EXPORT,

@@ -148,6 +148,8 @@ VERBS = (
     Verb("DELETE", "/themes", flow.THEME_REMOVE, "Remove a theme; its entries stay", patience=30.0),
     Verb("GET", "/summary", flow.SUMMARY, "Sum up what there is", "space"),
     Verb("GET", "/profile", flow.PROFILE, "Show what is known of the user, fact by fact", "space", patience=15.0),
+    Verb("GET", "/sessions/{id}", flow.SESSIONS, "Sum up a session", "space", leave=("limit", "cursor")),
+    Verb("GET", "/sessions", flow.SESSIONS, "List sessions, the latest first", "space", leave=("id",)),
     Verb("GET", "/conflicts", flow.CONFLICTS, "List statements that cannot both be true", "space"),
     Verb(
         "POST",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from contracts.envelope import IrreversibleRequest, Message, Moment, Reply, Request
+from contracts.v1.sessions import Spine
 
 _SLUG = r"^[a-z0-9][a-z0-9_-]*$"
 
@@ -66,7 +67,7 @@ class SummaryRequest(Request):
 class SummaryReply(Reply):
     """The active entries, counted by what they are; `text` says it in a few sentences.
 
-    `states` counts by embedding state: what is not `ready` is found by its words alone.
+    `states` counts by embedding state: what is not `ready` is found by its words alone. `spine` is what it amounts to.
     """
 
     text: str
@@ -77,6 +78,7 @@ class SummaryReply(Reply):
     themes: dict[str, int]
     states: dict[str, int]
     latest: Moment | None = None
+    spine: Spine = Spine()
 
 
 class ExportRequest(Request):

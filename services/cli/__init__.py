@@ -27,6 +27,7 @@ COMMANDS = {
     "status": "Show what is stored, what waits at each stage, and how many dead letters there are.",
     "demo": "Show what memorybus does: publish an example, ask five questions, explain the answers.",
     "forget": "Forget one entry, with all that says it; the same statement is refused for a while.",
+    "sessions": "List sessions, or say what one of them amounts to.",
     "conflicts": "List statements that cannot both be true, or decide which of two holds.",
     "profile": "Show what is known of a user: facts, the present value of each first, and what it was before.",
     "erase": "Remove everything of a user for good: log, entries, vectors, dead letters, what waits on the bus.",

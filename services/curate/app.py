@@ -8,6 +8,7 @@ memory.v1.ops.<verb>            ◄──►
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -50,7 +51,8 @@ from contracts.v1.overview import (
     ThemesRequest,
 )
 from contracts.v1.profile import ProfileReply, ProfileRequest
-from services.curate import audit, chat_commands, commands, conflicts, control, overview, reconcile
+from contracts.v1.sessions import SessionsReply, SessionsRequest
+from services.curate import audit, chat_commands, commands, conflicts, control, overview, reconcile, sessions
 from services.curate import profile as profiles
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
@@ -122,7 +124,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.UNPIN, editor.unpin, at_once, commands.shorten_entry),
         RequestHandler(flow.HISTORY, editor.history, at_once, shorten_history),
         RequestHandler(flow.BULK, editor.bulk, at_once),
-        *_about_the_whole(stores, at_once),
+        *_about_the_whole(stores, at_once, settings.session_silence),
         *_conflicts(stores, host.bus.publish_events, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
@@ -135,7 +137,7 @@ async def build(host: Host) -> Service:
     return Service("curate", answers=answers, background=scheduler.all)
 
 
-def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[Any, Any], ...]:
+def _about_the_whole(stores: DataStores, at_once: int, silence: timedelta) -> tuple[RequestHandler[Any, Any], ...]:
     """What answers for a user's memory as a whole."""
     store = stores.text
 
@@ -154,6 +156,9 @@ def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[A
     async def profile(request: ProfileRequest) -> ProfileReply:
         return await profiles.profile(request, store=store)
 
+    async def list_sessions(request: SessionsRequest) -> SessionsReply:
+        return await sessions.list_sessions(request, store=store, vectors=stores.vectors, silence=silence)
+
     async def export(request: ExportRequest) -> ExportReply:
         return await overview.export(request, store=store)
 
@@ -163,6 +168,7 @@ def _about_the_whole(stores: DataStores, at_once: int) -> tuple[RequestHandler[A
         RequestHandler(flow.THEME_REMOVE, remove_theme, at_once),
         RequestHandler(flow.SUMMARY, summary, at_once),
         RequestHandler(flow.PROFILE, profile, at_once, profiles.shorten_profile),
+        RequestHandler(flow.SESSIONS, list_sessions, at_once),
         RequestHandler(flow.EXPORT, export, at_once, partial(overview.shorten_export, store=store)),
     )
 

@@ -23,6 +23,7 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
+from services.curate import sessions
 from services.curate.privacy import DataStores
 from services.shared.changes import change_entries, change_record
 from services.shared.commands import archive, transfer
@@ -114,6 +115,7 @@ async def summarize(request: SummaryRequest, *, store: TextStore) -> SummaryRepl
         themes=_most_first(found.themes),
         states=_most_first(found.states),
         latest=found.latest,
+        spine=await sessions.spine(request.user_id, request.space, store=store),
         correlation_id=request.correlation_id,
     )
 

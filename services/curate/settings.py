@@ -34,12 +34,18 @@ class CurateSettings(ServiceSettings):
     resume_every_seconds: float = Field(default=60, gt=0, description="how often stuck work is looked for")
     resume_after_seconds: float = Field(default=120, gt=0, description="how old work must be to count as stuck")
     watch_every_seconds: float = Field(default=10, gt=0, description="how often what waits on the bus is counted")
+    session_silence_minutes: float = Field(default=30, gt=0, description="silence after which a session has ended")
     max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")
 
     @property
     def refuse_for(self) -> timedelta:
         """For how long a forgotten statement is refused."""
         return timedelta(hours=self.forgotten_hours)
+
+    @property
+    def session_silence(self) -> timedelta:
+        """The silence after which a session has ended."""
+        return timedelta(minutes=self.session_silence_minutes)
 
     @property
     def of_a_space(self) -> SpaceSettings:

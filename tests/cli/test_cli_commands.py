@@ -11,10 +11,10 @@ import typer
 from typer.testing import CliRunner
 
 from contracts.ports import Unavailable
-from services.cli import ask, audit, conflicts, demo, erase, forget, profile, publish, reconcile, status
+from services.cli import ask, audit, conflicts, demo, erase, forget, profile, publish, reconcile, sessions, status
 from tests.cli.files import A_TURN, lines, written
 
-MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, conflicts, profile)
+MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, conflicts, profile, sessions)
 NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
 
 
@@ -24,6 +24,7 @@ ARGUMENTS = {
     "erase": ["--user", "me", "--yes"],
     "conflicts": ["--user", "me"],
     "profile": ["--user", "me"],
+    "sessions": ["--user", "me"],
 }
 
 

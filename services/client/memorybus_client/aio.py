@@ -18,6 +18,7 @@ from contracts.v1.entries import Entry, Status
 from contracts.v1.overview import SummaryReply, Theme, ThemeRemoveReply, ThemesReply
 from contracts.v1.profile import ProfileReply
 from contracts.v1.retrieval import RetrieveReply
+from contracts.v1.sessions import SessionsReply
 from contracts.v1.turns import EntryType, Role
 from memorybus_client.caller import Caller, address
 
@@ -273,6 +274,20 @@ class AsyncMemory:
     async def profile(self, *, space: str | None = None, as_of: datetime | None = None) -> ProfileReply:
         """Ask what is known of the user, fact by fact, now or as of a moment."""
         return await self._caller.call(flow.PROFILE, space=space, as_of=as_of)
+
+    async def sessions(
+        self,
+        *,
+        id: str | None = None,
+        space: str | None = None,
+        persona_id: str | None = None,
+        rolling: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> SessionsReply:
+        """List sessions, the latest first; with `id`, one and its summary; with `rolling`, that of a conversation."""
+        asked = {"space": space, "persona_id": persona_id, "rolling": rolling, "limit": limit, "cursor": cursor}
+        return await self._caller.call(flow.SESSIONS, id=id, **asked)
 
     async def status(self) -> StatusReply:
         """Count what is stored, and what is still on its way."""

@@ -1,0 +1,308 @@
+"""Extractive summaries: the sentences that matter of what was said, as they were said. Pure, no model.
+
+Every sentence is a verbatim part of an entry and names it. Nothing here judges a tone: no rule on words does so
+honestly.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import lru_cache
+
+import numpy as np
+
+from contracts.ports import Vector
+from contracts.v1.entries import Entry
+from services.shared.core import loops
+from services.shared.core.ranking import maximal_marginal_relevance, pairwise_similarity
+from services.shared.core.salience import is_small_talk
+from services.shared.core.statements import clauses, parsed, terms
+
+LONGEST, ONE_LINE, ROLLING = 200, 120, 600
+"""Characters of a sentence, of the line that stands for a session, and of a rolling summary."""
+
+EVERY = 4
+"""Turns after which a rolling summary changes."""
+
+_MATTERS, _IN_A_SECTION, _NAMED, _NEWEST, _CANDIDATES = 5, 8, 12, 24, 300
+_READ, _PER_ENTRY = 4000, 40
+_LAMBDA = 0.7
+_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+|\s*\n\s*")
+_ABBREVIATION = re.compile(r"\b(?:dr|mr|mrs|ms|prof|st|vs|approx|etc|e\.g|i\.e|[A-Z])\.$", re.IGNORECASE)
+_WORD = re.compile(r"\w")
+_KIN = (
+    "sister|brother|mother|father|mum|mom|dad|son|daughter|wife|husband|partner|girlfriend|boyfriend|friend|boss|"
+    "manager|colleague|neighbour|neighbor|cousin|aunt|uncle|grandma|grandpa|niece|nephew|flatmate|roommate"
+)
+_RELATED = re.compile(rf"\b(?:my|our) (?:\w+ )?(?:{_KIN})s?\b", re.IGNORECASE)
+_KIN_NAMED = re.compile(rf"\b(?:[Mm]y|[Oo]ur) (?:{_KIN}),? ([A-Z]\w{{1,30}})\b")
+_PROJECT = re.compile(
+    r"\b(?:project|deadline|launch\w*|releas\w+|milestone|prototype|sprint|client|thesis|dissertation|start-?up|"
+    r"(?:working|worked|works?) on|building|roadmap|migration|refactor\w*|deploy\w*)\b",
+    re.IGNORECASE,
+)
+_OWN = ("i", "we", "my", "our")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A verbatim part of the text of each of its sources."""
+
+    text: str
+    source_ids: tuple[str, ...]
+    role: str
+    said_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """What a session amounts to. `open_loops` are what nobody did or called off later in it."""
+
+    one_liner: Sentence | None = None
+    what_mattered: tuple[Sentence, ...] = ()
+    open_loops: tuple[Sentence, ...] = ()
+    commitments: tuple[Sentence, ...] = ()
+    people: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rolling:
+    """A conversation in a few lines, as of its last turn whose number is a multiple of `EVERY`."""
+
+    sentences: tuple[Sentence, ...] = ()
+    turns: int = 0
+
+    @property
+    def text(self) -> str:
+        """The sentences in the order in which they were said."""
+        return " ".join(one.text for one in self.sentences)
+
+
+@dataclass(frozen=True, slots=True)
+class Spine:
+    """All sessions of a space in four sections; a sentence stands in one of them."""
+
+    profile: tuple[Sentence, ...] = ()
+    projects: tuple[Sentence, ...] = ()
+    people: tuple[Sentence, ...] = ()
+    open_loops: tuple[Sentence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    sentence: Sentence
+    entry: Entry
+    terms: frozenset[str]
+    alone: bool
+
+
+def session_summary(entries: Iterable[Entry], vectors: Mapping[str, Vector]) -> SessionSummary:
+    """The summary of the entries of a session; `vectors` are unit vectors by entry, where there are any."""
+    said = _in_order(entries)
+    matters = _in_time(_choose(_candidates(said), vectors, _MATTERS))
+    best = _choose(_candidates(said), vectors, 1)
+    found = loops.loops_in(_sayings(said))
+    return SessionSummary(
+        one_liner=_clipped(best[0], ONE_LINE) if best else None,
+        what_mattered=matters,
+        open_loops=_newest(one for one in found if one.is_open),
+        commitments=_newest(one for one in found if one.promised),
+        people=_people(said),
+    )
+
+
+def rolling_summary(entries: Iterable[Entry], vectors: Mapping[str, Vector], *, turns: int | None = None) -> Rolling:
+    """The rolling summary of the newest entries of a conversation that has so many `turns`, these if it is None."""
+    said = _in_order(entries)
+    count = len(said) if turns is None else max(turns, len(said))
+    said = said[: len(said) - count % EVERY][-_NEWEST:]
+    chosen: list[Sentence] = []
+    room = ROLLING
+    for sentence in _choose(_candidates(said), vectors, _NEWEST):
+        if len(sentence.text) < room:
+            chosen.append(sentence)
+            room -= len(sentence.text) + 1
+    return Rolling(_in_time(chosen), count - count % EVERY)
+
+
+def spine_of(entries: Iterable[Entry]) -> Spine:
+    """The spine of a space, of what its user said; what they said about themselves, others and their projects."""
+    said = [entry for entry in _in_order(entries) if entry.role == "user"]
+    open_loops = _newest(one for one in loops.loops_in(_sayings(said)) if one.is_open)
+    taken = {one.text for one in open_loops}
+    sections: dict[str, list[_Candidate]] = {"people": [], "projects": [], "profile": []}
+    for one in _candidates(said, most=_CANDIDATES * 10):
+        section = _section(one)
+        if section is not None and one.sentence.text not in taken:
+            sections[section].append(one)
+    best = {name: _choose(_most_telling(found), {}, _IN_A_SECTION) for name, found in sections.items()}
+    return Spine(open_loops=open_loops, **{name: _in_time(found) for name, found in best.items()})
+
+
+def _in_order(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: (entry.created_at, entry.ordinal, entry.id))
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text begin and end; of a long one the first words, of a long text the first sentences."""
+    found: list[tuple[int, int]] = []
+    begin, read = 0, min(len(text), _READ)
+    for end in _END.finditer(text, 0, read):
+        if _ABBREVIATION.search(text, max(begin, end.start() - 8), end.start()):
+            continue
+        found.append((begin, end.start() + len(end[0].rstrip()) if end[0].strip() else end.start()))
+        begin = end.end()
+        if len(found) >= _PER_ENTRY:
+            break
+    else:
+        found.append((begin, read))
+    return [_trimmed(text, *span) for span in found if _WORD.search(text, *span)]
+
+
+def _trimmed(text: str, begin: int, end: int, limit: int = LONGEST) -> tuple[int, int]:
+    begin += len(text[begin:end]) - len(text[begin:end].lstrip())
+    if end - begin > limit:
+        space = text.rfind(" ", begin, begin + limit)
+        end = space if space > begin + limit // 2 else begin + limit
+    return begin, begin + len(text[begin:end].rstrip())
+
+
+def _clipped(sentence: Sentence, limit: int) -> Sentence:
+    begin, end = _trimmed(sentence.text, 0, len(sentence.text), limit)
+    return replace(sentence, text=sentence.text[begin:end])
+
+
+def _sentences(entry: Entry) -> list[Sentence]:
+    return [
+        Sentence(entry.text[begin:end], (entry.id,), entry.role, entry.created_at) for begin, end in spans(entry.text)
+    ]
+
+
+def _sayings(said: Iterable[Entry]) -> list[loops.Said]:
+    return [
+        loops.Said(one.text, entry.id, entry.role, one.said_at, entry.conversation_id)
+        for entry in said
+        if entry.role in ("user", "assistant")
+        for one in _sentences(entry)
+    ]
+
+
+def _candidates(said: Sequence[Entry], *, most: int = _CANDIDATES) -> list[_Candidate]:
+    """The newest sentences that state something, each once."""
+    found: dict[str, _Candidate] = {}
+    for entry in reversed(said):
+        if len(found) >= most:
+            break
+        sentences = [one for one in _sentences(entry) if _states(one.text)] if entry.role != "tool" else []
+        for one in sentences:
+            known = found.get(one.text)
+            if known is not None and len(known.sentence.source_ids) < _NAMED:
+                sources = tuple(dict.fromkeys((*known.sentence.source_ids, entry.id)))
+                one = replace(known.sentence, source_ids=sources)
+            if known is None or known.entry.role == "user" or entry.role != "user":
+                entry_of = known.entry if known is not None else entry
+            else:
+                entry_of = entry
+            found[one.text] = _Candidate(one, entry_of, _terms(one.text), len(sentences) == 1)
+    return list(reversed(found.values()))
+
+
+def _states(text: str) -> bool:
+    return not text.rstrip("\"'”’)").endswith("?") and not is_small_talk(text) and len(_terms(text)) > 1
+
+
+@lru_cache(maxsize=4096)
+def _terms(text: str) -> frozenset[str]:
+    return terms(text.lower())
+
+
+def _choose(candidates: Sequence[_Candidate], vectors: Mapping[str, Vector], limit: int) -> list[Sentence]:
+    """The most central sentences that do not repeat each other, the best first."""
+    if not candidates:
+        return []
+    own = [vectors.get(one.entry.id) for one in candidates]
+    central = _centrality(candidates, own)
+    values = [_weight(one) * (0.1 + value) for one, value in zip(candidates, central, strict=True)]
+    alike = pairwise_similarity(
+        [vector if one.alone else None for one, vector in zip(candidates, own, strict=True)],
+        [sorted(one.terms) for one in candidates],
+    )
+    taken = maximal_marginal_relevance(values, alike, lambda_=_LAMBDA, limit=limit)
+    return [candidates[i].sentence for i in taken]
+
+
+def _weight(one: _Candidate) -> float:
+    """How much a sentence counts for what it is in: the user's own statements more than an assistant's."""
+    entry = one.entry
+    voice = 1.0 if entry.role == "user" else 0.4
+    return voice * (0.5 + entry.importance + 0.2 * math.log1p(entry.repeat_count) + entry.pinned)
+
+
+def _centrality(candidates: Sequence[_Candidate], own: Sequence[Vector | None]) -> list[float]:
+    """How near each sentence is to all of them, 0 to 1: by words, and by the vector of its entry where it has one."""
+    counts = Counter(term for one in candidates for term in one.terms)
+    words = [sum(math.log1p(counts[term]) for term in sorted(one.terms)) / len(one.terms) ** 0.5 for one in candidates]
+    highest = max(words)
+    shares = [value / highest for value in words]
+    known = [vector for vector in own if vector is not None]
+    if not known:
+        return shares
+    middle = np.mean(np.stack(known), axis=0)
+    length = float(np.linalg.norm(middle)) or 1.0
+    return [
+        share if vector is None else (share + max(0.0, float(vector @ middle) / length)) / 2
+        for share, vector in zip(shares, own, strict=True)
+    ]
+
+
+def _in_time(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+    return tuple(sorted(sentences, key=lambda one: (one.said_at, one.source_ids, one.text)))
+
+
+def _newest(found: Iterable[loops.Loop]) -> tuple[Sentence, ...]:
+    listed = [Sentence(one.said.text, (one.said.entry_id,), one.said.role, one.said.at) for one in found]
+    once = {one.text: one for one in listed}
+    return _in_time(once.values())[-_IN_A_SECTION:]
+
+
+def _people(said: Sequence[Entry]) -> tuple[Sentence, ...]:
+    """The people who are named: those that the annotator found, and those called a relative or friend."""
+    found: dict[str, Sentence] = {}
+    for entry in said:
+        names = [one.text for one in entry.entities if one.label == "PERSON" and one.text in entry.text]
+        names += [match[1] for match in _KIN_NAMED.finditer(entry.text[:_READ])]
+        for name in dict.fromkeys(names):
+            begin, end = _trimmed(name, 0, len(name), ONE_LINE)
+            if begin < end:
+                found.setdefault(name[begin:end], Sentence(name[begin:end], (entry.id,), entry.role, entry.created_at))
+    return tuple(found.values())[:_NAMED]
+
+
+def _section(one: _Candidate) -> str | None:
+    text, entry = one.sentence.text, one.entry
+    named = any(known.label == "PERSON" and known.text in text for known in entry.entities)
+    if named or _RELATED.search(text):
+        return "people"
+    if _PROJECT.search(text):
+        return "projects"
+    return "profile" if entry.pinned or _is_about_the_user(text) else None
+
+
+def _is_about_the_user(text: str) -> bool:
+    for clause in clauses(text):
+        sentence = parsed(clause.text)
+        if clause.meant and not clause.past and clause.text.split(maxsplit=1)[0] in _OWN:
+            return sentence is not None or bool(re.match(r"(?:i|we) (?:\w+ )?(?:like|love|prefer|hate)\b", clause.text))
+    return False
+
+
+def _most_telling(found: Sequence[_Candidate]) -> list[_Candidate]:
+    """As many as are compared with each other: those that weigh most, of equal ones the latest."""
+    newest = list(enumerate(found))
+    best = sorted(newest, key=lambda pair: (-_weight(pair[1]), -pair[0]))[:_CANDIDATES]
+    return [one for _, one in sorted(best, key=lambda pair: pair[0])]
