@@ -49,7 +49,8 @@ async def test_what_is_forgotten_is_in_no_summary(store: TextStore) -> None:
     said = a_session("ann", SAID, conversation_id="c1")
     await store_entries(store, said)
     reply = await asked(store, id="s1", rolling="c1")
-    assert reply.summary is not None and reply.entry_ids == tuple(entry.id for entry in said)
+    assert reply.summary is not None
+    assert reply.entry_ids == tuple(entry.id for entry in said)
     (promise,) = reply.summary.commitments
     assert (promise.text, promise.source_ids) == (SAID[1], (said[1].id,))
     whole = await overview.summarize(SummaryRequest(user_id="ann"), store=store)
@@ -63,8 +64,10 @@ async def test_a_rolling_summary_is_of_a_conversation(store: TextStore) -> None:
     said = a_session("ann", [*SAID, "Porto is near Lisbon"], conversation_id="c1")
     await store_entries(store, [*said, an_entry("ann", "I like walks", conversation_id="c2")])
     rolling = (await asked(store, rolling="c1")).rolling
-    assert rolling is not None and rolling.turns == 4
-    assert "Clara" in rolling.text and "walks" not in rolling.text
+    assert rolling is not None
+    assert rolling.turns == 4
+    assert "Clara" in rolling.text
+    assert "walks" not in rolling.text
 
 
 async def test_nobody_has_the_session_of_another_user(store: TextStore) -> None:

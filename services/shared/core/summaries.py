@@ -149,7 +149,7 @@ def _in_order(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def spans(text: str) -> list[tuple[int, int]]:
-    """Where the sentences of a text begin and end; of a long one the first words, of a long text the first sentences."""
+    """Where the sentences of a text begin and end; of a long sentence and of a long text the first part."""
     found: list[tuple[int, int]] = []
     begin, read = 0, min(len(text), _READ)
     for end in _END.finditer(text, 0, read):

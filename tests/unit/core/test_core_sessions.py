@@ -48,7 +48,8 @@ def test_a_repeat_is_a_turn_of_the_session_in_which_it_was_said() -> None:
 def test_a_session_is_present_until_the_silence_has_passed() -> None:
     entries = [said(0), said(90), said(95)]
     (present, ended) = sessions_of(entries, now=NOON + timedelta(minutes=124))
-    assert present.ended_at is None and ended.ended_at == NOON
+    assert present.ended_at is None
+    assert ended.ended_at == NOON
     (state,) = states_of([ended, present])
     assert (state.sessions, state.turns, state.present) == (2, 3, present.id)
     assert states_of(sessions_of(entries, now=NOON + timedelta(minutes=125)))[0].present is None

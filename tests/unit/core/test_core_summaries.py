@@ -105,17 +105,20 @@ def test_vectors_tell_what_is_central_and_the_user_counts_more_than_the_assistan
         zip([entry.id for entry in said], np.array([[1, 0], [0.8, 0.6], [0, 1]], dtype=np.float32), strict=True)
     )
     first = session_summary(said, vectors).one_liner
-    assert first is not None and first.text == "glazes craze on porcelain"
+    assert first is not None
+    assert first.text == "glazes craze on porcelain"
     echoed = [entry.model_copy(update={"role": "assistant"}) if "craze" in entry.text else entry for entry in said]
     first = session_summary(echoed, vectors).one_liner
-    assert first is not None and first.role == "user"
+    assert first is not None
+    assert first.role == "user"
 
 
 def test_a_rolling_summary_changes_with_every_fourth_turn() -> None:
     said = a_session("ann", [f"I planted {plant} in the garden" for plant in "leek kale beet chard dill mint".split()])
     four = rolling_summary(said[:4], {})
     assert four == rolling_summary(said[:5], {}) == rolling_summary(said, {})
-    assert four.turns == 4 and "leek" in four.text
+    assert four.turns == 4
+    assert "leek" in four.text
     assert rolling_summary(said[:3], {}).text == ""
 
 
@@ -174,7 +177,9 @@ def test_limits_hold_and_every_sentence_is_in_its_sources_in_whatever_order(said
     lists += [spine.profile, spine.projects, spine.people, spine.open_loops]
     one_liner = [session.one_liner] if session.one_liner else []
     for sentence in [*one_liner, *(one for found in lists for one in found)]:
-        assert 0 < len(sentence.text) <= 200 and sentence.source_ids
+        assert 0 < len(sentence.text) <= 200
+        assert sentence.source_ids
         assert all(sentence.text in whole[source] for source in sentence.source_ids)
     assert all(len(found) <= 24 for found in lists)
-    assert len(session.what_mattered) <= 5 and sum(len(one.text) for one in one_liner) <= 120
+    assert len(session.what_mattered) <= 5
+    assert sum(len(one.text) for one in one_liner) <= 120
