@@ -299,7 +299,11 @@ _PREDICATES = (
 
 _HABIT = re.compile(rf"(?:(?P<often>{_USUALLY}) )?(?P<v>(?P<verb>[a-z]+)(?P<rest> .+|))$", re.IGNORECASE)
 _FREQUENT = re.compile(rf" (?:{_OFTEN})$", re.IGNORECASE)
-_TIMED = re.compile(r"(?P<when>(?:on|every|in|at) [\w ]{3,20}s?),? (?:i|we) (?P<v>[a-z]+ .+|[a-z]+)$", re.IGNORECASE)
+_TIMED = re.compile(
+    r"(?P<when>on \w+days|every \w+|in the (?:mornings?|evenings?)|at (?:night|weekends))"
+    r",? (?:i|we) (?P<v>[a-z]+ .+|[a-z]+)$",
+    re.IGNORECASE,
+)
 _NO_HABIT = frozenset(
     "am is are was were have had has do did get need want think know mean love like hate prefer would will can could"
     " must may might should shall never not see feel seem hear guess hope believe owe live enjoy got speak own use"
