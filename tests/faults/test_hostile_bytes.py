@@ -45,8 +45,8 @@ async def test_a_turn_after_hostile_bytes_is_digested_as_ever(
 
     await client.publish(Turn(user_id="bob", role="user", text="I am as ever.", turn_id="t1"))
 
-    await eventually(lambda: client.status("bob", patience=2.0), lambda status: status.turns == 1, within=8.0)
-    await eventually(client.backlog, lambda backlog: backlog.total == 0, within=8.0)
+    await eventually(lambda: client.status("bob", patience=20.0), lambda status: status.turns == 1)
+    await eventually(client.backlog, lambda backlog: backlog.total == 0)
     was_turn = subject.startswith(b"memory.v1.turns.")
     handled = (await client.status("ann")).turns + (await client.backlog()).dead_letters
     assert handled == (1 if was_turn else 0)

@@ -71,7 +71,7 @@ async def _holding(folder: Path, word: str) -> dict[str, int]:
 async def test_a_credential_that_the_gateway_names_is_kept(client: MemoryClient) -> None:
     body = RetrieveRequest(user_id="ann", query="where?").model_dump_json(exclude_none=True).encode()
     headers = {subjects.CREDENTIAL_HEADER: "key:ann-7"}
-    await client.nats.request(flow.RETRIEVE.subject_of("ann"), body, timeout=5, headers=headers)
+    await client.nats.request(flow.RETRIEVE.subject_of("ann"), body, timeout=30, headers=headers)
     assert [one.credential for one in (await audit(client, 1)).items] == ["key:ann-7"]
 
 

@@ -162,7 +162,7 @@ async def test_a_drop_now_and_then_keeps_no_connection_open(monkeypatch: pytest.
 async def test_an_answer_arrives_though_nobody_read_the_rest_of_the_request(
     monkeypatch: pytest.MonkeyPatch, asked: bytes, said: bytes
 ) -> None:
-    monkeypatch.setattr(http, "LINGER_SECONDS", 0.5)
+    monkeypatch.setattr(http, "LINGER_SECONDS", 1.5)
     async with served() as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"%s\r\nHost: localhost\r\nContent-Length: 2000\r\n\r\n" % asked)

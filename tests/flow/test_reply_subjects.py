@@ -54,7 +54,7 @@ async def test_an_inbox_is_answered_and_the_refusal_is_logged_without_what_was_a
 ) -> None:
     async with memory_client(instance.nats) as client:
         subject = answer.pattern.replace("*", "ann")
-        assert b'"ok":' in (await client.nats.request(subject, b'{"user_id": "ann", "query": "x"}', timeout=5)).data
+        assert b'"ok":' in (await client.nats.request(subject, b'{"user_id": "ann", "query": "x"}', timeout=30)).data
         await client.nats.publish(subject, b'{"user_id": "ann", "query": "secret"}', reply="memory.v1.turns.secret")
         await client.nats.flush()
 

@@ -216,7 +216,7 @@ async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient, user: s
 async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(
     client: MemoryClient, subject: str, body: bytes, code: str
 ) -> None:
-    answer = json.loads((await client.nats.request(subject, body, timeout=3)).data)
+    answer = json.loads((await client.nats.request(subject, body, timeout=30)).data)
     assert answer["ok"] is False
     assert answer["error"]["code"] == code
     assert answer["error"]["retryable"] is False
@@ -227,7 +227,7 @@ async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(
 async def test_a_request_past_its_deadline_is_answered_so(client: MemoryClient) -> None:
     headers = {subjects.DEADLINE_HEADER: "1000"}
     body = b'{"user_id": "ann", "query": "x"}'
-    raw = await client.nats.request(flow.RETRIEVE.subject_of("ann"), body, timeout=3, headers=headers)
+    raw = await client.nats.request(flow.RETRIEVE.subject_of("ann"), body, timeout=30, headers=headers)
     answer = json.loads(raw.data)
     assert answer["error"]["code"] == "deadline_exceeded"
     assert answer["error"]["retryable"] is True

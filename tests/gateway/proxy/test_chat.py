@@ -89,7 +89,7 @@ async def test_a_stream_comes_as_the_model_speaks_and_is_kept(
     async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
         await begin(writer)
         await chunk(writer, event({"content": "Rome is"}))
-        await asyncio.to_thread(spoken.wait, 10)
+        await asyncio.to_thread(spoken.wait, 60)
         await chunk(writer, event({"content": " lovely in May."}) + b"data: [DONE]\n\n")
         writer.write(b"0\r\n\r\n")
         await writer.drain()
@@ -98,7 +98,7 @@ async def test_a_stream_comes_as_the_model_speaks_and_is_kept(
     body = asking("We travel to Rome.", stream=True)
     async with http.stream("POST", "/chat/completions", json=body, headers={"Memory-User": user}) as answer:
         chunks = answer.aiter_raw()
-        assert b"Rome is" in await asyncio.wait_for(anext(chunks), 5)
+        assert b"Rome is" in await asyncio.wait_for(anext(chunks), 30)
         spoken.set()
         assert b"lovely in May" in b"".join([part async for part in chunks])
     found = await entries(client, user, 2)
@@ -121,7 +121,7 @@ async def test_a_client_that_goes_ends_the_stream_of_the_model_and_what_was_said
     async def left() -> int:
         return model.left
 
-    await eventually(left, lambda count: count == before + 1, within=5)
+    await eventually(left, lambda count: count == before + 1, within=30)
     assert "The Danube flows through Vienna" in [e.text for e in await entries(client, user, 2)]
 
 
