@@ -21,6 +21,9 @@ _PAGE = 500
 _READ = 5000
 """Entries that are read at most, those said last."""
 
+_SUMMED_UP = 1000
+"""Entries that a summary or a spine is made of at most, those said last: more take longer than callers wait."""
+
 _EMBEDDED = 300
 """Entries of a session whose vectors are looked at: the newest."""
 
@@ -58,7 +61,7 @@ async def list_sessions(
 
 async def spine(user_id: str, space: str | None, *, store: TextStore) -> wire.Spine:
     """The spine of a space; null: of all of the user's."""
-    entries, _ = await _read(Selection(user_id, space=space), store)
+    entries, _ = await _read(Selection(user_id, space=space), store, _SUMMED_UP)
     made = await asyncio.to_thread(summaries.spine_of, entries)
     return wire.Spine(
         profile=_extracts(made.profile),
@@ -116,7 +119,7 @@ async def _one(
     if session is None:
         raise Rejected("not_found", f"there is no session {request.id!r}: list them without id")
     known = await _vectors(session.entries, vectors)
-    made = await asyncio.to_thread(summaries.session_summary, session.entries, known)
+    made = await asyncio.to_thread(summaries.session_summary, session.entries[-_SUMMED_UP:], known)
     summary = wire.SessionSummary(
         one_liner=_extract(made.one_liner) if made.one_liner else None,
         what_mattered=_extracts(made.what_mattered),
