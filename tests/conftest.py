@@ -15,6 +15,7 @@ from services.shared.bus.provisioning import provision
 from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
+from tests.polling import PatientClient
 from tests.servers import opensearch
 from tests.servers.nats_cluster import nats_server
 from tests.sizes import LONG
@@ -49,7 +50,7 @@ def pytest_unconfigure() -> None:
 async def client(instance: Running) -> AsyncIterator[MemoryClient]:
     """A client of the memorybus that runs, which each folder and some files choose for themselves."""
     async with memory_client(instance.nats) as connected:
-        yield connected
+        yield PatientClient(connected.nats)
 
 
 @pytest.fixture

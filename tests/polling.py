@@ -7,11 +7,19 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from contracts.flow import Answer, Q, R
 from contracts.ports import Unavailable
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.shared.client import MemoryClient
 
 T = TypeVar("T")
+
+
+class PatientClient(MemoryClient):
+    """Waits half a minute for what usually takes milliseconds: a busy machine answers late."""
+
+    async def ask(self, answer: Answer[Q, R], body: Q, *, patience: float, credential: str | None = None) -> bytes:
+        return await super().ask(answer, body, patience=max(patience, 30.0), credential=credential)
 
 
 async def eventually(look: Callable[[], Awaitable[T]], is_so: Callable[[T], bool], *, within: float = 60.0) -> T:

@@ -87,7 +87,7 @@ async def test_what_was_left_before_the_start_goes_at_once_however_busy_the_bus_
     left = await log_proposals(store, "ann", 3)
     bus = BusyBus()
     async with resuming(store, bus):
-        await eventually(lambda: said(bus), lambda ids: ids == sorted(proposal.id for proposal in left), within=40)
+        await eventually(lambda: said(bus), lambda ids: ids == sorted(proposal.id for proposal in left))
 
 
 async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
@@ -99,10 +99,10 @@ async def test_more_than_one_look_brings_does_not_wait_for_the_next_minute(
     left = await log_proposals(store, "ann", 4)
     bus = BusyBus()
     async with resuming(store, bus):
-        await eventually(lambda: said(bus), lambda ids: len(ids) == 2, within=40)
+        await eventually(lambda: said(bus), lambda ids: len(ids) == 2)
         await store.apply([Refused(Key("ann", id_), "for the test") for id_ in bus.said])
         bus.is_busy = False
-        await eventually(lambda: said(bus), lambda ids: len(ids) == len(left), within=40)
+        await eventually(lambda: said(bus), lambda ids: len(ids) == len(left))
 
 
 async def said(bus: BusyBus) -> list[str]:

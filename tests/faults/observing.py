@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -22,6 +21,7 @@ from services.shared.settings import Settings
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.faults.journal import UNKEPT, Kind
 from tests.faults.loader import letter_of
+from tests.flow.raw import contents
 
 _PAGE = 500
 _MARKER = re.compile(rb"qq[bcdfghjklmnpqrstvwxz]{7}")
@@ -114,11 +114,12 @@ async def points_of(vectors: VectorStore) -> list[Key]:
 async def dead_letters(client: MemoryClient) -> Counter[str]:
     """How often each message is among the dead letters."""
     stream = subjects.DEAD_STREAM.name
-    state = (await client.bus.js.stream_info(stream)).state
+    js = client.nats.jetstream(timeout=60.0)
+    state = (await js.stream_info(stream)).state
     found: Counter[str] = Counter()
     for number in range(state.first_seq, state.last_seq + 1) if state.messages else ():
         with suppress(Exception):  # one that was dropped in between
-            message = await client.bus.js.get_msg(stream, number)
+            message = await js.get_msg(stream, number)
             letter = DeadLetter.model_validate_json(message.data or b"")
             found[letter_of(base64.b64decode(letter.body))] += 1
     return found
@@ -127,11 +128,8 @@ async def dead_letters(client: MemoryClient) -> Counter[str]:
 def markers_in(folders: Iterable[Path]) -> frozenset[str]:
     """The markers that stand anywhere in the raw bytes of folders."""
     found: set[str] = set()
-    for parent, _, names in (each for folder in folders for each in os.walk(folder)):
-        for name in names:
-            with suppress(OSError):  # it went away in between
-                content = (Path(parent) / name).read_bytes().lower()
-                found |= {word.decode() for word in _MARKER.findall(content)}
+    for _, content in (each for folder in folders for each in contents(folder)):
+        found |= {word.decode() for word in _MARKER.findall(content.lower())}
     return frozenset(found)
 
 

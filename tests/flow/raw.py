@@ -6,6 +6,8 @@ import base64
 import gzip
 import os
 import zipfile
+from collections.abc import Iterator
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from uuid import uuid4
@@ -16,22 +18,25 @@ def a_marker() -> str:
     return "zq" + uuid4().hex.translate(str.maketrans("0123456789", "ghjklmpqtv"))
 
 
+def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """The files below a folder that others may write to: what goes meanwhile is left out."""
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent) / name for name in names):
+            with suppress(OSError):  # a socket, or gone meanwhile
+                yield path, path.read_bytes()
+
+
 def holding(folder: Path, word: str) -> dict[str, int]:
     """How often each file below a folder holds the word, in whatever case; only the files that do."""
     forms = [word.lower().encode(), *_in_base64(word.encode())]
     found = {}
-    for parent, _, names in os.walk(folder):  # which takes folders that go meanwhile for empty ones
-        for path in (Path(parent) / name for name in names):
-            if count := _occurrences(path, forms):
-                found[str(path.relative_to(folder))] = count
+    for path, data in contents(folder):
+        if count := _occurrences(data, forms):
+            found[str(path.relative_to(folder))] = count
     return found
 
 
-def _occurrences(path: Path, forms: list[bytes]) -> int:
-    try:
-        data = path.read_bytes()
-    except OSError:  # a socket, or gone meanwhile
-        return 0
+def _occurrences(data: bytes, forms: list[bytes]) -> int:
     written = data.rstrip(b"\0")  # files are made longer than what is in them; compressed ones may end in zeros
     return sum(_count(each, forms) for each in (written, *_unpacked(data)))
 

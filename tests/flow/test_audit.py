@@ -31,9 +31,7 @@ def engine() -> dict[str, str]:
 
 
 async def audit(client: MemoryClient, at_least: int) -> AuditReply:
-    return await eventually(
-        lambda: client.audit(AuditRequest(user_id="ann")), lambda page: len(page.items) >= at_least, within=5
-    )
+    return await eventually(lambda: client.audit(AuditRequest(user_id="ann")), lambda page: len(page.items) >= at_least)
 
 
 async def everything_done(client: MemoryClient, word: str) -> str:

@@ -111,7 +111,7 @@ class TestFilesOfTheEmbeddedEngines:
         else:
             await update(client, entry, text="My locker has a code word.", redact=True)
         for word in words:
-            await eventually(lambda: held(tmp_path, word), lambda found: not found, within=20)  # noqa: B023
+            await eventually(lambda: held(tmp_path, word), lambda found: not found, within=150)  # noqa: B023
         left = {one.text for one in await listed(client)}
         redacted = {"My locker has a code word."} if way == "redact" else set()
         assert left == {"My locker is on the second floor.", *redacted}

@@ -23,6 +23,7 @@ from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSu
 from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
+from tests.flow.raw import contents
 from tests.letters import a_letter
 from tests.polling import digested, eventually
 from tests.servers.nats_cluster import nats_server
@@ -283,7 +284,7 @@ async def test_a_dropped_letter_leaves_nothing_of_its_words_on_the_bus(
     await put(bus, a_letter())
 
     async def look() -> list[str]:
-        return [file.name for file in (tmp_path / "bus").rglob("*.blk") if marker in file.read_bytes()]
+        return [file.name for file, data in contents(tmp_path / "bus") if file.suffix == ".blk" and marker in data]
 
     await eventually(look, bool)
     await letters.drop(number)

@@ -74,7 +74,7 @@ async def test_of_an_erased_user_no_byte_is_left_in_any_file(
     for place in ("memory.sqlite3", "MEMORY_DEAD", "vectors"):
         assert any(place in name for name in before), f"{place} is not among {sorted(before)}"
     receipt = await typed(instance, user)
-    await eventually(lambda: _holding(tmp_path, user, word), lambda found: not found, within=10)
+    await eventually(lambda: _holding(tmp_path, user, word), lambda found: not found, within=150)
     assert (receipt["complete"], receipt["drained"], receipt["swept"]) == (True, True, True)
     assert (receipt["removed"]["dead letters"], receipt["removed"]["vectors"]) == (1, 2)
     assert not any(receipt["left"].values())

@@ -73,7 +73,7 @@ async def test_a_forgotten_entry_leaves_no_byte_of_its_words_and_the_others_stay
     word = a_marker()
     receipt = await with_a_forgotten_statement(instance, client, tmp_path, word)
     assert (receipt["turns"], receipt["vectors"], set(receipt["left"].values())) == (2, 1, {0})
-    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
+    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=150)
 
     found = await answered(client, RetrieveRequest(user_id="ann", query=f"{word} locker", min_score=0.0))
     assert [item.text for item in found.items] == ["My locker is on the second floor."]
@@ -94,7 +94,7 @@ async def test_the_same_statement_is_refused_with_the_reason_and_leaves_no_word(
     assert "forgotten" in reason
     status = await client.status("ann")
     assert (status.turns, status.entries, status.refused) == (4, 1, 1)
-    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
+    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=150)
 
 
 @pytest.mark.parametrize("turn_id", ["t1", "t2"])
@@ -108,7 +108,7 @@ async def test_a_late_redelivery_changes_nothing_and_leaves_no_word(
     await publish_as_new(client, Turn(user_id="ann", role="user", text="I live in Porto.", turn_id="last"))
     await digested(client, turns=4)
     assert await client.status("ann") == one_more(before)
-    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=10)
+    await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=150)
 
 
 def one_more(status: StatusReply) -> StatusReply:

@@ -96,9 +96,9 @@ async def test_without_a_bus_a_process_is_alive_and_not_ready(tmp_path: Path) ->
         data=tmp_path / "data", nats_url=bus.url, http_port=0, embedder="none", ner="none", log_level="error"
     )
     async with running(settings, ["ingest", "curate"]) as instance:
-        await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []), within=10)
+        await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []))
         await bus.stop()
-        await eventually(lambda: looked_at(instance.http, "readyz"), names("bus"), within=10)
+        await eventually(lambda: looked_at(instance.http, "readyz"), names("bus"))
         assert await looked_at(instance.http, "healthz") == (200, [])
 
 
@@ -110,7 +110,7 @@ async def test_a_connection_that_stands_and_reads_no_more_is_no_life(tmp_path: P
         assert deaf(client) == []
         assert client._reading_task is not None
         client._reading_task.cancel()  # as an error ends it, which nobody sees
-        await eventually(lambda: asyncio.sleep(0, deaf(client)), bool, within=2)
+        await eventually(lambda: asyncio.sleep(0, deaf(client)), bool)
         assert client.is_connected
     finally:
         await client.close()

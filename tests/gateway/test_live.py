@@ -67,4 +67,4 @@ async def test_who_goes_is_not_looked_for_and_too_many_are_told_so(
         async with http.stream("GET", "/live") as answer:
             return answer.status_code
 
-    await eventually(again, lambda status: status == 200, within=10)
+    await eventually(again, lambda status: status == 200)

@@ -259,7 +259,7 @@ async def test_the_gateway_is_ready_with_what_compose_gives_it(cluster: Cluster)
             asking = await asyncio.create_subprocess_exec(*check, env=given, stderr=asyncio.subprocess.DEVNULL)
             return await asking.wait()
 
-        await eventually(look, lambda code: code == 0, within=40)
+        await eventually(look, lambda code: code == 0)
     finally:
         process.terminate()
         assert await asyncio.wait_for(process.wait(), 20) == 0

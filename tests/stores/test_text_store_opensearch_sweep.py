@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +13,7 @@ from contracts.ports import Accepted, Refused, Unavailable
 from services.shared.stores.opensearch import Layout, OpenSearchTextStore, migrate, privacy
 from services.shared.stores.opensearch.schema import KINDS, SCHEMA, Index, replaced
 from services.shared.stores.opensearch.transport import Client
+from tests.flow.raw import contents
 from tests.polling import eventually
 from tests.stores.builders import (
     a_repeat,
@@ -55,11 +55,7 @@ async def folders(client: Client) -> list[Path]:
 
 def files_with(word: str, within: list[Path]) -> int:
     """In how many files a word is found, searched raw."""
-    found = 0
-    for path in (path for folder in within for path in folder.rglob("*") if path.is_file()):
-        with suppress(FileNotFoundError):  # merged away this moment
-            found += word.encode() in path.read_bytes()
-    return found
+    return sum(word.encode() in data for folder in within for _, data in contents(folder))
 
 
 @pytest.mark.timeout(120)

@@ -14,6 +14,7 @@ from contracts.ports import Filters, Scope, Unavailable
 from services.shared.stores.edge import EdgeVectorStore, FolderMismatch
 from services.shared.stores.edge import store as store_module
 from services.shared.stores.edge.generations import Generations
+from tests.flow.raw import contents
 from tests.polling import eventually
 from tests.stores.test_vector_store_edge import run_python
 from tests.stores.vector_builders import DIMENSIONS, a_point, copies_of, found, ids, towards
@@ -22,7 +23,7 @@ from tests.stores.vector_builders import DIMENSIONS, a_point, copies_of, found, 
 def occurrences(folder: Path, wanted: str | bytes) -> int:
     """How often the bytes are in the files of a folder."""
     needle = wanted.encode() if isinstance(wanted, str) else wanted
-    return sum(file.read_bytes().count(needle) for file in folder.rglob("*") if file.is_file())
+    return sum(data.count(needle) for _, data in contents(folder))
 
 
 def names_in(folder: Path) -> list[str]:

@@ -227,7 +227,7 @@ async def test_what_was_running_goes_on_by_itself_after_a_restart_over_grpc(tmp_
                 except Unavailable:
                     return False
 
-            await eventually(answers, bool, within=10)
+            await eventually(answers, bool)
             assert store._server.way == "grpc"
     finally:
         server.kill()

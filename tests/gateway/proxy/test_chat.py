@@ -40,12 +40,12 @@ async def chat(http: httpx.AsyncClient, user: str, *texts: str, **more: Any) -> 
 async def entries(client: MemoryClient, user: str, count: int) -> list[Entry]:
     """The entries of a user once there are so many, in order."""
     request = ListRequest(user_id=user)
-    reply = await eventually(lambda: client.list(request), lambda r: r.total_count >= count, within=20)
+    reply = await eventually(lambda: client.list(request), lambda r: r.total_count >= count)
     return sorted(reply.items, key=lambda entry: entry.created_at)
 
 
 async def digested_all(client: MemoryClient, user: str, turns: int) -> None:
-    await eventually(lambda: client.status(user), lambda s: s.turns >= turns and s.pending == 0, within=20)
+    await eventually(lambda: client.status(user), lambda s: s.turns >= turns and s.pending == 0)
 
 
 async def test_a_preference_is_used_in_the_next_conversation_and_nobody_else_sees_it(
