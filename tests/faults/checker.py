@@ -179,18 +179,29 @@ class _Check:
     def repeats(self) -> None:
         """Each repeat is counted once."""
         merged: Counter[str] = Counter()
+        refused: Counter[str | None] = Counter()
         for record in self._observed.records:
-            for decision in record.proposals:
-                if decision.outcome is not None and decision.outcome.kind == "merged":
-                    merged[decision.outcome.entry_id or ""] += 1
+            said = self._said.get(_key(record))
+            for settled in (decision.outcome for decision in record.proposals):
+                if settled is not None and settled.kind == "merged":
+                    merged[settled.entry_id or ""] += 1
+                elif settled is not None and said is not None:
+                    refused[said.statement] += settled.kind == "refused"
         for entry in self._observed.entries:
             difference = entry.repeat_count - merged[entry.id]
-            if difference < 0 and entry.status == "forgotten":
+            if entry.status == "forgotten" and difference < 0:
                 continue  # merged while it was forgotten, when nobody counts any more
+            if entry.status == "forgotten" and difference <= self._refused_of(entry, refused):
+                continue  # counted by who was killed before noting it, and refused once it was forgotten
             if difference:
                 kind: Kind = "duplicated" if difference > 0 else "lost"
                 counted = f"counts {entry.repeat_count} repeats of {merged[entry.id]}"
                 self.findings.add(kind, f"{entry.status} entry {entry.id} of turn {_origin(entry)} {counted}")
+
+    def _refused_of(self, entry: Entry, refused: Mapping[str | None, int]) -> int:
+        """How many proposals were refused that say what an entry says."""
+        said = self._said.get(_origin(entry))
+        return refused[said.statement] if said is not None else 0
 
     def points(self) -> None:
         """The vector store holds exactly the active, embedded entries."""

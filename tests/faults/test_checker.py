@@ -191,6 +191,15 @@ def test_what_was_forgotten_is_found_wherever_it_still_is(zombie: Observed) -> N
     assert "zombie" in found((*PROMISES, forgotten("qqfirst")), zombie)
 
 
+def test_a_repeat_that_was_counted_may_be_refused_once_its_entry_was_forgotten() -> None:
+    logged, _, other = WELL_FORGOTTEN.records
+    refused = record(REPEAT, Outcome(id_of(REPEAT), "refused", None, "forgotten"), "[forgotten]")
+    killed_between = replace(WELL_FORGOTTEN, records=(logged, refused, other))
+    assert found((*PROMISES, forgotten("qqfirst")), killed_between) == {}
+    twice = replace(killed_between, entries=(entry(FIRST, text="", status="forgotten", repeat_count=2), entry(OTHER)))
+    assert found((*PROMISES, forgotten("qqfirst")), twice) == {"duplicated": 1}
+
+
 @pytest.mark.parametrize("kind", UNKEPT)
 def test_what_was_not_to_be_kept_is_found_in_a_file_and_in_the_log(kind: Step) -> None:
     secret = replace(said("t9", "qqsecret", user="eve"), kind=kind)

@@ -123,7 +123,7 @@ async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
     block(node, read_only=True)
     try:
         await client.publish_all(meanwhile)
-        assert (await ask(client)).degraded == ()
+        await eventually(lambda: ask(client), lambda reply: reply.degraded == ())
         stuck = await eventually(lambda: problems(instance), bool)
         assert any("ingest" in problem for problem in stuck)
     finally:
