@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Literal
 
 from services.shared.stores.opensearch import OpenSearchTextStore
-from services.shared.stores.opensearch.transport import Client, Version, Write
+from services.shared.stores.opensearch.transport import Client, Document, Get, Version, Write
 
 When = Literal["before", "amid", "after"]
 
@@ -55,6 +55,35 @@ class OvertakenClient(Client):
             if self.left == -1:
                 await self.meanwhile()
         return await super().bulk(writes)
+
+
+class TornClient(Client):
+    """Reads entries first; what else a request about one of them asks for is read after something else has happened."""
+
+    about: str
+    meanwhile: Callable[[], Awaitable[object]]
+
+    async def get(self, wanted: Sequence[Get]) -> list[Document | None]:
+        entries = [one for one in wanted if one.kind == "entries"]
+        found = dict(zip(entries, await super().get(entries), strict=True))
+        if rest := [one for one in wanted if one.kind != "entries"]:
+            if any(one.id == self.about for one in rest):
+                await self.meanwhile()
+            found |= dict(zip(rest, await super().get(rest), strict=True))
+        return [found[one] for one in wanted]
+
+
+@asynccontextmanager
+async def torn(
+    store: OpenSearchTextStore, about: str, meanwhile: Callable[[], Awaitable[object]]
+) -> AsyncIterator[OpenSearchTextStore]:
+    """Another process on the same indices, whose requests about this entry are read in two parts."""
+    client = TornClient(store.client.address, prefix=store.client.prefix)
+    client.about, client.meanwhile = about, meanwhile
+    try:
+        yield OpenSearchTextStore(client)
+    finally:
+        await client.close()
 
 
 @asynccontextmanager

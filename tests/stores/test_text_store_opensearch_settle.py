@@ -11,7 +11,7 @@ import pytest
 from contracts.ports import Accepted, Decision, Refused, Selection, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
-from services.dedupe.handler import judge_proposals
+from services.dedupe.handler import candidate_entry, judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
 from tests.stores.builders import (
     NOON,
@@ -29,7 +29,7 @@ from tests.stores.builders import (
 )
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import Another
-from tests.stores.opensearch_processes import Crash, When, dying, overtaken
+from tests.stores.opensearch_processes import Crash, When, dying, overtaken, torn
 
 LONG = " ".join(f"word{i}" for i in range(60))
 """Long enough to be looked up by what near-copies share, too."""
@@ -205,6 +205,18 @@ async def test_what_was_broken_off_is_carried_through_by_whoever_repeats_it(
     assert await repeats_of_each(store, user) == [min(write, 1)]
     await judged([store], [[late]])
     assert await repeats_of_each(store, user) == [1]
+
+
+async def test_an_entry_that_is_stored_while_its_place_is_looked_at_keeps_it(
+    store: OpenSearchTextStore, user: str
+) -> None:
+    """A request reads each index at a moment of its own: its entry not stored yet, its proposal decided already."""
+    first, second = await said_again(store, user, 2)
+    await dies(store, first, write=1)
+    candidate = candidate_entry(second)
+    async with torn(store, first.id, lambda: judged([store], [[first]])) as late:
+        assert await late.apply([Accepted(candidate, known_similar=frozenset())]) == []
+    assert await repeats_of_each(store, user) == [0]
 
 
 async def test_the_place_of_an_entry_that_was_erased_before_it_was_stored_is_free(

@@ -42,8 +42,11 @@ class Listed:
 
 def wanted(users: Mapping[str, str]) -> list[Get]:
     """What is to be read of entries that are listed, given as user by id."""
-    entries = [Get("entries", user_id, id_, STORED) for id_, user_id in users.items()]
-    return entries + [Get("turns", user_id, id_, _DECIDED) for id_, user_id in users.items()]
+    return _proposals(users) + [Get("entries", user_id, id_, STORED) for id_, user_id in users.items()]
+
+
+def _proposals(users: Mapping[str, str]) -> list[Get]:
+    return [Get("turns", user_id, id_, _DECIDED) for id_, user_id in users.items()]
 
 
 def listed(found: Found, users: Mapping[str, str]) -> Listed:
@@ -94,7 +97,7 @@ async def _beside(client: Client, enlisted: Mapping[str, Sequence[Accepted]]) ->
     documents = {its.id: its for its in await client.mget("statements", users.items()) if its}
     ours = {one.entry.id for ones in enlisted.values() for one in ones}
     others = {id_: users[its.id] for its in documents.values() for id_ in its.source["entries"] if id_ not in ours}
-    known = listed(await client.find(wanted(others)), others)
+    known = listed(await _in_order(client, others), others)
     writes: list[Write] = []
     overtaken: set[str] = set()
     for statement, ones in enlisted.items():
@@ -106,6 +109,15 @@ async def _beside(client: Client, enlisted: Mapping[str, Sequence[Accepted]]) ->
             in_use = [id_ for id_ in held if id_ in known.active or id_ in known.open]  # also those about to state it
             writes.append(_write(statement, users[statement], [*in_use, *first], documents.get(statement)))
     return writes, overtaken
+
+
+async def _in_order(client: Client, users: Mapping[str, str]) -> Found:
+    """What is wanted of entries that are listed, their proposals before themselves.
+
+    One request reads from several indices, each at a moment of its own. An entry that was not stored yet, with a
+    proposal that was decided by then, would seem never to have come to be, and give its place away.
+    """
+    return await client.find(wanted(users), await client.find(_proposals(users)))
 
 
 async def release(client: Client, entries: Sequence[Entry]) -> None:
