@@ -59,14 +59,16 @@ class SessionState(Message):
 
 
 class RollingSummary(Message):
-    """The newest turns of a conversation in at most 600 characters; it changes with every fourth turn.
+    """The newest turns of a conversation in a few lines; it changes with every fourth turn.
 
-    `turns`: of so many it was made; `sentences` are those of `text`, each with the entries it is from.
+    `turns`: of so many it was made; `characters`: so long is what was read of the conversation; `sentences` are those
+    of `text`, each with the entries it is from.
     """
 
     conversation_id: str
     text: str
     turns: int
+    characters: int = 0
     sentences: tuple[Extract, ...] = ()
 
 
@@ -83,14 +85,15 @@ class SessionsRequest(Request):
     """List sessions, the latest first; or, with `id`, show one with its summary; in a space, null: in all.
 
     `persona_id`: those of this persona and of none; null: of all. `rolling`: the conversation whose rolling summary
-    is asked for beside them.
+    is asked for beside them, in `rolling_length` characters at most; with a `limit` of 0 it is asked for alone.
     """
 
     space: str | None = Field(default=None, min_length=1, max_length=256)
     persona_id: str | None = Field(default=None, max_length=256)
     id: str | None = Field(default=None, min_length=1, max_length=256)
     rolling: str | None = Field(default=None, min_length=1, max_length=256)
-    limit: int = Field(default=20, ge=1, le=50)
+    rolling_length: int = Field(default=600, ge=1, le=4000)
+    limit: int = Field(default=20, ge=0, le=50)
     cursor: str | None = Field(default=None, max_length=2000)
 
 

@@ -46,6 +46,9 @@ async def list_sessions(
     Raises:
         Rejected: there is no session of this id, or the cursor is not one of ours.
     """
+    if request.rolling is not None and request.limit == 0:
+        rolling = await _rolling(request, request.rolling, store, vectors)
+        return SessionsReply(items=(), total_count=0, rolling=rolling, correlation_id=request.correlation_id)
     after = _place(request.cursor)
     selection = Selection(request.user_id, space=request.space, persona_id=_persona(request))
     entries, left_out = await _read(selection, store)
@@ -102,7 +105,7 @@ def _place(cursor: str | None) -> tuple[datetime, str] | None:
 def _page(request: SessionsRequest, found: Sequence[Session], after: tuple[datetime, str] | None) -> SessionsReply:
     left = [one for one in found if after is None or (one.started_at, one.id) < after]
     shown = left[: request.limit]
-    more = len(left) > len(shown)
+    more = bool(shown) and len(left) > len(shown)
     return SessionsReply(
         items=tuple(map(_shown, shown)),
         next_cursor=f"{shown[-1].started_at.isoformat()} {shown[-1].id}" if more else None,
@@ -139,9 +142,15 @@ async def _rolling(
     selection = Selection(request.user_id, request.space, persona, conversation_id=conversation_id)
     entries, more = await _read(selection, store, _EMBEDDED)
     known = await _vectors(entries, vectors)
-    made = await asyncio.to_thread(summaries.rolling_summary, entries, known, turns=len(entries) + more)
+    made = await asyncio.to_thread(
+        summaries.rolling_summary, entries, known, turns=len(entries) + more, length=request.rolling_length
+    )
     return wire.RollingSummary(
-        conversation_id=conversation_id, text=made.text, turns=made.turns, sentences=_extracts(made.sentences)
+        conversation_id=conversation_id,
+        text=made.text,
+        turns=made.turns,
+        characters=sum(len(entry.text) for entry in entries),
+        sentences=_extracts(made.sentences),
     )
 
 

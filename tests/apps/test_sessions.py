@@ -68,6 +68,13 @@ async def test_a_rolling_summary_is_of_a_conversation(store: TextStore) -> None:
     assert rolling.turns == 4
     assert "Clara" in rolling.text
     assert "walks" not in rolling.text
+    alone = await asked(store, rolling="c1", rolling_length=40, limit=0)
+    assert (alone.items, alone.total_count) == ((), 0)
+    assert alone.rolling is not None
+    assert 0 < len(alone.rolling.text) <= 40
+    assert alone.rolling.characters == sum(len(entry.text) for entry in said)
+    none = await asked(store, limit=0)
+    assert (none.items, none.total_count, none.next_cursor) == ((), 1, None)
 
 
 async def test_nobody_has_the_session_of_another_user(store: TextStore) -> None:

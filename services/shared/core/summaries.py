@@ -116,15 +116,20 @@ def session_summary(entries: Iterable[Entry], vectors: Mapping[str, Vector]) -> 
     )
 
 
-def rolling_summary(entries: Iterable[Entry], vectors: Mapping[str, Vector], *, turns: int | None = None) -> Rolling:
-    """The rolling summary of the newest entries of a conversation that has so many `turns`, these if it is None."""
+def rolling_summary(
+    entries: Iterable[Entry], vectors: Mapping[str, Vector], *, turns: int | None = None, length: int = ROLLING
+) -> Rolling:
+    """The rolling summary of the newest entries of a conversation that has so many `turns`, these if it is None.
+
+    It has at most so many characters as `length` says.
+    """
     said = _in_order(entries)
     count = len(said) if turns is None else max(turns, len(said))
     said = said[: len(said) - count % EVERY][-_NEWEST:]
     chosen: list[Sentence] = []
-    room = ROLLING
+    room = length
     for sentence in _choose(_candidates(said), vectors, _NEWEST):
-        if len(sentence.text) < room:
+        if len(sentence.text) <= room:
             chosen.append(sentence)
             room -= len(sentence.text) + 1
     return Rolling(_in_time(chosen), count - count % EVERY)
