@@ -49,7 +49,7 @@ async def build(host: Host) -> Service:
     )
     app = api.paths(version("memorybus"))
     mcp = mcp_http.McpEdge(edge)
-    proxy = proxies.Proxy(edge, ProxySettings(), guarded=settings.auth)
+    proxy = proxies.Proxy(edge, ProxySettings(), host.token_counter, guarded=settings.auth)
     routes: list[Route] = [
         (mcp_http.PATH, mcp),
         (f"{PREFIX}/*", api.application(edge, app)),

@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contracts.errors import Unavailable
+from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
 from services.gateway.problems import STATUS, Problem
@@ -100,13 +101,15 @@ class Passing:
 class Proxy:
     """The ASGI application at `/v1/*`."""
 
-    def __init__(self, edge: Edge, settings: ProxySettings, *, guarded: bool) -> None:
+    def __init__(
+        self, edge: Edge, settings: ProxySettings, counter: Callable[[], TokenCounter], *, guarded: bool
+    ) -> None:
         self.most_body = settings.proxy_max_body_bytes
         self._edge = edge
         self._guarded = guarded
         self._silent = settings.proxy_timeout_seconds
         self._backends = Backends.of(settings)
-        self._memory = ChatMemory(edge, settings)
+        self._memory = ChatMemory(edge, settings, counter)
         self._room = _MOST_ROOM * self.most_body
         self._answering: set[asyncio.Future[str]] = set()
 
@@ -231,7 +234,7 @@ class Proxy:
         if body is None:
             passing.headers = [(b"memory-degraded", b"unread")]
             return None
-        named, top_k, incognito = _named(request), _top_k(request), _is_set(request, "memory-incognito")
+        named, top_k, incognito = _text_of(request, "memory-id"), _top_k(request), _is_set(request, "memory-incognito")
         try:
             asked = dialect.read(body)
         except BadField as error:
@@ -380,10 +383,6 @@ def _refuse_names_of_others(raw: bytes) -> None:
         json.loads(raw, object_pairs_hook=look)
     except (ValueError, RecursionError):
         raise Refusal(400, "invalid_request", "The body is no JSON.") from None
-
-
-def _named(request: Request) -> str | None:
-    return _text_of(request, "memory-id")
 
 
 def _text_of(request: Request, header: str) -> str | None:

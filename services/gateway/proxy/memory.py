@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from hashlib import sha256
 from uuid import uuid5
 
@@ -17,6 +17,7 @@ from contracts import flow
 from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import VERB_OF
+from contracts.ports import TokenCounter
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.turns import Role, Turn
@@ -25,10 +26,12 @@ from services.gateway.callers import Caller
 from services.gateway.problems import Problem
 from services.gateway.proxy.conversations import Conversation, Conversations, Key, Recalled
 from services.gateway.proxy.dialects import Asked, Said
+from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
 from services.shared.core.chat_commands import command_in
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
+from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
@@ -48,6 +51,9 @@ _YES = re.compile(
     re.IGNORECASE,
 )
 _NO = re.compile(r"(?:no|nope|cancel|stop|don't|do not|never mind|no,? (?:thanks|don't)|nein)[.! ]*", re.IGNORECASE)
+_OVERVIEW_SHARE = 0.3
+"""The part of the budget that cards and a summary have at most."""
+_MORE_PATIENCE = 0.05
 _COMMAND_PATIENCE = 10.0
 _NOT_CONFIRMED = "Then nothing was changed."
 _CONFIRM = "Say yes to do it, or anything else to leave it."
@@ -91,12 +97,14 @@ def conversation_of(asked: Asked, named: str | None) -> str:
 class ChatMemory:
     """Recalls before a model is asked, and remembers after it has answered."""
 
-    def __init__(self, edge: Edge, settings: ProxySettings) -> None:
+    def __init__(self, edge: Edge, settings: ProxySettings, counter: Callable[[], TokenCounter]) -> None:
         self._edge = edge
         self._settings = settings
         self._conversations = Conversations(settings.proxy_recent_turns)
         self._under_way: set[asyncio.Task[None]] = set()
         self._asking = asyncio.Semaphore(_MOST_ASKING)
+        self._overviews = Overviews(edge, settings)
+        self._counter = cache(counter)
         edge.on_removal(self._conversations.forget)
 
     def readable(self, question: str) -> str:
@@ -119,12 +127,16 @@ class ChatMemory:
         return recalled
 
     async def _recalled(self, exchange: Exchange, top_k: int | None) -> Recalled:
-        patience = self._settings.proxy_patience_ms / 1000
+        patience, budget = self._settings.proxy_patience_ms / 1000, self._settings.proxy_token_budget
+        places = self._places(exchange)
+        reading = self._overviews.begin(exchange.caller, places)
+        known = self._overviews.known(places)
+        room = int(_OVERVIEW_SHARE * budget) if reading or known else 0
         values = {
             "query": (exchange.question or "")[:_LONGEST_QUERY],
             "space": exchange.key.space,
             "limit": top_k or self._settings.proxy_top_k,
-            "token_budget": self._settings.proxy_token_budget,
+            "token_budget": budget - room,
             "min_score": self._settings.proxy_min_score or None,
             "asked_in": exchange.key.name,
         }
@@ -140,8 +152,26 @@ class ChatMemory:
         except (Problem, ValidationError) as error:
             log.warning("chat_not_recalled", extra={"error": type(error).__name__})
             return Recalled(degraded=("invalid_request",))
+        if reading:
+            await asyncio.wait(reading, timeout=_MORE_PATIENCE)
+        reply, known = RetrieveReply.model_validate_json(raw), self._overviews.known(places)
         sent = {_flat(text) for text in (exchange.question or "", *(said.text for said in exchange.asked.history))}
-        return _as_recalled(RetrieveReply.model_validate_json(raw), sent)
+        recalled = _as_recalled(reply, sent)
+        if not known or not recalled.is_kept or "rate_limited" in reply.degraded:
+            return recalled
+        sent |= {_flat(said.text) for said in self.recent(exchange)}
+        return await self._with_overview(recalled, _telling(known, reply, exchange, sent), room)
+
+    def _places(self, exchange: Exchange) -> list[Key]:
+        return self._overviews.places(exchange.caller, exchange.key, is_named=exchange.is_named)
+
+    async def _with_overview(self, recalled: Recalled, lines: Sequence[Line], room: int) -> Recalled:
+        """What was recalled, with these lines at the head of its block."""
+        budget = self._settings.proxy_token_budget
+        work = partial(with_overview, recalled.block, lines, room=room, token_budget=budget, counter=self._counter())
+        block, told = await beside_the_loop(work, len(recalled.block))
+        ids = dict.fromkeys((*recalled.ids, *(line.ids[0] for line in told)))
+        return replace(recalled, block=block, memories=memories_in(block), ids=tuple(ids)[:_MOST_IDS])
 
     def recent(self, exchange: Exchange) -> Sequence[Said]:
         """What was said before in a conversation of which the client sends the newest message only."""
@@ -191,12 +221,15 @@ class ChatMemory:
             return f"{_told(reply)}\n\n{_CONFIRM}"
         if reply.verb in ("forget", "forget_about", "erase", "correct", "settle", "memory_off", "incognito_start"):
             self._conversations.forget(caller.user_id)
+            self._overviews.forget(caller.user_id)
         return _told(reply)
 
     def remember(self, exchange: Exchange, recalled: Recalled, answer: str) -> None:
         """Remember what was said, beside everything else; nobody waits for it."""
         if not exchange.may_publish or not (recalled.is_kept or exchange.incognito):
             return
+        if not exchange.incognito and exchange.may_recall:
+            self._overviews.renew(exchange.caller, self._places(exchange))
         if len(self._under_way) >= _MOST_UNDER_WAY:
             PROXY_LOST.inc()
             log.warning("exchange_lost", extra={"why": "too many wait for the bus"})
@@ -253,6 +286,7 @@ class ChatMemory:
 
     async def finish(self) -> None:
         """Wait until what was said is with the bus."""
+        await self._overviews.close()
         if self._under_way:
             await asyncio.wait(self._under_way)
 
@@ -274,6 +308,14 @@ def _as_recalled(reply: RetrieveReply, sent: Collection[str]) -> Recalled:
         reply.degraded,
         is_kept=_UNWANTED.isdisjoint(reply.degraded),
     )
+
+
+def _telling(known: Sequence[Line], reply: RetrieveReply, exchange: Exchange, sent: Collection[str]) -> list[Line]:
+    """The lines of an overview that add something to what was recalled, and to what the client sends itself."""
+    about = "\n".join((exchange.question or "", *(item.text for item in reply.items)))
+    with_user = any(item.role == "user" for item in reply.items)
+    shown = {item.id for item in reply.items} | {pinned.id for pinned in reply.foundation}
+    return telling_lines(known, about=about, with_user=with_user, shown=shown, sent=sent)
 
 
 def _flat(text: str) -> str:

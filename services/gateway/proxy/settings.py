@@ -35,6 +35,15 @@ class ProxySettings(ServiceSettings):
         default=12, ge=0, le=100, description="turns kept in process for clients that send only the newest; 0: none"
     )
     proxy_recent_tokens: int = Field(default=1000, ge=0, le=100_000, description="tokens of these in a prompt, nearly")
+    proxy_cards: bool = Field(
+        default=True, description="put in what is known of the people, places and projects that a prompt is about"
+    )
+    proxy_summary_trigger_tokens: int = Field(
+        default=1000, ge=0, description="length of a conversation from which on its summary is put in, nearly"
+    )
+    proxy_summary_max_length: int = Field(
+        default=600, ge=0, le=4000, description="characters of the summary of a conversation; 0: none"
+    )
     proxy_commands: bool = Field(
         default=True,
         description='answer "forget that" and the like without the model; false: they are chat like others',

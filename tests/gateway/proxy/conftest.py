@@ -79,7 +79,7 @@ def model(place: Place) -> ModelServer:
 
 
 @pytest.fixture
-async def http(place: Place) -> AsyncIterator[httpx.AsyncClient]:
+async def http(place: Place, model: ModelServer) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(base_url=f"{place.http}/v1", trust_env=False, verify=False, timeout=30) as asking:
         yield asking
 

@@ -15,9 +15,13 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from services.shared.client import MemoryClient
 from services.shared.core.context import HEAD, TAIL
+from services.shared.core.echoes import memories_in
+from services.shared.core.overview import CARDS, SUMMARY
 from tests.gateway.proxy.backend import ModelServer, Seen, begin, chunk, event, saying
 from tests.gateway.proxy.backend import answer as answered
 from tests.polling import eventually
+
+PETS = "cat dog parrot hamster rabbit turtle goldfish pony".split()
 
 
 @pytest.fixture
@@ -196,6 +200,51 @@ async def test_a_client_that_sends_only_the_newest_message_is_helped_out(
     assert told[:2] == asking("My cat is called Minka.", "Nice name.")["messages"]
     await chat(http, user, "How old may she get?", memory_id="c2")
     assert [m["role"] for m in model.seen[-1].json["messages"]] == ["user"]
+
+
+async def test_cards_of_whom_a_question_is_about_come_with_its_memories_until_they_are_forgotten(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    for text in ("My sister Clara moved to Lisbon.", "I work as a nurse.", "I like my sister Clara."):
+        await chat(http, user, text)
+    await digested_all(client, user, 6)
+
+    async def told(memory_id: str) -> str:
+        await chat(http, user, "Which flowers does Clara like?", memory_id=memory_id, memory_top_k=1)
+        return model.seen[-1].said
+
+    block = await eventually(lambda: told("c2"), lambda said: CARDS in said)
+    assert "| card | " in block
+    await chat(http, f"{user}-other", "Which flowers does Clara like?")
+    assert CARDS not in model.seen[-1].said
+    for entry in await entries(client, user, 1):
+        await http.delete(f"/memory/entries/{entry.id}", headers={"Memory-User": user})
+    assert CARDS not in await told("c3"), "what is forgotten is in no prompt any more"
+
+
+async def test_a_long_conversation_is_summed_up_for_a_client_that_sends_only_the_newest_message(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    said = [
+        f"My {name} is called {name.title()}ina and needs {6000 + number} euros." for number, name in enumerate(PETS)
+    ]
+    for text in said:
+        await chat(http, user, f"{text} {'Well, ' * 100}", memory_id="long")
+    await digested_all(client, user, len(said) + 1)  # the model says the same each time
+    model.script = saying(lambda seen: " ".join(memories_in(seen.json["messages"][-1]["content"])) or "Fine.")
+    answer = await eventually(
+        lambda: chat(http, user, "What did we begin with?", memory_id="long", memory_top_k=1),
+        lambda _: SUMMARY in model.seen[-1].said,
+    )
+    block = model.seen[-1].json["messages"][-1]["content"].partition(TAIL)[0]
+    summed = [line for line in block.splitlines() if "| summary |" in line]
+    assert summed
+    assert all(entry[:8] in block for entry in answer.headers["memory-used"].split(","))
+    await digested_all(client, user, len(said) + 2)
+    assert {entry.text for entry in await entries(client, user, 1) if entry.role == "assistant"} == {"Fine."}
+    whole = asking(*(text for one in said for text in (f"{one} {'Well, ' * 100}", "Fine.")), "What did we begin with?")
+    await http.post("/chat/completions", json=whole | {"memory_id": "long"}, headers={"Memory-User": user})
+    assert SUMMARY not in model.seen[-1].said, "a client that sends it all is not told it again"
 
 
 async def test_the_block_stays_where_and_what_it_was_while_tools_answer(
