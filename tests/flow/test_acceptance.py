@@ -26,6 +26,7 @@ from contracts.v1.overview import ExportRequest, SummaryRequest
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
 from services.runtime import running
+from services.shared import preferences
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 from services.shared.settings import Settings
 from tests.flow.conftest import a_text_store
@@ -86,7 +87,9 @@ class Person:
 async def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, model_cache: Path
 ) -> AsyncIterator[Person]:
-    with a_text_store(request.param) as chosen:
+    with a_text_store(request.param) as chosen, pytest.MonkeyPatch.context() as patched:
+        # A store that is late is taken for one that is away, and what was decided a moment ago is not known then.
+        patched.setattr(preferences, "_PATIENCE", PATIENCE)
         data = tmp_path_factory.mktemp("accepted") / "data"
         settings = Settings.model_validate({**PLAIN, **chosen, "data": data, "cache": model_cache})
         async with running(settings) as up, memory_client(up.nats) as client:

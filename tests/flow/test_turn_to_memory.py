@@ -96,61 +96,55 @@ async def test_a_repeat_is_merged_and_counted(client: MemoryClient) -> None:
     assert (status.turns, status.entries, status.merged) == (2, 1, 1)
 
 
-@pytest.mark.parametrize(
-    "difference",
-    [{"user_id": "bob"}, {"space": "work"}, {"role": "assistant"}, {"speaker": "Eve"}, {"persona_id": "coach"}],
-    ids=str,
+DIFFERENCES: tuple[dict[str, str], ...] = (
+    {"user_id": "bob"},
+    {"space": "work"},
+    {"role": "assistant"},
+    {"speaker": "Eve"},
+    {"persona_id": "coach"},
 )
-async def test_the_same_words_of_somebody_else_are_never_merged(
-    client: MemoryClient, difference: dict[str, str]
-) -> None:
-    await client.publish(a_turn("I live in Porto.", turn_id="t1"))
-    await client.publish(a_turn("I live in Porto.", **{"turn_id": "t2", **difference}))
-    await digested(client, turns=2)
+
+
+async def test_the_same_words_of_somebody_else_are_never_merged(client: MemoryClient) -> None:
+    for number, difference in enumerate(DIFFERENCES):
+        said = a_turn("I live in Porto.", turn_id=f"t{number}", user_id=f"ann{number}")
+        await client.publish(said)
+        await client.publish(said.model_copy(update={"turn_id": f"again{number}", **difference}))
+    await digested(client, turns=2 * len(DIFFERENCES))
 
     status = await client.status()
-    assert (status.entries, status.merged) == (2, 0)
+    assert (status.entries, status.merged) == (2 * len(DIFFERENCES), 0)
+
+
+NO_TURNS = {
+    b"{": "body",
+    b'{"user_id": "ann", "role": "user"}': "text",
+    b'{"user_id": "bob", "role": "user", "text": "hi there"}': "not the user in the subject",
+    b'{"user_id": "ann", "role": "king", "text": "hi there"}': "role",
+    b'{"user_id": "ann", "role": "user", "text": "   "}': "blank",
+    b'{"user_id": "ann", "role": "user", "text": "\xff\xfe"}': "body",
+    b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2026-02-01T10:00:00"}': "zone",
+    b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "9999-12-31T23:59:59-12:00"}': "9999",
+    b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 70_000 + b'"}': "65536 are allowed",
+}
+"""What cannot be a turn, and a part of the reason that is told."""
 
 
 @of_the_bus
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        (b"{", "body"),
-        (b'{"user_id": "ann", "role": "user"}', "text"),
-        (b'{"user_id": "bob", "role": "user", "text": "hi there"}', "not the user in the subject"),
-        (b'{"user_id": "ann", "role": "king", "text": "hi there"}', "role"),
-        (b'{"user_id": "ann", "role": "user", "text": "   "}', "blank"),
-        (b'{"user_id": "ann", "role": "user", "text": "\xff\xfe"}', "body"),
-        (b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2026-02-01T10:00:00"}', "zone"),
-        (b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "9999-12-31T23:59:59-12:00"}', "9999"),
-        (b'{"user_id": "ann", "role": "user", "text": "' + b"x" * 70_000 + b'"}', "65536 are allowed"),
-    ],
-    ids=[
-        "truncated",
-        "no text",
-        "other user",
-        "unknown role",
-        "blank",
-        "wrong encoding",
-        "no zone",
-        "absurd date",
-        "oversize",
-    ],
-)
 async def test_what_cannot_be_a_turn_is_set_aside_with_the_reason_and_its_neighbours_flow_on(
-    client: MemoryClient, body: bytes, reason: str
+    client: MemoryClient,
 ) -> None:
-    await client.publish(a_turn("Before the bad one.", turn_id="t1"))
-    await publish_raw(client, "ann", body)
-    await client.publish(a_turn("After the bad one.", turn_id="t2"))
-    await digested(client, turns=2)
+    await client.publish(a_turn("Before the first bad one."))
+    for body in NO_TURNS:
+        await publish_raw(client, "ann", body)
+        await client.publish(a_turn(f"After the bad one of {len(body)} bytes that begins {body[:60]!r}."))
+    await digested(client, turns=1 + len(NO_TURNS))
 
-    (letter,) = await eventually(lambda: dead_letters(client), lambda letters: len(letters) == 1)
-    assert reason in letter["reason"]
-    assert letter["attempts"] == 1
-    assert letter["stage"] == "ingest"
-    assert (await client.status()).turns == 2
+    letters = await eventually(lambda: dead_letters(client), lambda letters: len(letters) == len(NO_TURNS))
+    reasons = {base64.b64decode(letter["body"]): letter["reason"] for letter in letters}
+    assert {body: told for body, told in NO_TURNS.items() if told not in reasons[body]} == {}
+    assert {(letter["attempts"], letter["stage"]) for letter in letters} == {(1, "ingest")}
+    assert (await client.status()).turns == 1 + len(NO_TURNS)
 
 
 @of_the_bus
@@ -189,38 +183,36 @@ async def test_an_entry_of_somebody_else_is_not_found(client: MemoryClient) -> N
     assert (await client.get(GetRequest(user_id="ann", id=created.entry.id))).ok
 
 
-@pytest.mark.parametrize("user", ["plain-user_1", "ann.smith@example.org", "user with spaces", "użytkownik > *"])
-async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient, user: str) -> None:
-    await client.publish(a_turn(user_id=user))
-    await client.publish(a_turn(user_id="neighbour"))
-    await digested(client, turns=2)
+async def test_any_user_id_has_a_memory_of_its_own(client: MemoryClient) -> None:
+    users = ("plain-user_1", "ann.smith@example.org", "user with spaces", "użytkownik > *")
+    for user in users:
+        await client.publish(a_turn(user_id=user))
+    await digested(client, turns=len(users))
 
-    reply = await answered(client, RetrieveRequest(user_id=user, query="Spanish tiles"))
-    assert len(reply.items) == 1
-    assert (await client.status(user)).entries == 1
+    for user in users:
+        reply = await answered(client, RetrieveRequest(user_id=user, query="Spanish tiles"))
+        assert len(reply.items) == 1
+        assert (await client.status(user)).entries == 1
+
+
+UNANSWERABLE = (
+    (flow.RETRIEVE, b"{", "invalid_request"),
+    (flow.RETRIEVE, b"[1, 2]", "invalid_request"),
+    (flow.RETRIEVE, b'{"user_id": "ann"}', "invalid_request"),
+    (flow.RETRIEVE, b'{"user_id": "ann", "query": "x", "limit": 0}', "invalid_request"),
+    (flow.RETRIEVE, b'{"user_id": "bob", "query": "x"}', "user_mismatch"),
+    (flow.LIST, b'{"user_id": "ann", "cursor": "nonsense"}', "invalid_request"),
+    (flow.CREATE, b'{"user_id": "ann", "text": "  "}', "invalid_request"),
+)
 
 
 @of_the_bus
-@pytest.mark.parametrize(
-    ("subject", "body", "code"),
-    [
-        (flow.RETRIEVE.subject_of("ann"), b"{", "invalid_request"),
-        (flow.RETRIEVE.subject_of("ann"), b"[1, 2]", "invalid_request"),
-        (flow.RETRIEVE.subject_of("ann"), b'{"user_id": "ann"}', "invalid_request"),
-        (flow.RETRIEVE.subject_of("ann"), b'{"user_id": "ann", "query": "x", "limit": 0}', "invalid_request"),
-        (flow.RETRIEVE.subject_of("ann"), b'{"user_id": "bob", "query": "x"}', "user_mismatch"),
-        (flow.LIST.subject_of("ann"), b'{"user_id": "ann", "cursor": "nonsense"}', "invalid_request"),
-        (flow.CREATE.subject_of("ann"), b'{"user_id": "ann", "text": "  "}', "invalid_request"),
-    ],
-)
-async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(
-    client: MemoryClient, subject: str, body: bytes, code: str
-) -> None:
-    answer = json.loads((await client.nats.request(subject, body, timeout=30)).data)
-    assert answer["ok"] is False
-    assert answer["error"]["code"] == code
-    assert answer["error"]["retryable"] is False
-    assert answer["error"]["message"]
+async def test_a_request_that_cannot_be_answered_gets_an_error_envelope(client: MemoryClient) -> None:
+    for asked, body, code in UNANSWERABLE:
+        answer = json.loads((await client.nats.request(asked.subject_of("ann"), body, timeout=30)).data)
+        assert answer["ok"] is False, body
+        assert (answer["error"]["code"], answer["error"]["retryable"]) == (code, False), body
+        assert answer["error"]["message"], body
 
 
 @of_the_bus

@@ -96,17 +96,18 @@ async def test_the_user_of_the_header_is_the_only_one_who_sees_it(http: httpx.As
     assert mine["user_id"] == "me"
 
 
-@pytest.mark.parametrize("user", ["Ünal", "a b/c", "~x", "0" * 512])
-async def test_any_name_of_a_user_is_taken_as_it_is(http: httpx.AsyncClient, user: str) -> None:
-    entry = await remembered(http, "A name is a name.", user={"Memory-User": user.encode()})  # type: ignore[dict-item]
-    assert entry["user_id"] == user
+async def test_any_name_of_a_user_is_taken_as_it_is(http: httpx.AsyncClient) -> None:
+    for user in ("Ünal", "a b/c", "~x", "0" * 512):
+        named = {"Memory-User": user.encode()}
+        entry = await remembered(http, "A name is a name.", user=named)  # type: ignore[arg-type]
+        assert entry["user_id"] == user
 
 
-@pytest.mark.parametrize("user", [b"", b"\xff\xfe", b"0" * 513])
-async def test_a_header_that_names_nobody_is_refused(http: httpx.AsyncClient, user: bytes) -> None:
-    answer = await http.get("/entries", headers={b"Memory-User": user})
-    assert answer.status_code == 400
-    assert "Memory-User" in answer.json()["detail"]
+async def test_a_header_that_names_nobody_is_refused(http: httpx.AsyncClient) -> None:
+    for user in (b"", b"\xff\xfe", b"0" * 513):
+        answer = await http.get("/entries", headers={b"Memory-User": user})
+        assert answer.status_code == 400
+        assert "Memory-User" in answer.json()["detail"]
 
 
 async def test_a_user_in_the_body_is_refused(http: httpx.AsyncClient) -> None:
@@ -152,15 +153,13 @@ PROBLEMS: dict[str, tuple[int, str, Asked]] = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
-async def test_what_is_wrong_is_said_as_a_problem(http: httpx.AsyncClient, name: str) -> None:
-    status, code, asked = PROBLEMS[name]
-    method, path, more = asked
-    answer = await http.request(method, path, **more)
-    assert (answer.status_code, answer.json()["code"]) == (status, code)
-    assert answer.headers["content-type"] == "application/problem+json"
-    assert answer.json()["detail"]
-    assert answer.headers["cache-control"] == "no-store"
+async def test_what_is_wrong_is_said_as_a_problem(http: httpx.AsyncClient) -> None:
+    for name, (status, code, (method, path, more)) in PROBLEMS.items():
+        answer = await http.request(method, path, **more)
+        assert (answer.status_code, answer.json()["code"]) == (status, code), name
+        assert answer.headers["content-type"] == "application/problem+json", name
+        assert answer.json()["detail"], name
+        assert answer.headers["cache-control"] == "no-store", name
 
 
 async def test_a_path_says_what_it_takes(http: httpx.AsyncClient) -> None:
