@@ -40,6 +40,7 @@ from tests.servers.fickle import Fickle, Mode, fickle
 from tests.servers.nats_cluster import ServerProcess
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.servers.qdrant import standin
+from tests.sizes import LONG
 from tests.stores.opensearch_openers import a_prefix
 from tests.stores.vector_builders import DIMENSIONS, a_point, towards
 
@@ -135,7 +136,9 @@ async def bus(tmp_path: Path) -> AsyncIterator[Server]:
 SERVERS: dict[str, Callable[[Path], Any]] = {
     "opensearch": opensearch, "qdrant": qdrant, "embedder": embedder, "bus": bus,
 }  # fmt: skip
-MODES = {name: BUS_MODES if name == "bus" else HTTP_MODES for name in SERVERS}
+FEWER_MODES: tuple[Mode, ...] = ("away", "hanging", "echo-401", "echo-raw")
+MODES = {name: BUS_MODES if name == "bus" else HTTP_MODES if LONG else FEWER_MODES for name in SERVERS}
+"""Of the ways in which a server of HTTP repeats what it hears a long run tries all with a whole memorybus."""
 
 
 def chosen(tmp_path: Path, given: dict[str, Any]) -> Settings:

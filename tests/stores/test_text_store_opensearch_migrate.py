@@ -20,6 +20,7 @@ from services.shared.stores.opensearch import Address, Layout, OpenSearchTextSto
 from services.shared.stores.opensearch.documents import entry_document
 from services.shared.stores.opensearch.schema import PROPERTIES, SCHEMA, current
 from services.shared.stores.opensearch.transport import Client, Write
+from tests.sizes import LONG
 from tests.stores.builders import (
     a_proposal,
     a_repeat,
@@ -183,11 +184,12 @@ class Interrupted(Exception):
     """The migration dies."""
 
 
-CASES = [(9, False), (11, True), (12, False), (12, True), (14, True), (15, False), (19, True), (20, True), (40, False)]
+CASES = [(9, False), (12, True), (19, True), (40, False)]
+FURTHER_CASES = [(11, True), (12, False), (14, True), (15, False), (20, True)] if LONG else []
 """After how many requests it dies, from the first copies to the moved alias, and whether it can clean up."""
 
 
-@pytest.mark.parametrize(("last", "kill"), CASES)
+@pytest.mark.parametrize(("last", "kill"), CASES + FURTHER_CASES)
 async def test_a_migration_that_was_broken_off_goes_on(
     store: OpenSearchTextStore, user: str, monkeypatch: pytest.MonkeyPatch, last: int, *, kill: bool
 ) -> None:
