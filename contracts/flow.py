@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from contracts import subjects
 from contracts.v1.audit import AuditNoteReply, AuditNoteRequest, AuditReply, AuditRequest, OpsAuditRequest
+from contracts.v1.cards import CardsReply, CardsRequest, NamesReply, NamesRequest
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
@@ -108,6 +109,8 @@ THEME_SAVE = Answer(f"{subjects.MEMORY}.theme-save.<user>", ThemeSaveRequest, Th
 THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveRequest, ThemeRemoveReply)
 SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
 PROFILE = Answer(f"{subjects.MEMORY}.profile.<user>", ProfileRequest, ProfileReply)
+CARDS = Answer(f"{subjects.MEMORY}.cards.<user>", CardsRequest, CardsReply)
+NAMES = Answer(f"{subjects.MEMORY}.names.<user>", NamesRequest, NamesReply)
 SESSIONS = Answer(f"{subjects.MEMORY}.sessions.<user>", SessionsRequest, SessionsReply)
 CONFLICTS = Answer(f"{subjects.MEMORY}.conflicts.<user>", ConflictsRequest, ConflictsReply)
 RESOLVE = Answer(f"{subjects.MEMORY}.resolve.<user>", ResolveRequest, ResolveReply)
@@ -192,6 +195,8 @@ FLOW = (
             THEME_REMOVE,
             SUMMARY,
             PROFILE,
+            CARDS,
+            NAMES,
             SESSIONS,
             CONFLICTS,
             RESOLVE,

@@ -402,10 +402,11 @@ class Annotation:
     phrases: tuple[tuple[str, float], ...] = ()
 
 
-RecordKind = Literal["settings", "limits", "incognito", "theme", "conflict", "action"]
+RecordKind = Literal["settings", "limits", "incognito", "theme", "conflict", "names", "loops", "action"]
 """What a record tells of a user: how a space (its name; `"*"`: every space) is to be kept, that this limits how much, a
 conversation that leaves nothing, a theme (its slug), two statements that cannot both be true (the ids of the newer and
-the older one with a colon), or something that was done (a name that sorts by time)."""
+the older one with a colon), whether two names are of one person (hashes of both with a colon), what is settled of what
+an entry says is to be done (its id), or something that was done (a name that sorts by time)."""
 
 
 class RecordKey(NamedTuple):

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import typer
 
-from services.bench import changes, duplicates, engines, facts, http, isolation, proxy, retrieve, stalls, write
+from services.bench import (
+    changes,
+    duplicates,
+    engines,
+    facts,
+    http,
+    isolation,
+    proxy,
+    retrieve,
+    stalls,
+    variants,
+    write,
+)
 
 app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True, add_completion=False)
 app.callback()(isolation.with_own_engines)
@@ -17,3 +29,4 @@ app.command(epilog=engines.EPILOG)(engines.engines)
 app.command(epilog=duplicates.EPILOG)(duplicates.duplicates)
 app.command(epilog=changes.EPILOG)(changes.changes)
 app.command(epilog=facts.EPILOG)(facts.facts)
+app.command(epilog=variants.EPILOG)(variants.variants)

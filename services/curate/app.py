@@ -15,6 +15,7 @@ from typing import Any
 from contracts import flow
 from contracts.ports import TextStore
 from contracts.v1.audit import AuditNoteReply, AuditNoteRequest, AuditReply, AuditRequest, OpsAuditRequest
+from contracts.v1.cards import CardsReply, CardsRequest, NamesReply, NamesRequest
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
@@ -52,7 +53,7 @@ from contracts.v1.overview import (
 )
 from contracts.v1.profile import ProfileReply, ProfileRequest
 from contracts.v1.sessions import SessionsReply, SessionsRequest
-from services.curate import audit, chat_commands, commands, conflicts, control, overview, reconcile, sessions
+from services.curate import audit, cards, chat_commands, commands, conflicts, control, overview, reconcile, sessions
 from services.curate import profile as profiles
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
@@ -125,6 +126,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.HISTORY, editor.history, at_once, shorten_history),
         RequestHandler(flow.BULK, editor.bulk, at_once),
         *_about_the_whole(stores, at_once, settings.session_silence),
+        *_cards(store, at_once),
         *_conflicts(stores, host.bus.publish_events, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
@@ -171,6 +173,19 @@ def _about_the_whole(stores: DataStores, at_once: int, silence: timedelta) -> tu
         RequestHandler(flow.SESSIONS, list_sessions, at_once),
         RequestHandler(flow.EXPORT, export, at_once, partial(overview.shorten_export, store=store)),
     )
+
+
+def _cards(store: TextStore, at_once: int) -> Iterator[RequestHandler[Any, Any]]:
+    """Who and what is around a user."""
+
+    async def list_cards(request: CardsRequest) -> CardsReply:
+        return await cards.cards(request, store=store)
+
+    async def names(request: NamesRequest) -> NamesReply:
+        return await cards.decide_names(request, store=store)
+
+    yield RequestHandler(flow.CARDS, list_cards, at_once, cards.shorten_cards)
+    yield RequestHandler(flow.NAMES, names, at_once)
 
 
 def _conflicts(stores: DataStores, say: reconcile.Say, at_once: int) -> Iterator[RequestHandler[Any, Any]]:

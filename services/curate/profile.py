@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 
 from contracts.ports import Selection, TextStore
-from contracts.v1.entries import Entry, Status
+from contracts.v1.entries import Entry
 from contracts.v1.profile import Card, FormerValue, ProfileFact, ProfileReply, ProfileRequest
+from services.shared.core.aliases import Decisions, People, people_of
+from services.shared.core.facts import FactsOf
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.slots import Known, profile_of
+from services.shared.decided import read_decisions
 from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
 
@@ -20,28 +25,52 @@ _ON_A_CARD = 3
 _IMPORTANT = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the entries of a user tell: facts, the most important first, and people, each under one name."""
+
+    entries: Sequence[Entry] = ()
+    left_out: int = 0
+    known: Sequence[Known] = ()
+    people: People = field(default_factory=People)
+    decisions: Decisions = field(default_factory=dict)
+
+
+async def read(
+    user_id: str, space: str | None, persona_id: str | None, *, store: TextStore, as_of: datetime | None = None
+) -> Read:
+    """Read what is known of a user, nothing while they are being erased."""
+    if await is_hidden(store, user_id):
+        return Read()
+    active, left = await _read(Selection(user_id, space=space, persona_id=persona_id, status="active"), store)
+    former, more = await _read(Selection(user_id, space=space, persona_id=persona_id, status="superseded"), store)
+    decisions = await read_decisions(user_id, store)
+    entries = [*active, *former]
+
+    def told() -> tuple[People, Sequence[Known]]:
+        facts = FactsOf()
+        people = people_of(entries, decisions, facts)
+        return people, profile_of(user_id, entries, as_of, people.by_name(), facts)
+
+    people, known = await beside_the_loop(told, sum(len(entry.text) for entry in entries))
+    return Read(entries, left + more, known, people, decisions)
+
+
 async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
     """What the user's entries state of them, and of the people, projects and appointments around them."""
-    if await is_hidden(store, request.user_id):
-        return ProfileReply(cards=(), facts=(), entries_read=0, correlation_id=request.correlation_id)
-    active, left = await _read(request, "active", store)
-    former, more = await _read(request, "superseded", store)
-    entries = [*active, *former]
-    chars = sum(len(entry.text) for entry in entries)
-    known = await beside_the_loop(lambda: profile_of(request.user_id, entries, request.as_of), chars)
-    facts = tuple(map(_shown, known))
+    found = await read(request.user_id, request.space, request.persona_id, store=store, as_of=request.as_of)
+    facts = tuple(map(_shown, found.known))
     return ProfileReply(
         cards=_cards(facts),
         facts=facts,
-        entries_read=len(entries),
-        left_out=left + more,
+        entries_read=len(found.entries),
+        left_out=found.left_out,
         correlation_id=request.correlation_id,
     )
 
 
-async def _read(request: ProfileRequest, status: Status, store: TextStore) -> tuple[list[Entry], int]:
+async def _read(selection: Selection, store: TextStore) -> tuple[list[Entry], int]:
     """The newest entries, and how many there are beside them."""
-    selection = Selection(request.user_id, space=request.space, persona_id=request.persona_id, status=status)
     entries: list[Entry] = []
     cursor, total = None, 0
     while len(entries) < _MOST:

@@ -13,18 +13,10 @@ from itertools import chain
 
 import numpy as np
 
-from contracts.ports import (
-    Embedder,
-    Filters,
-    Key,
-    Scope,
-    StoredPoint,
-    TokenCounter,
-    Unavailable,
-    VectorStore,
-)
+from contracts.ports import Embedder, Filters, Key, Scope, StoredPoint, TokenCounter, Unavailable, VectorStore
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.retrieve.cards import cards_asked_for
 from services.retrieve.formerly import with_former
 from services.retrieve.legs import REACH, Legs, Memory, search_both
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
@@ -79,6 +71,11 @@ class Seen:
     found: int
     degraded: tuple[str, ...]
 
+    @property
+    def best(self) -> list[Entry]:
+        """The entries in the order of the ranking."""
+        return [self.entries[ranked.candidate.id] for ranked in self.ranked]
+
 
 @dataclass(frozen=True, slots=True)
 class Retriever:
@@ -107,7 +104,8 @@ class Retriever:
         here = self._seen(request, scope, filters, now, hidden)
         pinned, parts = await asyncio.gather(self._pinned(scope, filters, hidden), asyncio.gather(here, *there))
         own, seen = parts[0], joined(parts)
-        chosen = await self._diversify(request, seen)
+        about = cards_asked_for(request, seen.best, self.store, self.settings)
+        chosen, cards = await asyncio.gather(self._diversify(request, seen), about)
         reply = build_reply(
             request,
             chosen,
@@ -118,7 +116,9 @@ class Retriever:
             degraded=seen.degraded,
             pinned=pinned,
             share=self.settings.pinned_share,
-            former=await self._former(scope, [seen.entries[ranked.candidate.id] for ranked in chosen]),
+            cards=cards,
+            card_share=self.settings.card_share,
+            former=await self._former(scope, [seen.entries[one.candidate.id] for one in chosen]),
         )
         took = (time.perf_counter() - started) * 1000
         explanation = explained_question(request.query, own.legs.corrections, now) if request.explain else None

@@ -20,6 +20,7 @@ from contracts.ports import (
     SemanticHit,
     TextRefused,
     Unavailable,
+    UserRecords,
     Vector,
     VectorStore,
 )
@@ -36,7 +37,7 @@ REACH = 2
 """Turns before and after an entry whose meaning counts for it."""
 
 
-class Memory(LexicalIndex, EntryStore, Privacy, Protocol):
+class Memory(LexicalIndex, EntryStore, Privacy, UserRecords, Protocol):
     """What retrieve asks of a text store."""
 
 

@@ -11,9 +11,18 @@ from pydantic_core import to_json
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
-from contracts.v1.retrieval import Former, PinnedMemory, RetrievedItem, RetrieveReply, RetrieveRequest, Signals
+from contracts.v1.retrieval import (
+    EntityCard,
+    Former,
+    PinnedMemory,
+    RetrievedItem,
+    RetrieveReply,
+    RetrieveRequest,
+    Signals,
+)
 from services.shared.core.analysis import telling_terms
-from services.shared.core.context import PINNED_SHARE, assemble
+from services.shared.core.cards import Card
+from services.shared.core.context import CARD_SHARE, PINNED_SHARE, assemble
 from services.shared.core.dates import named_dates
 from services.shared.core.fitting import cut, size_of
 from services.shared.core.passages import passage
@@ -37,6 +46,8 @@ def build_reply(
     pinned: Sequence[Entry] = (),
     share: float = PINNED_SHARE,
     former: Mapping[str, Sequence[Entry]] | None = None,
+    cards: Sequence[Card] = (),
+    card_share: float = CARD_SHARE,
 ) -> RetrieveReply:
     """The reply with those of the chosen entries, and of the pinned ones, that fit into the token budget.
 
@@ -53,6 +64,8 @@ def build_reply(
         pinned=pinned,
         share=share,
         former=former,
+        cards=cards,
+        card_share=card_share,
     )
     kept = set(block.kept)
     items = [
@@ -69,6 +82,7 @@ def build_reply(
     return RetrieveReply(
         items=tuple(items),
         foundation=tuple(pinned_memory(entry, terms) for entry in pinned if entry.id in kept),
+        entity_cards=tuple(EntityCard(entity=card.ref, facts=card.facts) for card in block.cards),
         context=block.context,
         total_count=found,
         token_count=block.token_count,

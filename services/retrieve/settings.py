@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from services.shared.core.context import PINNED_SHARE
+from services.shared.core.context import CARD_SHARE, PINNED_SHARE
 from services.shared.settings import ServiceSettings
 
 
@@ -42,6 +42,12 @@ class RetrieveSettings(ServiceSettings):
     with_context: int = Field(default=48, ge=0, le=1000, description="candidates whose neighbours' meaning counts")
     pinned_share: float = Field(
         default=PINNED_SHARE, ge=0, le=1, description="share of the token budget for pinned memories, asked for or not"
+    )
+    card_share: float = Field(
+        default=CARD_SHARE,
+        ge=0,
+        le=1,
+        description="share of the token budget for cards of those whom the question names; 0: none",
     )
     max_query_chars: int = Field(default=8192, ge=1, description="longer queries are cut")
     max_concurrency: int = Field(default=8, ge=1, description="questions answered at the same time; the others wait")

@@ -65,6 +65,7 @@ _KEPT: dict[str, _Chosen] = {
     "memory.theme-save": _always,
     "memory.theme-remove": _always,
     "memory.resolve": _always,
+    "memory.names": _always,
     "memory.commands": _is_done,
     "ops.reconcile": lambda request, _: request.fix,
 }

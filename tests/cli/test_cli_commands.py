@@ -11,10 +11,23 @@ import typer
 from typer.testing import CliRunner
 
 from contracts.ports import Unavailable
-from services.cli import ask, audit, conflicts, demo, erase, forget, profile, publish, reconcile, sessions, status
+from services.cli import (
+    ask,
+    audit,
+    cards,
+    conflicts,
+    demo,
+    erase,
+    forget,
+    profile,
+    publish,
+    reconcile,
+    sessions,
+    status,
+)
 from tests.cli.files import A_TURN, lines, written
 
-MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, conflicts, profile, sessions)
+MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, cards, conflicts, profile, sessions)
 NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
 
 
@@ -22,6 +35,7 @@ ARGUMENTS = {
     "ask": ["what?", "--user", "me"],
     "forget": ["e1", "--user", "me"],
     "erase": ["--user", "me", "--yes"],
+    "cards": ["--user", "me"],
     "conflicts": ["--user", "me"],
     "profile": ["--user", "me"],
     "sessions": ["--user", "me"],

@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from contracts.ports import TokenCounter
 from contracts.v1.entries import Entry
+from services.shared.core.cards import Card
 from services.shared.core.dates import in_zone
 from services.shared.core.passages import passage, snippet
 
@@ -34,11 +35,15 @@ PINNED_SHARE = 0.2
 MOST_PINNED = 20
 """Pinned memories in the foundation of a block, and the share of the budget that they have for themselves."""
 
+CARD_SHARE = 0.1
+"""The share of the budget that cards have for themselves, on top of the block."""
+
 _LONGEST_LABEL = 60
 _LONGEST_FORMER = 160
+_LONGEST_FACT = 160
 _MOST_SOURCES = 3
 _SHORTEST_CUT = 12  # tokens: fewer words say nothing
-_PINNED, _ALONE = "## pinned", "## more"
+_CARDS, _PINNED, _ALONE = "## who is meant", "## pinned", "## more"
 _JOINERS = "\u200c\u200d"  # hold letters and emoji together
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 _ANGLE = re.compile("[<＜﹤]")
@@ -47,12 +52,16 @@ _BRACKET = re.compile(r"[\[\]|]")
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A block ready to inject: its entries' ids in order of choice, its tokens, and whether anything had to go."""
+    """A block ready to inject: its entries' ids in order of choice, its tokens, and whether anything had to go.
+
+    `cards` are those that it begins with.
+    """
 
     context: str
     kept: tuple[str, ...]
     token_count: int
     truncated: bool
+    cards: tuple[Card, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +84,7 @@ class _Block:
 
     counter: TokenCounter
     spent: int
+    head: str = HEAD
     lines: list[_Line] = field(default_factory=list)
 
     def cost(self, line: _Line) -> int:
@@ -102,6 +112,8 @@ def assemble(
     pinned: Sequence[Entry] = (),
     share: float = PINNED_SHARE,
     former: Mapping[str, Sequence[Entry]] | None = None,
+    cards: Sequence[Card] = (),
+    card_share: float = CARD_SHARE,
 ) -> Assembled:
     """The block of the best entries that fit.
 
@@ -111,9 +123,10 @@ def assemble(
     not fit is cut, ends in "…", and is the last that is taken. The whole block, frame included, has at most
     `token_budget` tokens; it is empty when not one entry fits. Of a very long entry the part with most of the `terms`
     that were asked for is shown; with `now`, each date also tells how long ago that was, in its zone. Behind an entry
-    stands what it superseded, from `former`.
+    stands what it superseded, from `former`. On top stand those `cards` that fit into their share.
     """
     former = former or {}
+    head, shown = _head(cards, counter, round(token_budget * card_share))
     given = {entry.id: entry for entry in (*entries, *pinned)}
     topics = Counter(topic for entry in given.values() for topic in _topics_of(entry))
     lines = {
@@ -129,18 +142,37 @@ def assemble(
     found = [lines[entry.id] for entry in entries]
     foundation = [lines[i] for i, entry in given.items() if entry.pinned]
     if not foundation:  # mostly all of them fit, and one count is enough
-        context = _render(found)
+        context = _render(found, head)
         tokens = counter.count(context)
         if tokens <= token_budget:
-            return Assembled(context, tuple(line.entry_id for line in found), tokens, truncated=False)
-    frame = counter.count(HEAD) + counter.count(TAIL)
-    block = _Block(counter, spent=frame)
+            kept = tuple(line.entry_id for line in found)
+            return Assembled(context, kept, tokens, truncated=False, cards=shown if found else ())
+    frame = counter.count(head) + counter.count(TAIL)
+    block = _Block(counter, spent=frame, head=head)
     _lay(block, foundation[:MOST_PINNED], found, limit=min(token_budget, frame + round(token_budget * share)))
     _fill(block, [line for line in found if line not in block.lines], limit=token_budget)
     context, tokens = _rendered(block, token_budget)
     kept = tuple(line.entry_id for line in block.lines)
     truncated = len(kept) < len(given) or any(line.cut for line in block.lines)
-    return Assembled(context, kept, tokens, truncated)
+    return Assembled(context, kept, tokens, truncated, shown if kept else ())
+
+
+def _head(cards: Sequence[Card], counter: TokenCounter, limit: int) -> tuple[str, tuple[Card, ...]]:
+    """The beginning of the block, with as many cards as have so many tokens; which they are."""
+    text, shown = f"{_CARDS}\n", list[Card]()
+    for card in cards:
+        longer = f"{text}{_card_line(card)}\n"
+        if counter.count(longer) > limit:
+            break
+        text, shown = longer, [*shown, card]
+    return (f"{HEAD}{text}" if shown else HEAD), tuple(shown)
+
+
+def _card_line(card: Card) -> str:
+    sources = ", ".join(id_[:8] for id_ in card.source_ids[:_MOST_SOURCES])
+    facts = "; ".join(snippet(_inline(_BRACKET.sub(" ", fact)), _LONGEST_FACT) for fact in card.facts)
+    label = " | ".join(filter(None, map(_plain_label, (card.ref, card.label, sources))))
+    return f"- [{label}] {facts}"
 
 
 def _lay(block: _Block, foundation: Sequence[_Line], found: Sequence[_Line], *, limit: int) -> None:
@@ -168,7 +200,7 @@ def _place_cut(block: _Block, line: _Line, *, limit: int) -> None:
 def _rendered(block: _Block, budget: int) -> tuple[str, int]:
     """The block as text and its tokens. Counts of lines add up only nearly, so the last lines go until it fits."""
     while block.lines:
-        context = _render(block.lines)
+        context = _render(block.lines, block.head)
         tokens = block.counter.count(context)
         if tokens <= budget:
             return context, tokens
@@ -176,7 +208,7 @@ def _rendered(block: _Block, budget: int) -> tuple[str, int]:
     return "", 0
 
 
-def _render(lines: Sequence[_Line]) -> str:
+def _render(lines: Sequence[_Line], head: str) -> str:
     """The block; of several lines about one thing, which may contradict each other, the last said comes first."""
     by_heading: dict[str, list[_Line]] = {}
     for line in lines:
@@ -186,7 +218,7 @@ def _render(lines: Sequence[_Line]) -> str:
         if heading not in (_PINNED, _ALONE):
             group.sort(key=lambda line: line.said_at, reverse=True)
         body += "\n".join((heading, *(line.text for line in group), ""))
-    return f"{HEAD}{body}{TAIL}" if body else ""
+    return f"{head}{body}{TAIL}" if body else ""
 
 
 def _topics_of(entry: Entry) -> list[str]:

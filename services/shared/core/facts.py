@@ -13,7 +13,7 @@ from datetime import datetime
 from functools import partial
 from typing import Literal
 
-from contracts.v1.entries import Subject
+from contracts.v1.entries import Entry, Subject
 from contracts.v1.turns import Role
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import FactType, Found
@@ -106,6 +106,20 @@ def facts_in(text: str, *, role: Role, speaker: str | None, said_at: datetime) -
             fact = _fact(found, said, speaker, said_at)
             known.setdefault((fact.memory_key, fact.value.casefold()), fact)
     return tuple(known.values())
+
+
+class FactsOf:
+    """The facts of entries, each read once, for as long as one question takes: no word is kept for longer."""
+
+    def __init__(self) -> None:
+        self._read: dict[tuple[str, str], tuple[Fact, ...]] = {}
+
+    def __call__(self, entry: Entry) -> tuple[Fact, ...]:
+        """The facts that an entry states."""
+        key = entry.id, entry.text
+        if key not in self._read:
+            self._read[key] = facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at)
+        return self._read[key]
 
 
 def _fact(found: Found, said: _Statement, speaker: str | None, said_at: datetime) -> Fact:

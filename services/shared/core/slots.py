@@ -5,12 +5,13 @@ So forgetting, correcting and erasing an entry reach its facts at once, and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contracts.v1.entries import Entry
-from services.shared.core.facts import Fact, facts_in
+from services.shared.core.aliases import Person, of_one_person
+from services.shared.core.facts import Fact, FactsOf
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
 from services.shared.core.updates import is_change, relation
@@ -60,11 +61,18 @@ class _Said:
         return self.entry.last_said_at, self.entry.created_at, self.entry.id, self.fact.span[0]
 
 
-def profile_of(user_id: str, entries: Iterable[Entry], as_of: datetime | None = None) -> tuple[Known, ...]:
+def profile_of(
+    user_id: str,
+    entries: Iterable[Entry],
+    as_of: datetime | None = None,
+    persons: Mapping[str, Person] | None = None,
+    read: FactsOf | None = None,
+) -> tuple[Known, ...]:
     """What entries of the user tell, most important first; with `as_of`, what they told up to that moment.
 
     Of a key that holds one value the newest statement is the present one. Entries of others, and those that nobody
-    can read any more, tell nothing. Their order is of no account.
+    can read any more, tell nothing. Their order is of no account. `persons` are those who have several names, by the
+    slug of each; `read` tells the facts of an entry.
     """
     told = [
         entry_as_of(entry, as_of)
@@ -73,7 +81,7 @@ def profile_of(user_id: str, entries: Iterable[Entry], as_of: datetime | None = 
         if as_of is None or entry.created_at <= as_of
     ]
     keys: dict[str, list[_Said]] = {}
-    for said in _with_ends(told):
+    for said in _with_ends(told, persons or {}, read or FactsOf()):
         keys.setdefault(said.fact.memory_key, []).append(said)
     known = [one for key in keys.values() for one in _values(sorted(key, key=lambda said: said.place))]
     return tuple(sorted(known, key=_most_important_first))
@@ -85,12 +93,16 @@ def _most_important_first(known: Known) -> tuple[bool, bool, int, float, str, st
     return known.until is not None, not known.pinned, -known.level, newest, fact.memory_key, fact.value.casefold()
 
 
-def _with_ends(entries: list[Entry]) -> list[_Said]:
+def _with_ends(entries: list[Entry], persons: Mapping[str, Person], read: FactsOf) -> list[_Said]:
     ends = [entry for entry in entries if entry.status == "active" and is_change(entry.text)]
     return [
-        _Said(fact, entry, entry.valid_until if entry.status == "superseded" else _end_of(fact, entry, ends))
+        _Said(
+            of_one_person(fact, persons),
+            entry,
+            entry.valid_until if entry.status == "superseded" else _end_of(fact, entry, ends),
+        )
         for entry in entries
-        for fact in facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at)
+        for fact in read(entry)
     ]
 
 

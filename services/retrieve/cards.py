@@ -1,0 +1,42 @@
+"""The cards of those whom a question names, made of the entries that were found anyway."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from contracts.ports import Unavailable, UserRecords
+from contracts.v1.entries import Entry
+from contracts.v1.retrieval import RetrieveRequest
+from services.retrieve.settings import RetrieveSettings
+from services.shared.core.aliases import Decisions
+from services.shared.core.cards import Card, cards_of, names_asked, telling
+from services.shared.decided import read_decisions
+from services.shared.tasks import beside_the_loop
+
+
+async def cards_asked_for(
+    request: RetrieveRequest, found: Sequence[Entry], records: UserRecords, settings: RetrieveSettings
+) -> list[Card]:
+    """The cards of whom a question names; `found` are the entries that answer it, the best first.
+
+    Where none of them tells who that is, nothing is read and nothing asked of the store.
+    """
+    if not settings.card_share:
+        return []
+    asked = names_asked(request.query, found)
+    told = telling(asked, found)
+    if not told:
+        return []
+    decisions = await _decisions(request.user_id, records, settings.leg_timeout_seconds)
+    chars = sum(len(entry.text) for entry in told)
+    return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now), chars)
+
+
+async def _decisions(user_id: str, records: UserRecords, patience: float) -> Decisions:
+    """What the user decided about names; nothing while the text store is away."""
+    try:
+        async with asyncio.timeout(patience):
+            return await read_decisions(user_id, records)
+    except (Unavailable, TimeoutError):
+        return {}

@@ -1,0 +1,127 @@
+"""Cards: the facts that matter most of each of those around a user, and which of them a question is about. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from contracts.v1.entries import Entry
+from services.shared.core import wordlists
+from services.shared.core.aliases import Decisions, Person, people_of
+from services.shared.core.facts import FactsOf, slug_of
+from services.shared.core.names import Name, is_short_form, likeness
+from services.shared.core.slots import Known, profile_of
+
+ON_A_CARD, IMPORTANT = 3, 2
+"""Facts on a card, and the importance level from which on a fact stands on one that is not pinned."""
+
+_MOST_CARDS = 4
+_READ = 12
+_LONGEST = 2000
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_POSSESSIVE = re.compile(r"['’]s?$")
+_OWN = "(?:my|our|projects?|dating|married|engaged|working on|building)"
+_BEGINS = {"c": "k", "g": "j"}
+_NO_NAMES = wordlists.words("names", "no names")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What is known of somebody or something, called by one name, with the entries that say it."""
+
+    ref: str
+    label: str
+    facts: tuple[str, ...]
+    source_ids: tuple[str, ...]
+
+
+def facts_by_entity(known: Iterable[Known]) -> dict[str, list[Known]]:
+    """The facts on the card of each person, project and event, in the order in which they are given."""
+    found: dict[str, list[Known]] = {}
+    for one in known:
+        if one.until is not None or not (one.pinned or one.level >= IMPORTANT):
+            continue
+        first, *others = one.fact.entity_refs
+        for ref in (first, *(ref for ref in others if ref.startswith("person:"))):
+            held = found.setdefault(ref, [])
+            if len(held) < ON_A_CARD:
+                held.append(one)
+    return found
+
+
+def names_asked(question: str, entries: Iterable[Entry]) -> frozenset[str]:
+    """The words that name somebody or something in a question, as its spelling and these entries tell, and the like."""
+    words = [_POSSESSIVE.sub("", found[0]) for found in _WORD.finditer(question[:_LONGEST])]
+    asked = {word.casefold() for word in words} - _NO_NAMES
+    capital = {word.casefold() for word in words if word[:1].isupper() and word.casefold() not in _NO_NAMES}
+    known = {
+        part
+        for entry in entries
+        for one in entry.entities
+        if one.label == "PERSON"
+        for part in one.text.casefold().split()
+    }
+    named = capital | (asked & known)
+    return frozenset(named | {other for other in known - named for one in named if _may_be_alike(one, other)})
+
+
+def _may_be_alike(one: str, other: str) -> bool:
+    """Whether two words may be spellings of one name; most are told apart by the letter that they begin with."""
+    begins = {_BEGINS.get(word[0], word[0]) for word in (one, other)}
+    return (len(begins) == 1 or is_short_form(one, other)) and likeness(Name.of(one), Name.of(other)) is not None
+
+
+def cards_for(question: str, entries: Sequence[Entry], decisions: Decisions, as_of: datetime | None) -> list[Card]:
+    """The cards of those whom a question names, of what these entries tell; none where it names nobody."""
+    asked = names_asked(question, entries)
+    return cards_of(asked, telling(asked, entries), decisions, as_of)
+
+
+def cards_of(
+    asked: frozenset[str], entries: Sequence[Entry], decisions: Decisions, as_of: datetime | None
+) -> list[Card]:
+    """The cards of whom these words name."""
+    if not entries:
+        return []
+    read = FactsOf()
+    persons = people_of(entries, decisions, read).by_name()
+    facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read))
+    cards = [_card(ref, held, persons) for ref, held in facts.items() if _is_asked_for(ref, asked, persons)]
+    return cards[:_MOST_CARDS]
+
+
+def telling(asked: frozenset[str], entries: Sequence[Entry]) -> list[Entry]:
+    """The best of the entries that name what is asked for, if one of them tells what it is to the user.
+
+    Without that no fact is known of it, and nothing need be read: a name in a question is mostly that of a product.
+    """
+    if not asked:
+        return []
+    name = rf"\b(?:{'|'.join(map(re.escape, sorted(asked)))})(?!\w)"
+    named = re.compile(name, re.IGNORECASE)
+    introduced = re.compile(
+        rf"\b{_OWN}[^.!?\n]{{0,40}}?{name}|{name}[^.!?\n]{{0,20}}(?:is|'s) (?:my|our)\b", re.IGNORECASE
+    )
+    by_user = (entry for entry in entries if entry.role == "user")
+    mentions = [entry for entry in by_user if named.search(entry.text, 0, _LONGEST)][:_READ]
+    return mentions if any(introduced.search(entry.text, 0, _LONGEST) for entry in mentions) else []
+
+
+def _is_asked_for(ref: str, asked: frozenset[str], persons: dict[str, Person]) -> bool:
+    slug = ref.partition(":")[2]
+    names = persons[slug].names if slug in persons else (slug,)
+    return any(not asked.isdisjoint(name.split("_")) for name in names)
+
+
+def _card(ref: str, held: Sequence[Known], persons: dict[str, Person]) -> Card:
+    slug = ref.partition(":")[2]
+    own = [one.fact.entity_label for one in held if one.fact.entity_refs[0] == ref]
+    label = persons[slug].label if slug in persons else own[0] if own else _label_of(slug, held)
+    sources = tuple(dict.fromkeys(id_ for one in held for id_ in one.source_ids[:1]))
+    return Card(ref, label, tuple(one.fact.text for one in held), sources)
+
+
+def _label_of(slug: str, held: Sequence[Known]) -> str:
+    return next((one.fact.value for one in held if slug_of(one.fact.value) == slug), slug)

@@ -1,0 +1,110 @@
+"""Cards: under one name each, names decided by the user without a word kept, and in the answers to questions."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from contracts.ports import Erasure, TextStore
+from contracts.v1.cards import CardsReply, CardsRequest, NamesRequest
+from contracts.v1.commands import ForgetRequest
+from contracts.v1.entries import Entity, Entry
+from contracts.v1.profile import ProfileRequest
+from services.curate import cards
+from services.curate import profile as profiles
+from services.shared.core.fitting import size_of
+from services.shared.errors import Rejected
+from tests.apps.test_edits import Desk
+from tests.stores.builders import NOON, an_entry, store_entries
+
+
+def said(text: str, day: int = 0, names: tuple[str, ...] = (), **fields: object) -> Entry:
+    entities = tuple(Entity(text=name, label="PERSON", confidence=0.9) for name in names)
+    return an_entry("ann", text, entities=entities, created_at=NOON + timedelta(days=day), **fields)
+
+
+async def known(store: TextStore, **fields: object) -> CardsReply:
+    return await cards.cards(CardsRequest(user_id="ann", **fields), store=store)
+
+
+async def decide(store: TextStore, one: str, other: str, same: bool | None) -> None:
+    await cards.decide_names(NamesRequest(user_id="ann", one=one, other=other, same=same), store=store)
+
+
+SARAH = ("My sister Sarah lives in Oslo", "My sister Sara has a new job")
+
+
+async def test_spellings_of_one_person_share_a_card(store: TextStore) -> None:
+    await store_entries(store, [said(SARAH[0]), said(SARAH[1], 1), said("I live in Rome")])
+    by_ref = {card.entity_ref: card for card in (await known(store)).items}
+    assert set(by_ref) == {"person:me", "person:sarah"}
+    assert set(by_ref["person:sarah"].names) == {"Sarah", "Sara"}
+    assert {fact.text for fact in by_ref["person:sarah"].facts} == {"Sarah is their sister", "Sarah lives in Oslo"}
+    (one,) = (await known(store, name="sara")).items
+    assert one == by_ref["person:sarah"]
+    assert (await known(store, name="person:sarah")).items == (one,)
+    assert (await known(store, name="Bob")).items == ()
+
+
+async def test_a_partner_and_the_names_of_others_have_cards_of_their_own(store: TextStore) -> None:
+    await store_entries(store, [said("My wife Clara is a dentist"), said("I work at Siemens", 1)])
+    refs = {card.entity_ref: [fact.text for fact in card.facts] for card in (await known(store)).items}
+    assert "Clara is their wife" in refs["person:clara"]
+
+
+async def test_the_user_decides_which_names_are_of_one_person(store: TextStore) -> None:
+    names = ("Makesh", "Mukesh")
+    await store_entries(store, [said("I like Makesh", 0, names[:1]), said("Mukesh is away", 1, names[1:])])
+    (likely,) = (await known(store)).likely
+    assert {likely.one, likely.other} == set(names)
+    await decide(store, "Makesh", "Mukesh", True)
+    reply = await known(store)
+    assert [set(card.names) for card in reply.items] == [set(names)]
+    assert [(one.same, {one.one, one.other}) for one in reply.decided] == [(True, set(names))]
+    await decide(store, "mukesh", "makesh", False)
+    reply = await known(store)
+    assert ([one.same for one in reply.decided], reply.items, reply.likely) == ([False], (), ())
+    await decide(store, "Makesh", "Mukesh", None)
+    assert ((await known(store)).decided, len((await known(store)).likely)) == ((), 1)
+
+
+async def test_facts_under_two_names_are_one_value_after_another(store: TextStore) -> None:
+    await store_entries(store, [said("My sister Sarah lives in Oslo"), said("My sister Sara lives in Bergen", 1)])
+    facts = (await profiles.profile(ProfileRequest(user_id="ann"), store=store)).facts
+    (home,) = [fact for fact in facts if fact.memory_key.endswith("|home")]
+    assert (home.value, [one.value for one in home.before]) == ("Bergen", ["Oslo"])
+
+
+async def test_a_decision_holds_no_word_and_goes_with_the_user(store: TextStore) -> None:
+    await decide(store, "Zebulon", "Zabulon", True)
+    (record,) = await store.records("ann", "names")
+    assert "bulon" not in f"{record.name}{dict(record.body)}".casefold()
+    erasure = Erasure("ann", 7, NOON)
+    await store.record_erasure("ann", None, erasure)
+    assert (await known(store)).items == ()
+    await store.erase("ann", mark=erasure)
+    assert await store.records("ann", "names") == []
+
+
+@pytest.mark.parametrize(("one", "other"), [("Anna", "anna"), ("!!", "Anna"), ("Anna", "?")])
+async def test_one_name_alone_decides_nothing(store: TextStore, one: str, other: str) -> None:
+    with pytest.raises(Rejected, match="two names"):
+        await decide(store, one, other, True)
+
+
+async def test_what_is_forgotten_is_on_no_card(store: TextStore) -> None:
+    desk, entry = Desk(store), said("My sister Zebulonia lives in Oslo")
+    await store_entries(store, [entry])
+    assert (await known(store)).items
+    await desk.editor.forget(ForgetRequest(user_id="ann", id=entry.id))
+    assert (await known(store)).items == ()
+
+
+async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
+    await store_entries(store, [said(f"My friend Anna{chr(97 + n)} lives in Oslo", n) for n in range(9)])
+    whole = await known(store)
+    short = await cards.shorten_cards(CardsRequest(user_id="ann"), whole, size_of(whole) // 2)
+    assert size_of(short) <= size_of(whole) // 2
+    assert short.truncated
+    assert 0 < len(short.items) < len(whole.items)
