@@ -45,6 +45,7 @@ from contracts.v1.entries import (
     EntryRefused,
     EntryRepeated,
 )
+from contracts.v1.loops import LoopsReply, LoopsRequest, SettleReply, SettleRequest
 from contracts.v1.overview import (
     ExportReply,
     ExportRequest,
@@ -111,6 +112,8 @@ SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryRep
 PROFILE = Answer(f"{subjects.MEMORY}.profile.<user>", ProfileRequest, ProfileReply)
 CARDS = Answer(f"{subjects.MEMORY}.cards.<user>", CardsRequest, CardsReply)
 NAMES = Answer(f"{subjects.MEMORY}.names.<user>", NamesRequest, NamesReply)
+LOOPS = Answer(f"{subjects.MEMORY}.loops.<user>", LoopsRequest, LoopsReply)
+SETTLE = Answer(f"{subjects.MEMORY}.settle.<user>", SettleRequest, SettleReply)
 SESSIONS = Answer(f"{subjects.MEMORY}.sessions.<user>", SessionsRequest, SessionsReply)
 CONFLICTS = Answer(f"{subjects.MEMORY}.conflicts.<user>", ConflictsRequest, ConflictsReply)
 RESOLVE = Answer(f"{subjects.MEMORY}.resolve.<user>", ResolveRequest, ResolveReply)
@@ -197,6 +200,8 @@ FLOW = (
             PROFILE,
             CARDS,
             NAMES,
+            LOOPS,
+            SETTLE,
             SESSIONS,
             CONFLICTS,
             RESOLVE,

@@ -83,7 +83,7 @@ class NamesRequest(Request):
 
     one: str = Field(min_length=1, max_length=256)
     other: str = Field(min_length=1, max_length=256)
-    same: bool | None
+    same: bool | None = None
 
 
 class NamesReply(Reply):

@@ -31,6 +31,7 @@ COMMANDS = {
     "conflicts": "List statements that cannot both be true, or decide which of two holds.",
     "profile": "Show what is known of a user: facts, the present value of each first, and what it was before.",
     "cards": "Show the cards of people, projects and events, or decide whether two names are of one person.",
+    "loops": "List what is still to be done, or say what became of it.",
     "erase": "Remove everything of a user for good: log, entries, vectors, dead letters, what waits on the bus.",
     "reconcile": "Compare the conversation log, the entries and the vectors with each other, while memorybus runs.",
     "reindex": "Make all vectors anew from the text store, also into another model, while memorybus runs and answers.",

@@ -39,6 +39,7 @@ from contracts.v1.control import (
     SettingsReply,
     SettingsRequest,
 )
+from contracts.v1.loops import LoopsReply, LoopsRequest, SettleReply, SettleRequest
 from contracts.v1.overview import (
     ExportReply,
     ExportRequest,
@@ -53,7 +54,18 @@ from contracts.v1.overview import (
 )
 from contracts.v1.profile import ProfileReply, ProfileRequest
 from contracts.v1.sessions import SessionsReply, SessionsRequest
-from services.curate import audit, cards, chat_commands, commands, conflicts, control, overview, reconcile, sessions
+from services.curate import (
+    audit,
+    cards,
+    chat_commands,
+    commands,
+    conflicts,
+    control,
+    loops,
+    overview,
+    reconcile,
+    sessions,
+)
 from services.curate import profile as profiles
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
@@ -176,7 +188,7 @@ def _about_the_whole(stores: DataStores, at_once: int, silence: timedelta) -> tu
 
 
 def _cards(store: TextStore, at_once: int) -> Iterator[RequestHandler[Any, Any]]:
-    """Who and what is around a user."""
+    """Who and what is around a user, and what is to be done."""
 
     async def list_cards(request: CardsRequest) -> CardsReply:
         return await cards.cards(request, store=store)
@@ -184,6 +196,14 @@ def _cards(store: TextStore, at_once: int) -> Iterator[RequestHandler[Any, Any]]
     async def names(request: NamesRequest) -> NamesReply:
         return await cards.decide_names(request, store=store)
 
+    async def list_loops(request: LoopsRequest) -> LoopsReply:
+        return await loops.list_loops(request, store=store)
+
+    async def settle(request: SettleRequest) -> SettleReply:
+        return await loops.settle(request, store=store)
+
+    yield RequestHandler(flow.LOOPS, list_loops, at_once, loops.shorten_loops)
+    yield RequestHandler(flow.SETTLE, settle, at_once)
     yield RequestHandler(flow.CARDS, list_cards, at_once, cards.shorten_cards)
     yield RequestHandler(flow.NAMES, names, at_once)
 

@@ -38,6 +38,7 @@ from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
 from services.curate.reconcile import embed_again
 from services.shared.changes import change_entries, change_record
+from services.shared.decided import drop_settled
 from services.shared.erasures import SETTLING, erased_key, erased_record
 from services.shared.errors import Rejected
 from services.shared.preferences import outliving
@@ -82,6 +83,7 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
     if not forgotten:
         raise no_entry(request.id)
     (gone,) = forgotten
+    await drop_settled([gone.tombstone], stores.text)
     vectors = await _vectors_of(gone.tombstone, stores.vectors)
     dropped = await stores.in_flight.drop(request.user_id, gone.turns)
     left = await _without_vectors(gone, stores)

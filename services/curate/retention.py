@@ -14,6 +14,7 @@ from contracts.v1.control import LIMITS
 from contracts.v1.entries import Entry, Scores
 from services.shared.changes import change_entries
 from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
+from services.shared.decided import drop_settled
 from services.shared.preferences import OwnSettings
 
 T = TypeVar("T")
@@ -133,6 +134,7 @@ async def expire(
     expired, where = 0, (of.user_id, of.space) if of else None
     while aged := await store.expired(before=datetime.now(UTC) - max_age, limit=limit, but=but, of=where):
         gone = await store.forget(aged, until=None)
+        await drop_settled((one.tombstone for one in gone), store)
         if vectors is not None:
             await vectors.remove([one.tombstone.id for one in gone])
         expired += len(gone)

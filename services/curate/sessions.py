@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from contracts.errors import Unavailable
@@ -13,7 +13,9 @@ from contracts.v1.entries import Entry
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.shared.core import sessions, summaries
+from services.shared.core.loops import State
 from services.shared.core.sessions import SILENCE, Session
+from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 
@@ -51,12 +53,12 @@ async def list_sessions(
         return SessionsReply(items=(), total_count=0, rolling=rolling, correlation_id=request.correlation_id)
     after = _place(request.cursor)
     selection = Selection(request.user_id, space=request.space, persona_id=_persona(request))
-    entries, left_out = await _read(selection, store)
+    entries, left_out = await read_newest(selection, store)
     at = now or datetime.now(UTC)
     found = await asyncio.to_thread(sessions.sessions_of, entries, now=at, silence=silence)
     reply = _page(request, found, after).model_copy(update={"left_out": left_out})
     if request.id is not None:
-        reply = await _one(request, found, reply, vectors)
+        reply = await _one(request, found, reply, vectors, await settled_of(request.user_id, store))
     if request.rolling is not None:
         reply = reply.model_copy(update={"rolling": await _rolling(request, request.rolling, store, vectors)})
     return reply
@@ -64,8 +66,9 @@ async def list_sessions(
 
 async def spine(user_id: str, space: str | None, *, store: TextStore) -> wire.Spine:
     """The spine of a space; null: of all of the user's."""
-    entries, _ = await _read(Selection(user_id, space=space), store, _SUMMED_UP)
-    made = await asyncio.to_thread(summaries.spine_of, entries)
+    entries, _ = await read_newest(Selection(user_id, space=space), store, _SUMMED_UP)
+    settled = await settled_of(user_id, store)
+    made = await asyncio.to_thread(summaries.spine_of, entries, settled)
     return wire.Spine(
         profile=_extracts(made.profile),
         projects=_extracts(made.projects),
@@ -78,7 +81,7 @@ def _persona(request: SessionsRequest) -> str | None:
     return None if request.persona_id == EVERY_PERSONA else request.persona_id
 
 
-async def _read(selection: Selection, store: TextStore, most: int = _READ) -> tuple[list[Entry], int]:
+async def read_newest(selection: Selection, store: TextStore, most: int = _READ) -> tuple[list[Entry], int]:
     """The entries said last, and how many more there are."""
     if await is_hidden(store, selection.user_id):
         return [], 0
@@ -116,13 +119,17 @@ def _page(request: SessionsRequest, found: Sequence[Session], after: tuple[datet
 
 
 async def _one(
-    request: SessionsRequest, found: Sequence[Session], reply: SessionsReply, vectors: VectorStore | None
+    request: SessionsRequest,
+    found: Sequence[Session],
+    reply: SessionsReply,
+    vectors: VectorStore | None,
+    settled: Mapping[str, State],
 ) -> SessionsReply:
     session = next((one for one in found if one.id == request.id), None)
     if session is None:
         raise Rejected("not_found", f"there is no session {request.id!r}: list them without id")
     known = await _vectors(session.entries, vectors)
-    made = await asyncio.to_thread(summaries.session_summary, session.entries[-_SUMMED_UP:], known)
+    made = await asyncio.to_thread(summaries.session_summary, session.entries[-_SUMMED_UP:], known, settled)
     summary = wire.SessionSummary(
         one_liner=_extract(made.one_liner) if made.one_liner else None,
         what_mattered=_extracts(made.what_mattered),
@@ -140,7 +147,7 @@ async def _rolling(
 ) -> wire.RollingSummary:
     persona = _persona(request)
     selection = Selection(request.user_id, request.space, persona, conversation_id=conversation_id)
-    entries, more = await _read(selection, store, _EMBEDDED)
+    entries, more = await read_newest(selection, store, _EMBEDDED)
     known = await _vectors(entries, vectors)
     made = await asyncio.to_thread(
         summaries.rolling_summary, entries, known, turns=len(entries) + more, length=request.rolling_length

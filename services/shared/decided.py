@@ -1,4 +1,4 @@
-"""What users decided about names: records without a word of theirs, each of a pair of hashes. The store is a port."""
+"""What users decided about names and open loops: records of hashes, without a word of theirs. The store is a port."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from contracts.ports import Record, RecordKey, UserRecords
+from contracts.v1.entries import Entry
 from services.shared.changes import change_record
 from services.shared.core.aliases import Decisions, hash_of
+from services.shared.core.loops import State
 
 
 async def read_decisions(user_id: str, records: UserRecords) -> Decisions:
@@ -33,3 +35,37 @@ async def keep_decision(user_id: str, slugs: tuple[str, str], same: bool | None,
     new = Record(user_id, "names", name, {"same": same}, datetime.now(UTC))
     key = RecordKey(user_id, "names", name)
     await change_record(records, key, lambda held: None if held is not None and held.body == new.body else new)
+
+
+async def settled_of(user_id: str, records: UserRecords) -> dict[str, State]:
+    """What a user decided of their open loops, by id."""
+    return {
+        f"{record.name}:{sentence}": state
+        for record in await records.records(user_id, "loops")
+        for sentence, state in record.body.items()
+    }
+
+
+async def keep_settled(entry: Entry, sentence: str, state: State | None, records: UserRecords) -> None:
+    """Keep what became of what a sentence of an entry says is to be done; None: take back what was decided.
+
+    Raises:
+        Unavailable: others keep deciding it, or the user is being erased.
+    """
+
+    def decided(held: Record | None) -> Record | None:
+        before = dict(held.body) if held else {}
+        body = {name: one for name, one in before.items() if name != sentence}
+        body |= {} if state is None else {sentence: state}
+        return Record(entry.user_id, "loops", entry.id, body, datetime.now(UTC)) if body != before else None
+
+    await change_record(records, RecordKey(entry.user_id, "loops", entry.id), decided)
+
+
+async def drop_settled(entries: Iterable[Entry], records: UserRecords) -> None:
+    """Keep nothing of what was decided about these entries, which are forgotten."""
+    by_user: dict[str, list[str]] = {}
+    for entry in entries:
+        by_user.setdefault(entry.user_id, []).append(entry.id)
+    for user_id, ids in by_user.items():
+        await records.remove_records(user_id, "loops", ids)

@@ -19,6 +19,7 @@ from services.cli import (
     demo,
     erase,
     forget,
+    loops,
     profile,
     publish,
     reconcile,
@@ -27,7 +28,7 @@ from services.cli import (
 )
 from tests.cli.files import A_TURN, lines, written
 
-MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, cards, conflicts, profile, sessions)
+MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, cards, conflicts, loops, profile, sessions)
 NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
 
 
@@ -37,6 +38,7 @@ ARGUMENTS = {
     "erase": ["--user", "me", "--yes"],
     "cards": ["--user", "me"],
     "conflicts": ["--user", "me"],
+    "loops": ["--user", "me"],
     "profile": ["--user", "me"],
     "sessions": ["--user", "me"],
 }

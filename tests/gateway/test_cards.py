@@ -21,7 +21,21 @@ async def test_names_are_joined_told_apart_and_told_on_top(http: httpx.AsyncClie
     assert (await http.post("/cards/names", json=names | {"same": False}, headers=ANN)).json()["same"] is False
     reply = (await http.get("/cards", headers=ANN)).json()
     assert ({one["label"] for one in reply["items"]}, len(reply["decided"])) == ({"Sarah", "Sara"}, 1)
-    assert (await http.post("/cards/names", json=names, headers=ANN)).status_code == 422
+    assert (await http.post("/cards/names", json=names | {"same": None}, headers=ANN)).json()["same"] is None
+    assert len((await http.get("/cards", headers=ANN)).json()["items"]) == 1
     assert (
         await http.post("/cards/names", json={"one": "Sara", "other": "sara", "same": True}, headers=ANN)
     ).status_code == 422
+
+
+async def test_what_is_to_be_done_is_listed_and_settled(http: httpx.AsyncClient, instance: Running) -> None:
+    await said(http, instance, "I need to renew my passport by 12 April")
+    (loop,) = (await http.get("/loops", headers=ANN)).json()["items"]
+    assert (loop["due_on"], loop["state"]) == ("2026-04-12", "open")
+    assert (await http.get("/loops", headers=BOB)).json()["items"] == []
+    done = {"id": loop["id"], "state": "done"}
+    assert (await http.post("/loops/settle", json=done, headers=BOB)).status_code == 404
+    assert (await http.post("/loops/settle", json=done | {"state": "lost"}, headers=ANN)).status_code == 422
+    assert (await http.post("/loops/settle", json=done, headers=ANN)).json()["loop"]["decided"] is True
+    assert (await http.get("/loops", headers=ANN)).json()["items"] == []
+    assert len((await http.get("/loops", params={"state": "done"}, headers=ANN)).json()["items"]) == 1

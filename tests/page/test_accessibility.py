@@ -14,7 +14,7 @@ from playwright.sync_api import Page, Route, expect
 from tests.page.conftest import Visitor, until
 from tests.sizes import LONG
 
-VIEWS = ["", "context", "activity", "settings", "health"]
+VIEWS = ["", "known", "context", "activity", "settings", "health"]
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light"},
     "dark": {"color_scheme": "dark"},

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.page.conftest import Visitor
 
-VIEWS = ["", "context", "activity", "settings", "health"]
+VIEWS = ["", "known", "context", "activity", "settings", "health"]
 
 FOCUS = """() => {
   const one = document.activeElement;

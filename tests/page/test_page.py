@@ -13,7 +13,7 @@ from playwright.sync_api import Page, Route, expect
 from services.gateway import static
 from tests.page.conftest import Visitor, until
 
-VIEWS = ["", "context", "activity", "settings", "health"]
+VIEWS = ["", "known", "context", "activity", "settings", "health"]
 
 
 def the_memory(page: Page, text: str) -> Any:

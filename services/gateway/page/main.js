@@ -7,12 +7,13 @@ import { undoLast } from './state.js';
 
 const main = document.getElementById('main');
 const load = {
+  known: async () => (await import('./known.js')).whatIsKnown,
   context: async () => (await import('./context.js')).context,
   activity: async () => (await import('./activity.js')).activity,
   settings: async () => (await import('./settings.js')).settings,
   health: async () => (await import('./health.js')).health,
 };
-const TITLES = { '': 'Memories', context: 'Assistant’s view', activity: 'Activity', settings: 'Settings', health: 'Health' };
+const TITLES = { '': 'Memories', known: 'Known', context: 'Assistant’s view', activity: 'Activity', settings: 'Settings', health: 'Health' };
 
 const look = localStorage.getItem('memory-look');
 if (look) document.documentElement.dataset.look = look;
@@ -84,7 +85,7 @@ onSignIn(() => {
 
 const HELP = [
   ['/', 'search'], ['n', 'add a memory'], ['j  k', 'next, previous memory'], ['Enter', 'open'], ['p', 'pin or unpin'],
-  ['e', 'edit the open memory'], ['x', 'select, to do the same to several'], ['Delete', 'forget'], ['u', 'undo forgetting'], ['Esc', 'close'], ['g then m c a s h', 'go to a view'],
+  ['e', 'edit the open memory'], ['x', 'select, to do the same to several'], ['Delete', 'forget'], ['u', 'undo forgetting'], ['Esc', 'close'], ['g then m k c a s h', 'go to a view'],
 ];
 
 function help() {
@@ -97,7 +98,7 @@ function step(by) {
   links[at < 0 ? 0 : Math.min(links.length - 1, Math.max(0, at + by))]?.focus();
 }
 
-const GO = { m: '#/', c: '#/context', a: '#/activity', s: '#/settings', h: '#/health' };
+const GO = { m: '#/', k: '#/known', c: '#/context', a: '#/activity', s: '#/settings', h: '#/health' };
 let going = false;
 
 const KEYS = {

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
+from hashlib import blake2b
+from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
+from services.shared.core.due import due_on
 from services.shared.core.statements import clauses, kinds, stem, terms
+
+State: TypeAlias = Literal["open", "done", "dropped"]
 
 _ADVERBS = r"(?:(?:still|also|really|just|definitely|already|finally|now|all|then) )*"
 _PROMISE = re.compile(
@@ -67,24 +72,49 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Something to be done: `promised`, or only needed; open until it is done or called off."""
+    """Something to be done: `promised`, or only needed; open until it is done or dropped.
+
+    `closed_by` is what said so; None where the user decided it (`decided`).
+    """
 
     said: Said
     verb: str
     about: frozenset[str]
     promised: bool
-    is_open: bool = True
+    state: State = "open"
+    closed_by: Said | None = None
+    decided: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be done."""
+        return self.state == "open"
+
+    @property
+    def id(self) -> str:
+        """What it is named by: the entry that says it, and a hash of the sentence, which may be one of several."""
+        return f"{self.said.entry_id}:{blake2b(self.said.text.encode(), digest_size=8).hexdigest()}"
+
+    @property
+    def due_on(self) -> date | None:
+        """The day by which it is due, as its sentence tells."""
+        return due_on(self.said.text, self.said.at)
 
 
-def loops_in(sentences: Iterable[Said]) -> list[Loop]:
-    """What was to be done, in the order in which it was said, each open unless something said later closes it."""
+def loops_in(sentences: Iterable[Said], settled: Mapping[str, State] | None = None) -> list[Loop]:
+    """What was to be done, in the order in which it was said, each open unless something said later closes it.
+
+    `settled` is what the user decided, by id: of these nothing said later is of account.
+    """
     found: list[Loop] = []
     for said in sentences:
         closed = _closes(said, found)
         if closed is not None:
-            found[closed] = replace(found[closed], is_open=False)
+            place, how = closed
+            found[place] = replace(found[place], state=how, closed_by=said)
         elif (loop := loop_in(said)) is not None:
-            found.append(loop)
+            decided = (settled or {}).get(loop.id)
+            found.append(loop if decided is None else replace(loop, state=decided, decided=True))
     return found
 
 
@@ -122,33 +152,45 @@ def _about(what: str) -> frozenset[str]:
     return terms(what) - times
 
 
-def _closes(said: Said, found: list[Loop]) -> int | None:
+def _closes(said: Said, found: list[Loop]) -> tuple[int, State] | None:
     """Which of the open loops a sentence says is done or not to be done any more: the newest that it can mean."""
     if not any(one.is_open for one in found) or said.text.rstrip(" \"')").endswith("?"):
         return None
     ends = [end for clause in clauses(said.text[:_LONGEST]) if (end := _ending(clause.text)) is not None]
-    for verb, what, pointing in ends:
+    for end in ends:
         for i in range(len(found) - 1, max(-1, len(found) - 200), -1):
-            if found[i].is_open and _may_end(said, found[i]) and _is_meant(verb, what, pointing, said, found[i]):
-                return i
+            one = found[i]
+            if one.is_open and not one.decided and _may_end(said, one) and _is_meant(end, said, one):
+                return i, end.state
     return None
 
 
-def _ending(text: str) -> tuple[str | None, frozenset[str], bool] | None:
-    """The verb of what is done, None for any; what it is about; and whether a pronoun stands for that."""
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """The verb of what is over, None for any; what it is about; and whether a pronoun stands for that."""
+
+    verb: str | None
+    about: frozenset[str]
+    is_pointing: bool
+    state: State = "done"
+
+
+def _ending(text: str) -> _Ending | None:
     if _SUPPOSED.search(text):
         return None
     if found := _JUST_DONE.fullmatch(text):
-        return None, _about(found["what"] or ""), not found["what"]
+        state: State = "dropped" if re.search(r"never ?mind", text) else "done"
+        return _Ending(None, _about(found["what"] or ""), not found["what"], state)
     if found := _DROPPED.fullmatch(text):
         what = found["what"]
-        return stem(what.split()[0]), _about(what) - {stem(what.split()[0])}, False
+        return _Ending(stem(what.split()[0]), _about(what) - {stem(what.split()[0])}, False, "dropped")
     if (found := _DID.fullmatch(text)) and (verb := _base(found["verb"])):
         what = found["what"] or ""
-        return verb, _about(what), not what or what.split()[0] in _PRONOUNS
+        return _Ending(verb, _about(what), not what or what.split()[0] in _PRONOUNS)
     if (found := _IS_DONE.fullmatch(text)) and (found["verb"] in _WHATEVER or _base(found["verb"])):
         verb = None if found["verb"] in _WHATEVER else _base(found["verb"])
-        return verb, _about(found["what"]), found["what"] in _PRONOUNS
+        state = "dropped" if found["verb"] in ("cancelled", "canceled") else "done"
+        return _Ending(verb, _about(found["what"]), found["what"] in _PRONOUNS, state)
     return None
 
 
@@ -163,9 +205,9 @@ def _may_end(said: Said, loop: Loop) -> bool:
     return said.entry_id != loop.said.entry_id and (said.role == "user" or loop.said.role == said.role)
 
 
-def _is_meant(verb: str | None, what: frozenset[str], pointing: bool, said: Said, loop: Loop) -> bool:
-    if verb not in (None, loop.verb):
+def _is_meant(end: _Ending, said: Said, loop: Loop) -> bool:
+    if end.verb not in (None, loop.verb):
         return False
-    if pointing and not what:
+    if end.is_pointing and not end.about:
         return said.conversation_id == loop.said.conversation_id
-    return 2 * len(what & loop.about) > min(len(what), len(loop.about)) if what else False
+    return 2 * len(end.about & loop.about) > min(len(end.about), len(loop.about)) if end.about else False

@@ -101,12 +101,17 @@ class _Candidate:
     alone: bool
 
 
-def session_summary(entries: Iterable[Entry], vectors: Mapping[str, Vector]) -> SessionSummary:
-    """The summary of the entries of a session; `vectors` are unit vectors by entry, where there are any."""
+def session_summary(
+    entries: Iterable[Entry], vectors: Mapping[str, Vector], settled: Mapping[str, loops.State] | None = None
+) -> SessionSummary:
+    """The summary of the entries of a session; `vectors` are unit vectors by entry, where there are any.
+
+    `settled` is what the user decided of open loops, by id.
+    """
     said = _in_order(entries)
     matters = _in_time(_choose(_candidates(said), vectors, _MATTERS))
     best = _choose(_candidates(said), vectors, 1)
-    found = loops.loops_in(_sayings(said))
+    found = loops.loops_in(sayings(said), settled)
     return SessionSummary(
         one_liner=_clipped(best[0], ONE_LINE) if best else None,
         what_mattered=matters,
@@ -135,10 +140,13 @@ def rolling_summary(
     return Rolling(_in_time(chosen), count - count % EVERY)
 
 
-def spine_of(entries: Iterable[Entry]) -> Spine:
-    """The spine of a space, of what its user said; what they said about themselves, others and their projects."""
+def spine_of(entries: Iterable[Entry], settled: Mapping[str, loops.State] | None = None) -> Spine:
+    """The spine of a space, of what its user said about themselves, others and their projects, and is still to be done.
+
+    `settled` is what the user decided of open loops, by id.
+    """
     said = [entry for entry in _in_order(entries) if entry.role == "user"]
-    open_loops = _newest(one for one in loops.loops_in(_sayings(said)) if one.is_open)
+    open_loops = _newest(one for one in loops.loops_in(sayings(said), settled) if one.is_open)
     taken = {one.text for one in open_loops}
     sections: dict[str, list[_Candidate]] = {"people": [], "projects": [], "profile": []}
     for one in _candidates(said, most=_CANDIDATES * 10):
@@ -188,7 +196,8 @@ def _sentences(entry: Entry) -> list[Sentence]:
     ]
 
 
-def _sayings(said: Iterable[Entry]) -> list[loops.Said]:
+def sayings(said: Iterable[Entry]) -> list[loops.Said]:
+    """The sentences of users and assistants, as open loops are read off them."""
     return [
         loops.Said(one.text, entry.id, entry.role, one.said_at, entry.conversation_id)
         for entry in said

@@ -1,0 +1,74 @@
+"""Open loops: what was promised or is still to be done, and what the user says became of it."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+from pydantic import Field
+
+from contracts.envelope import Message, Moment, Reply, Request
+from contracts.v1.turns import Role
+
+State = Literal["open", "done", "dropped"]
+
+
+class OpenLoop(Message):
+    """Something to be done, in the words of the entry `entry_id`; `promised`, or only needed.
+
+    `due_on` is the day that its sentence names, in UTC. `closed_by` is the entry that says it is done or dropped; null
+    where the user decided it (`decided`), or it is open.
+    """
+
+    id: str
+    text: str
+    state: State
+    promised: bool
+    role: Role
+    said_at: Moment
+    due_on: date | None = None
+    overdue: bool = False
+    decided: bool = False
+    closed_by: str | None = None
+    entry_id: str
+    conversation_id: str | None = None
+    persona_id: str | None = None
+    space: str
+
+
+class LoopsRequest(Request):
+    """List what is to be done in a space, null: in all. `state` null: also what is done or dropped.
+
+    `persona_id`: those of this persona and of none; null: of all. `now`: the day that tells what is overdue.
+    """
+
+    space: str | None = Field(default=None, min_length=1, max_length=256)
+    persona_id: str | None = Field(default=None, max_length=256)
+    state: State | None = "open"
+    limit: int = Field(default=50, ge=1, le=200)
+    now: Moment | None = None
+
+
+class LoopsReply(Reply):
+    """Open ones first, those due next before others, then those said last; `total_count` are there in all.
+
+    `left_out`: so many of the entries said longest ago were not read.
+    """
+
+    items: tuple[OpenLoop, ...]
+    total_count: int
+    left_out: int = 0
+    truncated: bool = False
+
+
+class SettleRequest(Request):
+    """Say what became of something that was to be done; `state` null: leave it to what is said later."""
+
+    id: str = Field(min_length=1, max_length=256)
+    state: State | None = None
+
+
+class SettleReply(Reply):
+    """What was to be done, as it is now."""
+
+    loop: OpenLoop

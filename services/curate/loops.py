@@ -1,0 +1,114 @@
+"""Open loops: read off the entries when asked for; what the user decides is a record that goes with its entry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+from contracts.ports import Key, Selection, TextStore
+from contracts.v1.entries import Entry
+from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleReply, SettleRequest
+from contracts.v1.turns import EVERY_PERSONA
+from services.curate.sessions import read_newest
+from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.loops import Loop, State, loops_in
+from services.shared.core.summaries import sayings
+from services.shared.decided import keep_settled, settled_of
+from services.shared.erasures import is_hidden
+from services.shared.errors import Rejected
+
+_READ = 2000
+"""Entries that are read at most, those said last."""
+
+
+class Whose(NamedTuple):
+    """The space and the persona in which something is to be done."""
+
+    space: str
+    persona_id: str | None
+
+
+async def list_loops(request: LoopsRequest, *, store: TextStore, now: datetime | None = None) -> LoopsReply:
+    """What is to be done, and what became of it."""
+    persona = None if request.persona_id == EVERY_PERSONA else request.persona_id
+    selection = Selection(request.user_id, space=request.space, persona_id=persona)
+    entries, left_out = await read_newest(selection, store, _READ)
+    settled = await settled_of(request.user_id, store)
+    today = (request.now or now or datetime.now(UTC)).date()
+    found = await asyncio.to_thread(_found, entries, settled, today)
+    wanted = sorted((one for one in found if request.state in (None, one.state)), key=_order)
+    return LoopsReply(
+        items=tuple(wanted[: request.limit]),
+        total_count=len(wanted),
+        left_out=left_out,
+        correlation_id=request.correlation_id,
+    )
+
+
+def _found(entries: Iterable[Entry], settled: Mapping[str, State], today: date) -> list[OpenLoop]:
+    """What is to be done for each persona: what others are told closes it where it was said to none."""
+    of: dict[Whose, list[Entry]] = {}
+    for entry in entries:
+        of.setdefault(Whose(entry.space, entry.persona_id), []).append(entry)
+    found: list[OpenLoop] = []
+    for whose, own in of.items():
+        heard = own if whose.persona_id is None else [*own, *of.get(Whose(whose.space, None), [])]
+        said = sayings(sorted(heard, key=lambda entry: (entry.created_at, entry.ordinal, entry.id)))
+        ids = {entry.id for entry in own}
+        found += [_shown(one, whose, today) for one in loops_in(said, settled) if one.said.entry_id in ids]
+    return found
+
+
+def _shown(loop: Loop, whose: Whose, today: date) -> OpenLoop:
+    due = loop.due_on
+    return OpenLoop(
+        id=loop.id,
+        text=loop.said.text,
+        state=loop.state,
+        promised=loop.promised,
+        role="assistant" if loop.said.role == "assistant" else "user",
+        said_at=loop.said.at,
+        due_on=due,
+        overdue=loop.is_open and due is not None and due < today,
+        decided=loop.decided,
+        closed_by=loop.closed_by.entry_id if loop.closed_by else None,
+        entry_id=loop.said.entry_id,
+        conversation_id=loop.said.conversation_id,
+        persona_id=whose.persona_id,
+        space=whose.space,
+    )
+
+
+def _order(one: OpenLoop) -> tuple[bool, date, float, str]:
+    return one.state != "open", one.due_on or date.max, -one.said_at.timestamp(), one.id
+
+
+async def settle(request: SettleRequest, *, store: TextStore, now: datetime | None = None) -> SettleReply:
+    """Keep what the user says became of something that was to be done.
+
+    Raises:
+        Rejected: there is no such thing to be done.
+        Unavailable: others keep deciding it, or the user is being erased.
+    """
+    entry_id, _, sentence = request.id.rpartition(":")
+    entry = (await store.get([Key(request.user_id, entry_id)])).get(entry_id)
+    is_known = entry is not None and entry.status == "active" and not await is_hidden(store, request.user_id)
+    if entry is None or not is_known or request.id not in {one.id for one in loops_in(sayings([entry]))}:
+        raise Rejected("not_found", f"there is nothing to be done of the id {request.id!r}: list them")
+    await keep_settled(entry, sentence, request.state, store)
+    selection = Selection(entry.user_id, space=entry.space, persona_id=entry.persona_id)
+    entries, _ = await read_newest(selection, store, _READ)
+    entries = [one for one in entries if one.id != entry.id] + [entry]
+    found = _found(entries, await settled_of(entry.user_id, store), (now or datetime.now(UTC)).date())
+    loop = next(one for one in found if one.id == request.id)
+    state = {} if request.state is None else {"state": request.state, "decided": True, "closed_by": None}
+    return SettleReply(loop=loop.model_copy(update=state), correlation_id=request.correlation_id)
+
+
+async def shorten_loops(_: LoopsRequest, reply: LoopsReply, room: int) -> LoopsReply:
+    """The reply with as many as fit into so many bytes."""
+    room -= size_of(reply.model_copy(update={"items": ()}))
+    items = reply.items[: how_many_fit([size_of(one) for one in reply.items], room)]
+    return reply.model_copy(update={"items": items, "truncated": True})

@@ -1,0 +1,138 @@
+"""Open loops: listed with their days, closed by what is said later or by the user, and forgotten with their entry."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from contracts.ports import Erasure, TextStore
+from contracts.v1.commands import ForgetRequest
+from contracts.v1.entries import Entry
+from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleRequest, State
+from contracts.v1.sessions import SessionsRequest
+from services.curate import loops, sessions
+from services.shared.core.fitting import size_of
+from services.shared.errors import Rejected
+from tests.apps.test_edits import Desk
+from tests.stores.builders import NOON, an_entry, store_entries
+
+PASSPORT = "I need to renew my passport by Friday"
+
+
+def said(text: str, day: int = 0, **fields: object) -> Entry:
+    at = NOON + timedelta(days=day)
+    return an_entry("ann", text, created_at=at, last_said_at=at, conversation_id="c1", **fields)
+
+
+async def listed(store: TextStore, **fields: object) -> LoopsReply:
+    return await loops.list_loops(LoopsRequest(user_id="ann", **fields), store=store, now=NOON)
+
+
+async def settle(store: TextStore, id_: str, state: State | None) -> OpenLoop:
+    return (await loops.settle(SettleRequest(user_id="ann", id=id_, state=state), store=store)).loop
+
+
+def texts(reply: LoopsReply) -> list[str]:
+    return [loop.text for loop in reply.items]
+
+
+async def test_what_is_due_next_comes_first(store: TextStore) -> None:
+    passport, letter = said(PASSPORT), said("I will answer the letter tomorrow", 1)
+    await store_entries(store, [passport, letter, said("I have to buy stamps", 2), said("I like stamps", 3)])
+    first, second, third = (await listed(store)).items
+    assert [first.text, second.text, third.text] == [letter.text, PASSPORT, "I have to buy stamps"]
+    assert (first.promised, second.promised, third.due_on) == (True, False, None)
+    assert second.due_on == date.fromordinal(NOON.toordinal() + (4 - NOON.weekday()) % 7)
+    late = await listed(store, now=NOON + timedelta(days=30))
+    assert [one.overdue for one in late.items] == [True, True, False]
+
+
+async def test_what_is_said_later_closes_it_and_says_how(store: TextStore) -> None:
+    sent, dropped = said("Renewed my passport today", 1), said("I don't need to buy stamps anymore", 3)
+    await store_entries(store, [said(PASSPORT), sent, said("I have to buy stamps", 2), dropped])
+    assert (await listed(store)).items == ()
+    found = {loop.text: (loop.state, loop.closed_by) for loop in (await listed(store, state=None)).items}
+    assert found == {PASSPORT: ("done", sent.id), "I have to buy stamps": ("dropped", dropped.id)}
+    assert texts(await listed(store, state="done")) == [PASSPORT]
+
+
+async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
+    entry = said(f"{PASSPORT}. I have to buy stamps.")
+    await store_entries(store, [entry, said("Bought the stamps", 1)])
+    (passport,) = (await listed(store)).items
+    done = await settle(store, passport.id, "done")
+    assert (done.state, done.decided, done.closed_by) == ("done", True, None)
+    assert (await listed(store)).items == ()
+    (stamps,) = [loop for loop in (await listed(store, state=None)).items if loop.id != passport.id]
+    assert (await settle(store, stamps.id, "open")).state == "open"
+    assert [loop.id for loop in (await listed(store)).items] == [stamps.id]
+    assert (await settle(store, stamps.id, None)).state == "done"
+    assert (await settle(store, passport.id, None)).decided is False
+
+
+async def test_what_is_decided_is_no_open_loop_of_the_spine_and_the_session(store: TextStore) -> None:
+    await store_entries(store, [said(PASSPORT)])
+    assert (await sessions.spine("ann", None, store=store)).open_loops
+    await settle(store, (await listed(store)).items[0].id, "dropped")
+    assert not (await sessions.spine("ann", None, store=store)).open_loops
+    (session,) = (await sessions.list_sessions(SessionsRequest(user_id="ann"), store=store, vectors=None)).items
+    asked = SessionsRequest(user_id="ann", id=session.id)
+    summary = (await sessions.list_sessions(asked, store=store, vectors=None)).summary
+    assert summary is not None
+    assert (summary.open_loops, len(summary.commitments)) == ((), 0)
+
+
+async def test_each_persona_has_its_own(store: TextStore) -> None:
+    coach, chef = said("I will walk to work", persona_id="coach"), said("I will bake bread", persona_id="chef")
+    await store_entries(store, [coach, chef, said(PASSPORT), said("I walked to work", 1, persona_id="chef")])
+    assert set(texts(await listed(store, persona_id="coach"))) == {coach.text, PASSPORT}
+    assert set(texts(await listed(store, persona_id="chef"))) == {chef.text, PASSPORT}
+    assert len((await listed(store)).items) == len((await listed(store, persona_id="*")).items) == 3
+    await store_entries(store, [said("I walked to work now", 2)])
+    assert texts(await listed(store, persona_id="coach")) == [PASSPORT]
+    assert {loop.persona_id for loop in (await listed(store)).items} == {None, "chef"}
+
+
+async def test_other_spaces_and_users_are_left_out(store: TextStore) -> None:
+    await store_entries(store, [said(PASSPORT, space="home"), an_entry("bob", "I have to buy stamps")])
+    assert texts(await listed(store, space="home")) == texts(await listed(store)) == [PASSPORT]
+    assert texts(await listed(store, space="work")) == []
+
+
+async def test_a_decision_goes_with_its_entry(store: TextStore) -> None:
+    desk, entry = Desk(store), said(PASSPORT)
+    await store_entries(store, [entry])
+    (loop,) = (await listed(store)).items
+    await settle(store, loop.id, "done")
+    (record,) = await store.records("ann", "loops")
+    assert "passport" not in f"{record.name}{dict(record.body)}"
+    await desk.editor.forget(ForgetRequest(user_id="ann", id=entry.id))
+    assert await store.records("ann", "loops") == []
+    with pytest.raises(Rejected, match="nothing to be done"):
+        await settle(store, loop.id, "done")
+
+
+async def test_of_who_is_being_erased_there_are_none(store: TextStore) -> None:
+    await store_entries(store, [said(PASSPORT)])
+    (loop,) = (await listed(store)).items
+    await store.record_erasure("ann", None, Erasure("ann", 7, NOON))
+    assert (await listed(store)).items == ()
+    with pytest.raises(Rejected, match="nothing to be done"):
+        await settle(store, loop.id, "done")
+
+
+@pytest.mark.parametrize("id_", ["x", ":", "a:b", "e" * 256])
+async def test_what_is_not_there_is_not_settled(store: TextStore, id_: str) -> None:
+    await store_entries(store, [said(PASSPORT)])
+    with pytest.raises(Rejected, match="nothing to be done"):
+        await settle(store, id_, "done")
+
+
+async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
+    await store_entries(store, [said(f"I have to buy {n} stamps", n) for n in range(9)])
+    whole = await listed(store)
+    short = await loops.shorten_loops(LoopsRequest(user_id="ann"), whole, size_of(whole) // 2)
+    assert size_of(short) <= size_of(whole) // 2
+    assert (short.truncated, 0 < len(short.items) < 9, short.total_count) == (True, True, 9)
+    assert len((await listed(store, limit=3)).items) == 3
