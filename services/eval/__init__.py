@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from services.bench.isolation import with_own_engines
-from services.eval import commands, fit
+from services.eval import commands, coverage, fit
 
 app = typer.Typer(
     help="Measure how well memory is found: put judged questions to a memory of its own.",
@@ -18,3 +18,4 @@ app.command(epilog=commands.LONGMEMEVAL_EPILOG)(commands.longmemeval)
 app.command(epilog=commands.LOCOMO_EPILOG)(commands.locomo)
 app.command(epilog=commands.CHATS_EPILOG)(commands.chats)
 app.command("fit", epilog=fit.EPILOG)(fit.fit_weights)
+app.command(epilog=coverage.EPILOG)(coverage.coverage)
