@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from contracts.ports import TokenCounter
 from contracts.v1.profile import ProfileReply
@@ -78,8 +79,13 @@ def telling_lines(
     ]
 
 
+@lru_cache(maxsize=4096)
+def _words(about: str) -> tuple[str, ...]:
+    return tuple(analyze(about))
+
+
 def _is_meant(about: str, named: frozenset[str], *, with_user: bool) -> bool:
-    words = analyze(about)
+    words = _words(about)
     return named.issuperset(words) if words else with_user and not about
 
 

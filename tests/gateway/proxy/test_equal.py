@@ -1,4 +1,4 @@
-"""Fuzzed requests: through the proxy a client gets, and a model is asked, the same as directly, byte for byte."""
+"""Recorded and fuzzed requests: through the proxy all get and are asked the same as directly, byte for byte."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import asyncio
 import json
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,7 +16,7 @@ from tests.gateway.proxy.backend import ModelServer, Seen
 from tests.gateway.proxy.conftest import Place
 from tests.sizes import LONG
 
-REQUESTS = 500 if LONG else 60
+REQUESTS = 500 if LONG else 80
 PATHS = ("/chat/completions", "/responses", "/messages", "/embeddings", "/models", "/models/m-1", "/files/a%2Fb")
 ADDED = {"memory-conversation", "memory-degraded"}
 SITE = {
@@ -79,14 +81,38 @@ class Fuzz:
         return f"{head}Transfer-Encoding: chunked\r\n\r\n".encode(), framed + (b"" if broken else b"0\r\n\r\n")
 
 
-async def told(url: str, number: int, headers: dict[str, str]) -> tuple[Any, ...]:
-    """What a client sees of the answer to the request of this number."""
-    fuzz = Fuzz(number)
-    path, body = PATHS[number % len(PATHS)], fuzz.body()
-    method = "GET" if "models" in path else "POST"
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request, by the path below the base address."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+def recorded() -> list[Sent]:
+    """What clients of today send; recorded.jsonl has them, as record.py wrote them down."""
+    lines = Path(__file__).with_name("recorded.jsonl").read_text().split("\n")
+    asked = [json.loads(line) for line in lines if line]
+    return [
+        Sent(one["method"], one["target"].removeprefix("/v1"), one["headers"], one["body"].encode()) for one in asked
+    ]
+
+
+def fuzzed(number: int) -> Sent:
+    """A request that is made up."""
+    path = PATHS[number % len(PATHS)]
+    return Sent("GET" if "models" in path else "POST", f"{path}?q=%20{number}", {"accept": "*/*"}, Fuzz(number).body())
+
+
+async def told(url: str, sent: Sent, headers: dict[str, str]) -> tuple[Any, ...]:
+    """What a client sees of the answer to a request."""
     async with httpx.AsyncClient(trust_env=False, verify=False, timeout=30) as http:
-        sent = http.build_request(method, f"{url}{path}?q=%20{number}", content=body, headers=headers)
-        answer = await http.send(sent, stream=True)
+        asking = http.build_request(
+            sent.method, f"{url}{sent.path}", content=sent.body or None, headers=sent.headers | headers
+        )
+        answer = await http.send(asking, stream=True)
         got, whole = b"", True
         try:
             async for chunk in answer.aiter_raw():
@@ -99,19 +125,25 @@ async def told(url: str, number: int, headers: dict[str, str]) -> tuple[Any, ...
 
 
 async def test_requests_and_answers_pass_as_they_are(place: Place, model: ModelServer) -> None:
+    number = 0
+
     async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        number = int(seen.target.partition("?q=%20")[2])
         for part in Fuzz(10_000 + number).answer():
             writer.write(part)
             await writer.drain()
 
     model.script = script
-    own = {"User-Agent": "fuzz", "Accept": "*/*", "Accept-Encoding": "identity", "X-Own": "1"}
+    own = {"user-agent": "fuzz", "accept-encoding": "identity", "x-own": "1"}
+    known = recorded()
+    assert len(known) > 30, "what clients send is a part of it"
     for number in range(REQUESTS):
         model.seen.clear()
-        direct = await told(model.url, number, own)
-        through = await told(f"{place.http}/v1", number, own | {"Memory-Incognito": "true"})
-        assert through == direct, number
+        sent = known[number] if number < len(known) else fuzzed(number)
+        # Of a user without memories nothing is put in, as of one who is incognito.
+        more = {"memory-user": f"u{number}"} if number < len(known) else {"memory-incognito": "true"}
+        direct = await told(model.url, sent, own)
+        through = await told(f"{place.http}/v1", sent, own | more)
+        assert through == direct, sent
         first, second = model.seen
         assert (second.method, second.target, second.body) == (first.method, first.target, first.body)
         leave = {"host", "via", "connection"}
