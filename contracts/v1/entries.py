@@ -74,6 +74,8 @@ class Entry(Message):
     tell of the last change of the text, `revisions` what it was before, the latest first; replies leave them out.
     `edited_version` is the one that the user's last change made: later ones only tell what became of it by itself.
 
+    `asked` counts how often it was among the answers to a question, `asked_at` is when last.
+
     A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
     `superseded_by` it, and was valid until then. With those it `conflicts_with` it cannot be true, and all stay.
     """
@@ -128,6 +130,8 @@ class Entry(Message):
     embedding_dimensions: int | None = None
     embedding_error: str | None = None
     last_scores: Scores | None = None
+    asked: int = 0
+    asked_at: AwareDatetime | None = None
 
     edited_version: int = 1
     edited_at: AwareDatetime | None = None

@@ -99,6 +99,7 @@ def _shown(known: Known) -> ProfileFact:
         until=known.until,
         before=tuple(FormerValue(**asdict(former)) for former in known.before),
         source_ids=known.source_ids,
+        times=known.times,
         span=fact.span,
     )
 

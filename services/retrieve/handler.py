@@ -175,6 +175,7 @@ class Retriever:
             beta=self.settings.beta,
             gamma=self.settings.gamma,
             tau_seconds=self.settings.tau_days * 86400,
+            lives=self.settings.importance == "living",
         )
 
     async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:

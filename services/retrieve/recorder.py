@@ -1,4 +1,4 @@
-"""Writes the scores of retrieved entries back, a few at a time while nobody asks: no question waits for it."""
+"""Writes the scores of retrieved entries back, and how often they were answers: while nobody asks, a few at a time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Mapping
 from itertools import islice
+from typing import NamedTuple
 
 from contracts.errors import Unavailable
 from contracts.ports import EntryStore, Key
@@ -27,12 +28,19 @@ _TOGETHER = 100
 _MOST_WAITING = 10_000
 
 
+class _Noted(NamedTuple):
+    """The latest scores of an entry, and how many answers it was in since they were written last."""
+
+    scores: Scores
+    times: int
+
+
 class ScoreRecorder:
-    """Keeps the latest scores by entry and writes them soon. Losing some in a crash costs nothing."""
+    """Keeps the latest scores by entry, counts answers, and writes both soon. Losing some in a crash costs nothing."""
 
     def __init__(self, store: EntryStore) -> None:
         self._store = store
-        self._waiting: dict[Key, Scores] = {}
+        self._waiting: dict[Key, _Noted] = {}
         self._waits_since = self._noted_at = 0.0
 
     def note(self, user_id: str, reply: RetrieveReply) -> None:
@@ -41,7 +49,10 @@ class ScoreRecorder:
         if not self._waiting:
             self._waits_since = self._noted_at
         if len(self._waiting) < _MOST_WAITING:
-            self._waiting.update({Key(user_id, item.id): item.scores for item in reply.items})
+            for item in reply.items:
+                key = Key(user_id, item.id)
+                before = self._waiting.get(key)
+                self._waiting[key] = _Noted(item.scores, 1 + (before.times if before else 0))
 
     async def run(self) -> None:
         """Write until cancelled."""
@@ -66,9 +77,14 @@ class ScoreRecorder:
             log.warning("scores_not_written", extra={"entries": len(some) + len(self._waiting), "cause": str(error)})
             self._waiting.clear()
 
-    async def _write(self, scores: Mapping[Key, Scores]) -> None:
+    async def _write(self, noted: Mapping[Key, _Noted]) -> None:
         def with_scores(entry: Entry) -> Entry | None:
-            found = scores[Key(entry.user_id, entry.id)]
-            return entry.model_copy(update={"last_scores": found}) if entry.status == "active" else None
+            found = noted[Key(entry.user_id, entry.id)]
+            update = {
+                "last_scores": found.scores,
+                "asked": entry.asked + found.times,
+                "asked_at": found.scores.computed_at or entry.asked_at,
+            }
+            return entry.model_copy(update=update) if entry.status == "active" else None
 
-        await change_entries(self._store, (await self._store.get(list(scores))).values(), with_scores)
+        await change_entries(self._store, (await self._store.get(list(noted))).values(), with_scores)

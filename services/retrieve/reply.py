@@ -25,6 +25,7 @@ from services.shared.core.cards import Card
 from services.shared.core.context import CARD_SHARE, PINNED_SHARE, assemble
 from services.shared.core.dates import named_dates
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.importance import living
 from services.shared.core.passages import passage
 from services.shared.core.scoring import Ranked
 from services.shared.core.time_spans import spans_named, without
@@ -147,8 +148,13 @@ def item_of(
             for one in former
             if one.valid_until is not None
         ),
-        explanation=explained(ranked) | {"clock_ahead": entry.clock_ahead} if explain else None,
+        explanation=explained(ranked) | _told_of(entry, ranked.at) if explain else None,
     )
+
+
+def _told_of(entry: Entry, now: datetime) -> dict[str, Any]:
+    parts = living(entry, now).parts()
+    return {"clock_ahead": entry.clock_ahead, **{f"importance_{name}": value for name, value in parts.items()}}
 
 
 def explained(ranked: Ranked) -> dict[str, Any]:

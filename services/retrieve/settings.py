@@ -18,6 +18,10 @@ class RetrieveSettings(ServiceSettings):
     alpha: float = Field(default=1.0, ge=0, description="weight of relevance")
     beta: float = Field(default=0.05, ge=0, description="weight of recency")
     gamma: float = Field(default=0.05, ge=0, description="weight of importance")
+    importance: Literal["stored", "living"] = Field(
+        default="stored",
+        description="stored: as the text and its repeats make it; living: also grown by answers, faded by silence",
+    )
     tau_days: float = Field(default=7.0, gt=0, description="recency is exp(-age/tau)")
     rrf_k: int = Field(default=60, ge=1, description="constant of reciprocal rank fusion")
     lexical_weight: float = Field(default=1.0, ge=0, description="weight of the lexical leg in the fusion")

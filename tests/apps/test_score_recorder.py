@@ -112,3 +112,20 @@ async def test_what_is_no_longer_active_gets_no_scores(store: SqliteTextStore) -
         one.note("ann", answer(entries))
         await eventually(lambda: scored(store, entries[:1]), lambda count: count == 1)
     assert await scored(store, entries) == 1
+
+
+async def test_answers_are_counted_beside_the_scores(store: SqliteTextStore) -> None:
+    lamp, oven = await store_entries(store, [an_entry("ann", "lamp"), an_entry("ann", "oven")])
+
+    async def asked() -> list[int]:
+        found = await store.get([lamp, oven])
+        return [found[one.id].asked for one in (lamp, oven)]
+
+    async with recording(store) as one:
+        for entries in ([lamp, oven], [lamp], [lamp]):
+            one.note("ann", answer(entries))
+        await eventually(asked, lambda counts: counts == [3, 1])
+        one.note("ann", answer([oven]))
+        await eventually(asked, lambda counts: counts == [3, 2])
+    (entry,) = (await store.get([oven])).values()
+    assert entry.asked_at == SCORES.computed_at

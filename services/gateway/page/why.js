@@ -23,7 +23,8 @@ export function why(item) {
       bar('Relevance', scores.relevance, 'how well it answers'),
       bar('Recency', scores.recency, 'how lately it was said'),
       bar('Importance', scores.importance, 'how much it is worth keeping'),
-      h('p', { class: 'total' }, `Total ${score(scores.total)}`)),
+      h('p', { class: 'total' }, `Total ${score(scores.total)}`),
+      explanation?.importance_value !== undefined && h('p', { class: 'quiet' }, worth(explanation))),
     h('div', { class: 'legs' }, LEGS.map(([name, signal, rank, by]) => h('p', { class: signals[signal] ? 'leg found' : 'leg' },
       h('span', { class: 'dot', 'aria-hidden': 'true' }),
       signals[signal] ? `Found by ${by}${explanation?.[rank] ? `, as number ${explanation[rank]}` : ''}` : `Not found by ${by}`))),
@@ -33,9 +34,16 @@ export function why(item) {
   ].filter(Boolean);
 }
 
+/** What importance is made of at this moment. */
+function worth({ importance_own: own, importance_repeats: repeats, importance_answers: answers, importance_kept: kept, importance_value: value, importance_level: level }) {
+  const grown = [repeats > 0 && `${score(repeats)} for being said again`, answers > 0 && `${score(answers)} for being asked for`].filter(Boolean);
+  const faded = kept < 1 ? `, of which silence has left ${Math.round(100 * kept)} %` : '';
+  return `Worth ${score(value)} now, level ${level} of 3: ${[`${score(own)} by itself`, ...grown].join(', ')}${faded}.`;
+}
+
 function features(explanation) {
   return Object.entries(explanation)
-    .filter(([name, value]) => typeof value === 'number' && !name.endsWith('_rank'))
+    .filter(([name, value]) => typeof value === 'number' && !name.endsWith('_rank') && !name.startsWith('importance_'))
     .map(([name, value]) => {
       const [label, most] = NAMES[name] ?? [name.replaceAll('_', ' '), 1];
       const drawn = bar(label, name === 'rrf' ? value * most : value / most);

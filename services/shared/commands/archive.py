@@ -28,6 +28,8 @@ _DERIVED = frozenset(
         "edited_version",
         "level",
         "last_scores",
+        "asked",
+        "asked_at",
         "embedding_state",
         "embedding_provider",
         "embedding_model",

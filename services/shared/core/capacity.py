@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from contracts.v1.entries import Entry, Scores
+from services.shared.core.importance import living
 from services.shared.core.scoring import recency
 
 STALE = timedelta(hours=24)
@@ -19,8 +20,8 @@ STALE = timedelta(hours=24)
 class Ageing:
     """How a memory loses value while nobody asks for it.
 
-    `tau_seconds` is the decay time of recency; importance is multiplied by `importance_kept` for every day since the
-    entry was last said: 1 keeps it for ever.
+    `tau_seconds` is the decay time of recency; importance, which fades to a half by itself, is also multiplied
+    by `importance_kept` for every day since the entry was last said.
     """
 
     tau_seconds: float = 7 * 86400.0
@@ -95,5 +96,5 @@ def scores_of(entry: Entry, now: datetime, ageing: Ageing) -> Scores:
         return known
     age = max(0.0, (now - entry.last_said_at).total_seconds())
     recent = recency(age, ageing.tau_seconds)
-    important = entry.importance * ageing.importance_kept ** (age / 86400.0)
+    important = living(entry, now).value * ageing.importance_kept ** (age / 86400.0)
     return Scores(relevance=0.0, recency=recent, importance=important, total=recent + important, computed_at=now)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contracts.v1.entries import Entry, Scores
+from services.shared.core.importance import living
 
 Floats = NDArray[np.float64]
 
@@ -117,12 +118,16 @@ def recency(age_seconds: float, tau_seconds: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """alpha weighs relevance, beta recency, gamma importance; tau is the decay time of recency in seconds."""
+    """alpha weighs relevance, beta recency, gamma importance; tau is the decay time of recency in seconds.
+
+    `lives`: importance counts as it is at the moment, grown and faded, and not as it is stored.
+    """
 
     alpha: float = 1.0
     beta: float = 1.0
     gamma: float = 1.0
     tau_seconds: float = 7 * 86400.0
+    lives: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,8 @@ def rank(
     for candidate, relevance in found:
         entry = entries[candidate.id]
         recent = recency((now - entry.last_said_at).total_seconds(), weights.tau_seconds)
-        total = weights.alpha * relevance + weights.beta * recent + weights.gamma * entry.importance
-        ranked.append(Ranked(candidate, relevance, recent, entry.importance, total, now))
+        important = living(entry, now).value if weights.lives else entry.importance
+        total = weights.alpha * relevance + weights.beta * recent + weights.gamma * important
+        ranked.append(Ranked(candidate, relevance, recent, important, total, now))
     said_at = {id_: entry.last_said_at.timestamp() for id_, entry in entries.items()}
     return sorted(ranked, key=lambda r: (-r.total, -said_at[r.candidate.id], r.candidate.id))

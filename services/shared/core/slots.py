@@ -12,6 +12,7 @@ from datetime import datetime
 from contracts.v1.entries import Entry
 from services.shared.core.aliases import Person, of_one_person
 from services.shared.core.facts import Fact, FactsOf
+from services.shared.core.importance import level_when_told
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
 from services.shared.core.updates import is_change, relation
@@ -35,7 +36,8 @@ class Former:
 class Known:
     """A value of a key: since when it holds, by which entries, and the values it took the place of, latest first.
 
-    `until`: it does not hold any more, as the user said, and nothing took its place.
+    `until`: it does not hold any more, as the user said, and nothing took its place. `times`: so often it was said,
+    which raises its level.
     """
 
     fact: Fact
@@ -43,6 +45,7 @@ class Known:
     source_ids: tuple[str, ...]
     level: int
     pinned: bool
+    times: int = 1
     before: tuple[Former, ...] = ()
     until: datetime | None = None
 
@@ -142,11 +145,13 @@ def _known(group: list[_Said], others: list[_Said]) -> Known:
     many = latest.fact.holds_many
     since = group[0].entry.created_at if many or not came_back else latest.entry.last_said_at
     pinned = any(one.entry.pinned for one in group)
+    times = sum(1 + repeats for repeats in {one.entry.id: one.entry.repeat_count for one in group}.values())
     return Known(
         fact=latest.fact,
         since=min(one.entry.created_at for one in group) if many else since,
         source_ids=tuple(dict.fromkeys(one.entry.id for one in reversed(group))),
-        level=PINNED_LEVEL if pinned else latest.fact.level,
+        level=PINNED_LEVEL if pinned else level_when_told(latest.fact.level, times),
+        times=times,
         pinned=pinned,
         until=latest.until,
     )

@@ -118,3 +118,9 @@ def test_neither_order_nor_repetition_nor_others_change_what_is_known(entries: l
     assert profile_of("ann", [entry for entry in entries if entry.user_id == "ann"]) == known
     own = {entry.id for entry in entries if entry.user_id == "ann"}
     assert {id_ for one in known for id_ in one.source_ids} <= own
+
+
+def test_a_fact_that_is_told_often_is_of_a_higher_level() -> None:
+    once = only(said("I love hiking", 1))
+    often = only(said("I love hiking", 1, "a", repeat_count=1), said("I really love hiking", 5, "b"))
+    assert (often.times, often.level) == (3, once.level + 1)
