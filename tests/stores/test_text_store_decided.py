@@ -1,0 +1,60 @@
+"""Cards, open loops and what users decide about them, on every text store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import partial
+
+from contracts.ports import TextStore
+from contracts.v1.cards import CardsRequest, NamesRequest
+from contracts.v1.loops import LoopsRequest, SettleRequest
+from services.curate import cards, loops
+from services.shared.decided import drop_settled, read_decisions, settled_of
+from tests.polling import eventually
+from tests.stores.builders import NOON, an_entry, store_entries
+
+
+def _are(kept: list[bool], found: Mapping[frozenset[str], bool]) -> bool:
+    return list(found.values()) == kept
+
+
+async def test_names_are_decided_and_left_open_again(text_store: TextStore, user: str) -> None:
+    said = [an_entry(user, text) for text in ("My sister Sarah lives in Oslo", "My sister Sara sings")]
+    await store_entries(text_store, said)
+
+    async def names() -> set[tuple[str, ...]]:
+        reply = await cards.cards(CardsRequest(user_id=user), store=text_store)
+        return {tuple(sorted(card.names)) for card in reply.items}
+
+    async def decisions() -> Mapping[frozenset[str], bool]:
+        return await read_decisions(user, text_store)
+
+    together, apart = {("Sara", "Sarah")}, {("Sara",), ("Sarah",)}
+    await eventually(names, lambda found: found == together)
+    for same, expected in ((False, apart), (True, together), (None, together)):
+        request = NamesRequest(user_id=user, one="Sara", other="Sarah", same=same)
+        await cards.decide_names(request, store=text_store)
+        kept = [] if same is None else [same]
+        await eventually(decisions, partial(_are, kept))
+        assert await names() == expected
+
+
+async def test_what_is_to_be_done_is_settled_until_its_entry_is_forgotten(text_store: TextStore, user: str) -> None:
+    texts = ("I have to buy stamps", "I need to renew my passport", "Renewed my passport")
+    said = [an_entry(user, text, created_at=NOON + timedelta(days=n)) for n, text in enumerate(texts)]
+    await store_entries(text_store, said)
+
+    async def listed() -> dict[str, str]:
+        reply = await loops.list_loops(LoopsRequest(user_id=user, state=None), store=text_store)
+        return {loop.text: loop.state for loop in reply.items}
+
+    async def settled() -> Mapping[str, str]:
+        return await settled_of(user, text_store)
+
+    await eventually(listed, lambda found: found == {texts[0]: "open", texts[1]: "done"})
+    (stamps,) = (await loops.list_loops(LoopsRequest(user_id=user), store=text_store)).items
+    await loops.settle(SettleRequest(user_id=user, id=stamps.id, state="dropped"), store=text_store)
+    await eventually(listed, lambda found: found == {texts[0]: "dropped", texts[1]: "done"})
+    await drop_settled(said, text_store)
+    await eventually(settled, lambda found: found == {})
