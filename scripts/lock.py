@@ -1,7 +1,8 @@
 """Pins what is installed: writes scripts/requirements/*.txt anew, every version with the hashes of its files.
 
 scripts/lock.py              keeps the versions that are pinned, adds what is missing, drops what nobody needs any more
-scripts/lock.py --upgrade    takes the newest versions that pyproject.toml allows
+scripts/lock.py --upgrade    takes the newest versions that pyproject.toml allows; of these alone where some are named:
+scripts/lock.py --upgrade openai anthropic
 
 Asks the package index that pip is set up for, and no other. The files have no address in them.
 """
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import tomllib
 import urllib.request
+from collections.abc import Iterable
 from pathlib import Path
 
 from pip._internal.models.index import PyPI
@@ -42,10 +44,12 @@ WITH = "# Written by scripts/lock.py: what scripts/setup installs with."
 HEAD = "# Written by scripts/lock.py: all that `scripts/setup{extra}` installs. No other file is taken.\n"
 
 
-def pinned() -> dict[str, str]:
-    """The versions of today; those of the frameworks are others."""
-    paths = [path for path in FOLDER.glob("*.txt") if path.stem != FRAMEWORKS]
-    return {name: version for path in paths for name, version in versions(path).items()}
+def kept(paths: Iterable[Path]) -> dict[str, str]:
+    """The versions of today that stay: all that these files pin, without those that are to be upgraded."""
+    if sys.argv[1:] == ["--upgrade"]:
+        return {}
+    newer = {normal(name) for name in sys.argv[2:]}
+    return {name: version for path in paths for name, version in versions(path).items() if normal(name) not in newer}
 
 
 def versions(path: Path) -> dict[str, str]:
@@ -130,7 +134,8 @@ def is_wanted(filename: str, name: str, version: str) -> bool:
 
 def main() -> None:
     """Write every file."""
-    keep, address = {} if "--upgrade" in sys.argv else pinned(), index()
+    frameworks = FOLDER / f"{FRAMEWORKS}.txt"  # its versions are others
+    keep, address = kept(path for path in FOLDER.glob("*.txt") if path != frameworks), index()
     known: dict[tuple[str, str], list[str]] = {}
     FOLDER.mkdir(exist_ok=True)
     for extra, requirement in SETS.items():
@@ -138,8 +143,7 @@ def main() -> None:
         keep |= found  # the same versions in every file
         head = HEAD.format(extra="" if extra == "run" else f" {extra}")
         (FOLDER / f"{extra}.txt").write_text(head + "\n".join(lines(found, known, address)) + "\n")
-    frameworks = FOLDER / f"{FRAMEWORKS}.txt"
-    found = resolved(framework_needs(), {} if "--upgrade" in sys.argv else versions(frameworks))
+    found = resolved(framework_needs(), kept([frameworks]))
     frameworks.write_text(HEAD.format(extra=f" {FRAMEWORKS}") + "\n".join(lines(found, known, address)) + "\n")
     installer = lines(resolved([INSTALLER], keep), known, address)
     (FOLDER / f"{INSTALLER}.txt").write_text("\n".join([WITH, *installer]) + "\n")
