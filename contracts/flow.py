@@ -51,6 +51,8 @@ from contracts.v1.overview import (
     ExportRequest,
     SummaryReply,
     SummaryRequest,
+    ThemeProposalsReply,
+    ThemeProposalsRequest,
     ThemeRemoveReply,
     ThemeRemoveRequest,
     ThemeReply,
@@ -58,7 +60,7 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
-from contracts.v1.profile import ProfileReply, ProfileRequest
+from contracts.v1.profile import ProfileReply, ProfileRequest, SeedReply, SeedRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import Turn
@@ -108,8 +110,10 @@ BULK = Answer(f"{subjects.ENTRIES}.bulk.<user>", BulkRequest, BulkReply)
 THEMES = Answer(f"{subjects.MEMORY}.themes.<user>", ThemesRequest, ThemesReply)
 THEME_SAVE = Answer(f"{subjects.MEMORY}.theme-save.<user>", ThemeSaveRequest, ThemeReply)
 THEME_REMOVE = Answer(f"{subjects.MEMORY}.theme-remove.<user>", ThemeRemoveRequest, ThemeRemoveReply)
+THEME_PROPOSALS = Answer(f"{subjects.MEMORY}.theme-proposals.<user>", ThemeProposalsRequest, ThemeProposalsReply)
 SUMMARY = Answer(f"{subjects.MEMORY}.summary.<user>", SummaryRequest, SummaryReply)
 PROFILE = Answer(f"{subjects.MEMORY}.profile.<user>", ProfileRequest, ProfileReply)
+SEED = Answer(f"{subjects.MEMORY}.seed.<user>", SeedRequest, SeedReply)
 CARDS = Answer(f"{subjects.MEMORY}.cards.<user>", CardsRequest, CardsReply)
 NAMES = Answer(f"{subjects.MEMORY}.names.<user>", NamesRequest, NamesReply)
 LOOPS = Answer(f"{subjects.MEMORY}.loops.<user>", LoopsRequest, LoopsReply)
@@ -196,8 +200,10 @@ FLOW = (
             THEMES,
             THEME_SAVE,
             THEME_REMOVE,
+            THEME_PROPOSALS,
             SUMMARY,
             PROFILE,
+            SEED,
             CARDS,
             NAMES,
             LOOPS,

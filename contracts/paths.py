@@ -137,6 +137,7 @@ VERBS = (
         example={"ids": ["…"], "action": "pin"},
     ),
     Verb("GET", "/themes", flow.THEMES, "List themes", "space"),
+    Verb("GET", "/themes/proposals", flow.THEME_PROPOSALS, "Propose themes", "space", patience=10.0),
     Verb("POST", "/themes", flow.THEME_SAVE, "Describe a theme", example={"slug": "tools", "display_name": "Tools"}),
     Verb(
         "PATCH",
@@ -148,6 +149,15 @@ VERBS = (
     Verb("DELETE", "/themes", flow.THEME_REMOVE, "Remove a theme; its entries stay", patience=30.0),
     Verb("GET", "/summary", flow.SUMMARY, "Sum up what there is", "space"),
     Verb("GET", "/profile", flow.PROFILE, "Show what is known of the user, fact by fact", "space", patience=15.0),
+    Verb(
+        "POST",
+        "/profile",
+        flow.SEED,
+        "Give what is known of the user from the start",
+        "space",
+        patience=15.0,
+        example={"facts": ["I live in Lisbon", "My sister Clara lives in Oslo"]},
+    ),
     Verb("GET", "/cards", flow.CARDS, "Show the cards of people, projects and events", "space", patience=15.0),
     Verb(
         "POST",

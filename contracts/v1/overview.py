@@ -32,11 +32,35 @@ class ThemesReply(Reply):
 
 
 class ThemeSaveRequest(Request):
-    """Describe a theme; one that is described already is described so from now on."""
+    """Describe a theme; one that is described already is described so from now on. `ids`: entries to file under it."""
 
     slug: str = Field(min_length=1, max_length=64, pattern=_SLUG)
     display_name: str = Field(min_length=1, max_length=128)
     description: str = Field(default="", max_length=1000)
+    ids: tuple[str, ...] = Field(default=(), max_length=200)
+
+
+class ThemeProposalsRequest(Request):
+    """Ask which themes the entries of a space that are filed under none suggest; null: of all spaces."""
+
+    space: str | None = Field(default=None, min_length=1, max_length=256)
+    limit: int = Field(default=8, ge=1, le=20)
+
+
+class ThemeProposal(Message):
+    """A theme that entries which are alike suggest: saved with its `ids`, they are filed under it."""
+
+    slug: str
+    display_name: str
+    count: int
+    ids: tuple[str, ...]
+    examples: tuple[str, ...]
+
+
+class ThemeProposalsReply(Reply):
+    """Those of most entries first."""
+
+    items: tuple[ThemeProposal, ...]
 
 
 class ThemeReply(Reply):

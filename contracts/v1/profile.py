@@ -8,6 +8,7 @@ from pydantic import Field
 
 from contracts.envelope import Message, Moment, Reply, Request
 from contracts.v1.entries import Subject
+from contracts.v1.turns import PersonaId
 
 
 class ProfileRequest(Request):
@@ -76,3 +77,28 @@ class ProfileReply(Reply):
     entries_read: int
     left_out: int = 0
     truncated: bool = False
+
+
+class SeedRequest(Request):
+    """Give what is known of a user from the start, a sentence each: "I live in Lisbon". Given again, nothing changes.
+
+    They are remembered like what is saved on request, with the source `seeded_profile`.
+    """
+
+    facts: tuple[str, ...] = Field(min_length=1, max_length=50)
+    space: str = Field(default="default", min_length=1, max_length=256)
+    persona_id: PersonaId = Field(default=None, max_length=256)
+
+
+class SeededFact(Message):
+    """The entry that says it, or why there is none."""
+
+    text: str
+    id: str | None = None
+    refused: str | None = None
+
+
+class SeedReply(Reply):
+    """Each of the facts, once."""
+
+    items: tuple[SeededFact, ...]

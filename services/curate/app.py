@@ -45,6 +45,8 @@ from contracts.v1.overview import (
     ExportRequest,
     SummaryReply,
     SummaryRequest,
+    ThemeProposalsReply,
+    ThemeProposalsRequest,
     ThemeRemoveReply,
     ThemeRemoveRequest,
     ThemeReply,
@@ -52,7 +54,7 @@ from contracts.v1.overview import (
     ThemesReply,
     ThemesRequest,
 )
-from contracts.v1.profile import ProfileReply, ProfileRequest
+from contracts.v1.profile import ProfileReply, ProfileRequest, SeedReply, SeedRequest
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from services.curate import (
     audit,
@@ -67,6 +69,8 @@ from services.curate import (
     sessions,
 )
 from services.curate import profile as profiles
+from services.curate import seed as seeding
+from services.curate import themes as themes_proposed
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
 from services.curate.scheduler import Scheduler
@@ -93,6 +97,9 @@ async def build(host: Host) -> Service:
 
     async def create(request: CreateRequest) -> EntryReply:
         return await commands.create(request, store=store, publisher=host.bus, preferences=preferences, longest=longest)
+
+    async def seed(request: SeedRequest) -> SeedReply:
+        return await seeding.seed(request, create=create)
 
     async def get(request: GetRequest) -> EntryReply:
         return await commands.get(request, store=store)
@@ -129,6 +136,7 @@ async def build(host: Host) -> Service:
     )
     answers: tuple[RequestHandler[Any, Any], ...] = (
         RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),
+        RequestHandler(flow.SEED, seed, at_once),
         RequestHandler(flow.GET, get, at_once, commands.shorten_entry),
         RequestHandler(flow.LIST, list_entries, at_once, partial(commands.shorten_list, store=store)),
         RequestHandler(flow.FORGET, editor.forget, at_once),
@@ -159,10 +167,13 @@ def _about_the_whole(stores: DataStores, at_once: int, silence: timedelta) -> tu
         return await overview.list_themes(request, store=store)
 
     async def save_theme(request: ThemeSaveRequest) -> ThemeReply:
-        return await overview.save_theme(request, store=store)
+        return await overview.save_theme(request, stores=stores)
 
     async def remove_theme(request: ThemeRemoveRequest) -> ThemeRemoveReply:
         return await overview.remove_theme(request, stores=stores)
+
+    async def propose_themes(request: ThemeProposalsRequest) -> ThemeProposalsReply:
+        return await themes_proposed.propose_themes(request, store=store, vectors=stores.vectors)
 
     async def summary(request: SummaryRequest) -> SummaryReply:
         return await overview.summarize(request, store=store)
@@ -180,6 +191,7 @@ def _about_the_whole(stores: DataStores, at_once: int, silence: timedelta) -> tu
         RequestHandler(flow.THEMES, themes, at_once),
         RequestHandler(flow.THEME_SAVE, save_theme, at_once),
         RequestHandler(flow.THEME_REMOVE, remove_theme, at_once),
+        RequestHandler(flow.THEME_PROPOSALS, propose_themes, at_once),
         RequestHandler(flow.SUMMARY, summary, at_once),
         RequestHandler(flow.PROFILE, profile, at_once, profiles.shorten_profile),
         RequestHandler(flow.SESSIONS, list_sessions, at_once),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from contracts.ports import Overview, Place, Record, RecordKey, Selection, TextStore
+from contracts.ports import Key, Overview, Place, Record, RecordKey, Selection, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.overview import (
     ExportReply,
@@ -55,16 +55,20 @@ def _theme(slug: str, record: Record | None, counts: Mapping[str, int]) -> Theme
     return Theme(slug=slug, count=counts.get(slug, 0), **body)
 
 
-async def save_theme(request: ThemeSaveRequest, *, store: TextStore) -> ThemeReply:
-    """Describe a theme.
+async def save_theme(request: ThemeSaveRequest, *, stores: DataStores) -> ThemeReply:
+    """Describe a theme, and file entries under it; of those that are not there any more nothing is said.
 
     Raises:
         Unavailable: others keep describing it, or the user is being erased.
     """
+    store = stores.text
     body = {"display_name": request.display_name, "description": request.description}
     new = Record(request.user_id, "theme", request.slug, body, datetime.now(UTC))
     key = RecordKey(request.user_id, "theme", request.slug)
     record = await change_record(store, key, lambda held: None if held is not None and held.body == body else new)
+    if request.ids and not await is_hidden(store, request.user_id):
+        entries = await store.get([Key(request.user_id, id_) for id_ in dict.fromkeys(request.ids)])
+        await _filed(tuple(entries.values()), stores, lambda themes: (*themes, request.slug))
     counts = (await store.overview(request.user_id)).themes
     return ThemeReply(theme=_theme(request.slug, record, counts), correlation_id=request.correlation_id)
 
@@ -87,14 +91,22 @@ async def remove_theme(request: ThemeRemoveRequest, *, stores: DataStores) -> Th
 
 
 async def _take_off(slug: str, entries: tuple[Entry, ...], stores: DataStores) -> list[Entry]:
-    def without(entry: Entry) -> Entry | None:
-        themes = tuple(theme for theme in entry.themes if theme != slug)
+    return await _filed(entries, stores, lambda themes: tuple(theme for theme in themes if theme != slug))
+
+
+async def _filed(
+    entries: tuple[Entry, ...], stores: DataStores, under: Callable[[tuple[str, ...]], tuple[str, ...]]
+) -> list[Entry]:
+    def changed(entry: Entry) -> Entry | None:
+        themes = tuple(dict.fromkeys(under(entry.themes)))
+        if entry.status != "active" or themes == entry.themes:
+            return None
         return edited(entry, Edit(themes=themes), datetime.now(UTC))
 
-    changed = await change_entries(stores.text, entries, without)
+    done = await change_entries(stores.text, entries, changed)
     if stores.vectors is not None:
-        await stores.vectors.refresh([entry for entry in changed if entry.embedding_state == "ready"])
-    return changed
+        await stores.vectors.refresh([entry for entry in done if entry.embedding_state == "ready"])
+    return done
 
 
 def _no_theme(slug: str) -> Rejected:

@@ -66,6 +66,7 @@ _KEPT: dict[str, _Chosen] = {
     "memory.theme-remove": _always,
     "memory.resolve": _always,
     "memory.names": _always,
+    "memory.seed": _always,
     "memory.settle": _always,
     "memory.commands": _is_done,
     "ops.reconcile": lambda request, _: request.fix,

@@ -31,7 +31,7 @@ async def themes_of(store: TextStore, space: str | None = None, user: str = "ann
 
 
 async def save(store: TextStore, slug: str, name: str) -> None:
-    await overview.save_theme(ThemeSaveRequest(user_id="ann", slug=slug, display_name=name), store=store)
+    await overview.save_theme(ThemeSaveRequest(user_id="ann", slug=slug, display_name=name), stores=places(store)[0])
 
 
 async def test_themes_are_those_described_and_those_in_use_the_largest_first(store: TextStore) -> None:

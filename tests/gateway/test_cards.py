@@ -39,3 +39,15 @@ async def test_what_is_to_be_done_is_listed_and_settled(http: httpx.AsyncClient,
     assert (await http.post("/loops/settle", json=done, headers=ANN)).json()["loop"]["decided"] is True
     assert (await http.get("/loops", headers=ANN)).json()["items"] == []
     assert len((await http.get("/loops", params={"state": "done"}, headers=ANN)).json()["items"]) == 1
+
+
+async def test_what_is_known_from_the_start_is_given_once(http: httpx.AsyncClient, instance: Running) -> None:
+    facts = {"facts": ["I live in Lisbon", "My sister Clara lives in Oslo"]}
+    first = (await http.post("/profile", json=facts, headers=ANN)).json()["items"]
+    assert (await http.post("/profile", json=facts, headers=ANN)).json()["items"] == first
+    known = (await http.get("/profile", headers=ANN)).json()["facts"]
+    assert {fact["value"] for fact in known} == {"Lisbon", "Oslo", "sister"}
+    (one, other) = (await http.get("/entries", headers=ANN)).json()["items"]
+    assert {one["repeat_count"], other["repeat_count"], *one["source_ids"]} == {0, "seeded_profile"}
+    assert (await http.post("/profile", json={"facts": []}, headers=ANN)).status_code == 422
+    assert (await http.get("/themes/proposals", headers=ANN)).json()["items"] == []

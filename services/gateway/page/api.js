@@ -94,6 +94,7 @@ export const profile = (query) => json('GET', '/profile', { query });
 export const sessions = (query) => json('GET', '/sessions', { query });
 export const session = (id, query) => json('GET', `/sessions/${encodeURIComponent(id)}`, { query });
 export const themes = () => json('GET', '/themes');
+export const themeProposals = () => json('GET', '/themes/proposals');
 export const saveTheme = (body) => json('POST', '/themes', { body });
 export const removeTheme = (slug) => json('DELETE', '/themes', { query: { slug } });
 export const settings = (space) => json('GET', '/settings', { query: { space } });

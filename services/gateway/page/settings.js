@@ -106,9 +106,17 @@ function incognito() {
 
 function themes() {
   const items = h('ul', { class: 'themes' });
+  const proposed = h('div', {});
   const name = h('input', { id: 'theme-name', required: true, maxlength: '80', placeholder: 'Travel' });
   const note = h('input', { id: 'theme-note', maxlength: '400', placeholder: 'what belongs to it' });
+  const propose = async () => {
+    try {
+      const { items: found } = await api.themeProposals();
+      fill(proposed, found.length > 0 && h('ul', { class: 'themes', 'aria-label': 'Proposed themes' }, found.map((one) => proposalOf(one, load))));
+    } catch { fill(proposed); } // without vectors nothing is proposed
+  };
   const load = async () => {
+    propose();
     try {
       const reply = await api.themes();
       known.themes.clear();
@@ -118,7 +126,7 @@ function themes() {
   };
   load();
   return h('section', { class: 'part', 'aria-labelledby': 'themes-title' },
-    h('h2', { id: 'themes-title' }, 'Themes'), h('p', { class: 'quiet' }, 'Subjects to file memories under. A memory gets its themes when it is edited.'), items,
+    h('h2', { id: 'themes-title' }, 'Themes'), h('p', { class: 'quiet' }, 'Subjects to file memories under. A memory gets its themes when it is edited, or with a theme that its likes suggest.'), items, proposed,
     h('form', {
       class: 'row', onsubmit: async (event) => {
         event.preventDefault();
@@ -139,6 +147,18 @@ function themes() {
 // A name without a Latin letter has no slug of its own.
 const slugOf = (name) =>
   name.toLowerCase().normalize('NFKD').replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 64) || `theme-${Date.now().toString(36)}`;
+
+function proposalOf(theme, load) {
+  const accept = async () => {
+    try {
+      await api.saveTheme({ slug: theme.slug, display_name: theme.display_name, ids: theme.ids });
+      await load();
+      document.getElementById('theme-name').focus();
+    } catch (error) { failed(error); }
+  };
+  return h('li', {}, h('div', {}, h('p', { dir: 'auto' }, `${theme.display_name}?`), h('p', { class: 'quiet', dir: 'auto' }, `${plural(theme.count, 'memory', 'memories')}: ${theme.examples[0]}`)),
+    h('button', { type: 'button', 'aria-label': `Add the theme ${theme.display_name}`, onclick: accept }, 'Add'));
+}
 
 function themeOf(theme, load) {
   const remove = async () => {

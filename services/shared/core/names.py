@@ -60,7 +60,7 @@ class Name:
     @classmethod
     def of(cls, text: str) -> Self:
         """The name that is written so."""
-        words = _written(text)
+        words = plain_words_of(text)
         return cls(text, words, tuple(map(_sound, words)))
 
     @property
@@ -104,7 +104,7 @@ def _of_words(one: Name, other: Name, place: int) -> Likeness | None:
     return "vowel" if _differ_by_a_vowel(one.sounds[place], other.sounds[place]) else None
 
 
-def _written(name: str) -> tuple[str, ...]:
+def plain_words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without titles, accents, hyphens and apostrophes."""
     spelled = "".join(_LETTERS.get(letter, letter) for letter in name.casefold())
     plain = "".join(char for char in unicodedata.normalize("NFKD", spelled) if not unicodedata.combining(char))
