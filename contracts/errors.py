@@ -11,5 +11,13 @@ class UnusableStore(Exception):
     """A store holds something that this program cannot work with; the text says what, and what to do."""
 
 
+class ModelFailed(Exception):
+    """A language model gave no answer, after several attempts. It may answer the same later."""
+
+
+class NoAnswer(Exception):
+    """What a language model answered is no answer. The same call will fail again."""
+
+
 class TextRefused(Exception):
     """A model cannot handle this text, though it handles others. The same call will fail again."""

@@ -6,9 +6,9 @@ cannot be written down. Every method may raise `Unavailable` (try again later); 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from contracts.errors import TextRefused, Unavailable, UnusableStore
 from contracts.text_stores import (
@@ -84,6 +84,7 @@ __all__ = [
     "InFlight",
     "InFlightCounts",
     "Key",
+    "LanguageModel",
     "LastTurn",
     "LexicalHit",
     "LexicalIndex",
@@ -221,6 +222,28 @@ class Annotator(Protocol):
 
     async def close(self) -> None:
         """Let go of model and processes."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """Answers in JSON. Whatever it says is anybody's word: it is held against what is known, and never followed."""
+
+    def check(self) -> None:
+        """Raises `Unavailable` while it is not worth asking."""
+        ...
+
+    async def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]) -> str:
+        """The text of its answer to the messages of a chat, of a bounded length, at temperature 0.
+
+        Raises:
+            ModelFailed: it did not answer, after several attempts; it may later.
+            NoAnswer: it answered, but not with a text, or with one that is too long.
+            Unavailable: it is not worth asking now, or settings are wrong.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections."""
         ...
 
 

@@ -27,6 +27,8 @@ ENTRY_REFUSED = "memory.v1.entry.refused"  # leaf
 ENTRY_ENRICHED = "memory.v1.entry.enriched"
 ENTRY_EMBEDDED = "memory.v1.entry.embedded"  # leaf
 
+EXTRACT_WANTED = "memory.v1.extract.wanted"  # published by dedupe where a language model draws facts
+
 DEAD = "memory.v1.dead"  # .<stage>.<share>, what a worker could not digest; see `dead`
 
 KEYS = "memory.v1.key"  # .<id>, published by operators: what an API key opens
@@ -105,19 +107,21 @@ class Stream:
 class Consumer:
     """A durable pull consumer.
 
-    Without a `group` it is called as the service that reads it, and the replicas of that service share its messages.
-    With one it is a part of the work of the service that the group is called as: one replica at a time reads it.
+    Without a `group` it is called as the service that reads it, or names it (`reader`), and the replicas of that
+    service share its messages. With one it is a part of the work of the service that the group is called as: one
+    replica at a time reads it.
     """
 
     name: str
     stream: str
     subject: str
     group: str | None = None
+    reader: str | None = None
 
     @property
     def service(self) -> str:
         """Who reads it."""
-        return self.group or self.name
+        return self.group or self.reader or self.name
 
 
 TURNS_STREAM = Stream("MEMORY_TURNS", (f"{TURNS}.*",), keeps="until_done")
@@ -127,13 +131,18 @@ KEYS_STREAM = Stream("MEMORY_KEYS", (f"{KEYS}.*",), keeps="latest", share=1, mos
 LIMITS_STREAM = Stream(
     "MEMORY_LIMITS", (f"{LIMITS}.>",), keeps="counts", max_age_seconds=120, share=1, most_bytes=16 * 1024**2
 )
-STREAMS = (TURNS_STREAM, EVENTS_STREAM, DEAD_STREAM, KEYS_STREAM, LIMITS_STREAM)
+EXTRACT_STREAM = Stream("MEMORY_EXTRACT", ("memory.v1.extract.*",), keeps="interest", most_bytes=16 * 1024**2)
+STREAMS = (TURNS_STREAM, EVENTS_STREAM, DEAD_STREAM, KEYS_STREAM, LIMITS_STREAM, EXTRACT_STREAM)
 
 INGEST = Consumer("ingest", TURNS_STREAM.name, f"{TURNS}.*")
 DEDUPE = Consumer("dedupe", EVENTS_STREAM.name, ENTRY_PROPOSED)
 ENRICH = Consumer("enrich", EVENTS_STREAM.name, ENTRY_ACCEPTED)
 EMBED = Consumer("embed", EVENTS_STREAM.name, ENTRY_ENRICHED)
 CONSUMERS = (INGEST, DEDUPE, ENRICH, EMBED)
+
+EXTRACT = Consumer("extract", EXTRACT_STREAM.name, EXTRACT_WANTED, reader=ENRICH.name)
+"""Entries that a language model is to draw facts from. It is no part of the pipeline: nothing waits for it, and its
+stream takes no more once it is full."""
 
 _SPLIT = re.compile(re.escape(PARTITION) + r"\.\{\{partition\((\d+),1\)\}\}\.\{\{wildcard\(1\)\}\}")
 
@@ -167,6 +176,11 @@ def ingest_consumers(partitions: int) -> tuple[Consumer, ...]:
 def consumers(partitions: int) -> tuple[Consumer, ...]:
     """Every consumer of a bus whose turns are split into so many parts."""
     return (*ingest_consumers(partitions), *(one for one in CONSUMERS if one is not INGEST))
+
+
+def declared_consumers(partitions: int) -> tuple[Consumer, ...]:
+    """Every consumer that the bus has: those of the pipeline, and the one beside it."""
+    return (*consumers(partitions), EXTRACT)
 
 
 def published_as(subject: str) -> str:

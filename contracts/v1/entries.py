@@ -10,11 +10,12 @@ from pydantic import AwareDatetime, Field, ValidationInfo, computed_field, field
 
 from contracts import subjects
 from contracts.envelope import Event, Message, derived_id
+from contracts.v1.facts import FactSource
+from contracts.v1.facts import Subject as Subject
 from contracts.v1.turns import EntryType, Role
 
 Status = Literal["active", "superseded", "archived", "forgotten"]
 EmbeddingState = Literal["pending", "ready", "error"]
-Subject = Literal["profile", "people", "project", "none"]
 
 
 class Scores(Message):
@@ -76,6 +77,9 @@ class Entry(Message):
 
     `asked` counts how often it was among the answers to a question, `asked_at` is when last.
 
+    Of what a model drew from a turn, `source` is `model`, `ordinal` 1 to 3, and `span` the part of the turn that says
+    so. It takes the place of an older one with the same `memory_key`, unless the key `holds_many`.
+
     A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
     `superseded_by` it, and was valid until then. With those it `conflicts_with` it cannot be true, and all stay.
     """
@@ -99,6 +103,9 @@ class Entry(Message):
     entity_label: str | None = None
     fact_type: str | None = None
     memory_key: str | None = None
+    source: FactSource = "turn"
+    span: str | None = None
+    holds_many: bool = False
 
     themes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -225,6 +232,13 @@ class EntryAccepted(EntryEvent):
     """dedupe: these are new, stored, and found by keyword from now on."""
 
     subject: ClassVar[str] = subjects.ENTRY_ACCEPTED
+    entries: tuple[EntryRef, ...]
+
+
+class ExtractionWanted(EntryEvent):
+    """dedupe: a language model may draw facts from these."""
+
+    subject: ClassVar[str] = subjects.EXTRACT_WANTED
     entries: tuple[EntryRef, ...]
 
 

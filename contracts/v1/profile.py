@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from pydantic import Field
 
 from contracts.envelope import Message, Moment, Reply, Request
 from contracts.v1.entries import Subject
+from contracts.v1.facts import FactType
 from contracts.v1.turns import PersonaId
 
 
@@ -43,7 +42,7 @@ class ProfileFact(Message):
     subject: Subject
     entity_refs: tuple[str, ...]
     entity_label: str
-    fact_type: Literal["fact", "preference", "relationship", "friction", "habit"]
+    fact_type: FactType
     memory_key: str
     value: str
     text: str

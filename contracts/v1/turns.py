@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Literal
 from uuid import uuid5
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, model_validator
 
 from contracts.envelope import NAMESPACE, Message, Moment
 from contracts.subjects import user_token
+from contracts.v1.facts import ProposedFact
 
 Role = Literal["user", "assistant", "system", "tool"]
 EntryType = Literal["fact", "preference", "decision", "instruction", "note", "summary", "other"]
@@ -79,12 +80,30 @@ class LoggedTurn(DatedTurn):
 
 
 class Proposal(Message):
-    """Something a turn says that may become an entry. Ordinal 0 is the turn itself."""
+    """Something a turn says that may become an entry. Ordinal 0 is the turn itself, others are facts drawn from it."""
 
     id: str
     turn: LoggedTurn
     ordinal: int = 0
     text: str
+    fact: ProposedFact | None = None
+
+    @classmethod
+    def of_fact(cls, turn: LoggedTurn, ordinal: int, fact: ProposedFact) -> Proposal:
+        """A fact drawn from a turn."""
+        id_ = entry_id(turn.user_id, turn.space, turn.turn_id, ordinal)
+        return cls(id=id_, turn=turn, ordinal=ordinal, text=fact.text, fact=fact)
+
+    @classmethod
+    def logged(cls, id_: str, turn: LoggedTurn, ordinal: int, written: str) -> Proposal:
+        """A proposal as the log has it; see `written`."""
+        fact = _fact_in(written) if ordinal > 0 else None
+        return cls(id=id_, turn=turn, ordinal=ordinal, text=fact.text if fact else written, fact=fact)
+
+    @property
+    def written(self) -> str:
+        """What the log keeps: the text, or the whole fact in its place, so that its words go with it."""
+        return self.fact.model_dump_json() if self.fact else self.text
 
     @property
     def user_id(self) -> str:
@@ -95,6 +114,14 @@ class Proposal(Message):
     def redacted(self) -> bool:
         """Whether its words were taken out of the log, with its turn or alone."""
         return self.turn.redacted or (self.ordinal > 0 and self.text == WORDLESS)
+
+
+def _fact_in(written: str) -> ProposedFact | None:
+    """The fact that the log keeps as this; None where it is a text alone."""
+    try:
+        return ProposedFact.model_validate_json(written)
+    except ValidationError:
+        return None
 
 
 def derived_turn_id(turn: Turn) -> str:

@@ -156,7 +156,7 @@ def turn_line(record: LogRecord) -> TurnLine:
 
 
 def _proposal_line(turn: LoggedTurn, decision: ProposalRecord) -> ProposalLine:
-    settled, text = decision.outcome, decision.proposal.text
+    settled, text = decision.outcome, decision.proposal.written
     return ProposalLine(
         ordinal=decision.proposal.ordinal,
         text=text if text != turn.text else None,
@@ -173,7 +173,7 @@ def record_of(line: TurnLine) -> LogRecord:
 
 def _decision(turn: LoggedTurn, line: ProposalLine) -> ProposalRecord:
     id_ = entry_id(turn.user_id, turn.space, turn.turn_id, line.ordinal)
-    proposal = Proposal(id=id_, turn=turn, ordinal=line.ordinal, text=turn.text if line.text is None else line.text)
+    proposal = Proposal.logged(id_, turn, line.ordinal, turn.text if line.text is None else line.text)
     if line.outcome is None:
         return ProposalRecord(proposal, None)
     elsewhere = id_ if line.outcome == "stored" else line.entry_id

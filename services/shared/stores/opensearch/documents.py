@@ -98,7 +98,7 @@ def fact_document(proposal: Proposal, *, seq: int) -> Json:
         "ordinal": proposal.ordinal,
         "turn": turn_document_id(turn),
         "proposed": True,
-        "text": proposal.text,
+        "text": proposal.written,
     }
 
 

@@ -253,7 +253,7 @@ def _record(document: Document, turn: LoggedTurn | None) -> ProposalRecord | Non
     if turn is None or not document.source["proposed"]:
         return None
     text = document.source.get("text", turn.text)
-    proposal = Proposal(id=document.id, turn=turn, ordinal=document.source["ordinal"], text=text)
+    proposal = Proposal.logged(document.id, turn, document.source["ordinal"], text)
     return ProposalRecord(proposal, outcome_of(document))
 
 

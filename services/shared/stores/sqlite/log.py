@@ -71,7 +71,7 @@ class SqliteLog(Engine):
                 raise ValueError(f"proposal {proposal.id!r} is of a turn that was never logged")
             turn = proposal.turn
             scope = keys.scope(turn.user_id, turn.space, turn.persona_id)
-            text = proposal.text if proposal.text != turn.text else None
+            text = proposal.written if proposal.text != turn.text or proposal.fact else None
             rows.append((proposal.id, numbers[key], scope, proposal.ordinal, logged_at, text))
         db.executemany(_INSERT_PROPOSAL, rows)
         return list(new.values())
@@ -192,7 +192,7 @@ def _record(
     id_: str, ordinal: int, text: str | None, body: str, kind: OutcomeKind | None, entry: str | None, reason: str | None
 ) -> ProposalRecord:
     turn = LoggedTurn.model_validate_json(body)
-    proposal = Proposal(id=id_, turn=turn, ordinal=ordinal, text=turn.text if text is None else text)
+    proposal = Proposal.logged(id_, turn, ordinal, turn.text if text is None else text)
     return ProposalRecord(proposal, Outcome(id_, kind, entry, reason) if kind else None)
 
 

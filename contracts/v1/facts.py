@@ -1,0 +1,35 @@
+"""Facts as a language model draws them from a turn, and as the log keeps them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from contracts.envelope import Message
+
+Subject = Literal["profile", "people", "project", "none"]
+FactType = Literal["fact", "preference", "relationship", "friction", "habit", "commitment"]
+FactSource = Literal["turn", "model"]
+"""What an entry is: something that was said, or a fact that a model drew from it."""
+
+MOST_FACTS = 3
+"""Facts that are drawn from one turn at most: their ordinals are 1 to 3."""
+
+
+class ProposedFact(Message):
+    """A fact drawn from a turn. `span` is the part of the turn that says so, word by word.
+
+    An older fact of the same `memory_key` is replaced by it, unless the key `holds_many`.
+    """
+
+    text: str = Field(min_length=1, max_length=400)
+    span: str = Field(min_length=1, max_length=1000)
+    subject: Subject
+    entity_refs: tuple[str, ...] = Field(min_length=1, max_length=4)
+    entity_label: str = Field(max_length=80)
+    fact_type: FactType
+    memory_key: str = Field(max_length=300)
+    holds_many: bool = False
+    confidence: float = Field(ge=0, le=1)
+    level: int = Field(ge=0, le=3)
