@@ -139,6 +139,15 @@ class Settings(EnvironmentSettings):
     ner: Literal["spacy", "none"] = Field(default="spacy", description="names and key phrases; none: skip both")
     ner_processes: int = Field(default=2, ge=1, description="processes that read names and key phrases")
 
+    extract_url: str | None = Field(
+        default=None,
+        repr=False,
+        description="base address of a language model (OpenAI, Ollama, llama.cpp, vLLM) that draws facts from what "
+        "users say, and so gets their words; without one none is asked",
+    )
+    extract_model: str = Field(default="default", description="name of that model")
+    extract_api_key: SecretStr | None = Field(default=None, description="key for that model")
+
     max_text_bytes: int = Field(default=64 * 1024, ge=1, description="longest text of a turn, in bytes of UTF-8")
     turns_max_bytes: int = Field(
         default=1024**3,

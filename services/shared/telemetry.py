@@ -38,6 +38,19 @@ PROTECTED = Counter(
 )
 MERGED = Counter("memorybus_merged_total", "Repeats merged, by what they had in common with the entry", ["by"])
 CHANGES = Counter("memorybus_changes_total", "Older statements that a newer one superseded or contradicts", ["kind"])
+EXTRACTIONS = Counter(
+    "memorybus_extractions_total",
+    "Turns that a language model was to draw facts from: facts, none, invalid, skipped, over budget, or failed",
+    ["outcome"],
+)
+EXTRACTED = Counter(
+    "memorybus_extracted_facts_total", "Facts in answers of a language model: kept, or dropped as unsupported", ["fate"]
+)
+EXTRACT_SECONDS = Histogram("memorybus_extract_seconds", "Time of a language model to answer", buckets=_FINE)
+EXTRACT_UNASKED = Counter(
+    "memorybus_extract_unasked_total", "Entries whose facts nobody will draw: the queue was full or did not answer"
+)
+EXTRACT_PAUSED = Gauge("memorybus_extract_paused", "1 while a language model that failed several times is left alone")
 EXPIRED = Counter("memorybus_expired_total", "Entries forgotten because they were too old")
 REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores that were put right")
 PROXIED = Counter("memorybus_proxy_requests_total", "Requests to a model by path and outcome", ["path", "outcome"])

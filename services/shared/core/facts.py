@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 from contracts.v1.entries import Entry, Subject
+from contracts.v1.facts import FactType
 from contracts.v1.turns import Role
 from services.shared.core import wordlists
-from services.shared.core.fact_predicates import FactType, Found
+from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import found_in, people_in
+from services.shared.core.pinning import own_importance
 from services.shared.core.statements import ASKING, JOKING, QUOTED, TELLING, UNSURE
 
 EntityType = Literal["person", "org", "place", "project", "event"]
@@ -108,6 +110,35 @@ def facts_in(text: str, *, role: Role, speaker: str | None, said_at: datetime) -
     return tuple(known.values())
 
 
+def facts_of(entry: Entry) -> tuple[Fact, ...]:
+    """The facts that an entry states: the one that a model drew, or those that the rules find in its text."""
+    if entry.source == "turn":
+        return facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at)
+    if entry.memory_key is None or entry.role != "user":
+        return ()
+    return (
+        Fact(
+            subject=entry.subject,
+            entity_refs=entry.entity_refs,
+            entity_label=entry.entity_label or ME,
+            fact_type=next((kind for kind in get_args(FactType) if kind == entry.fact_type), "fact"),
+            memory_key=entry.memory_key,
+            value=value_of(entry.text),
+            text=entry.text,
+            holds_many=entry.holds_many,
+            level=round(3 * own_importance(entry)),
+            confidence=entry.metadata_confidence,
+            span=(0, len(entry.text)),
+            said_at=entry.created_at,
+        ),
+    )
+
+
+def value_of(text: str) -> str:
+    """The value in the text of a fact that a model drew: what follows the colon."""
+    return text.partition(": ")[2] or text
+
+
 class FactsOf:
     """The facts of entries, each read once, for as long as one question takes: no word is kept for longer."""
 
@@ -118,7 +149,7 @@ class FactsOf:
         """The facts that an entry states."""
         key = entry.id, entry.text
         if key not in self._read:
-            self._read[key] = facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at)
+            self._read[key] = facts_of(entry)
         return self._read[key]
 
 

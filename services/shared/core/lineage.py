@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from hashlib import blake2b
 
-from contracts.ports import RecordKey
+from contracts.ports import Key, RecordKey
 from contracts.v1.entries import Entry
+from contracts.v1.facts import MOST_FACTS
+from contracts.v1.turns import entry_id
 
 
 def conflict_key(newer: Entry, older_id: str) -> RecordKey:
     """The record of a newer entry and an older one that cannot both be true."""
     return RecordKey(newer.user_id, "conflict", f"{newer.id}:{older_id}")
+
+
+def fact_keys(entry: Entry) -> list[Key]:
+    """Where the facts are that were drawn from what an entry says, if any were."""
+    if entry.turn_id is None or entry.ordinal > 0:
+        return []
+    ids = (entry_id(entry.user_id, entry.space, entry.turn_id, n) for n in range(1, MOST_FACTS + 1))
+    return [Key(entry.user_id, id_) for id_ in ids]
+
+
+def key_tag(memory_key: str) -> str:
+    """The tag by which the facts of a key are found; it has no word in common with anything."""
+    return f"k{blake2b(memory_key.encode(), digest_size=6).hexdigest()}"
 
 
 def superseded(entry: Entry, by: Entry) -> Entry:

@@ -72,7 +72,7 @@ def sessions_of(entries: Iterable[Entry], *, now: datetime, silence: timedelta =
     first turn's session, or follows from it where a persona was spoken to.
     """
     turns: dict[Whose, dict[str, _Turns]] = defaultdict(lambda: defaultdict(list))
-    for entry in entries:
+    for entry in (one for one in entries if one.source == "turn"):  # a fact that a model drew was not said
         whose = Whose(entry.user_id, entry.space, entry.persona_id)
         for turn in _turns(entry):
             turns[whose][turn.place].append(turn)
