@@ -37,6 +37,7 @@ from services.shared.backoff import backoff_seconds
 from services.shared.changes import change_entries
 from services.shared.core.editing import Edit, edited
 from services.shared.core.fitting import how_many_fit, size_of
+from services.shared.core.lineage import fact_keys, superseded
 from services.shared.core.pinning import pinned, unpinned
 from services.shared.core.repeats import find_canonical
 from services.shared.core.text import why_unfit
@@ -234,6 +235,11 @@ class Editor:
                 return None
         elif await self.stores.text.replace([change]):
             return None
+        if edit.redact:
+            until = datetime.now(UTC) + self.refuse_for
+            await privacy.forget_facts_of(new, self.stores, until=until)
+        elif new.text != change.old.text:
+            await self._put_facts_away(new)
         if edit.redact or new.text != change.old.text:
             await self._embed_anew(new, must=edit.redact)
         else:
@@ -241,6 +247,18 @@ class Editor:
         if turn_ids:
             await self.stores.in_flight.drop(new.user_id, {(new.space, turn_id) for turn_id in turn_ids})
         return new
+
+    async def _put_facts_away(self, entry: Entry) -> None:
+        """Take out of use what a model drew from an entry that says something else now."""
+
+        def put_away(one: Entry) -> Entry | None:
+            return superseded(one, entry) if one.status == "active" else None
+
+        facts = await self.stores.text.get(fact_keys(entry))
+        gone = await change_entries(self.stores.text, facts.values(), put_away) if facts else []
+        if gone and self.stores.vectors is not None:
+            with suppress(Unavailable):  # reconciling removes them later
+                await self.stores.vectors.remove([one.id for one in gone])
 
     async def _embed_anew(self, entry: Entry, *, must: bool) -> None:
         """Remove the vector of what it said before, and send it on its way; with `must` that has to be gone now."""

@@ -38,6 +38,7 @@ from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
 from services.curate.reconcile import embed_again
 from services.shared.changes import change_entries, change_record
+from services.shared.core.lineage import fact_keys
 from services.shared.decided import drop_settled
 from services.shared.erasures import SETTLING, erased_key, erased_record
 from services.shared.errors import Rejected
@@ -49,6 +50,7 @@ log = logging.getLogger(__name__)
 _ROUNDS = 10
 """How often in a row a place is emptied and counted, before the stages are given time."""
 
+_DECIDED_SOON = 0.2  # seconds
 _LOOK_EVERY = 1.0
 _OTHERS = timedelta(seconds=10)
 """Age of a mark of another process from which on this one completes it: that has died, or a store was away."""
@@ -84,6 +86,7 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         raise no_entry(request.id)
     (gone,) = forgotten
     await drop_settled([gone.tombstone], stores.text)
+    await forget_facts_of(gone.tombstone, stores, until=now + refuse_for)
     vectors = await _vectors_of(gone.tombstone, stores.vectors)
     dropped = await stores.in_flight.drop(request.user_id, gone.turns)
     left = await _without_vectors(gone, stores)
@@ -98,6 +101,30 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         left=left,
     )
     return ForgetReply(receipt=receipt, correlation_id=request.correlation_id)
+
+
+async def forget_facts_of(entry: Entry, stores: DataStores, *, until: datetime | None) -> None:
+    """Forget the facts that a model drew from an entry, also those that became another's repeat.
+
+    The log has no words of its turn any more, so what is decided from here on is refused; what was being decided before
+    is waited for.
+
+    Raises:
+        Unavailable: it is still not decided what becomes of some.
+    """
+    keys = fact_keys(entry)
+    for _ in range(_ROUNDS if keys else 0):
+        records = (await stores.text.pending(keys)).values()
+        outcomes = [record.outcome for record in records if record.outcome is not None]
+        ids = {outcome.entry_id for outcome in outcomes if outcome.entry_id is not None}
+        facts = await stores.text.forget([Key(entry.user_id, id_) for id_ in ids], until=until)
+        for fact in facts:
+            await _without_vectors(fact, stores)
+        if len(outcomes) == len(records):
+            return
+        await asyncio.sleep(_DECIDED_SOON)
+    if keys:
+        raise Unavailable("what was drawn from the entry is being decided: try again")
 
 
 async def _without_vectors(gone: Forgotten, stores: DataStores) -> dict[str, int]:

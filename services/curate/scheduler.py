@@ -294,6 +294,7 @@ class Scheduler:
             with suppress(Unavailable):
                 for stage, waiting in (await self._host.bus.backlogs()).items():
                     telemetry.WAITING.labels(stage).set(waiting)
+                telemetry.WAITING.labels(subjects.EXTRACT.name).set(await self._host.bus.backlog(subjects.EXTRACT))
                 telemetry.LETTERS_USED.set(await self._host.bus.used(subjects.DEAD_STREAM))
             await asyncio.sleep(self._settings.watch_every_seconds)
 

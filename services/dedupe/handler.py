@@ -22,10 +22,12 @@ from contracts.v1.entries import (
     RefusalRef,
     RepeatRef,
 )
+from contracts.v1.facts import ProposedFact
 from contracts.v1.turns import Proposal
 from services.shared import telemetry
 from services.shared.backoff import backoff_seconds
-from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
+from services.shared.core.fingerprint import MOST_SIMILAR, Fingerprint, near_keys, nearness
+from services.shared.core.lineage import key_tag
 from services.shared.core.repeats import find_canonical, likeness, prints_of
 from services.shared.core.salience import detect_type, importance, wants_saving
 from services.shared.tasks import beside_the_loop
@@ -124,6 +126,8 @@ def candidate_entry(proposal: Proposal) -> Entry:
     """The entry that a proposal would become."""
     turn, text = proposal.turn, proposal.text
     prints = prints_of(text, turn.created_at)
+    if proposal.fact is not None:
+        return _fact_entry(proposal, proposal.fact, prints)
     kind = turn.type or detect_type(text, turn.role)
     saved = turn.manually_saved or (turn.role == "user" and wants_saving(text))
     return Entry(
@@ -143,6 +147,37 @@ def candidate_entry(proposal: Proposal) -> Entry:
         source_ids=tuple(dict.fromkeys(turn.source_ids)),
         importance=importance(text, type=kind, role=turn.role, manually_saved=saved),
         manually_saved=saved,
+        exact_hash=prints.exact_hash,
+        statement_hash=prints.statement_hash,
+        simhash=prints.simhash,
+        minhash_bands=prints.minhash_bands,
+        created_at=turn.created_at,
+        clock_ahead=turn.clock_ahead,
+        updated_at=datetime.now(UTC),
+    )
+
+
+def _fact_entry(proposal: Proposal, fact: ProposedFact, prints: Fingerprint) -> Entry:
+    """The entry that a fact would become which was drawn from a turn. It is in no session: nobody said it there."""
+    turn = proposal.turn
+    return Entry(
+        id=proposal.id,
+        user_id=turn.user_id,
+        space=turn.space,
+        conversation_id=turn.conversation_id,
+        turn_id=turn.turn_id,
+        ordinal=proposal.ordinal,
+        role=turn.role,
+        speaker=turn.speaker,
+        persona_id=turn.persona_id,
+        text=proposal.text,
+        type="preference" if fact.fact_type == "preference" else "fact",
+        **fact.model_dump(exclude={"text", "confidence", "level"}),
+        source="model",
+        tags=tuple(dict.fromkeys((*turn.tags, key_tag(fact.memory_key)))),
+        source_ids=tuple(dict.fromkeys(turn.source_ids)),
+        metadata_confidence=fact.confidence,
+        importance=fact.level / 3,
         exact_hash=prints.exact_hash,
         statement_hash=prints.statement_hash,
         simhash=prints.simhash,

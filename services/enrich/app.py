@@ -1,6 +1,7 @@
 """enrich: say what an entry is about.
 
 entry.accepted ──► enrich ──► entry.enriched
+extract.wanted ──► extract, which has a language model draw facts ──► entry.proposed
 """
 
 from __future__ import annotations
@@ -8,11 +9,16 @@ from __future__ import annotations
 from functools import partial
 
 from contracts import subjects
-from contracts.v1.entries import EntryAccepted, EntryEnriched
+from contracts.v1.entries import EntryAccepted, EntryEnriched, ExtractionWanted
+from services.enrich.budget import Budget
+from services.enrich.extract import Extractor
 from services.enrich.handler import enrich_entries
 from services.enrich.settings import EnrichSettings
+from services.shared import telemetry
 from services.shared.app import Host, Service
 from services.shared.bus.worker import Stage, read_json
+from services.shared.llm.chat import ChatModel
+from services.shared.preferences import PreferenceReader
 
 
 async def build(host: Host) -> Service:
@@ -33,4 +39,37 @@ async def build(host: Host) -> Service:
         says=(EntryEnriched,),
         max_batch=settings.max_batch,
     )
-    return Service("enrich", stages=(stage,))
+    if host.settings.extract_url is None:
+        return Service("enrich", stages=(stage,))
+    extractor = await _extractor(host, host.settings.extract_url, settings)
+    extracting = Stage(
+        subjects.EXTRACT,
+        ExtractionWanted,
+        read_json(ExtractionWanted),
+        extractor.handle,
+        max_batch=1,
+        window=8,
+        called=subjects.EXTRACT.name,
+    )
+    return Service("enrich", stages=(stage, extracting))
+
+
+async def _extractor(host: Host, address: str, settings: EnrichSettings) -> Extractor:
+    store, key = await host.text_store(), host.settings.extract_api_key
+    model = ChatModel(
+        address,
+        host.settings.extract_model,
+        api_key=key.get_secret_value() if key else None,
+        answer_within=settings.extract_timeout_seconds,
+        told=telemetry.EXTRACT_PAUSED.set,
+    )
+    host.closes(model.close)
+    budget = Budget(store, of_user=settings.extract_user_budget, of_all=settings.extract_budget)
+    return Extractor(
+        store,
+        model,
+        preferences=PreferenceReader(store),
+        budget=budget,
+        say=host.bus.publish_events,
+        at_once=settings.extract_at_once,
+    )

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from contracts.ports import Annotation, Annotator, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryRef, cause_of
-from services.enrich.lineage import Policy, settle_changes
+from services.enrich.lineage import Policy, settle_changes, settle_facts
 from services.shared.changes import change_entries
-from services.shared.core.pinning import weighed
+from services.shared.core.pinning import own_importance, weighed
 from services.shared.core.salience import importance, repeat_boost
 
 _MOST_TAGS = 24
@@ -31,6 +31,7 @@ async def enrich_entries(
     refs = {ref.id: ref for event in events for ref in event.entries}
     found = await store.get(list(refs.values()), may_lag=_is_active)
     superseded = await settle_changes(found.values(), store=store, policy=changes, contradictions=contradictions)
+    superseded += await settle_facts(found.values(), store=store)
     if annotator is not None:
         await _annotate([entry for entry in found.values() if needs_enriching(entry)], store, annotator)
     going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
@@ -61,24 +62,28 @@ def enriched(entry: Entry, notes: Annotation, now: datetime) -> Entry | None:
     if not needs_enriching(entry):
         return None
     confidence = metadata_confidence(notes)
-    base = importance(
+    base = own_importance(entry) if entry.source == "model" else _base(entry, notes, confidence)
+    return entry.model_copy(
+        update={
+            "entities": notes.entities,
+            "tags": merged_tags(entry.tags, notes),
+            "metadata_confidence": entry.metadata_confidence if entry.source == "model" else confidence,
+            **weighed(entry, min(1.0, base + repeat_boost(entry.repeat_count))),
+            "enriched": True,
+            "embedding_state": "pending",  # a vector made before was not filtered by these tags
+            "updated_at": now,
+        }
+    )
+
+
+def _base(entry: Entry, notes: Annotation, confidence: float) -> float:
+    return importance(
         entry.text,
         type=entry.type,
         role=entry.role,
         manually_saved=entry.manually_saved,
         confidence=confidence,
         has_metadata=bool(notes.entities or notes.phrases),
-    )
-    return entry.model_copy(
-        update={
-            "entities": notes.entities,
-            "tags": merged_tags(entry.tags, notes),
-            "metadata_confidence": confidence,
-            **weighed(entry, min(1.0, base + repeat_boost(entry.repeat_count))),
-            "enriched": True,
-            "embedding_state": "pending",  # a vector made before was not filtered by these tags
-            "updated_at": now,
-        }
     )
 
 

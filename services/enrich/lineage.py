@@ -16,7 +16,7 @@ from contracts.v1.entries import Entry, EntryRef
 from services.shared import telemetry
 from services.shared.changes import change_entries
 from services.shared.core.capacity import is_protected
-from services.shared.core.lineage import conflict_key, superseded
+from services.shared.core.lineage import conflict_key, fact_keys, key_tag, superseded
 from services.shared.core.updates import Relation, is_change, relation, subjects_of, tells_more, to_compare
 from services.shared.tasks import beside_the_loop
 
@@ -43,11 +43,46 @@ async def settle_changes(
     if policy == "leave":
         return gone
     for entry in sorted(entries, key=lambda one: (one.created_at, one.id)):
-        looked_at = entry.role == "user" and entry.status == "active" and (contradictions or is_change(entry.text))
+        said = entry.role == "user" and entry.source == "turn" and entry.status == "active"
+        looked_at = said and (contradictions or is_change(entry.text))
         query = to_compare(entry.text) if looked_at else None
         if query is not None:
             gone += await _settle(entry, query, store, policy, contradictions=contradictions)
     return gone
+
+
+async def settle_facts(entries: Iterable[Entry], *, store: TextStore) -> list[EntryRef]:
+    """Of the facts that a model drew, let the newest of each key supersede the others; those, whose vectors go.
+
+    A protected one stays, and one of a key that holds many values stands beside the others.
+    """
+    gone: list[EntryRef] = []
+    drawn = [one for one in entries if one.source == "model" and one.status == "active" and not one.holds_many]
+    for entry in sorted(drawn, key=_place):
+        *former, newest = sorted([*await _of_same_key(entry, store), entry], key=_place)
+        older = [one.id for one in former if not is_protected(one)]
+        if older:
+            gone += await _put_away(await _name(newest, older, (), store), store)
+    return gone
+
+
+def _place(entry: Entry) -> tuple[datetime, datetime, str]:
+    return entry.last_said_at, entry.created_at, entry.id
+
+
+async def _of_same_key(entry: Entry, store: TextStore) -> list[Entry]:
+    """The other active facts of its key, by a search for it, and among the latest: a search may lag a moment."""
+    scope, tag = Scope(entry.user_id, entry.space, entry.persona_id), key_tag(entry.memory_key or "")
+    hits = await store.search(scope, tag, limit=_CANDIDATES, filters=Filters(tags=(tag,)))
+    found = await store.get([Key(entry.user_id, hit.id) for hit in hits])
+    latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
+    found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
+
+    def is_other(one: Entry) -> bool:
+        same = (one.persona_id, one.memory_key, one.source) == (entry.persona_id, entry.memory_key, "model")
+        return same and one.status == "active" and one.id != entry.id
+
+    return [one for one in found.values() if is_other(one)]
 
 
 async def _settle(
@@ -85,7 +120,8 @@ async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
 def _is_older(one: Entry, entry: Entry) -> bool:
     voice = (one.user_id, one.space, one.persona_id, one.role, one.speaker)
     same_voice = voice == (entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker)
-    return one.status == "active" and same_voice and one.id != entry.id and one.last_said_at < entry.created_at
+    is_said = one.status == "active" and one.source == "turn"
+    return is_said and same_voice and one.id != entry.id and one.last_said_at < entry.created_at
 
 
 def _related(entry: Entry, candidates: Sequence[Entry]) -> dict[Relation, list[Entry]]:
@@ -149,5 +185,18 @@ async def _put_away(entry: Entry, store: TextStore) -> list[EntryRef]:
         return superseded(one, entry) if may_go else None
 
     done = await change_entries(store, older.values(), put_away)
+    gone = [*older.values(), *await facts_put_away(list(older.values()), entry, store)]
     telemetry.CHANGES.labels("superseded").inc(len(done))
-    return [EntryRef(user_id=one.user_id, id=one.id) for one in older.values()]
+    return [EntryRef(user_id=one.user_id, id=one.id) for one in gone]
+
+
+async def facts_put_away(said: Sequence[Entry], by: Entry, store: TextStore) -> list[Entry]:
+    """The facts that a model had drawn from entries which are superseded now: they go the same way."""
+    current = (await store.get([Key(one.user_id, one.id) for one in said])).values() if said else ()
+    keys = [key for one in current if one.status == "superseded" for key in fact_keys(one)]
+    facts = await store.get(keys) if keys else {}
+
+    def put_away(one: Entry) -> Entry | None:
+        return superseded(one, by) if one.status == "active" and not is_protected(one) else None
+
+    return await change_entries(store, facts.values(), put_away)

@@ -19,6 +19,14 @@ class EnrichSettings(ServiceSettings):
         default="supersede",
         description="an older statement that a newer one changes is superseded, flagged as a conflict, or left alone",
     )
+    extract_timeout_seconds: float = Field(
+        default=30.0, gt=0, le=300, description="how long the language model may take for an answer; asked 3 times"
+    )
+    extract_at_once: int = Field(default=2, ge=1, le=64, description="turns that the language model reads side by side")
+    extract_user_budget: int = Field(
+        default=200, ge=0, description="turns of one user that the language model reads on one day, in UTC"
+    )
+    extract_budget: int = Field(default=5000, ge=0, description="the same of all users together")
     contradictions: bool = Field(
         default=False,
         description="flag as a conflict also what contradicts an older statement without saying that it changed",

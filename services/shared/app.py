@@ -197,6 +197,10 @@ class Host:
             self._opened[name] = asyncio.ensure_future(opener())
         return await asyncio.shield(self._opened[name])
 
+    def closes(self, close: Callable[[], Awaitable[None]]) -> None:
+        """Have something closed when this process stops that one service alone has opened."""
+        self._stack.push_async_callback(close)
+
     async def close(self) -> None:
         """Close the adapters that were opened, and open no more."""
         await end([task for task in self._opened.values() if not task.done()])

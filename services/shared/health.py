@@ -88,7 +88,7 @@ def dead_stages(workers: Sequence[Worker[Any]]) -> list[str]:
 def stuck_stages(workers: Sequence[Worker[Any]]) -> list[str]:
     """Stages that wait for something, or hold a batch without finishing it."""
     problems = []
-    for worker in workers:
+    for worker in [one for one in workers if not one.stage.is_optional]:
         silent = time.monotonic() - worker.progress_at
         if worker.stuck is not None:
             problems.append(f"{worker.stage.name}: waits for {worker.stuck}")

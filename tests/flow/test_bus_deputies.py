@@ -40,10 +40,13 @@ ELSEWHERE = (
     "_INBOX.assistant.x",
 )
 _SEEDS = 600
+_READERS = subjects.declared_consumers(1)
+_GO_WHEN_READ = tuple(stream.name for stream in subjects.STREAMS if stream.keeps == "interest")
 _OF_STREAMS = (
     "memory.v1.turns.",
     "memory.v1.partition.",
     "memory.v1.entry.",
+    "memory.v1.extract.",
     "memory.v1.dead.",
     "memory.v1.key.",
     "memory.v1.limit.",
@@ -65,7 +68,7 @@ class Onlooker:
         """How many messages each stream has ever taken in, and how many of the logs it holds."""
         infos = [await self.client.jetstream().stream_info(stream.name) for stream in subjects.STREAMS]
         return {
-            info.config.name or "": (info.state.last_seq, info.state.messages * (info.config.name != "MEMORY_EVENTS"))
+            info.config.name or "": (info.state.last_seq, info.state.messages * (info.config.name not in _GO_WHEN_READ))
             for info in infos
         }
 
@@ -111,7 +114,7 @@ async def a_busy_bus(bus: ServerProcess, tmp_path: Path, partitions: int = 1) ->
             await stack.enter_async_context(running(settings, only=[name]))
         for subject in (
             subjects.turns("ann"),
-            *(one.subject for one in subjects.CONSUMERS[1:]),
+            *(one.subject for one in _READERS[1:]),
             subjects.dead("embed"),
         ):
             for number in range(_SEEDS):
@@ -129,7 +132,7 @@ def concrete(pattern: str) -> str:
         return pattern.replace("*", "nobody")
     if pattern.startswith("$JS.API.CONSUMER.") and pattern.endswith(".*"):
         stream = pattern.split(".")[-2]
-        names = [one.name for one in subjects.CONSUMERS if one.stream == stream] or ["nobody"]
+        names = [one.name for one in _READERS if one.stream == stream] or ["nobody"]
         return pattern.replace("*", names[0])
     return pattern.replace("*", "ann").replace(">", "1.1.1.1.0")
 
@@ -149,7 +152,7 @@ def body_for(subject: str, user: User) -> bytes:
         (stream,) = [one for one in subjects.STREAMS if one.name == last]
         return json.dumps(declared_stream(stream, settings_of(PROVISION, ServerProcess(Path(), ""), Path()))).encode()
     if ".CONSUMER.DURABLE.CREATE." in subject and last != "nobody":
-        (consumer,) = [one for one in subjects.CONSUMERS if one.name == last]
+        (consumer,) = [one for one in _READERS if one.name == last]
         return json.dumps({"stream_name": consumer.stream, "config": declared_consumer(consumer)}).encode()
     if subject.startswith("$JS."):
         return b'{"subjects_filter": ">"}' if ".STREAM.INFO." in subject else b""

@@ -17,7 +17,8 @@ from services.shared.bus.streams import JetStream
 from services.shared.settings import Settings
 from tests.servers.nats_cluster import nats_server
 
-DECLARED = {stream.name for stream in subjects.STREAMS} | {f"{one.stream}/{one.name}" for one in subjects.CONSUMERS}
+_READERS = {f"{one.stream}/{one.name}" for one in subjects.declared_consumers(1)}
+DECLARED = {stream.name for stream in subjects.STREAMS} | _READERS
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ def test_secrets_and_files_have_no_place_among_the_plain_settings() -> None:
         "MEMORYBUS_OPENSEARCH_PASSWORD",
         "MEMORYBUS_QDRANT_API_KEY",
         "MEMORYBUS_EMBEDDER_API_KEY",
+        "MEMORYBUS_EXTRACT_API_KEY",
         "MEMORYBUS_AUDIT_KEY",
         "MEMORYBUS_GATEWAY_JWT_SECRET",
         "MEMORYBUS_OPENAI_API_KEY",

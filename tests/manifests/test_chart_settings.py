@@ -19,7 +19,13 @@ PLAIN = [setting for setting in SETTINGS if setting.place == "settings"]
 REFERRED = [setting for setting in SETTINGS if setting.place in ("secrets", "files")]
 SERVERS = ("NATS", "OPENSEARCH", "QDRANT", "EMBEDDER")
 _VECTORS = r"host\.vector_(?:store|index)\("
-_OPENS = {"OPENSEARCH": r"host\.text_store\(", "QDRANT": _VECTORS, "EMBEDDER": _VECTORS, "AUDIT": r"RequestHandler\("}
+_OPENS = {
+    "OPENSEARCH": r"host\.text_store\(",
+    "QDRANT": _VECTORS,
+    "EMBEDDER": _VECTORS,
+    "AUDIT": r"RequestHandler\(",
+    "EXTRACT": r"ChatModel\(",
+}
 
 
 def sample(schema: dict[str, Any]) -> Any:
@@ -77,7 +83,7 @@ def test_every_setting_written_for_one_worker_is_what_it_reads_and_no_other_does
 def test_every_secret_and_file_can_be_taken_from_a_secret(setting: Setting) -> None:
     reference = {"existingSecret": "kept-elsewhere", "key": "the-key"}
     found = objects({setting.place: {setting.variable: reference}})
-    service = setting.service or "retrieve"
+    service = setting.service or ("enrich" if setting.variable == "MEMORYBUS_EXTRACT_API_KEY" else "retrieve")
     value = environment(found, service)[setting.variable]
     if setting.place == "secrets":
         assert value == {"secretKeyRef": {"name": "kept-elsewhere", "key": "the-key"}}

@@ -49,7 +49,7 @@ def test_only_the_turns_are_split_and_whole_turns_are_as_they_always_were() -> N
     whole = declared_stream(subjects.TURNS_STREAM, Settings())
     split = [declared_stream(stream, Settings(turns_partitions=8)) for stream in subjects.STREAMS]
     assert (whole["subjects"], whole["subject_transform"]) == (["memory.v1.turns.*"], None)
-    assert [partitions_in(config) for config in split] == [8, 1, 1, 1, 1]
+    assert [partitions_in(config) for config in split] == [8, 1, 1, 1, 1, 1]
     assert split[0]["subjects"] == ["memory.v1.turns.*"]
     assert subjects.consumers(1) == subjects.CONSUMERS
     assert "priority_groups" not in declared_consumer(subjects.INGEST)

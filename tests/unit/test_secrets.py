@@ -61,7 +61,7 @@ def test_no_reply_and_no_dead_letter_shows_a_password() -> None:
 
 async def test_no_page_shows_a_password() -> None:
     class Stage:
-        name = "embed"
+        name, is_optional = "embed", False
 
     class Waiting:
         stage, stuck, progress_at, is_busy, is_running = Stage(), f"nobody at {ADDRESS}", 0.0, True, True

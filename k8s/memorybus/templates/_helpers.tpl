@@ -94,12 +94,17 @@ jwks
 {{- end -}}
 
 {{- define "memorybus.model" -}}
-{{- /* (list root name): the way to the model that the gateway stands in front of. */ -}}
+{{- /* (list root name): the way to the model that the gateway stands in front of, or that draws facts for enrich. */ -}}
 {{- $gateway := (index . 0).Values.services.gateway -}}
 {{- $given := merge (dict) ($gateway.settings | default dict) ($gateway.secrets | default dict) -}}
-{{- if and (eq (index . 1) "gateway") (or (get $given "MEMORYBUS_OPENAI_BASE_URL") (get $given "MEMORYBUS_ANTHROPIC_BASE_URL")) -}}
+{{- $values := (index . 0).Values -}}
+{{- $enrich := $values.services.enrich -}}
+{{- $known := merge (dict) ($enrich.settings | default dict) ($enrich.secrets | default dict) $values.settings $values.secrets -}}
+{{- $answers := and (eq (index . 1) "gateway") (or (get $given "MEMORYBUS_OPENAI_BASE_URL") (get $given "MEMORYBUS_ANTHROPIC_BASE_URL")) -}}
+{{- $draws := and (eq (index . 1) "enrich") (get $known "MEMORYBUS_EXTRACT_URL") -}}
+{{- if or $answers $draws -}}
 {{- if not (index . 0).Values.networkPolicy.model.to -}}
-{{- fail "networkPolicy.model.to is empty: name the peers where MEMORYBUS_OPENAI_BASE_URL leads, or no chat is answered" -}}
+{{- fail "networkPolicy.model.to is empty: name the peers where MEMORYBUS_OPENAI_BASE_URL or MEMORYBUS_EXTRACT_URL leads, or no chat is answered and no fact drawn" -}}
 {{- end -}}
 model
 {{- end -}}
@@ -117,6 +122,8 @@ requests where it answers none, or the gateway where it is another one. */ -}}
 {{- $server := index (splitList "_" (index . 1)) 1 | lower -}}
 {{- $uses := splitList " " (include "memorybus.uses" (index . 0)) -}}
 {{- if and (has $server (list "nats" "opensearch" "qdrant" "embedder")) (not (has $server $uses)) -}}
+true
+{{- else if and (eq (index . 1) "MEMORYBUS_EXTRACT_API_KEY") (ne (index . 0) "enrich") -}}
 true
 {{- else if and (eq $server "audit") (not (has (index . 0) (list "retrieve" "curate"))) -}}
 true

@@ -355,6 +355,8 @@ def destination(stored: StoredLetter) -> tuple[str, str]:
         return subject, subjects.TURNS_STREAM.name
     if subject in _EVENT_SUBJECTS:
         return subject, subjects.EVENTS_STREAM.name
+    if subject == subjects.EXTRACT_WANTED:
+        return subject, subjects.EXTRACT_STREAM.name
     raise NotRetryable(f"it came on {subject!r}, which no stage reads")
 
 

@@ -48,6 +48,9 @@ _ALSO_SAYS = {
         subjects.ENTRY_ACCEPTED,
         subjects.ENTRY_ENRICHED,
     ),
+    # beside the pipeline: dedupe asks for facts where a language model draws them, and enrich proposes them
+    "dedupe": (subjects.EXTRACT_WANTED,),
+    "enrich": (subjects.ENTRY_PROPOSED,),
     "gateway": (
         f"{subjects.TURNS}.*",
         _UNHEARD,
@@ -111,7 +114,7 @@ def users() -> tuple[User, ...]:
 
 def service_user(step: Step) -> User:
     """A service: reads its consumer, publishes its events, answers its requests, keeps dead letters."""
-    own = [consumer for consumer in subjects.CONSUMERS if consumer.service == step.service]
+    own = [one for one in (*subjects.CONSUMERS, subjects.EXTRACT) if one.service == step.service]
     return User(
         step.service,
         publish=_once(
@@ -151,7 +154,7 @@ def operator_user() -> User:
             _looks(),
             _takes_out(subjects.DEAD_STREAM),
             [subjects.key("*"), *_takes_out(subjects.KEYS_STREAM)],
-            [f"{subjects.TURNS}.*", *events],  # where dead letters are retried
+            [f"{subjects.TURNS}.*", *events, subjects.EXTRACT_WANTED],  # where dead letters are retried
             asks,
             [answer.pattern for answer in (USER_STATUS, FORGET, ERASE)],
         ),

@@ -62,7 +62,7 @@ async def _differences(bus: JetStream, settings: Settings) -> list[Change]:
     for stream in subjects.STREAMS:
         wanted = declared_stream(stream, settings)
         changes.append(difference("stream", stream.name, wanted, await bus.stream(stream.name)))
-    for consumer in subjects.consumers(settings.turns_partitions):
+    for consumer in subjects.declared_consumers(settings.turns_partitions):
         held = await bus.consumer(consumer.stream, consumer.name)
         changes.append(difference("consumer", f"{consumer.stream}/{consumer.name}", declared_consumer(consumer), held))
     return [*changes, *(Change("consumer", name, "delete") for name in await _left_over(bus, settings))]
@@ -147,7 +147,7 @@ async def _refuse_unless_empty(bus: JetStream, held: Json, wanted: Json) -> None
 
 
 async def _make_consumers(bus: JetStream, settings: Settings) -> None:
-    for consumer in subjects.consumers(settings.turns_partitions):
+    for consumer in subjects.declared_consumers(settings.turns_partitions):
         wanted = declared_consumer(consumer)
         held = await bus.consumer(consumer.stream, consumer.name)
         if difference("consumer", consumer.name, wanted, held).action != "keep":

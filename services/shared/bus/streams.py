@@ -30,6 +30,7 @@ from services.shared.bus.nats_patches import NotAllowed
 Json = dict[str, Any]
 
 PUBLISH_TIMEOUT = 5.0
+_OFFER_TIMEOUT = 1.0
 _NO_SUCH_STREAM = 10059
 
 
@@ -73,6 +74,15 @@ class Bus:
         headers = {subjects.MSG_ID_HEADER: message_id} if message_id is not None else None
         promise = await self.js.publish(subject, body, timeout=PUBLISH_TIMEOUT, stream=stream, headers=headers)
         return not promise.duplicate
+
+    async def offer(self, subject: str, body: bytes, *, message_id: str, stream: str) -> bool:
+        """Publish to a stream that may be full, or away: tried once, and not waited for; whether it was taken."""
+        headers = {subjects.MSG_ID_HEADER: message_id}
+        try:
+            await self.js.publish(subject, body, timeout=_OFFER_TIMEOUT, stream=stream, headers=headers)
+        except (APIError, NotAllowed, *UNANSWERED):
+            return False
+        return True
 
     async def publish_events(self, events: Sequence[EntryEvent]) -> None:
         """Publish events that carry at least one entry, those of users with many entries apart from all others."""

@@ -60,7 +60,7 @@ class Stage(Generic[M]):
     validation error for one that can never be handled. `handle` takes a batch and may be called again with the same.
     A batch names at most `max_batch` entries, by `load_of`, or is one message; among the `window` of messages that are
     held users take turns. `keeps_no_letter` tells of a message that cannot be handled whether no letter of it may be
-    kept: it is erased, or must be.
+    kept: it is erased, or must be. A stage beside the pipeline is `called` by a name of its own.
     """
 
     consumer: Consumer
@@ -72,11 +72,17 @@ class Stage(Generic[M]):
     keeps_no_letter: Callable[[Msg], Awaitable[bool]] | None = None
     window: int = 1024
     load_of: LoadOf = load_of_event
+    called: str | None = None
 
     @property
     def name(self) -> str:
-        """The stage is called as the service that reads its consumer."""
-        return self.consumer.service
+        """What it is called in metrics and logs: as the service that reads its consumer, or by a name of its own."""
+        return self.called or self.consumer.service
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether it stands beside the pipeline, which goes on without it: a process that has it stuck is ready."""
+        return self.called is not None
 
 
 class Worker(Generic[M]):
@@ -287,10 +293,10 @@ class Worker(Generic[M]):
             await _settle([msg], lambda msg: msg.nak())
             return
         for part, error in bad:
-            letter = dead_letter(msg, self.stage.name, error, part=part, room=self._bus.client.max_payload)
+            letter = dead_letter(msg, self.stage.consumer.service, error, part=part, room=self._bus.client.max_payload)
             body = letter.model_dump_json().encode()
             message_id = letter_id(letter, part)
-            subject = subjects.dead(self.stage.name, share_of(letter, base64.b64decode(letter.body)))
+            subject = subjects.dead(self.stage.consumer.service, share_of(letter, base64.b64decode(letter.body)))
             dropped = await self._bus.is_full(subject, subjects.DEAD_STREAM)
             await self._bus.publish(subject, body, message_id=message_id, stream=subjects.DEAD_STREAM.name)
             telemetry.LETTERS_DROPPED.labels(self.stage.name).inc(dropped)
