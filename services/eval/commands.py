@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from services.eval.misspelling import misspelt
 from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
+from services.eval.scripted import script_for, scripted_model
 from services.eval.settings import EvalSettings
 from services.eval.variants import BadSweep, Variant
 from services.shared.commands.formats import FormatError
@@ -36,6 +38,7 @@ LOCOMO_EPILOG = """Examples:\n
 """
 CHATS_EPILOG = """Examples:\n
   memorybus eval chats chats.json\n
+  memorybus eval chats chats.json --extract\n
   MEMORYBUS_EMBEDDER=none memorybus eval chats chats.json --json report.json
 """
 LONGMEMEVAL_EPILOG = """Examples:\n
@@ -79,6 +82,9 @@ LlmOption = Annotated[
         show_default=False,
     ),
 ]
+ExtractOption = Annotated[
+    bool, typer.Option("--extract", help="Have facts drawn by a scripted model, which knows where values changed.")
+]
 OutagesOption = Annotated[
     bool, typer.Option("--outages", help="Ask again without vector store, embedder, and half of the vectors.")
 ]
@@ -94,6 +100,7 @@ class Wishes:
     sweep: str
     outages: bool
     llm: str
+    extract: bool = False
 
     def variants(self) -> list[Variant]:
         """The further runs; what takes vectors away comes last."""
@@ -139,13 +146,14 @@ def chats(
     sweep: SweepOption = "",
     outages: OutagesOption = False,
     llm: LlmOption = "",
+    extract: ExtractOption = False,
 ) -> None:
     """Ask about chats with an assistant, by kind of question; each chat is a user of its own.
 
     A file is a list of {id, turns: [{id, conversation_id, role, created_at, text}], questions: [{q, kind, evidence,
     stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
     """
-    _evaluate(path, datasets.chats, Wishes(report, html, ablation, sweep, outages, llm))
+    _evaluate(path, datasets.chats, Wishes(report, html, ablation, sweep, outages, llm, extract))
 
 
 def longmemeval(
@@ -194,7 +202,7 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
         model = LanguageModel(wishes.llm, EvalSettings()) if wishes.llm else None
     except (FormatError, BadSweep, UnusableSetting, Unavailable) as error:
         fail(str(error))
-    asked, *others = run(_asked(dataset, chosen))
+    asked, *others = run(_asked(dataset, chosen, is_extracting=wishes.extract))
     runs = [Run.of(*pair) for pair in zip(chosen, others, strict=True)]
     report = Report.of(dataset, asked, runs, run(_answered(model, asked)) if model else None)
     out.print(*report.shown(), sep="\n")
@@ -212,9 +220,16 @@ def refuse_a_bus() -> None:
         fail("MEMORYBUS_NATS_URL names a bus: eval fills a memory of its own, unset the variable")
 
 
-async def _asked(dataset: Dataset, chosen: Sequence[Variant]) -> list[Asked]:
-    with tempfile.TemporaryDirectory(prefix="memorybus-eval-") as folder, bars(err) as progress:
-        return await evaluate(dataset, Path(folder) / "up", chosen, progress)
+async def _asked(dataset: Dataset, chosen: Sequence[Variant], *, is_extracting: bool) -> list[Asked]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="memorybus-eval-")))
+        settings = {}
+        if is_extracting:
+            settings["MEMORYBUS_EXTRACT_URL"] = stack.enter_context(scripted_model(script_for(dataset)))
+            settings["MEMORYBUS_ENRICH_EXTRACT_USER_BUDGET"] = str(len(dataset.turns))
+            settings["MEMORYBUS_ENRICH_EXTRACT_BUDGET"] = str(len(dataset.turns))
+        progress = stack.enter_context(bars(err))
+        return await evaluate(dataset, folder / "up", chosen, progress, environment=settings)
 
 
 async def _answered(model: LanguageModel, asked: Asked) -> Answered:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from contracts import subjects
 from contracts.errors import Unavailable
 from contracts.ports import Key, VectorStore
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
@@ -56,16 +57,22 @@ class Asked:
 
 
 async def evaluate(
-    dataset: Dataset, folder: Path, variants: Sequence[Variant] = (), progress: Progress = untold
+    dataset: Dataset,
+    folder: Path,
+    variants: Sequence[Variant] = (),
+    progress: Progress = untold,
+    *,
+    environment: Mapping[str, str] | None = None,
 ) -> list[Asked]:
     """Remember the turns of a dataset in this folder, ask its questions, and ask again with each of the variants.
 
-    The turns are taken in once; what is changed by a variant is there for those that come after it.
+    `environment` are settings while the turns are taken in. That is done once; what is changed by a variant is there
+    for those that come after it.
 
     Raises:
         Unavailable: memorybus did not start, or did not digest the turns.
     """
-    async with measured(folder) as (_, client):
+    async with measured(folder, environment=environment) as (_, client):
         await _remember(client, dataset.turns, progress)
         asked = [await _ask(client, dataset, progress)]
     for done, variant in enumerate(variants):
@@ -92,9 +99,14 @@ def _weights_without(features: Sequence[str], folder: Path) -> dict[str, str]:
 
 async def _remember(client: MemoryClient, turns: Sequence[Turn], progress: Progress) -> None:
     await publish_turns(client, at_once(turns), Tally(), total=len(turns), progress=progress)
+    while True:
+        _, problem = await digest(client, progress)
+        if problem:
+            raise Unavailable(problem)
+        if not await client.bus.backlog(subjects.EXTRACT):  # what it drew goes through the pipeline, too
+            break
+        await asyncio.sleep(_TRY_AGAIN)
     _, problem = await digest(client, progress)
-    if problem:
-        raise Unavailable(problem)
     if (settings := settings_from()).text_store == "opensearch":  # its index shows entries a little later
         await asyncio.sleep(_REFRESHES * settings.opensearch_refresh_seconds)
 
