@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from contracts import subjects
 from contracts.ports import Key, LogRecord
 from contracts.v1.entries import Entry
+from tests.faults.drawn import check_facts, said_only
 from tests.faults.findings import Findings, Kind
 from tests.faults.journal import UNKEPT, Promise
 from tests.faults.journal import Kind as Step
@@ -40,6 +41,7 @@ class Observed:
 def check(promises: Iterable[Promise], observed: Observed) -> Findings:
     """Everything that is not as promised."""
     check = _Check(tuple(promises), observed)
+    check.facts()
     check.log()
     check.outcomes()
     check.entries()
@@ -56,7 +58,9 @@ def check(promises: Iterable[Promise], observed: Observed) -> Findings:
 class _Check:
     def __init__(self, promises: Sequence[Promise], observed: Observed) -> None:
         self.findings = Findings(acknowledged=len(promises))
-        self._observed = observed
+        said = [entry for entry in observed.entries if entry.source == "turn"]
+        self._everything = observed
+        self._observed = replace(observed, records=said_only(observed.records), entries=said)
         self._erased = {one.user_id for one in promises if one.kind == "erase"}
         self._forgotten = {one.statement for one in promises if one.kind == "forget"}
         self._edited = [one for one in promises if one.kind in ("pin", "update") and not self._is_gone(one)]
@@ -69,12 +73,20 @@ class _Check:
         self._gone_markers = {one.marker for one in promises if one.marker and self._is_gone(one)}
         self._spoiled = [one for one in promises if one.kind == "spoil" and one.user_id not in self._erased]
         self._unkept = [one for one in promises if one.kind in UNKEPT and one.user_id not in self._erased]
-        self._records = {_key(record): record for record in observed.records}
+        self._records = {_key(record): record for record in self._observed.records}
         self._entries = {entry.id: entry for entry in observed.entries}
         self._lost: set[TurnKey] = set()
 
     def _is_gone(self, said: Promise) -> bool:
         return said.user_id in self._erased or said.statement in self._forgotten or said.kind in UNKEPT
+
+    def facts(self) -> None:
+        """What a model drew is as the turns say; see `drawn`."""
+        unsure = {user_id for _, user_id in self._observed.decided}
+        everything = self._everything
+        check_facts(
+            everything.records, everything.entries, gone=self._gone_markers, unsure=unsure, findings=self.findings
+        )
 
     def log(self) -> None:
         """Each turn is logged once, as its user's, and nothing else is."""
@@ -210,7 +222,7 @@ class _Check:
         points = {point.id: point.user_id for point in self._observed.points}
         wanted = {
             entry.id: entry.user_id
-            for entry in self._observed.entries
+            for entry in self._everything.entries
             if entry.status == "active" and entry.embedding_state == "ready"
         }
         wanted = {id_: user for id_, user in wanted.items() if user not in self._erased}

@@ -76,13 +76,22 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
 }
 """Every effect, by what kind it is."""
 
+BESIDE: dict[str, tuple[Effect, ...]] = {
+    "extracting": (
+        *_read("extract"),
+        *_committed("extract.append", "extract.put_record", "dedupe.apply", "enrich.replace"),
+        *_plain("extract.say_proposed", "extract.ack", "enrich.say_enriched", "forget.vectors_remove"),
+    ),
+}
+"""What only happens with a language model beside the pipeline."""
+
 BY_CHANCE = ("taking back", "sweeping")
 """What only happens when two things meet, or when nothing else does: a quick run cannot wait for it."""
 
 
 def points(group: str) -> tuple[str, ...]:
     """The points of a group."""
-    return tuple(point for effect in GROUPS[group] for point in effect.points)
+    return tuple(point for effect in (GROUPS | BESIDE)[group] for point in effect.points)
 
 
 Told = Callable[[str], None]

@@ -182,7 +182,8 @@ class Loader:
             request = ListRequest(user_id=said.user_id, space=said.space, limit=1000, cursor=cursor)
             page = await client.list(request, patience=_PATIENCE)
             for entry in page.items:
-                if {said.marker, str(said.number)} <= set(re.findall(r"\w+", entry.text.lower())):
+                words = set(re.findall(r"\w+", entry.text.lower()))
+                if entry.source == "turn" and {said.marker, str(said.number)} <= words:
                     return entry.id
             if (cursor := page.next_cursor) is None:
                 raise Unavailable(f"{said.text!r} is not yet known")

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.faults.drawn import facts_of
 from tests.faults.journal import KINDS, Kind
 from tests.faults.kills import BY_CHANCE, GROUPS, Told, kill_at, points
 from tests.faults.loads import Load
@@ -21,6 +22,7 @@ from tests.faults.process import Launched
 from tests.faults.proxy import proxy_to
 from tests.faults.trial import Outcome, Trial
 from tests.polling import eventually
+from tests.servers.models import scripted_model
 from tests.servers.nats_cluster import nats_server
 
 _AWAY = 10.0
@@ -90,6 +92,22 @@ def kill_row(group: str) -> Row:
         )
 
     return row
+
+
+async def killed_while_extracting(context: Context) -> Outcome:
+    """Kill -9 at every point between a turn and the facts that a model draws from it, those that are replaced among
+    them."""
+    async with scripted_model() as model:
+        model.draw = facts_of
+        budget = {f"MEMORYBUS_ENRICH_EXTRACT_{name}": "1000000" for name in ("BUDGET", "USER_BUDGET")}
+        return await kill_at(
+            "kill -9: extracting",
+            points("extracting"),
+            _PASSINGS[:1] if context.quick else _PASSINGS,
+            launched=Launched(context.folder / "kill-extracting", {"MEMORYBUS_EXTRACT_URL": model.url, **budget}),
+            seed=context.seed,
+            tell=context.tell,
+        )
 
 
 async def killed_everywhere(context: Context) -> Outcome:
@@ -261,6 +279,7 @@ def _fill(path: Path) -> None:
 
 ROWS: dict[str, Row] = {
     **{f"kill-{group.replace(' ', '-')}": kill_row(group) for group in GROUPS},
+    "kill-extracting": killed_while_extracting,
     "kill-anywhere": killed_everywhere,
     "bus-killed": bus_killed,
     "bus-stopped": bus_stopped,

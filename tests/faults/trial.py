@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from contracts import subjects
 from contracts.ports import Unavailable
 from contracts.v1.commands import ListRequest
 from contracts.v1.retrieval import RetrieveRequest
@@ -166,8 +167,9 @@ class Trial:
         while time.monotonic() < deadline:
             with contextlib.suppress(Unavailable, RequestFailed):
                 status, backlog = await client.status(), await client.backlog()
-                seen = (status, backlog)
-                quiet = 0 if status.pending or backlog.total else quiet + 1
+                beside = await client.bus.backlog(subjects.EXTRACT)
+                seen = (status, backlog, beside)
+                quiet = 0 if status.pending or backlog.total or beside else quiet + 1
                 if quiet > 1:  # between two looks something may have been on its way from here to there
                     return
             await asyncio.sleep(_LOOK_EVERY)
