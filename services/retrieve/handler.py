@@ -42,6 +42,7 @@ from services.shared.core.scoring import (
     blend,
     context_cosines,
     cosine_only,
+    entity_blend,
     fused_only,
     rank,
 )
@@ -345,6 +346,8 @@ class Retriever:
         if self.settings.relevance == "blend":
             return blend(candidates)
         of_candidates = [entries[candidate.id] for candidate in candidates]
+        if self.settings.relevance == "entities":
+            return entity_blend(candidates, of_candidates, now)
         return self.measure(Found(question, candidates, of_candidates, neighbours, cosines, now))
 
     async def _entries(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Entry] | None:

@@ -26,10 +26,10 @@ class RetrieveSettings(ServiceSettings):
     rrf_k: int = Field(default=60, ge=1, description="constant of reciprocal rank fusion")
     lexical_weight: float = Field(default=1.0, ge=0, description="weight of the lexical leg in the fusion")
     semantic_weight: float = Field(default=1.0, ge=0, description="weight of the semantic leg in the fusion")
-    relevance: Literal["profile", "blend", "cosine", "rrf"] = Field(
+    relevance: Literal["profile", "blend", "cosine", "rrf", "entities"] = Field(
         default="profile",
         description="profile: weighted features; blend: words and meaning; cosine: meaning, words where there is no "
-        "vector; rrf: the order of both searches",
+        "vector; rrf: the order of both searches; entities: likeness, recency and how often what is named occurs",
     )
     weights: str | None = Field(
         default=None, description="file with weights of the profile's features, as `memorybus eval fit` writes it"

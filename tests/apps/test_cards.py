@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -10,13 +11,16 @@ from contracts.ports import Erasure, TextStore
 from contracts.v1.cards import CardsReply, CardsRequest, NamesRequest
 from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entity, Entry
+from contracts.v1.loops import LoopsRequest, SettleRequest
 from contracts.v1.profile import ProfileRequest
-from services.curate import cards
+from services.curate import cards, loops
 from services.curate import profile as profiles
 from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
+from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.test_edits import Desk
 from tests.stores.builders import NOON, an_entry, store_entries
+from tests.stores.sqlite_secrets import found
 
 
 def said(text: str, day: int = 0, names: tuple[str, ...] = (), **fields: object) -> Entry:
@@ -108,3 +112,19 @@ async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
     assert size_of(short) <= size_of(whole) // 2
     assert short.truncated
     assert 0 < len(short.items) < len(whole.items)
+
+
+async def test_nothing_of_what_is_forgotten_is_in_any_file(store: SqliteTextStore, tmp_path: Path) -> None:
+    desk, marker = Desk(store), "Zebuloniana"
+    entries = [said(f"My sister {marker} lives in Oslo", 0, (marker,)), said(f"I need to call {marker} by Friday", 1)]
+    await store_entries(store, entries)
+    (loop,) = (await loops.list_loops(LoopsRequest(user_id="ann"), store=store)).items
+    await loops.settle(SettleRequest(user_id="ann", id=loop.id, state="done"), store=store)
+    await decide(store, marker, "Zebulona", True)
+    assert (await known(store, name=marker)).items
+    assert found(tmp_path / "memory.sqlite3", marker)
+    for entry in entries:
+        await desk.editor.forget(ForgetRequest(user_id="ann", id=entry.id))
+    assert await store.compact()
+    assert found(tmp_path / "memory.sqlite3", marker) == 0
+    assert (await known(store)).items == ()

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.ports import Vector
-from services.shared.core.scoring import Candidate, blend, context_cosines, cosine_only, fused_only
+from contracts.v1.entries import Entity
+from services.shared.core.scoring import Candidate, blend, context_cosines, cosine_only, entity_blend, fused_only
+from tests.stores.builders import NOON, an_entry
 
 parts = st.one_of(st.none(), st.floats(-1, 1))
 candidates = st.builds(
@@ -95,3 +98,15 @@ def test_the_context_cosine_of_one_turn_is_its_own_and_of_none_zero() -> None:
     assert context_cosines(np.array(alone))[:2] == pytest.approx([0.4, 0.0])
     assert context_cosines(np.array(alone))[2] > 0.4, "two that agree are surer than one"
     assert context_cosines(np.empty((0, 5))).shape == (0,)
+
+
+def test_likeness_recency_and_how_often_names_occur_are_blended_as_specified() -> None:
+    clara, anna = Entity(text="Clara", label="PERSON", confidence=1), Entity(text="Anna", label="PERSON", confidence=1)
+    entries = [
+        an_entry("ann", "one", created_at=NOON, entities=(clara,)),
+        an_entry("ann", "two", created_at=NOON - timedelta(days=14), entities=(clara, anna)),
+        an_entry("ann", "three", created_at=NOON - timedelta(days=28)),
+    ]
+    found = [Candidate("a", cosine=0.5), Candidate("b", cosine=1.0), Candidate("c", cosine=-1.0)]
+    assert entity_blend(found, entries, NOON) == pytest.approx([0.2 + 0.3 + 0.3, 0.4 + 0.15 + 0.3, 0.075])
+    assert entity_blend([], [], NOON) == []
