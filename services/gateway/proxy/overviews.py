@@ -75,12 +75,13 @@ class Overviews:
         return found
 
     def begin(self, caller: Caller, places: Iterable[Key]) -> list[asyncio.Task[None]]:
-        """Read what is not known and takes no time, beside everything else; what is being read."""
+        """Read what is not known and takes no time, beside everything else; what is being read of it."""
+        begun = []
         for key in places:
             read = self._held.get(key)
             if read is None or (read.age >= FRESH_SECONDS and read.took < _QUICK):
-                self._read(caller, key, after=0.0)
-        return [self._reading[key] for key in places if key in self._reading]
+                begun.append(self._read(caller, key, after=0.0))
+        return begun
 
     def known(self, places: Collection[Key]) -> list[Line]:
         """What is known of them by now."""
@@ -105,11 +106,12 @@ class Overviews:
         """Read no more."""
         await end(self._reading.values())
 
-    def _read(self, caller: Caller, key: Key, *, after: float) -> None:
+    def _read(self, caller: Caller, key: Key, *, after: float) -> asyncio.Task[None]:
         if key in self._reading:
-            return
+            return self._reading[key]
         task = self._reading[key] = asyncio.create_task(self._keep(caller, key, after))
         task.add_done_callback(lambda done: self._reading.pop(key) if self._reading.get(key) is done else None)
+        return task
 
     async def _keep(self, caller: Caller, key: Key, after: float) -> None:
         await asyncio.sleep(after)

@@ -99,8 +99,14 @@ async def test_openai_awaited(place: Place, talking: ModelServer, user: str) -> 
         for client in clients:
             whole = await client.chat.completions.create(model="m-1", messages=HELLO)
             stream = await client.chat.completions.create(model="m-1", messages=HELLO, stream=True)
-            found.append([whole.model_dump(), [one.model_dump() async for one in stream]])
+            called = await client.chat.completions.create(model="m-1", messages=HELLO, tools=[TOOL])
+            talking.script = every_api('{"city":"Graz"}')
+            parsed = await client.chat.completions.parse(model="m-1", messages=HELLO, response_format=Answer)
+            talking.script = every_api("It is in Styria.")
+            chunks = [one.model_dump() async for one in stream]
+            found.append([whole.model_dump(), chunks, called.model_dump(), parsed.choices[0].message.parsed])
     assert found[0] == found[1]
+    assert found[0][3] == Answer(city="Graz")
 
 
 async def test_openai_names_the_conversation_and_reads_which_memories_were_used(

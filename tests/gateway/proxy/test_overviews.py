@@ -70,24 +70,26 @@ async def read(held: Overviews) -> list[str]:
     return [line.words for line in held.known(places)]
 
 
+def aged(held: Overviews, seconds: float, took: float) -> None:
+    """As if what is held had been read so long ago, and had taken so long."""
+    held._held[HERS] = overviews._Read(held._held[HERS].lines, held._held[HERS].at - seconds, took)
+
+
 async def test_what_is_not_known_is_read_at_once_and_again_after_an_exchange(held: Overviews, memory: Memory) -> None:
     assert await read(held) == ["Read 1."]
     assert await read(held) == ["Read 1."]
     assert memory.asked[0]["limit"] == 0
-    await asyncio.gather(*_renewed(held))
+    aged(held, 10, took=0.1)
+    held.renew(ANN, held.places(ANN, HERS, is_named=True))
+    (renewing,) = held._reading.values()
+    assert held.begin(ANN, [HERS]) == [], "what is known is not waited for while it is read again"
+    await renewing
     assert await read(held) == ["Read 2."]
-
-
-def _renewed(held: Overviews) -> list[asyncio.Task[None]]:
-    places = held.places(ANN, HERS, is_named=True)
-    held._held[HERS] = overviews._Read(held._held[HERS].lines, held._held[HERS].at - 10, 0.1)
-    held.renew(ANN, places)
-    return held.begin(ANN, places)
 
 
 async def test_what_takes_long_is_read_seldom(held: Overviews, memory: Memory) -> None:
     await read(held)
-    held._held[HERS] = overviews._Read(held._held[HERS].lines, held._held[HERS].at, 2.0)
+    aged(held, 10, took=2.0)
     held.renew(ANN, held.places(ANN, HERS, is_named=True))
     assert await read(held) == ["Read 1."]
     assert len(memory.asked) == 1
@@ -95,10 +97,9 @@ async def test_what_takes_long_is_read_seldom(held: Overviews, memory: Memory) -
 
 async def test_what_is_old_is_not_told_and_what_took_long_not_waited_for(held: Overviews, memory: Memory) -> None:
     await read(held)
-    old = held._held[HERS].at - overviews.FRESH_SECONDS
-    held._held[HERS] = overviews._Read(held._held[HERS].lines, old, 2.0)
+    aged(held, overviews.FRESH_SECONDS, took=2.0)
     assert await read(held) == []
-    held._held[HERS] = overviews._Read(held._held.pop(HERS).lines, old, 0.0)
+    aged(held, 0, took=0.0)
     assert await read(held) == ["Read 2."]
 
 
