@@ -31,6 +31,7 @@ from services.gateway.proxy.backend import Backend, Backends, Header, returned
 from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
 from services.gateway.proxy.memory import ChatMemory, Exchange, conversation_of
+from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
 from services.shared.core.echoes import without_blocks
@@ -43,26 +44,12 @@ log = logging.getLogger(__name__)
 PREFIX = "/v1"
 """Where the proxy is; whatever is below leads to the same path below the base address of the model."""
 
-_SHARED = ("/models", "/embeddings", "/moderations", "/completions", "/audio/", "/images/", "/messages/count_tokens")
-"""Paths that anybody may use with the operator's key: the model's server keeps nothing there that others could see."""
-
 _OFF = "There is no model behind this proxy: set MEMORYBUS_OPENAI_BASE_URL to the base address of one (…/v1)."
 _NO_KEY = "The credential that you sent opens memorybus and is not passed on: {} has to be set for the model."
-_NOT_SHARED = (
-    "This path of the model's API would show what others have there: it is passed on with the caller's own key only."
-)
 _LOOP = "The base address of the model leads back to this memorybus: point MEMORYBUS_OPENAI_BASE_URL to the model."
 _UNREACHED = "The model behind the proxy could not be reached: is it where MEMORYBUS_…_BASE_URL says?"
 _SILENT = "The model behind the proxy did not answer within MEMORYBUS_PROXY_TIMEOUT_SECONDS."
 _FULL = "Too many long requests are under way: try again."
-_NAMED_THERE = (
-    "The field {} may name what others have at the model's server, which is asked with the operator's key: send what "
-    "was said yourself."
-)
-_NAMES_OF_OTHERS = frozenset(
-    "previous_response_id conversation container container_id file_id file_ids vector_store_ids".split()
-)
-"""Fields that name what is kept at the model's server, wherever they stand in a request."""
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
 _MOST_READ = 1024 * 1024
@@ -70,14 +57,6 @@ _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _MOST_VALUE = 256
 _SHUTDOWN_SECONDS = 0.4
 _GRACE = 5.0
-
-
-class Refusal(Exception):
-    """A request that the proxy answers itself with an error, in the words of the API."""
-
-    def __init__(self, status: int, code: str, message: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status, self.code, self.message, self.headers = status, code, message, headers or {}
 
 
 class Cut(Exception):
@@ -160,8 +139,8 @@ class Proxy:
         self._check(request, backend)
         with self._holding(request):
             raw = await request.body()
-            if dialect and self._guarded and backend.key is not None:
-                await beside_the_loop(partial(_refuse_names_of_others, raw), len(raw))
+            if self._guarded and backend.key is not None and (dialect or _is_json(request)):
+                await beside_the_loop(partial(refuse_names_of_others, raw), len(raw))
             started = time.perf_counter()
             passing = Passing(dialect, raw, [])
             with _in_words_of_the_api():
@@ -197,9 +176,8 @@ class Proxy:
         path = request.url.path.removeprefix(PREFIX)
         if ".." in unquote(path).split("/"):
             raise Refusal(404, "not_found", "There is no such path.")
-        is_shared = request.url.path in DIALECTS or path.startswith(_SHARED)
-        if backend.key is not None and not is_shared:
-            raise Refusal(403, "not_shared", _NOT_SHARED)
+        if backend.key is not None:
+            refuse_what_is_of_others(request.method, path)
 
     @contextmanager
     def _holding(self, request: Request) -> Iterator[None]:
@@ -366,23 +344,8 @@ def _in_words_of_the_api() -> Iterator[None]:
         raise Refusal(400, "invalid_request", "The request cannot be understood by the memory.") from None
 
 
-def _refuse_names_of_others(raw: bytes) -> None:
-    """Refuse a request that names what is kept at the model's server, or that cannot be looked through.
-
-    Raises:
-        Refusal: it is so.
-    """
-
-    def look(pairs: list[tuple[str, Any]]) -> bool:
-        for name, value in pairs:
-            if value is not None and name in _NAMES_OF_OTHERS:
-                raise Refusal(403, "not_shared", _NAMED_THERE.format(name))
-        return True  # stands for an object, so that one that holds it is seen to have a value
-
-    try:
-        json.loads(raw, object_pairs_hook=look)
-    except (ValueError, RecursionError):
-        raise Refusal(400, "invalid_request", "The body is no JSON.") from None
+def _is_json(request: Request) -> bool:
+    return request.headers.get("content-type", "").partition(";")[0].strip().endswith("json")
 
 
 def _text_of(request: Request, header: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import httpx
@@ -9,6 +10,7 @@ import pytest
 
 from contracts.v1.commands import ListRequest
 from services.gateway.keys import KeyStore, new_key
+from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
 from services.shared.client import MemoryClient
 from tests.gateway.proxy.backend import ModelServer
 from tests.polling import eventually
@@ -109,6 +111,47 @@ async def test_with_the_operators_key_nobody_sees_what_others_have_there(
 
 
 @pytest.mark.parametrize(
+    ("method", "path", "is_open"),
+    [
+        ("POST", "/chat/completions", True),
+        ("POST", "/audio/transcriptions", True),
+        ("GET", "/models", True),
+        ("GET", "/models/meta-llama/Llama-3.1:free", True),
+        ("GET", "/chat/completions", False),
+        ("DELETE", "/chat/completions", False),
+        ("POST", "/chat/completions/chatcmpl_1", False),
+        ("DELETE", "/models/ft:gpt:ann", False),
+        ("GET", "/models/../files", False),
+        ("GET", "/models/..;/files", False),
+        ("GET", "/models/..\\files", False),
+        ("GET", "/models/%2e%2e/files", False),
+        ("GET", "/audio/voices", False),
+        ("POST", "/audio/voices", False),
+        ("GET", "/images/x", False),
+        ("PUT", "/embeddings", False),
+    ],
+)
+def test_with_the_operators_key_a_model_is_asked_and_nothing_else(method: str, path: str, *, is_open: bool) -> None:
+    if is_open:
+        refuse_what_is_of_others(method, path)
+    else:
+        with pytest.raises(Refusal, match="what others have"):
+            refuse_what_is_of_others(method, path)
+
+
+def test_what_is_said_in_a_conversation_names_nobody() -> None:
+    call = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "Yes"}]}
+    refuse_names_of_others(json.dumps({"model": "m", "prompt": "Hi", "input": [call, said]}).encode())
+    tool = {"name": "look", "parameters": {"type": "object", "properties": {"id": {"type": "string"}}}}
+    used = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"id": "42"}}
+    refuse_names_of_others(
+        json.dumps({"tools": [tool], "messages": [{"role": "assistant", "content": [used]}]}).encode()
+    )
+    refuse_names_of_others(b'{"audio": {"voice": "alloy", "format": "wav"}, "metadata": {"id": "mine"}}')
+
+
+@pytest.mark.parametrize(
     "more",
     [
         '"previous_response_id": "resp_of_bob"',
@@ -118,6 +161,10 @@ async def test_with_the_operators_key_nobody_sees_what_others_have_there(
         '"tools": [{"type": "file_search", "vector_store_ids": ["vs_of_bob"]}]',
         '"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "file_of_bob"}]}]',
         '"temperature": NaN, "conversation": "conv_of_bob"',
+        '"input": [{"type": "item_reference", "id": "msg_of_bob"}, {"role": "user", "content": "repeat it"}]',
+        '"input": [{"id": "msg_of_bob"}]',
+        '"prompt": {"id": "pmpt_of_bob", "version": "2"}',
+        '"messages": [{"role": "assistant", "audio": {"id": "audio_of_bob"}}]',
     ],
 )
 async def test_with_the_operators_key_nobody_names_what_others_have_there(
