@@ -11,6 +11,7 @@ from contracts.envelope import Message, Moment, Reply, Request
 from contracts.v1.turns import Role
 
 State = Literal["open", "done", "dropped"]
+Wanted = Literal["open", "done", "dropped", "all"]
 
 
 class OpenLoop(Message):
@@ -37,14 +38,14 @@ class OpenLoop(Message):
 
 
 class LoopsRequest(Request):
-    """List what is to be done in a space, null: in all. `state` null: also what is done or dropped.
+    """List what is to be done in a space, null: in all; with another `state` what is done or dropped, or `all`.
 
     `persona_id`: those of this persona and of none; null: of all. `now`: the day that tells what is overdue.
     """
 
     space: str | None = Field(default=None, min_length=1, max_length=256)
     persona_id: str | None = Field(default=None, max_length=256)
-    state: State | None = "open"
+    state: Wanted = "open"
     limit: int = Field(default=50, ge=1, le=200)
     now: Moment | None = None
 

@@ -46,7 +46,7 @@ def loops(
     if (state is None) != (id_ is None):
         fail("--set and --id go together: what became of which one")
     if state is None or id_ is None:
-        wanted: Literal["open"] | None = None if every else "open"
+        wanted: Literal["open", "all"] = "all" if every else "open"
         asked = LoopsRequest(user_id=user, space=space, persona_id=persona, state=wanted, limit=limit)
         reply = run(_ask(flow.LOOPS, asked, data, nats))
     else:

@@ -38,7 +38,7 @@ async def list_loops(request: LoopsRequest, *, store: TextStore, now: datetime |
     settled = await settled_of(request.user_id, store)
     today = (request.now or now or datetime.now(UTC)).date()
     found = await asyncio.to_thread(_found, entries, settled, today)
-    wanted = sorted((one for one in found if request.state in (None, one.state)), key=_order)
+    wanted = sorted((one for one in found if request.state in ("all", one.state)), key=_order)
     return LoopsReply(
         items=tuple(wanted[: request.limit]),
         total_count=len(wanted),

@@ -52,7 +52,7 @@ async def test_what_is_said_later_closes_it_and_says_how(store: TextStore) -> No
     sent, dropped = said("Renewed my passport today", 1), said("I don't need to buy stamps anymore", 3)
     await store_entries(store, [said(PASSPORT), sent, said("I have to buy stamps", 2), dropped])
     assert (await listed(store)).items == ()
-    found = {loop.text: (loop.state, loop.closed_by) for loop in (await listed(store, state=None)).items}
+    found = {loop.text: (loop.state, loop.closed_by) for loop in (await listed(store, state="all")).items}
     assert found == {PASSPORT: ("done", sent.id), "I have to buy stamps": ("dropped", dropped.id)}
     assert texts(await listed(store, state="done")) == [PASSPORT]
 
@@ -64,7 +64,7 @@ async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
     done = await settle(store, passport.id, "done")
     assert (done.state, done.decided, done.closed_by) == ("done", True, None)
     assert (await listed(store)).items == ()
-    (stamps,) = [loop for loop in (await listed(store, state=None)).items if loop.id != passport.id]
+    (stamps,) = [loop for loop in (await listed(store, state="all")).items if loop.id != passport.id]
     assert (await settle(store, stamps.id, "open")).state == "open"
     assert [loop.id for loop in (await listed(store)).items] == [stamps.id]
     assert (await settle(store, stamps.id, None)).state == "done"

@@ -143,6 +143,20 @@ async def test_themes_are_described_listed_and_removed(memory: AsyncMemory) -> N
     assert (await memory.summary()).entries == 1
 
 
+async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory) -> None:
+    facts = ["My sister Clara lives in Oslo", "I need to call Clara by Friday"]
+    assert all(fact.id for fact in (await memory.seed(facts)).items)
+    (card,) = (await memory.cards(name="Clara")).items
+    assert card.entity_ref == "person:clara"
+    assert (await memory.decide_names("Clara", "Klara", same=True)).same
+    (loop,) = (await memory.loops()).items
+    assert (await memory.settle(loop.id, "done")).decided
+    assert (await memory.loops()).items == ()
+    assert len((await memory.loops(state="done")).items) == len((await memory.loops(state="all")).items) == 1
+    assert (await memory.settle(loop.id, None)).state == "open"
+    assert (await memory.decide_names("Clara", "Klara", same=None)).same is None
+
+
 async def test_what_a_user_decides_holds(memory: AsyncMemory) -> None:
     assert (await memory.settings(space="office")).settings.soft_cap != 7
     decided = await memory.change_settings(SettingsChange(memory_enabled=False, soft_cap=7), space="office")

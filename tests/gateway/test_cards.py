@@ -38,7 +38,7 @@ async def test_what_is_to_be_done_is_listed_and_settled(http: httpx.AsyncClient,
     assert (await http.post("/loops/settle", json=done | {"state": "lost"}, headers=ANN)).status_code == 422
     assert (await http.post("/loops/settle", json=done, headers=ANN)).json()["loop"]["decided"] is True
     assert (await http.get("/loops", headers=ANN)).json()["items"] == []
-    assert len((await http.get("/loops", params={"state": "done"}, headers=ANN)).json()["items"]) == 1
+    assert len((await http.get("/loops", params={"state": "all"}, headers=ANN)).json()["items"]) == 1
 
 
 async def test_what_is_known_from_the_start_is_given_once(http: httpx.AsyncClient, instance: Running) -> None:

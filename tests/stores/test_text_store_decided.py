@@ -46,7 +46,7 @@ async def test_what_is_to_be_done_is_settled_until_its_entry_is_forgotten(text_s
     await store_entries(text_store, said)
 
     async def listed() -> dict[str, str]:
-        reply = await loops.list_loops(LoopsRequest(user_id=user, state=None), store=text_store)
+        reply = await loops.list_loops(LoopsRequest(user_id=user, state="all"), store=text_store)
         return {loop.text: loop.state for loop in reply.items}
 
     async def settled() -> Mapping[str, str]:

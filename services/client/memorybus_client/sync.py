@@ -10,13 +10,15 @@ from uuid import uuid4
 
 from contracts import flow
 from contracts.v1.audit import AuditReply
+from contracts.v1.cards import CardsReply, NamesReply
 from contracts.v1.chat import CommandReply
 from contracts.v1.commands import EraseReceipt, ForgetReceipt, ListReply, StatusReply
 from contracts.v1.control import IncognitoReply, SettingName, SettingsChange, SettingsReply
 from contracts.v1.edits import BulkReply, HistoryReply
 from contracts.v1.entries import Entry, Status
+from contracts.v1.loops import LoopsReply, OpenLoop, State, Wanted
 from contracts.v1.overview import SummaryReply, Theme, ThemeRemoveReply, ThemesReply
-from contracts.v1.profile import ProfileReply
+from contracts.v1.profile import ProfileReply, SeedReply
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.sessions import SessionsReply
 from contracts.v1.turns import EntryType, Role
@@ -276,6 +278,26 @@ class Memory:
     def profile(self, *, space: str | None = None, as_of: datetime | None = None) -> ProfileReply:
         """Ask what is known of the user, fact by fact, now or as of a moment."""
         return self._caller.call(flow.PROFILE, space=space, as_of=as_of)
+
+    def seed(self, facts: Sequence[str], *, space: str | None = None) -> SeedReply:
+        """Give what is known of the user from the start, a sentence each; given again, it changes nothing."""
+        return self._caller.call(flow.SEED, facts=facts, space=space)
+
+    def cards(self, *, name: str | None = None, space: str | None = None) -> CardsReply:
+        """Show what matters of each person, project and event, and which names may be of one person."""
+        return self._caller.call(flow.CARDS, name=name, space=space)
+
+    def decide_names(self, one: str, other: str, *, same: bool | None) -> NamesReply:
+        """Decide whether two names are of one person; None leaves it to memorybus again."""
+        return self._caller.call(flow.NAMES, one=one, other=other, same=same)
+
+    def loops(self, *, state: Wanted = "open", space: str | None = None, persona_id: str | None = None) -> LoopsReply:
+        """List what is still to be done; with another state what is done or dropped, or all of it."""
+        return self._caller.call(flow.LOOPS, state=state, space=space, persona_id=persona_id)
+
+    def settle(self, id: str, state: State | None) -> OpenLoop:
+        """Say what became of what was to be done; None leaves it to what is said later."""
+        return (self._caller.call(flow.SETTLE, id=id, state=state)).loop
 
     def sessions(
         self,
