@@ -83,10 +83,28 @@ def test_who_looks_at_the_undo_has_as_long_as_they_look(visitor: Visitor) -> Non
 
 def test_a_page_that_is_closed_meanwhile_forgets_what_it_said_it_would(visitor: Visitor) -> None:
     visitor.add("I live in Porto.")
+    visitor.add("I like tea.")
+    page = visitor.open()
+    the_memory(page, "Porto").hover()
+    the_memory(page, "Porto").get_by_role("button", name="Forget").click()
+    page.reload()
+    expect(page.get_by_text("Leaving the page forgot 1 memory for good.")).to_be_visible()
+    expect(page.locator(".memory")).to_have_count(1)
+    assert visitor.texts() == ["I like tea."]
+    the_memory(page, "tea").hover()
+    page.get_by_role("button", name="Forget").click()
+    page.close(run_before_unload=True)
+    until(lambda: visitor.texts() == [])
+
+
+def test_what_is_being_forgotten_is_its_users_who_may_change_meanwhile(visitor: Visitor) -> None:
+    visitor.add("I live in Porto.")
     page = visitor.open()
     the_memory(page, "Porto").hover()
     page.get_by_role("button", name="Forget").click()
-    page.close(run_before_unload=True)
+    page.get_by_role("button", name="User").click()
+    page.get_by_role("dialog").get_by_label("User").fill(f"{visitor.user}-too")
+    page.keyboard.press("Enter")
     until(lambda: visitor.texts() == [])
 
 
@@ -214,13 +232,33 @@ def test_filters_narrow_the_list(visitor: Visitor) -> None:
 def test_a_command_lists_what_it_would_forget_and_forgets_exactly_that(visitor: Visitor) -> None:
     visitor.add("My dentist is called Maria.")
     visitor.add("I like tea.")
-    page = visitor.open()
-    page.get_by_label("Search memories").fill("forget everything about my dentist")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("region", name="Answer")).to_contain_text("My dentist is called Maria.")
-    assert len(visitor.texts()) == 2
-    page.get_by_role("button", name="Confirm").click()
+    page = visitor.open_with_a_clock_of_its_own()
+    answer, field = page.get_by_role("region", name="Answer"), page.get_by_label("Search memories")
+    for decided, left in (("Keep", 2), ("Confirm", 1), ("Undo", 2), ("Confirm", 1)):
+        if decided != "Undo":
+            field.fill("forget everything about my dentist")
+            page.keyboard.press("Enter")
+            expect(answer).to_contain_text("My dentist is called Maria.")
+        page.get_by_role("button", name=decided).click()
+        expect(page.locator(".memory")).to_have_count(left)
+        expect(field).to_be_focused()
+        assert len(visitor.texts()) == 2
+    page.clock.run_for(10_500)
     until(lambda: visitor.texts() == ["I like tea."])
+
+
+def test_the_answer_to_a_command_goes_with_the_next_search_and_with_escape(visitor: Visitor) -> None:
+    page = visitor.open()
+    answer, field = page.get_by_role("region", name="Answer"), page.get_by_label("Search memories")
+    for key in ("Backspace", "Escape"):
+        field.fill("forget everything about walnuts")
+        page.keyboard.press("Enter")
+        expect(answer).to_contain_text("I remember nothing that mentions walnuts.")
+        if key == "Backspace":
+            field.focus()
+        page.keyboard.press(key)
+        expect(answer).to_have_count(0)
+    expect(field).to_be_focused()
 
 
 def test_what_users_say_is_never_more_than_text(visitor: Visitor) -> None:

@@ -89,6 +89,17 @@ def test_a_memory_that_is_turned_off_tells_an_assistant_nothing_and_says_why(vis
     page.get_by_label("Question").fill("What do I drink?")
     page.get_by_role("button", name="Show").click()
     expect(page.get_by_text("Memory is turned off for this space.")).to_be_visible()
+    visitor.open()
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_label("What should be remembered?").fill(TRAINS)
+    page.get_by_role("button", name="Remember").click()
+    expect(page.get_by_role("alert")).to_contain_text("Memory is off in this space")
+    expect(page.get_by_role("alert")).not_to_contain_text("memory.settings")
+    page.keyboard.press("Escape")
+    page.get_by_label("Search memories").fill("What do I drink?")
+    expect(page.get_by_role("heading", name="Memory is off")).to_be_visible()
+    page.get_by_role("link", name="Turn it on in the settings").click()
+    expect(page.get_by_role("switch", name="Remember", exact=True)).not_to_be_checked()
 
 
 def test_how_the_page_looks_and_its_keys_are_chosen(visitor: Visitor) -> None:
@@ -182,6 +193,7 @@ def test_everything_is_erased_after_the_word_was_typed_and_a_receipt_tells_it(vi
     page = visitor.open()
     page.goto(f"{visitor.address}/#/settings")
     page.get_by_role("button", name="Erase…").click()
+    expect(page.get_by_role("dialog")).to_contain_text("where memory is off or incognito, it is so until")
     page.get_by_role("button", name="Erase everything").click()
     page.get_by_label("Type “erase” to go on").fill("yes")
     page.get_by_role("button", name="Erase everything").click()

@@ -1,13 +1,17 @@
 // How a memory is made by hand: its words, its type, its space and its tags.
 
 import * as api from './api.js';
-import { dialog, h, toast } from './dom.js';
+import { dialog, fill, h, toast } from './dom.js';
 import { known, place } from './state.js';
 
 export const TYPES = ['fact', 'preference', 'decision', 'instruction', 'note', 'summary', 'other'];
 
 /** The names in a text that parts them by commas. */
 export const tagsIn = (text) => [...new Set(text.split(',').map((tag) => tag.trim()).filter(Boolean))];
+
+const whyNot = (error) => (error.message.startsWith('memory is off')
+  ? ['Memory is off in this space, so this was not kept. ', h('a', { href: '#/settings' }, 'Turn it on in the settings'), ', then add it again.']
+  : [error.message]);
 
 /** Ask for a text and remember it. */
 export function addDialog(onadded) {
@@ -29,7 +33,7 @@ export function addDialog(onadded) {
         close();
         toast('Remembered.');
         onadded(entry);
-      } catch (error) { fault.textContent = error.message; }
+      } catch (error) { fill(fault, ...whyNot(error)); }
       if (button) button.disabled = false;
     },
   },

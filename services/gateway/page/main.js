@@ -3,7 +3,7 @@
 import { identity, onSignIn } from './api.js';
 import { dialog, fill, h, iconButton } from './dom.js';
 import { memories } from './memories.js';
-import { undoLast } from './state.js';
+import { forgetPending, undoLast } from './state.js';
 
 const main = document.getElementById('main');
 const load = {
@@ -49,14 +49,14 @@ function who() {
   const label = identity.key ? 'Sign out' : identity.user;
   fill(document.getElementById('who'), iconButton('keys', 'Keys', help, { class: 'icon keys-button', 'aria-keyshortcuts': '?' }), h('button', {
     type: 'button', class: 'link user', title: identity.key ? null : 'Whose memory this is', 'aria-label': identity.key ? 'Sign out' : `User ${identity.user}: change`,
-    onclick: identity.key ? () => { identity.key = null; location.reload(); } : changeUser,
+    onclick: identity.key ? async () => { await forgetPending(); identity.key = null; location.reload(); } : changeUser,
   }, label));
 }
 
 function changeUser() {
   const name = h('input', { id: 'user-name', required: true, maxlength: '512', value: identity.user });
   dialog('Whose memory?', (close) => [h('form', {
-    onsubmit: (event) => { event.preventDefault(); identity.user = name.value.trim(); close(); location.reload(); },
+    onsubmit: async (event) => { event.preventDefault(); await forgetPending(); identity.user = name.value.trim(); close(); location.reload(); },
   },
   h('p', { class: 'quiet' }, 'This memorybus runs for this machine alone, and needs no sign-in.'),
   h('label', { for: 'user-name' }, 'User'), name,
@@ -130,7 +130,7 @@ document.addEventListener('keydown', (event) => {
     return;
   }
   if (event.key === 'Escape' && !view?.escape?.()) event.target.blur();
-  if (event.target.closest('input, textarea, select') || localStorage.getItem('memory-keys') === 'off') return;
+  if (event.target.closest('input:not([type="checkbox"]), textarea, select') || localStorage.getItem('memory-keys') === 'off') return;
   if (going && GO[event.key]) {
     going = false;
     location.hash = GO[event.key];

@@ -11,14 +11,16 @@ import { why } from './why.js';
 
 const PAGE = 50;
 const FOUND = 40;
+const FORGETTING = new Set(['forget', 'forget_about']);
 const PATIENCE = 180; // ms without typing before a question is asked
 
 /** The view of all memories; gives back what ends it. */
 export function memories(main, id) {
   const filters = { type: '', theme: '', tag: '', pinned: false, manually_saved: false };
-  const state = { entries: [], scores: new Map(), cursor: null, total: 0, query: '', busy: true, error: null, reply: null };
+  const state = { entries: [], scores: new Map(), cursor: null, total: 0, query: '', busy: true, error: null, reply: null, off: [] };
   let turn = 0;
   let opened = id;
+  let answered = null; // what the card answers, and what closes it
 
   const field = h('input', {
     type: 'search', id: 'search', placeholder: 'Search, or say “forget …”', autocomplete: 'off',
@@ -63,14 +65,16 @@ export function memories(main, id) {
 
   function showAnswer(text, answer) {
     learn(answer.items);
-    const close = () => { fill(card); field.value = ''; load(); };
+    const close = () => { field.value = ''; field.focus(); load(); };
     const confirm = async () => {
+      if (FORGETTING.has(answer.verb)) { close(); return forgetSoon(answer.items); }
       try {
         const done = await api.command(api.located({ text, space: place.space || 'default', confirm: answer.token }));
         toast(done.reply);
-        close();
-      } catch (error) { failed(error); }
+        return close();
+      } catch (error) { return failed(error); }
     };
+    answered = { text, close };
     fill(card, h('section', { class: 'card', 'aria-label': 'Answer' },
       h('p', { role: 'status' }, answer.reply),
       answer.items.length > 0 && h('ul', { tabindex: '0', 'aria-label': 'Memories meant' }, answer.items.map((entry) => h('li', { dir: 'auto' }, entry.text))),
@@ -83,6 +87,7 @@ export function memories(main, id) {
   async function load() {
     const mine = ++turn;
     const query = field.value.trim();
+    if (answered && answered.text !== query) { answered = null; fill(card); }
     Object.assign(state, { query, error: null });
     state.busy = true;
     const slow = setTimeout(() => { if (mine === turn && !state.entries.length) render(); }, 120);
@@ -102,7 +107,7 @@ export function memories(main, id) {
 
   async function pageOf(cursor) {
     const reply = await api.list({ ...filters, space: place.space, limit: PAGE, cursor });
-    return { entries: reply.items, cursor: reply.next_cursor, total: reply.total_count, scores: new Map(), reply: null };
+    return { entries: reply.items, cursor: reply.next_cursor, total: reply.total_count, scores: new Map(), reply: null, off: [] };
   }
 
   async function searchFor(query) {
@@ -116,6 +121,7 @@ export function memories(main, id) {
     const left = items.filter((item) => (!filters.pinned || item.pinned));
     return {
       entries: left, cursor: null, total: left.length, reply: replies[0],
+      off: spaces.filter((_, n) => replies[n].degraded.includes('disabled')),
       scores: new Map(left.map((item) => [item.id, item])),
     };
   }
@@ -166,14 +172,22 @@ export function memories(main, id) {
 
   function told(left, hidden) {
     if (!state.query) return [plural(state.total - hidden, 'memory', 'memories')];
-    const { degraded = [], retrieval_ms: took = 0, explanation } = state.reply ?? {};
+    const { retrieval_ms: took = 0, explanation } = state.reply ?? {};
     const words = [`${plural(left.length, 'memory', 'memories')} found in ${number(Math.round(took))} ms`];
     for (const [typed, meant] of Object.entries(explanation?.corrections ?? {})) words.push(` · “${typed}” read as “${meant}”`);
+    const degraded = (state.reply?.degraded ?? []).filter((name) => name !== 'disabled');
     if (degraded.length) words.push(` · without: ${degraded.join(', ')}`);
+    if (state.off.length) words.push(` · memory is off in ${state.off.join(', ')}`);
     return words;
   }
 
+  function memoryIsOff() {
+    return empty('Memory is off', `Nothing is looked up in ${state.off.join(', ')}, and nothing new is kept. What there is stays. `,
+      h('a', { href: '#/settings' }, 'Turn it on in the settings'), '.');
+  }
+
   function nothing() {
+    if (state.off.length) return memoryIsOff();
     if (state.query) return empty('Nothing found', 'No memory here answers that. Try other words, or fewer filters.');
     if (isFiltered()) return empty('Nothing here', 'No memory fits these filters.');
     return h('div', { class: 'empty' },
@@ -326,7 +340,7 @@ export function memories(main, id) {
     pin: togglePin,
     forget,
     select: chosen.flip,
-    escape: () => chosen.isOn() && (chosen.end(), true),
+    escape: () => (chosen.isOn() ? (chosen.end(), true) : answered && (answered.close(), true)),
     end: () => { stop(); clearTimeout(timer); document.body.classList.remove('has-detail'); document.querySelector('.bar').inert = false; },
   };
 }

@@ -262,6 +262,7 @@ function eraseDialog() {
     },
   },
   h('p', {}, 'All memories, conversations, themes and settings are removed from every store and file. Nobody can bring them back.'),
+  h('p', {}, 'Only your wish for nothing to be kept stays: where memory is off or incognito, it is so until you decide otherwise.'),
   h('label', { for: 'erase-word' }, 'Type “erase” to go on'), word, out,
   h('div', { class: 'row end' },
     h('button', { type: 'button', onclick: close }, 'Close'),

@@ -1,9 +1,10 @@
 // What all views share: the space that is looked at, names seen so far, and forgettings that can still be undone.
 
 import * as api from './api.js';
-import { failed, toast } from './dom.js';
+import { failed, plural, toast } from './dom.js';
 
 const UNDO_SECONDS = 10;
+const LEFT = 'memory-left';
 
 export const known = { spaces: new Set(['default']), tags: new Set(), themes: new Map(), conversations: new Set() };
 
@@ -44,6 +45,14 @@ async function forgetNow(ids, keepalive) {
   }
 }
 
+/** Forget these; whether all of them are gone. */
+async function end(ids, keepalive) {
+  const left = await forgetNow(ids, keepalive);
+  ids.forEach((id) => { if (!left.has(id)) gone.add(id); else gone.delete(id); });
+  if (left.size) failed([...left.values()][0]);
+  return !left.size;
+}
+
 /** Forget entries in ten seconds; until then nothing is removed anywhere, and it can be undone. */
 export function forgetSoon(entries) {
   const ids = entries.map((entry) => entry.id);
@@ -51,10 +60,9 @@ export function forgetSoon(entries) {
   const undo = () => { settle(); tell(); };
   const now = async (keepalive = false) => {
     removeToast();
-    const left = await forgetNow(ids, keepalive);
+    await end(ids, keepalive);
     settle();
-    ids.forEach((id) => { if (!left.has(id)) gone.add(id); });
-    if (left.size) { failed([...left.values()][0]); tell(); }
+    tell();
   };
   const words = ids.length === 1 ? 'Memory forgotten.' : `${ids.length} memories forgotten.`;
   const removeToast = toast(words, { action: 'Undo', onaction: undo, onend: () => now(), seconds: UNDO_SECONDS });
@@ -66,5 +74,23 @@ export function forgetSoon(entries) {
 let lastUndo = () => {};
 export const undoLast = () => lastUndo();
 
-// A page that is closed meanwhile keeps its word: the browser sends what is left after it is gone.
-addEventListener('pagehide', () => new Set(pending.values()).forEach((now) => now(true)));
+/** Forget at once what could still be undone: who asks next may be another user. */
+export const forgetPending = () => Promise.all([...new Set(pending.values())].map((now) => now()));
+
+// A page that is closed meanwhile keeps its word: the browser sends what is left after it is gone. A browser does not
+// say whether the page is closed or loaded anew, so that is done then, too, and told when it is back.
+addEventListener('pagehide', () => {
+  if (!pending.size) return;
+  sessionStorage.setItem(LEFT, JSON.stringify([...pending.keys()]));
+  new Set(pending.values()).forEach((now) => now(true));
+});
+
+addEventListener('pageshow', async () => {
+  const ids = JSON.parse(sessionStorage.getItem(LEFT) ?? '[]');
+  if (!ids.length) return;
+  sessionStorage.removeItem(LEFT);
+  ids.forEach((id) => gone.add(id));
+  tell();
+  if (await end(ids)) toast(`Leaving the page forgot ${plural(ids.length, 'memory', 'memories')} for good.`, { seconds: UNDO_SECONDS });
+  else tell();
+});
