@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from services.shared.stores.sqlite.connection import Readers, Writer
+from services.shared.stores.sqlite.recent import RecentEntries
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,6 +20,7 @@ class Engine:
     def __init__(self, writer: Writer, readers: Readers) -> None:
         self.writer = writer
         self.readers = readers
+        self.recent = RecentEntries()
 
 
 def reading(

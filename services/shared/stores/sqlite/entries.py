@@ -41,10 +41,8 @@ class SqliteEntries(Engine):
     def get(
         self, db: sqlite3.Connection, refs: Sequence[Ref], *, may_lag: Callable[[Entry], bool] | None = None
     ) -> dict[str, Entry]:
-        users, found = owners(refs), dict[str, Entry]()
-        for chunk in chunks(users):
-            rows = dict(db.execute(f"SELECT id, body FROM entries WHERE id IN ({marks(chunk)})", chunk))
-            found |= {id_: Entry.model_validate_json(rows[id_]) for id_ in chunk if id_ in rows}
+        users = owners(refs)
+        found = self.recent.read(db, users)
         return {id_: entry for id_, entry in found.items() if entry.user_id == users[id_]}
 
     async def replace(self, changes: Sequence[Change]) -> set[str]:
@@ -79,7 +77,8 @@ class SqliteEntries(Engine):
         scopes = scopes_of(db, selection.user_id, selection.space, selection.persona_id)
         if not scopes:
             return Page((), None, 0)
-        where, values = _selected(db, Layout(scopes), selection)
+        layout = Layout(scopes)
+        where, values = _selected(layout, selection, _labelled(db, layout, selection))
         (total,) = db.execute(f"SELECT count(*) FROM entries WHERE {where}", values).fetchone()
         if after is not None:
             where, values = f"{where} AND (last_said_at, id) < (?, ?)", (*values, *after)
@@ -96,7 +95,11 @@ class SqliteEntries(Engine):
         scopes = scopes_of(db, selection.user_id, selection.space, selection.persona_id)
         if not scopes:
             return []
-        where, values = _selected(db, Layout(scopes), selection)
+        layout = Layout(scopes)
+        docs = _labelled(db, layout, selection)
+        if docs is not None and not docs.size:
+            return []
+        where, values = _selected(layout, selection, docs)
         rows = db.execute(
             f"SELECT body FROM entries WHERE {where} ORDER BY last_said_at DESC, id DESC LIMIT ?", (*values, limit)
         )
@@ -146,8 +149,9 @@ def _seen(entry: Entry) -> tuple[object, ...]:
     return entry.user_id, entry.version, microseconds(entry.updated_at)
 
 
-def _selected(connection: sqlite3.Connection, layout: Layout, selection: Selection) -> _Clause:
-    scopes, docs = list(layout.starts), _labelled(connection, layout, selection)
+def _selected(layout: Layout, selection: Selection, docs: NDArray[np.int64] | None) -> _Clause:
+    """Which entries are selected; `docs` are those that have its labels and words, None when it asks for none."""
+    scopes = list(layout.starts)
     where, values = _within(scopes, selection.status, indexed=docs is None or docs.size > _FEW)
     if selection.conversation_id is not None:
         of_scopes = "scope IN (SELECT value FROM json_each(?))"

@@ -5,10 +5,11 @@ Nothing is kept between calls: another process may write to the same file.
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from contracts.ports import Scope
 from contracts.v1.turns import EVERY_PERSONA
@@ -31,6 +32,12 @@ def chunks(values: Iterable[T]) -> Iterator[list[T]]:
     distinct = iter(dict.fromkeys(values))
     while chunk := list(islice(distinct, _MOST_PLACEHOLDERS)):
         yield chunk
+
+
+def in_one_row(connection: sqlite3.Connection, query: str, values: Mapping[str, object] | Sequence[object]) -> Any:
+    """The answer of a query that gives one JSON text. Between rows a thread gives the interpreter away, and waits."""
+    (answer,) = connection.execute(query, values).fetchone()
+    return json.loads(answer)
 
 
 def visible_scopes(connection: sqlite3.Connection, scope: Scope) -> list[tuple[int, int]]:

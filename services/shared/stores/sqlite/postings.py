@@ -7,9 +7,10 @@ so a batch of new entries writes few pages, and a query reads one row per term a
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,11 @@ _Block = tuple[int, int]
 _APPEND = """
 INSERT INTO postings (scope, block, term, codes) VALUES (?, ?, ?, ?)
 ON CONFLICT (scope, block, term) DO UPDATE SET codes = CAST(codes || excluded.codes AS BLOB)"""
+
+_FREQUENCIES = f"""
+SELECT term, sum(length(codes)) / {_CODE.itemsize} FROM json_each(?) AS asked CROSS JOIN postings
+    INDEXED BY postings_by_term ON scope = ? AND term = asked.value
+GROUP BY term"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +104,10 @@ def merged(terms: Sequence[Postings]) -> Postings:
 
 def frequencies(connection: sqlite3.Connection, scopes: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
     """In how many documents of the scopes each term occurs; terms that occur nowhere are missing."""
-    found: dict[str, int] = {}
-    for chunk in chunks(terms):
-        found |= connection.execute(
-            f"""SELECT term, sum(length(codes)) / {_CODE.itemsize} FROM postings INDEXED BY postings_by_term
-            WHERE scope IN ({marks(scopes)}) AND term IN ({marks(chunk)}) GROUP BY term""",
-            (*scopes, *chunk),
-        )
-    return found
+    found: Counter[str] = Counter()
+    for scope in scopes:
+        found.update(dict(connection.execute(_FREQUENCIES, (json.dumps(list(dict.fromkeys(terms))), scope))))
+    return dict(found)
 
 
 def having(layout: Layout, found: Mapping[str, Postings], groups: Iterable[Iterable[str]]) -> NDArray[np.bool_]:

@@ -90,11 +90,14 @@ class SqlitePrivacy(Engine):
         # A speaker by whom no entry is looked up any more is not known by name any more.
         db.executemany(_UNHEARD, {(entry.user_id, entry.space) for entry in tombstones.values()})
         turn_ids = redaction.redact_tellings(db, {id_: known.entry.user_id for id_, known in stored.items()})
+        self.recent.drop(tombstones)
         return [Forgotten(tombstones.get(id_, known.entry), turn_ids[id_]) for id_, known in stored.items()]
 
     async def redact(self, changes: Sequence[Change], *, until: datetime) -> dict[str, tuple[str, ...]]:
         rewordings = [reworded(change.old, change.new) for change in changes]
-        return await self.writer.run(lambda db: _redact(db, changes, rewordings, until))
+        told_by = await self.writer.run(lambda db: _redact(db, changes, rewordings, until))
+        self.recent.drop([change.new.id for change in changes])
+        return told_by
 
     @reading
     def erasures(self, db: sqlite3.Connection, user_ids: Collection[str] | None = None) -> list[Erasure]:
@@ -122,6 +125,7 @@ class SqlitePrivacy(Engine):
 
     async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:
         """Remove everything of a user, some rows at a time: between two steps others write."""
+        self.recent.drop()
         for table in TABLES:
             look = partial(_keys_of, table=table, user_id=user_id)
             while keys := await self.readers.run(look):

@@ -6,6 +6,7 @@ fingerprints and the counters, and `flush` writes all of it.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from services.shared.core.capacity import is_protected
 from services.shared.core.fingerprint import near_keys
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import compaction, postings, statements, terms
-from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, marks
+from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, Keys, chunks, in_one_row, marks
 from services.shared.stores.words import Rewording, reworded
 
 _INSERT = """
@@ -34,6 +35,10 @@ UPDATE scopes SET numbered = numbered + ?, entries = entries + ?, inactive = ina
 WHERE scope = ?"""
 
 _LINK = "INSERT OR IGNORE INTO entry_conversations (scope, conversation_id, doc) VALUES (?, ?, ?)"
+
+_IDS = """
+SELECT json_group_array(json_array(doc, entries.id)) FROM json_each(?) AS asked
+    CROSS JOIN entries ON entries.doc = asked.value"""
 
 _UNLINK = "DELETE FROM entry_conversations WHERE (scope, conversation_id, doc) = (?, ?, ?)"
 
@@ -70,10 +75,7 @@ def by_doc(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, Ent
 
 def ids(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[int, str]:
     """The ids of the entries of these documents; unknown ones are missing."""
-    found: dict[int, str] = {}
-    for chunk in chunks(docs):
-        found |= dict(connection.execute(f"SELECT doc, id FROM entries WHERE doc IN ({marks(chunk)})", chunk))
-    return found
+    return dict(in_one_row(connection, _IDS, (json.dumps(list(docs)),)))
 
 
 def versions(connection: sqlite3.Connection, ids: Iterable[str]) -> dict[str, int | None]:

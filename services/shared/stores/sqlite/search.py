@@ -24,7 +24,7 @@ from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import postings, records
 from services.shared.stores.sqlite.engine import Engine, reading
-from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, marks, visible_scopes
+from services.shared.stores.sqlite.keys import NUMBER_BITS, in_one_row, marks, visible_scopes
 from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
 from services.shared.stores.sqlite.terms import LENGTH, required
 
@@ -35,7 +35,7 @@ Places = NDArray[np.int64]
 
 # The + keeps SQLite from comparing as NUMERIC, for which it would not use the last column of the index.
 _WINDOWS = """
-SELECT here.doc,
+SELECT json_group_array(json_array(here.doc,
     (SELECT group_concat(spot) FROM (
         SELECT near.spot FROM entries AS near
         WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN ({visible})
@@ -45,9 +45,17 @@ SELECT here.doc,
         SELECT near.spot FROM entries AS near
         WHERE near.session = here.session AND near.status = 'active' AND near.spot >> 32 IN ({visible})
             AND (near.created_at, near.spot) > (here.created_at, +here.spot)
-        ORDER BY near.created_at, near.spot LIMIT :reach))
+        ORDER BY near.created_at, near.spot LIMIT :reach))))
 FROM json_each(:docs) AS asked CROSS JOIN entries AS here ON here.doc = asked.value"""
 assert NUMBER_BITS == 32
+
+_NAMES = """
+SELECT json_group_array(json_array(doc, entries.id, created_at)) FROM json_each(?) AS asked
+    CROSS JOIN entries ON entries.doc = asked.value"""
+
+_OWNED = """
+SELECT json_group_array(json_array(doc, entries.id, user_id)) FROM json_each(?) AS asked
+    CROSS JOIN entries ON entries.id = asked.value JOIN scopes USING (scope)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +195,9 @@ def _windows(connection: sqlite3.Connection, layout: Layout, candidates: Places)
     neighbours in their session; the others get windows of their own.
     """
     windows = _windows_at(connection, layout, _spaced(np.sort(candidates)))
-    left = np.setdiff1d(candidates, windows[:, bm25.REACH : -bm25.REACH])
+    covered = np.zeros(layout.size + 1, np.bool_)  # place −1 is the last
+    covered[windows[:, bm25.REACH : -bm25.REACH]] = True
+    left = candidates[~covered[candidates]]
     return np.concatenate([windows, _windows_at(connection, layout, left)]) if left.size else windows
 
 
@@ -238,7 +248,9 @@ def _score(matches: _Matches, windows: Places, limit: int, reach: int) -> _Score
 
 def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
     """Shape (terms + 1, *windows.shape): how often each term, and at last any, occurs at each place."""
-    known = np.unique(windows[windows >= 0])
+    found = np.zeros(matches.layout.size + 1, np.bool_)  # place −1 is the last
+    found[windows] = True
+    known = np.flatnonzero(found[:-1])
     slots = np.zeros(matches.layout.size + 1, np.int32)  # slot 0 is nobody; place −1 is the last of `slots`
     slots[known] = np.arange(1, known.size + 1, dtype=np.int32)
     counts = np.zeros((len(matches.terms) + 1, known.size + 1))
@@ -252,10 +264,8 @@ def _hits(connection: sqlite3.Connection, matches: _Matches, scored: _Scored) ->
     docs = matches.layout.docs(scored.places).tolist()
     around = matches.layout.docs(np.maximum(scored.around, 0))
     around[scored.around < 0] = -1
-    known: dict[int, tuple[str, int]] = {}
-    for chunk in chunks([*docs, *around[around >= 0].tolist()]):
-        rows = connection.execute(f"SELECT doc, id, created_at FROM entries WHERE doc IN ({marks(chunk)})", chunk)
-        known |= {doc: (id_, created_at) for doc, id_, created_at in rows}
+    asked = np.union1d(docs, around[around >= 0]).tolist()
+    known = {doc: (id_, created_at) for doc, id_, created_at in in_one_row(connection, _NAMES, (json.dumps(asked),))}
     reach = around.shape[1] // 2
     near = (
         {distance - reach: known[doc][0] for distance, doc in enumerate(row) if doc >= 0 and distance != reach}
@@ -275,18 +285,13 @@ def windows_of(
     """
     named = {f"scope{number}": scope for number, scope in enumerate(visible)}
     query = _WINDOWS.format(visible=", ".join(f":{name}" for name in named))
-    rows = connection.execute(query, {"docs": json.dumps(list(docs)), "reach": reach, **named})
+    rows = in_one_row(connection, query, {"docs": json.dumps(list(docs)), "reach": reach, **named})
     return ((doc, before or "", after or "") for doc, before, after in rows)
 
 
 def _docs(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for chunk in chunks(users):
-        rows = connection.execute(
-            f"SELECT doc, id, user_id FROM entries JOIN scopes USING (scope) WHERE id IN ({marks(chunk)})", chunk
-        )
-        found |= {doc: id_ for doc, id_, user_id in rows if users[id_] == user_id}
-    return found
+    rows = in_one_row(connection, _OWNED, (json.dumps(list(users)),))
+    return {doc: id_ for doc, id_, user_id in rows if users[id_] == user_id}
 
 
 def _by_visible_scopes(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[tuple[int, int], list[int]]:
