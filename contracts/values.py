@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from contracts.v1.entries import Entity, Entry, Status
@@ -309,8 +310,7 @@ class Similar:
     proposed: tuple[Key, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalHit:
+class LexicalHit(NamedTuple):
     """An entry found by its words.
 
     `score` is BM25 with the decayed term counts of the neighbouring turns, `turn_score` BM25 of the turn alone,
@@ -322,11 +322,10 @@ class LexicalHit:
     score: float
     turn_score: float
     coverage: float
-    neighbours: Mapping[int, str] = field(default_factory=dict)
+    neighbours: Mapping[int, str] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class SemanticHit:
+class SemanticHit(NamedTuple):
     """An entry found by its meaning: the cosine of its vector and the query's."""
 
     id: str

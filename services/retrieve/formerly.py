@@ -44,8 +44,8 @@ async def with_former(
             then = await _in_use_then(scope, {hit.id for hit in words} | {hit.id for hit in meanings}, moment, store)
     except (Unavailable, TimeoutError):
         return legs
-    lexical = [replace(hit, id=former, neighbours={}) for hit in words for former in then[hit.id]]
-    semantic = [replace(hit, id=former) for hit in meanings for former in then[hit.id]]
+    lexical = [hit._replace(id=former, neighbours={}) for hit in words for former in then[hit.id]]
+    semantic = [hit._replace(id=former) for hit in meanings for former in then[hit.id]]
     lexical = sorted([*legs.lexical, *lexical], key=lambda hit: -hit.score)
     semantic = sorted([*legs.semantic, *semantic], key=lambda hit: -hit.cosine)
     return replace(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -159,7 +158,7 @@ def _told_of(entry: Entry, now: datetime) -> dict[str, Any]:
 
 def explained(ranked: Ranked) -> dict[str, Any]:
     """Every feature, both ranks and the RRF score."""
-    features = asdict(ranked.candidate)
+    features = ranked.candidate._asdict()
     del features["id"]
     return features
 

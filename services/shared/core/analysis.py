@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import get_args
@@ -84,7 +84,8 @@ def telling_terms(query: str) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(chain.from_iterable(words_asked(query).values()))))
 
 
-def words_asked(query: str) -> dict[str, list[Alternatives]]:
+@lru_cache(maxsize=16)  # one question is looked at from several sides
+def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
     """By word of a query as it is written, folded, what it is looked for by; without those that only ask."""
     tokens = _tokens(query)
     language = language_of(tokens)
@@ -93,19 +94,6 @@ def words_asked(query: str) -> dict[str, list[Alternatives]]:
     if language in (None, "english"):
         asked = {token: [its for its in found if its[0] not in _ASKING] for token, found in asked.items()}
     return {token.removesuffix("'s"): found for token, found in asked.items() if found}
-
-
-def asks_only_for(text: str, terms: Collection[str]) -> bool:
-    """Whether every word of a text that tells something is looked for by one of these terms."""
-    tokens = _tokens(text)
-    language = language_of(tokens)
-    every, asking = (language,) if language == "english" else _LATIN, language in (None, "english")
-    return all(
-        any(term in terms for term in its)
-        for token in tokens
-        for its in _alternatives(token, language or "english", every)
-        if not (asking and its[0] in _ASKING)
-    )
 
 
 def stems(words: Sequence[str], query: str) -> list[str]:

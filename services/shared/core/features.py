@@ -13,22 +13,14 @@ from datetime import datetime, tzinfo
 import numpy as np
 
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import asks_only_for, telling_terms
+from services.shared.core.analysis import telling_terms
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.scoring import Candidate, Floats
 from services.shared.core.time_spans import Span, spans_named, without
+from services.shared.core.traits import FIRST_PERSON, TOKEN, asks_only_for, traits_of, words_of
 
-_TOKEN = re.compile(r"\w+(?:'\w+)?")
-_FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
+_NOBODY = -1
 _SECOND_PERSON = frozenset("you your yours".split())
-_NUMBER = re.compile(r"\d")
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
-_TIMES = frozenset(
-    "january february march april june july august september october november december jan feb aug sep sept oct nov "
-    "dec monday tuesday wednesday thursday friday saturday sunday yesterday today tonight tomorrow ago weekend".split()
-)
-_RELATIVE = frozenset("last next this past few couple".split())
-_SPANS = frozenset("night week month year summer winter spring autumn fall weeks months years".split())
 _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
 )
@@ -52,15 +44,17 @@ class Found:
 
 def features_of(found: Found) -> dict[str, Floats]:
     """Each feature of each candidate."""
-    features = _of_words(found) | _of_texts(found) | _of_meaning(found)
+    earlier, later = (_around(found, distance) for distance in (-1, 1))
+    features = _of_words(found) | _of_texts(found) | _of_meaning(found, earlier, later)
     features |= _of_voices(found) | _of_time(found)
-    before, after = (_lent(found, features["bm_turn"], distance) for distance in (-1, 1))
-    answers = _lent(found, features["endq"], -1)
+    row = {candidate.id: i for i, candidate in enumerate(found.candidates)}
+    before, after = ([row.get(name, _NOBODY) for name in names] for names in (earlier, later))
+    answers, said_before = _lent(features["endq"], before), _lent(features["bm_turn"], before)
     return features | {
         "bmcos": features["bm_turn"] * np.maximum(features["cos"], 0),
-        "bm_prev": before,
-        "bm_next": after,
-        "prevq_bm": answers * before,
+        "bm_prev": said_before,
+        "bm_next": _lent(features["bm_turn"], after),
+        "prevq_bm": answers * said_before,
         "prevq_cos": answers * features["cos_prev"],
     }
 
@@ -91,34 +85,23 @@ def _reciprocal_ranks(values: Floats) -> Floats:
 
 
 def _of_texts(found: Found) -> dict[str, Floats]:
-    texts = [entry.text for entry in found.entries]
-    words = [_words_of(text) for text in texts]
-    date = _told(_names_time(text, its) for text, its in zip(texts, words, strict=True))
+    traits = [traits_of(entry.text) for entry in found.entries]
+    date = _told(its.names_time for its in traits)
     return {
-        "endq": _told(text.rstrip(" !.)\"'").endswith("?") for text in texts),
-        "loglen": np.log1p([text.count(" ") + 1 for text in texts]),
-        "first": _told(not its.isdisjoint(_FIRST_PERSON) for its in words),
+        "endq": _told(its.ends_in_question for its in traits),
+        "loglen": np.log1p([its.length for its in traits]),
+        "first": _told(its.in_first_person for its in traits),
         "date": date,
-        "num": _told(_NUMBER.search(text) is not None for text in texts),
+        "num": _told(its.has_number for its in traits),
         "when_date": date * float(_ASKS_WHEN.search(found.question) is not None),
     }
 
 
-def _words_of(text: str) -> frozenset[str]:
-    return frozenset(_TOKEN.findall(text.lower().replace("\u2019", "'")))
-
-
 def _told(answers: Iterable[bool]) -> Floats:
-    return np.fromiter(answers, dtype=np.float64)
+    return np.array(list(answers), dtype=np.float64)
 
 
-def _names_time(text: str, words: frozenset[str]) -> bool:
-    if not words.isdisjoint(_TIMES) or not (words.isdisjoint(_RELATIVE) or words.isdisjoint(_SPANS)):
-        return True
-    return any(part in text for part in ("19", "20", "May")) and _YEAR.search(text) is not None
-
-
-def _of_meaning(found: Found) -> dict[str, Floats]:
+def _of_meaning(found: Found, earlier: Sequence[str], later: Sequence[str]) -> dict[str, Floats]:
     """Cosines of the turn, and of what was said around it and in its session."""
     own = _filled([candidate.cosine for candidate in found.candidates])
     context = [c.cosine if c.cosine_context is None else c.cosine_context for c in found.candidates]
@@ -126,8 +109,8 @@ def _of_meaning(found: Found) -> dict[str, Floats]:
         "cos": own,
         "cos_ctx": _filled(context),
         "cos_sess": _best_of_session(found.entries, own),
-        "cos_prev": _cosines(found, _around(found, -1)),
-        "cos_next": _cosines(found, _around(found, 1)),
+        "cos_prev": _cosines(found, earlier),
+        "cos_next": _cosines(found, later),
     }
 
 
@@ -142,10 +125,9 @@ def _around(found: Found, distance: int) -> list[str]:
     return [found.neighbours.get(candidate.id, {}).get(distance, "") for candidate in found.candidates]
 
 
-def _lent(found: Found, values: Floats, distance: int) -> Floats:
-    """What the candidate at this distance in the session has of a feature; 0 where none of the candidates is there."""
-    own = dict(zip((candidate.id for candidate in found.candidates), values.tolist(), strict=True))
-    return np.array([own.get(name, 0.0) for name in _around(found, distance)])
+def _lent(values: Floats, rows: Sequence[int]) -> Floats:
+    """What the candidates of these rows have of a feature; 0 where a row is nobody's."""
+    return np.append(values, 0.0)[np.array(rows, np.intp)]  # the last is nobody
 
 
 def _cosines(found: Found, names: Sequence[str]) -> Floats:
@@ -172,16 +154,16 @@ def _of_voices(found: Found) -> dict[str, Floats]:
 
 
 def _role_meant(question: str) -> str | None:
-    words = _words_of(question)
+    words = words_of(question)
     if not words.isdisjoint(_SECOND_PERSON):
         return "assistant"
-    return None if words.isdisjoint(_FIRST_PERSON) else "user"
+    return None if words.isdisjoint(FIRST_PERSON) else "user"
 
 
 def named_speakers(question: str, speakers: Collection[str]) -> set[str]:
     """The speakers whose name, or first name, is in the question."""
-    said = {token.lower().removesuffix("'s") for token in _TOKEN.findall(question)}
-    return {speaker for speaker in speakers if (first := _TOKEN.findall(speaker)) and first[0].lower() in said}
+    said = {token.lower().removesuffix("'s") for token in TOKEN.findall(question)}
+    return {speaker for speaker in speakers if (first := TOKEN.findall(speaker)) and first[0].lower() in said}
 
 
 def without_echoes(entries: Mapping[str, Entry], question: str) -> dict[str, Entry]:
@@ -192,16 +174,13 @@ def without_echoes(entries: Mapping[str, Entry], question: str) -> dict[str, Ent
 
 
 def _is_echo(entry: Entry, asked: frozenset[str]) -> bool:
-    text = entry.text.strip()
-    if entry.role != "user" or entry.speaker or not text.endswith("?") or any(mark in text[:-1] for mark in ".!?\n"):
-        return False
-    return asks_only_for(text, asked)
+    return entry.role == "user" and not entry.speaker and asks_only_for(entry.text, asked)
 
 
 def in_first_person(question: str, speakers: Collection[str]) -> str:
     """The question as those whom it names would ask it: memory is told in the first person."""
     for speaker in named_speakers(question, speakers):
-        name = "|".join(sorted({re.escape(speaker), re.escape(_TOKEN.findall(speaker)[0])}, key=len, reverse=True))
+        name = "|".join(sorted({re.escape(speaker), re.escape(TOKEN.findall(speaker)[0])}, key=len, reverse=True))
         question = re.sub(rf"\b(?:{name})['’]s?\b", "my", question, flags=re.IGNORECASE)
         question = re.sub(rf"\b(?:{name})\b", "I", question, flags=re.IGNORECASE)
     return question

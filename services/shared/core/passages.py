@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 _SHORTEST = 3  # letters: what begins with fewer is mostly another word
+_LONG = 2000
+_WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"[.!?;:][\"')\]]* ")
 
 
@@ -27,7 +29,9 @@ def passage(text: str, terms: Collection[str], limit: int) -> str:
     long text costs no more than reading it once.
     """
     flat = " ".join(text.split())
-    spots = _spots(flat, terms) if len(flat) > limit else []
+    if len(flat) <= limit:
+        return flat
+    spots = _spots(flat, terms)
     if not spots:
         return snippet(flat, limit)
     first, last = _densest(spots, limit)
@@ -40,15 +44,22 @@ def _spots(text: str, terms: Collection[str]) -> list[tuple[int, int, str]]:
     beginnings = {term.removesuffix("i"): term for term in terms if len(term) >= _SHORTEST}
     if not beginnings:
         return []
-    longest_first = sorted(beginnings, key=len, reverse=True)
-    wanted = re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\w*", re.IGNORECASE)
     lengths = sorted({len(beginning) for beginning in beginnings}, reverse=True)
     found = []
-    for match in wanted.finditer(text):
+    for match in _words(text, beginnings):
         word = match.group().lower()
-        term = next((word[:n] for n in lengths if word[:n] in beginnings), word)
-        found.append((match.start(), match.end(), term))
+        term = next((word[:n] for n in lengths if word[:n] in beginnings), None)
+        if term is not None:
+            found.append((match.start(), match.end(), term))
     return found
+
+
+def _words(text: str, beginnings: Collection[str]) -> Iterator[re.Match[str]]:
+    """The words that may begin so; in a short text all of them, as compiling a pattern takes longer than looking."""
+    if len(text) < _LONG and all(_WORD.fullmatch(beginning) for beginning in beginnings):
+        return _WORD.finditer(text)
+    longest_first = sorted(beginnings, key=len, reverse=True)
+    return re.finditer(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\w*", text, re.IGNORECASE)
 
 
 def _densest(spots: list[tuple[int, int, str]], limit: int) -> tuple[int, int]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,7 @@ _HALF_LIFE = 14 * 86400.0
 _NEIGHBOURS_COSINE = 0.4  # measured on chat turns: 0.45 for the next turn, less for farther ones
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """One entry with everything the ranking may look at. None is what a leg did not say.
 
     Ranks start at 1. `bm25` is BM25 with the neighbours' decayed counts, `bm25_turn` of the turn alone, `coverage` the
@@ -60,15 +60,15 @@ def blend(candidates: Sequence[Candidate]) -> list[float]:
     """
     words = _lexical_parts(candidates)
     cosines = [c.cosine if c.cosine_context is None else c.cosine_context for c in candidates]
-    meanings = [None if cosine is None else _unit_interval(cosine) for cosine in cosines]
-    if not any(word > 0 for word in words):
-        return [0.0 if meaning is None else meaning for meaning in meanings]
-    return [word if meaning is None else (word + meaning) / 2 for word, meaning in zip(words, meanings, strict=True)]
+    meanings = np.array([math.nan if cosine is None else cosine for cosine in cosines]).clip(0.0, 1.0)
+    if not (words > 0).any():
+        return _listed(np.nan_to_num(meanings))
+    return _listed(np.where(np.isnan(meanings), words, (words + meanings) / 2))
 
 
 def cosine_only(candidates: Sequence[Candidate]) -> list[float]:
     """The cosine of each candidate, cut off at 0; its lexical part where it has no vector."""
-    words = _lexical_parts(candidates)
+    words = _lexical_parts(candidates).tolist()
     return [word if c.cosine is None else _unit_interval(c.cosine) for c, word in zip(candidates, words, strict=True)]
 
 
@@ -110,12 +110,18 @@ def context_cosines(cosines: Floats) -> Floats:
     return mixed.clip(-1.0, 1.0)
 
 
-def _lexical_parts(candidates: Sequence[Candidate]) -> list[float]:
-    highest = max((c.bm25 or 0.0 for c in candidates), default=0.0)
-    covered = max((c.coverage or 0.0 for c in candidates), default=0.0)
+def _lexical_parts(candidates: Sequence[Candidate]) -> Floats:
+    scores = np.array([c.bm25 or 0.0 for c in candidates])
+    highest, covered = scores.max(initial=0.0), max((c.coverage or 0.0 for c in candidates), default=0.0)
     if not highest > 0:
-        return [0.0] * len(candidates)
-    return [_unit_interval((c.bm25 or 0.0) / highest) * _unit_interval(covered) for c in candidates]
+        return np.zeros(len(candidates))
+    parts: Floats = (scores / highest).clip(0.0, 1.0) * _unit_interval(covered)
+    return parts
+
+
+def _listed(values: Floats) -> list[float]:
+    listed: list[float] = values.tolist()
+    return listed
 
 
 def _unit_interval(value: float) -> float:
@@ -147,8 +153,7 @@ class Weights:
     lives: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its parts of the tri-score at a moment, and their weighted sum."""
 
     candidate: Candidate
@@ -181,5 +186,5 @@ def rank(
         important = living(entry, now).value if weights.lives else entry.importance
         total = weights.alpha * relevance + weights.beta * recent + weights.gamma * important
         ranked.append(Ranked(candidate, relevance, recent, important, total, now))
-    said_at = {id_: entry.last_said_at.timestamp() for id_, entry in entries.items()}
+    said_at = {candidate.id: entries[candidate.id].last_said_at.timestamp() for candidate, _ in found}
     return sorted(ranked, key=lambda r: (-r.total, -said_at[r.candidate.id], r.candidate.id))

@@ -13,6 +13,8 @@ _ACCENTED = "àáâãäåæçèéêëìíîïñòóôõöøùúûüœß"
 _CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
 _LETTERS = re.compile(rf"[{_LATIN}{_ACCENTED}]+|[{_CYRILLIC}]+")
 
+_WORD = re.compile(r"\w+")
+
 _SHORTEST, _LONGEST = 4, 24
 
 
@@ -39,6 +41,4 @@ def variants(word: str) -> set[str]:
 
 def respelled(query: str, corrections: Mapping[str, str]) -> str:
     """The query with words replaced, whatever their case."""
-    for word, meant in corrections.items():
-        query = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", meant, query, flags=re.IGNORECASE)
-    return query
+    return _WORD.sub(lambda word: corrections.get(word[0].lower(), word[0]), query) if corrections else query

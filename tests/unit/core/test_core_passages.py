@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core.analysis import telling_terms
-from services.shared.core.passages import passage, snippet
+from services.shared.core.passages import _spots, passage, snippet
 
 WEEK = (
     "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas. Tuesday: a lentil soup, which keeps "
@@ -73,3 +73,11 @@ def test_a_passage_is_one_line_within_its_limit_with_a_term_when_there_is_one(
 @given(st.text(max_size=400), st.lists(st.text(max_size=8), max_size=5), st.integers(0, 80))
 def test_any_text_and_terms_stay_within_the_limit(text: str, terms: list[str], limit: int) -> None:
     assert len(passage(text, terms, limit)) <= limit
+
+
+@given(st.lists(words, max_size=120), st.lists(st.sampled_from(["salmon", "rice", "lamb", "東京"]), min_size=1))
+def test_a_short_text_is_searched_as_a_long_one(said: list[str], terms: list[str]) -> None:
+    """Of words in plain letters, which one begins as a term does is the same with a pattern and without."""
+    text = " ".join(said).replace("ſ", "s")
+    both = [_spots(f"{text}{' .' * filling}", terms) for filling in (0, 1000)]
+    assert both[0] == both[1]

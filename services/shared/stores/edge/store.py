@@ -108,7 +108,10 @@ class EdgeVectorStore:
             limit=limit, query=nearest, filter=search_filter(scope, filters, ids), with_payload=False
         )
         points = await self._run(partial(self._read, lambda shard: shard.query(request)))
-        return [SemanticHit(str(point.id), max(-1.0, min(1.0, point.score))) for point in points]
+        scores = [point.score for point in points]
+        if points and not -1.0 <= scores[-1] <= scores[0] <= 1.0:
+            scores = [max(-1.0, min(1.0, score)) for score in scores]
+        return list(map(SemanticHit, map(str, (point.id for point in points)), scores))
 
     async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         known = point_ids(ids)

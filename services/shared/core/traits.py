@@ -1,0 +1,100 @@
+"""What the form of a text tells, whoever asks: read once, and known by a hash of the text from then on.
+
+The hash tells nobody the text, so what was forgotten is not kept here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from itertools import chain
+from typing import Generic, NamedTuple, TypeVar
+
+from services.shared.core.analysis import Alternatives, words_asked
+
+TOKEN = re.compile(r"\w+(?:'\w+)?")
+FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
+_NUMBER = re.compile(r"\d")
+_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
+_TIMES = frozenset(
+    "january february march april june july august september october november december jan feb aug sep sept oct nov "
+    "dec monday tuesday wednesday thursday friday saturday sunday yesterday today tonight tomorrow ago weekend".split()
+)
+_RELATIVE = frozenset("last next this past few couple".split())
+_SPANS = frozenset("night week month year summer winter spring autumn fall weeks months years".split())
+
+_MOST_KNOWN = 20_000
+
+T = TypeVar("T")
+
+
+class Traits(NamedTuple):
+    """The form of a text."""
+
+    ends_in_question: bool
+    length: int
+    in_first_person: bool
+    names_time: bool
+    has_number: bool
+
+
+class _ByText(Generic[T]):
+    """What was read of texts lately."""
+
+    def __init__(self, read: Callable[[str], T]) -> None:
+        self._read = read
+        self._known: dict[int, T] = {}
+
+    def __call__(self, text: str) -> T:
+        key = hash(text)
+        if (known := self._known.get(key)) is not None:
+            return known
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = found = self._read(text)
+        return found
+
+
+def asks_only_for(text: str, terms: Collection[str]) -> bool:
+    """Whether a text is a single question, in which every word that tells something is looked for by one of these."""
+    text = text.strip()
+    if not text.endswith("?") or any(mark in text[:-1] for mark in ".!?\n"):
+        return False
+    wanted = frozenset(map(hash, terms))
+    return not any(its.isdisjoint(wanted) for its in _asked_in(text))
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a text in lower case."""
+    return frozenset(TOKEN.findall(text.lower().replace("\u2019", "'")))
+
+
+def _read(text: str) -> Traits:
+    words = words_of(text)
+    return Traits(
+        ends_in_question=text.rstrip(" !.)\"'").endswith("?"),
+        length=text.count(" ") + 1,
+        in_first_person=not words.isdisjoint(FIRST_PERSON),
+        names_time=_names_time(text, words),
+        has_number=_NUMBER.search(text) is not None,
+    )
+
+
+def _names_time(text: str, words: frozenset[str]) -> bool:
+    if not words.isdisjoint(_TIMES) or not (words.isdisjoint(_RELATIVE) or words.isdisjoint(_SPANS)):
+        return True
+    return any(part in text for part in ("19", "20", "May")) and _YEAR.search(text) is not None
+
+
+def _terms_asked(text: str) -> tuple[frozenset[int], ...]:
+    """By word of a question that tells something, hashes of the terms that it is looked for by."""
+    return tuple(map(_hashed, dict.fromkeys(chain.from_iterable(words_asked.__wrapped__(text).values()))))
+
+
+def _hashed(terms: Alternatives) -> frozenset[int]:
+    return frozenset(map(hash, terms))
+
+
+_asked_in = _ByText(_terms_asked)
+traits_of = _ByText(_read)
+"""The form of a text."""
