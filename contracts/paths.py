@@ -134,6 +134,7 @@ VERBS = (
         "Do the same to many entries",
         "ids",
         patience=30.0,
+        leave=("whole",),
         example={"ids": ["…"], "action": "pin"},
     ),
     Verb("GET", "/themes", flow.THEMES, "List themes", "space"),

@@ -13,9 +13,11 @@ MOST_NOTED = 64
 class Action(Message):
     """One thing that was done, or asked for in vain: `outcome` is `"ok"` or the code of the error.
 
-    `about` names entries by id, or the settings that were changed. `count` is how many memories were shown, or entries
-    changed. `query_hash` is the same for the same question as long as the key of the hash is. `credential` is by what
-    the caller was let in, as the gateway says. Of a user who was erased `user_id` is a hash.
+    `about` names entries by id, or the settings that were changed; before the ids the action of a bulk, or what a chat
+    command asked for, and `unconfirmed` where that was only shown. What a caller named and is no id (of digits, hex
+    letters and dashes) is told as a keyed hash behind `#`, also as `correlation_id`. `count` is how many memories were
+    shown, or entries changed. `query_hash` is the same for the same question as long as the key of the hash is.
+    `credential` is by what the caller was let in, as the gateway says. Of a user who was erased `user_id` is a hash.
     """
 
     at: Moment

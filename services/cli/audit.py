@@ -84,7 +84,7 @@ def show(actions: list[Action], console: Console, *, erased_at: datetime | None 
     if erased_at is not None:
         console.print(f"Everything of this user was erased at {erased_at:%Y-%m-%d %H:%M} UTC, the audit too.")
     if not actions:
-        console.print("Nothing was done.")
+        console.print("Nothing was done since." if erased_at is not None else "Nothing was done.")
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("when (UTC)", "user", "what", "outcome", "count", "ms", "by", "about"):

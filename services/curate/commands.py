@@ -93,8 +93,7 @@ def _turn_id(request: CreateRequest) -> str:
     """With a correlation id the same request sent again is the same turn; without one every request is its own."""
     if request.correlation_id is None:
         return str(uuid4())
-    parts = ("create", request.user_id, request.space, request.correlation_id, request.text)
-    return str(uuid5(NAMESPACE, "\x1f".join(parts)))
+    return str(uuid5(NAMESPACE, f"create\x1f{request.model_dump_json(exclude_defaults=True)}"))
 
 
 async def _wait_for_entry(proposal: Key, store: TextStore) -> Entry:

@@ -149,7 +149,7 @@ class Editor:
     async def _try(self, request: BulkRequest, id_: str, turns: asyncio.Semaphore) -> BulkFailure | None:
         try:
             async with turns:
-                await self._do(request, Key(request.user_id, id_))
+                await self._do(request, Key(request.user_id, await whole_id(request.user_id, id_, self.stores.text)))
         except Rejected as error:
             return BulkFailure(id=id_, code=error.info.code, message=error.info.message)
         except Unavailable as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
 from functools import cache, partial
 from inspect import Parameter, Signature, cleandoc
 from typing import Annotated, Any, cast
@@ -25,7 +25,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, derived_turn_id
 from services.gateway import openapi, problems
 from services.gateway.callers import Caller, Doorkeeper, refuse_other_sites
-from services.gateway.limits import RateLimits, seconds_left
+from services.gateway.limits import HEADERS, RateLimits, Share, searches, seconds_left
 from services.gateway.live import Live
 from services.gateway.problems import Problem
 from services.gateway.settings import GatewaySettings
@@ -45,6 +45,7 @@ _INCOGNITO = (
     "client that knows that a conversation is incognito says so; the turn of one that does not is overwritten later."
 )
 _REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flow.INCOGNITO_START, flow.COMMANDS)
+_SEARCHING = (flow.RETRIEVE, flow.LIST, flow.COMMANDS)
 _TURN_PATIENCE = 8.0
 _LONGEST_KEY = 256
 _LONGEST_NAME = 256
@@ -88,23 +89,36 @@ class Edge:
         caller = await self.let_in(request)
         if not caller.may(verb, reads=reads):
             raise Problem("forbidden", f"This credential does not open {verb}.")
-        if verb != flow.RETRIEVE.name and not await self._limits.allows_request(caller):
-            raise Problem("rate_limited", _TOO_OFTEN, headers={"retry-after": str(seconds_left())})
+        if verb != flow.RETRIEVE.name and (share := await self._limits.count_request(caller)) and share.is_used_up:
+            raise _too_often(share)
         return caller
 
-    async def ask(self, caller: Caller, verb: Verb, values: Json, *, patience: float | None = None) -> bytes:
-        """Ask the bus for the caller; a query above the limit is answered with nothing, and says so.
+    async def ask(
+        self,
+        caller: Caller,
+        verb: Verb,
+        values: Json,
+        *,
+        patience: float | None = None,
+        headers: MutableMapping[str, str] | None = None,
+    ) -> bytes:
+        """Ask the bus for the caller; a retrieval above the limit is answered with nothing, and says so.
+
+        `headers` gets what the answer is to say beside the reply.
 
         Raises:
-            Problem: the caller reaches for what is in another space.
+            Problem: the caller reaches for what is in another space, or searches too often.
             ValidationError: the values make no request.
             RequestFailed, Unavailable: memorybus answered with an error, or not at all.
         """
         if caller.spaces is not None:
             values = await self._confined(caller, verb, values)
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
-        if isinstance(body, RetrieveRequest) and not await self._limits.allows_query(caller):
-            return RetrieveReply.nothing(body, "rate_limited").model_dump_json().encode()
+        if searches(body) and (share := await self._limits.count_query(caller)):
+            if headers is not None:
+                headers.update(share.headers)
+            if share.is_used_up:
+                return _nothing_for(body, share)
         try:
             patience = patience or verb.patience
             return await self.memory.ask(verb.answer, body, patience=patience, credential=caller.credential)
@@ -125,6 +139,17 @@ class Edge:
         return values
 
 
+def _nothing_for(body: BaseModel, share: Share) -> bytes:
+    """The answer to a query too many: empty where a reply can say why, else an error."""
+    if isinstance(body, RetrieveRequest):
+        return RetrieveReply.nothing(body, "rate_limited").model_dump_json().encode()
+    raise _too_often(share)
+
+
+def _too_often(share: Share) -> Problem:
+    return Problem("rate_limited", _TOO_OFTEN, headers=share.headers | {"retry-after": str(seconds_left())})
+
+
 def application(edge: Edge, app: FastAPI) -> ASGIApp:
     """The HTTP edge: the paths, with what they need."""
 
@@ -138,7 +163,7 @@ def application(edge: Edge, app: FastAPI) -> ASGIApp:
         allow_origins=sorted(edge.origins),
         allow_methods=["GET", "POST", "PATCH", "DELETE"],
         allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"],
-        expose_headers=["ETag", "Retry-After"],
+        expose_headers=["ETag", "Retry-After", *HEADERS],
     )
 
 
@@ -163,6 +188,7 @@ def router() -> APIRouter:
             methods=[verb.method],
             response_model=verb.answer.reply,
             status_code=verb.status,
+            responses=openapi.SHARES if verb.answer in _SEARCHING else None,
             summary=verb.summary,
             description=cleandoc(verb.answer.request.__doc__ or ""),
             operation_id="_".join(verb.words),
@@ -260,14 +286,15 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
         if "by" in verb.leave:
             values["by"] = caller.credential or "user"
         values |= _as_seen(request, verb)
+        headers: dict[str, str] = {}
         try:
-            reply = await _edge(request).ask(caller, verb, values)
+            reply = await _edge(request).ask(caller, verb, values, headers=headers)
         except RequestFailed as error:
             if given.get("if_match") and error.info.message.startswith(CHANGED):
                 raise Problem("changed", error.info.message) from None
             raise
         version = EntryReply.model_validate_json(reply).entry.version if verb.answer.reply is EntryReply else None
-        return _answer(request, reply, verb.status, version)
+        return _answer(request, reply, verb.status, version, headers)
 
     parameters = [
         Parameter("request", Parameter.KEYWORD_ONLY, annotation=Request),
@@ -305,7 +332,8 @@ IdempotencyKey = Annotated[
     str | None,
     Header(
         max_length=_LONGEST_KEY,
-        description="the same request with the same key has the effect of one, however often it is sent",
+        description="the same request with the same key has the effect of one, however often it is sent; "
+        "with another body it is another request, as if the key were another",
     ),
 ]
 
@@ -392,7 +420,10 @@ async def export(request: Request, caller: Annotated[Caller, asked_by(flow.EXPOR
 
 
 def _turn_id(turn: Turn, key: str | None) -> str:
-    return str(uuid5(NAMESPACE, f"idempotency\x1f{turn.user_id}\x1f{key}")) if key else derived_turn_id(turn)
+    """With a key the same body sent again is the same turn, another body is another turn."""
+    if not key:
+        return derived_turn_id(turn)
+    return str(uuid5(NAMESPACE, f"idempotency\x1f{key}\x1f{turn.model_dump_json(exclude_defaults=True)}"))
 
 
 def _as_seen(request: Request, verb: Verb) -> Json:
@@ -414,10 +445,13 @@ def _version(tag: str) -> int | None:
     return int(number)
 
 
-def _answer(request: Request, reply: bytes, status: int, version: int | None = None) -> Response:
+def _answer(
+    request: Request, reply: bytes, status: int, version: int | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
     """The reply as it came; an entry carries its version as a tag."""
-    headers = {"etag": f'"{version}"'} if version is not None else {}
-    if headers and request.method == "GET" and headers["etag"] in request.headers.get("if-none-match", "").split(", "):
+    tag = f'"{version}"' if version is not None else None
+    headers = {**(headers or {}), **({"etag": tag} if tag else {})}
+    if tag and request.method == "GET" and tag in request.headers.get("if-none-match", "").split(", "):
         return Response(None, 304, headers)
     return Response(reply, status, headers, "application/json")
 

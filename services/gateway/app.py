@@ -24,7 +24,7 @@ from services.shared.settings import UnusableSetting
 from services.shared.site import Route
 
 if TYPE_CHECKING:
-    from services.gateway.callers import Doorkeeper
+    from services.gateway.tokens import TokenVerifier
 
 
 async def build(host: Host) -> Service:
@@ -32,6 +32,7 @@ async def build(host: Host) -> Service:
     from services.gateway import (  # FastAPI takes a third of a second; other services do without
         api,
         callers,
+        keys,
         limits,
         mcp_http,
         openapi,
@@ -40,9 +41,12 @@ async def build(host: Host) -> Service:
     from services.gateway.proxy.settings import ProxySettings
 
     settings = GatewaySettings()
+    tokens = _verifier(settings) if settings.auth else None
     edge = api.Edge(
         MemoryClient(host.client),
-        _door(host, settings) if settings.auth else callers.OpenDoor(passing_on=f"{proxies.PREFIX}/"),
+        callers.GuardedDoor(keys.KeyRing(keys.KeyStore(host.bus)), tokens, settings)
+        if settings.auth
+        else callers.OpenDoor(passing_on=f"{proxies.PREFIX}/"),
         limits.RateLimits(host.bus, settings),
         settings,
         longest=host.settings.max_text_bytes,
@@ -57,21 +61,23 @@ async def build(host: Host) -> Service:
         ("/openapi.json", _page(lambda: json.dumps(openapi.document(app)), "application/json")),
         ("/openapi", _page(lambda: openapi.page(app, asyncapi.STYLE), _HTML, asyncapi.POLICY)),
     ]
+    published = tokens.published if tokens else None
     return Service(
-        "gateway", routes=(*pages(host.bus_address), *routes), background=(edge.live.run, mcp.run, proxy.run)
+        "gateway",
+        routes=(*pages(host.bus_address), *routes),
+        background=(edge.live.run, mcp.run, proxy.run, *([published.run] if published else [])),
+        trouble=lambda: published.trouble if published else None,
     )
 
 
-def _door(host: Host, settings: GatewaySettings) -> Doorkeeper:
-    from services.gateway.callers import GuardedDoor
-    from services.gateway.keys import KeyRing, KeyStore
+def _verifier(settings: GatewaySettings) -> TokenVerifier | None:
+    """What checks the tokens of an identity provider, where there is one."""
     from services.gateway.tokens import TokenVerifier
 
     ways = [settings.jwt_secret, settings.jwt_public_key, settings.jwt_jwks]
     if sum(way is not None for way in ways) > 1:
         raise UnusableSetting(_ONE_WAY)
-    tokens = TokenVerifier(settings) if any(way is not None for way in ways) else None
-    return GuardedDoor(KeyRing(KeyStore(host.bus)), tokens, settings)
+    return TokenVerifier(settings) if any(way is not None for way in ways) else None
 
 
 _ONE_WAY = (

@@ -48,6 +48,8 @@ class Caller:
         if self.spaces is None:
             return cast(str | None, values.get("space", default))
         space = values.get("space", next(iter(self.spaces)) if len(self.spaces) == 1 else default)
+        if not self.spaces:
+            raise Problem("forbidden", "This credential is for no space.")
         if space not in self.spaces:
             raise Problem("forbidden", f"This credential is for the spaces {', '.join(sorted(self.spaces))}: name one.")
         return cast(str, space)
@@ -138,16 +140,20 @@ class GuardedDoor:
             claims = await self._tokens.claims(token)
         except BadToken as error:
             raise _stranger(f"{str(error).capitalize()}.") from None
-        user_id, spaces = (
-            claims.get(name) for name in (self._settings.jwt_user_claim, self._settings.jwt_spaces_claim)
-        )
+        user_id = claims.get(self._settings.jwt_user_claim)
         if not isinstance(user_id, str) or not 0 < len(user_id) <= _LONGEST:
             raise _stranger(f"The claim {self._settings.jwt_user_claim!r} of the token names no user.")
-        if isinstance(spaces, str):
-            spaces = spaces.split()
-        if spaces is not None and not (isinstance(spaces, list) and all(isinstance(one, str) for one in spaces)):
-            raise _stranger(f"The claim {self._settings.jwt_spaces_claim!r} of the token lists no spaces.")
-        return Caller(user_id, None if spaces is None else frozenset(spaces), credential="jwt")
+        return Caller(user_id, self._spaces(claims), credential="jwt")
+
+    def _spaces(self, claims: Mapping[str, Any]) -> frozenset[str] | None:
+        """The spaces that a token is for, None where it says nothing of them; what lists none is refused."""
+        name = self._settings.jwt_spaces_claim
+        if name not in claims:
+            return None
+        spaces = claims[name].split() if isinstance(claims[name], str) else claims[name]
+        if not (isinstance(spaces, list) and all(isinstance(one, str) for one in spaces)):
+            raise _stranger(f"The claim {name!r} of the token lists no spaces.")
+        return frozenset(spaces)
 
 
 def _stranger(detail: str) -> Problem:

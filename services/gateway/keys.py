@@ -17,7 +17,8 @@ from contracts.paths import EXPORT, VERBS
 from services.shared.bus.streams import Bus
 from services.shared.cache import Cache
 
-_TOKEN = re.compile(r"mb_([0-9a-z]{16})_([A-Za-z0-9_-]{43})")
+_ID = re.compile("[0-9a-z]{16}")
+_TOKEN = re.compile(rf"mb_({_ID.pattern})_([A-Za-z0-9_-]{{43}})")
 _FRESH = 1.0
 """Seconds for which a key is taken to be as it was found: a revoked one opens nothing soon after."""
 
@@ -90,6 +91,8 @@ class KeyStore:
 
     async def get(self, id_: str) -> ApiKey | None:
         """The key of this id."""
+        if not _ID.fullmatch(id_):  # a wildcard would find the key of somebody else
+            return None
         found = await self._bus.last_message(subjects.KEYS_STREAM.name, subjects.key(id_))
         return _read(found.data) if found else None
 
@@ -104,6 +107,8 @@ class KeyStore:
 
     async def revoke(self, id_: str) -> bool:
         """Remove a key for good; False when there is none of this id."""
+        if not _ID.fullmatch(id_):
+            return False
         stream = subjects.KEYS_STREAM.name
         found = await self._bus.last_message(stream, subjects.key(id_))
         return found is not None and await self._bus.delete(stream, found.seq or 0)

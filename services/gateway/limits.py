@@ -5,18 +5,61 @@ from __future__ import annotations
 import json
 import logging
 import time
+from dataclasses import dataclass
 from hashlib import sha256
 
+from pydantic import BaseModel
+
 from contracts import subjects
+from contracts.v1.chat import CommandRequest
+from contracts.v1.commands import ListRequest
+from contracts.v1.retrieval import RetrieveRequest
 from services.gateway.callers import Caller
 from services.gateway.settings import GatewaySettings
 from services.shared.bus.connection import UNANSWERED
 from services.shared.bus.streams import Bus
+from services.shared.core.chat_commands import command_in
 
 log = logging.getLogger(__name__)
 
 _MINUTE = 60
 _PATIENCE = 1.0
+_SEARCHING = ("recall", "forget_about", "correct")
+"""Commands that look for the entries they are about, and show them."""
+
+HEADERS = ("RateLimit-Policy", "RateLimit")
+"""What tells how often one may ask, and how often now (draft-ietf-httpapi-ratelimit-headers)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What is left of a limit in this minute; less than nothing, it was asked too often."""
+
+    kind: str
+    most: int
+    left: int
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the request that was counted is one too many."""
+        return self.left < 0
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The share as an answer tells it."""
+        policy = f'"{self.kind}";q={self.most};w={_MINUTE}'
+        now = f'"{self.kind}";r={max(0, self.left)};t={seconds_left()}'
+        return dict(zip(map(str.lower, HEADERS), (policy, now), strict=True))
+
+
+def searches(request: BaseModel) -> bool:
+    """Whether a request looks for something in what is remembered: a query, by whatever way it comes."""
+    if isinstance(request, ListRequest):
+        return request.q is not None
+    if isinstance(request, CommandRequest):
+        command = command_in(request.text)
+        return command is not None and command.verb in _SEARCHING and bool(command.about)
+    return isinstance(request, RetrieveRequest)
 
 
 class RateLimits:
@@ -27,27 +70,27 @@ class RateLimits:
         self._queries = {"tool": settings.tool_queries_per_minute, "person": settings.queries_per_minute}
         self._requests = settings.requests_per_minute
 
-    async def allows_query(self, caller: Caller) -> bool:
-        """Count a query of this caller; whether it is within the limit."""
-        return await self._allows(f"{caller.client}-queries", caller, self._queries[caller.client])
+    async def count_query(self, caller: Caller) -> Share | None:
+        """Count a query of this caller; None where there is no limit, or it could not be counted."""
+        return await self._count(f"{caller.client}-queries", caller, self._queries[caller.client])
 
-    async def allows_request(self, caller: Caller) -> bool:
-        """Count any other request; whether it is within the limit."""
-        return await self._allows("requests", caller, self._requests)
+    async def count_request(self, caller: Caller) -> Share | None:
+        """Count any other request."""
+        return await self._count("requests", caller, self._requests)
 
-    async def _allows(self, kind: str, caller: Caller, most: int) -> bool:
+    async def _count(self, kind: str, caller: Caller, most: int) -> Share | None:
         if not most:
-            return True
+            return None
         share = sha256(caller.user_id.encode()).hexdigest()[:32]
         subject = f"{subjects.LIMITS}.{kind}.{share}.{int(time.time()) // _MINUTE}"
         try:
             promise = await self._bus.client.request(
                 subject, b"", timeout=_PATIENCE, headers={subjects.INCREMENT_HEADER: "1"}
             )
-            return int(json.loads(promise.data)["val"]) <= most
+            return Share(kind, most, most - int(json.loads(promise.data)["val"]))
         except (*UNANSWERED, KeyError, ValueError):  # a limit that cannot be counted stops nobody
             log.warning("rate_not_counted", extra={"kind": kind})
-            return True
+            return None
 
 
 def seconds_left() -> int:

@@ -14,10 +14,32 @@ Json = dict[str, Any]
 
 _ABOUT = (
     "Long-term memory for chat assistants. Every path is one request of the bus, for the user of the credential: "
-    "an API key or a JWT as `Authorization: Bearer …`, or, on a server that needs none, the header `Memory-User`."
+    "an API key or a JWT as `Authorization: Bearer …`, or, on a server that needs none, the header `Memory-User`. "
+    "What searches is limited per user and minute: `search`, a list with `q`, and commands that look for something. "
+    "`RateLimit` says what is left (`r`) and in how many seconds the minute is over (`t`); beyond it `search` is "
+    "answered with nothing and `degraded: rate_limited`, all else with 429 and `Retry-After`."
 )
 _PROBLEM = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
+_SHARE: Json = {
+    "RateLimit-Policy": {
+        "description": "how many (`q`) are allowed in how many seconds (`w`)",
+        "schema": {"type": "string", "examples": ['"tool-queries";q=10;w=60']},
+    },
+    "RateLimit": {
+        "description": "how many are left (`r`), and for how many seconds (`t`)",
+        "schema": {"type": "string", "examples": ['"tool-queries";r=0;t=37']},
+    },
+}
+_WAIT: Json = {"description": "seconds to wait", "schema": {"type": "integer"}}
+SHARES: dict[int | str, Json] = {200: {"headers": _SHARE}}
+"""What an answer of a path that may search says besides its reply, where there is a limit."""
+
 PROBLEMS: dict[int | str, Json] = {
+    429: {
+        "description": "It was asked too often in this minute.",
+        "content": _PROBLEM,
+        "headers": {"Retry-After": _WAIT, **_SHARE},
+    },
     "4XX": {"description": "The request is at fault; `detail` says what to do.", "content": _PROBLEM},
     "5XX": {"description": "memorybus cannot answer now; ask again where `retryable` says so.", "content": _PROBLEM},
 }

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+from collections.abc import Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -39,9 +42,11 @@ class TokenVerifier:
         self._settings = settings
         self._secret = settings.jwt_secret.get_secret_value() if settings.jwt_secret else None
         self._pem: str | None = None
-        self._set = KeySet(settings.jwt_jwks) if settings.jwt_jwks else None
+        self.published = KeySet(settings.jwt_jwks) if settings.jwt_jwks else None
         if self._secret is not None and len(self._secret.encode()) < _SHORTEST_SECRET:
-            raise UnusableSetting(f"MEMORYBUS_GATEWAY_JWT_SECRET: {_SHORTEST_SECRET} bytes or more")
+            raise UnusableSetting(
+                f"MEMORYBUS_GATEWAY_JWT_SECRET is too short: it takes {_SHORTEST_SECRET} bytes or more"
+            )
         if settings.jwt_public_key is not None:
             self._pem = _public_key(settings.jwt_public_key)
         if self._secret is None and find_spec("cryptography") is None:
@@ -73,18 +78,38 @@ class TokenVerifier:
             raise BadToken("the token is not valid") from None
 
     async def _key_of(self, token: str) -> Any:
-        assert self._set is not None
-        return await self._set.key(str(jwt.get_unverified_header(token).get("kid", "")))
+        assert self.published is not None
+        return await self.published.key(str(jwt.get_unverified_header(token).get("kid", "")))
 
 
 class KeySet:
     """The keys that an identity provider publishes (JWKS), from an address or a file, read anew now and then."""
 
     def __init__(self, place: str) -> None:
+        """Note where they are; a file is to be there.
+
+        Raises:
+            UnusableSetting: the file cannot be read, or is no key set.
+        """
         self._place = place
         self._keys: dict[str, Any] = {}
         self._read_at = -_REFRESH
         self._reading = asyncio.Lock()
+        self._trouble: str | None = None
+        if "://" not in place:
+            _check_file(Path(place))
+
+    @property
+    def trouble(self) -> str | None:
+        """Why no token can be checked, where the keys could not be read."""
+        return None if self._keys else self._trouble
+
+    async def run(self) -> None:
+        """Read the keys, again and again until they can be read."""
+        while True:
+            with suppress(Unavailable):
+                return await self._read()
+            await asyncio.sleep(_AT_MOST_EVERY)
 
     async def key(self, kid: str) -> Any:
         """The RSA key of this id.
@@ -104,15 +129,14 @@ class KeySet:
 
     async def _read(self) -> None:
         try:
-            published = jwt.PyJWKSet.from_json(await self._text())
-        except (httpx.HTTPError, OSError, ValueError, jwt.PyJWTError) as error:
+            self._keys = _verifying(await self._text())
+        except (httpx.HTTPError, OSError, ValueError) as error:
             if self._keys:  # those that were good stay good until others can be had
                 self._read_at = time.monotonic() - _REFRESH + _AT_MOST_EVERY
                 return
-            raise Unavailable(
-                f"the keys of MEMORYBUS_GATEWAY_JWT_JWKS cannot be read ({type(error).__name__})"
-            ) from None
-        self._keys = {one.key_id or "": one.key for one in published.keys if one.key_type == "RSA"}
+            self._trouble = f"the keys of MEMORYBUS_GATEWAY_JWT_JWKS cannot be read ({type(error).__name__})"
+            raise Unavailable(self._trouble) from None
+        self._trouble = None
         self._read_at = time.monotonic()
 
     async def _text(self) -> str:
@@ -121,6 +145,39 @@ class KeySet:
         async with httpx.AsyncClient(timeout=_PATIENCE, event_hooks=bounded(), headers=UNCOMPRESSED) as http:
             answer = await http.get(self._place)
             return answer.raise_for_status().text
+
+
+def _verifying(text: str) -> dict[str, Any]:
+    """The keys of a key set that are there to check RS256 with, by id.
+
+    Raises:
+        ValueError: it is no key set.
+    """
+    published = json.loads(text)
+    if not (isinstance(published, dict) and isinstance(published.get("keys"), list)):
+        raise ValueError("no key set")
+    keys: dict[str, Any] = {}
+    for one in published["keys"]:
+        with suppress(jwt.PyJWTError):
+            if isinstance(one, dict) and _verifies(one):
+                keys[str(one.get("kid", ""))] = jwt.PyJWK(one).key
+    return keys
+
+
+def _verifies(key: Mapping[str, Any]) -> bool:
+    """Whether its issuer means tokens to be checked with this key: one for encryption proves nothing (RFC 7517)."""
+    operations = key.get("key_ops", ["verify"])
+    meant = key.get("use", "sig") == "sig" and isinstance(operations, list) and "verify" in operations
+    return meant and key.get("kty") == "RSA" and key.get("alg", "RS256") == "RS256"
+
+
+def _check_file(path: Path) -> None:
+    try:
+        _verifying(path.read_text())
+    except OSError as error:
+        raise UnusableSetting(f"MEMORYBUS_GATEWAY_JWT_JWKS: {error.strerror}") from None
+    except ValueError:
+        raise UnusableSetting("MEMORYBUS_GATEWAY_JWT_JWKS: no key set in JSON") from None
 
 
 def _public_key(path: Path) -> str:

@@ -32,7 +32,9 @@ async def truncate(edge: Edge, caller: Caller, conversation_id: str, space: str 
     done, failed = 0, list[BulkFailure]()
     for start in range(0, min(len(going), _MOST), _PAGE):
         ids = going[start : min(start + _PAGE, _MOST)]
-        raw = await edge.ask(caller, VERB_OF[flow.BULK.subject], {"ids": ids, "action": "forget"})
+        raw = await edge.ask(
+            caller, VERB_OF[flow.BULK.subject], {"ids": ids, "action": "forget", "whole": "conversation"}
+        )
         reply = BulkReply.model_validate_json(raw)
         done, failed = done + len(reply.done), [*failed, *reply.failed]
     left = len(going) - done - len(failed)

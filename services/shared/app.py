@@ -54,13 +54,17 @@ _TRY_AGAIN = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What one service brings: stages that read the bus, requests it answers, pages, work in the background."""
+    """What one service brings: stages that read the bus, requests it answers, pages, work in the background.
+
+    `trouble` says what keeps it from doing its work, if anything does.
+    """
 
     name: str
     stages: tuple[Stage[Any], ...] = ()
     answers: tuple[RequestHandler[Any, Any], ...] = ()
     routes: tuple[Route, ...] = ()
     background: tuple[Callable[[], Awaitable[None]], ...] = ()
+    trouble: Callable[[], str | None] = lambda: None
 
     def __post_init__(self) -> None:
         """Hold the service to the table that documentation and permissions are made from.
@@ -142,6 +146,12 @@ class Host:
         await asyncio.gather(*(worker.stop() for worker in self.workers))
         await end(self._background)
         await self._stack.aclose()
+
+    @property
+    def troubles(self) -> list[str]:
+        """What keeps services from doing their work, with their names."""
+        said = ((service.name, service.trouble()) for service in self.services)
+        return [f"{name}: {trouble}" for name, trouble in said if trouble]
 
     @property
     def bus_address(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import secrets
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from uuid import uuid4
 from contracts.ports import Record, Unavailable, UserRecords
 from contracts.v1.audit import Action
 from contracts.v1.conflicts import ResolveRequest
+from contracts.v1.edits import BulkRequest
 from services.shared import telemetry
 from services.shared.bus.requests import Answered
 from services.shared.erasures import LANDS_WITHIN, erased_key, passed_seconds
@@ -33,6 +35,11 @@ _EVERY = 1.0
 _AT_ONCE = 500
 _MOST_WAITING = 20_000
 _LONGEST = 128
+_ID = re.compile("[0-9A-Fa-f-]{1,64}")
+"""What is an id and can be no words: digits, and letters as in a UUID."""
+
+_LOOKS = ("retrieve", "entries.list")
+"""What is kept though it changes nothing; it is no action of a user."""
 
 _Chosen = Callable[[Any, Any], bool]
 
@@ -45,12 +52,13 @@ def _never(request: Any, reply: Any) -> bool:
     return False
 
 
-def _is_done(request: Any, reply: Any) -> bool:
-    return reply is not None and reply.understood and not reply.needs_confirmation
+def _shows_or_does(request: Any, reply: Any) -> bool:
+    return reply is not None and reply.understood and (bool(reply.items) or not reply.needs_confirmation)
 
 
 _KEPT: dict[str, _Chosen] = {
     "retrieve": _always,
+    "entries.list": lambda request, _: request.q is not None,
     "entries.create": _always,
     "entries.update": _always,
     "entries.pin": _always,
@@ -68,10 +76,10 @@ _KEPT: dict[str, _Chosen] = {
     "memory.names": _always,
     "memory.seed": _always,
     "memory.settle": _always,
-    "memory.commands": _is_done,
+    "memory.commands": _shows_or_does,
     "ops.reconcile": lambda request, _: request.fix,
 }
-"""Which requests are kept account of; of these only those that do something."""
+"""Which requests are kept account of; of these only those that search or do something."""
 
 
 def action_of(answered: Answered, key: bytes) -> Action | None:
@@ -80,29 +88,47 @@ def action_of(answered: Answered, key: bytes) -> Action | None:
     if request is None or not _KEPT.get(verb, _never)(request, reply):
         return None
     is_hidden = "incognito" in getattr(reply, "degraded", ())
-    query = None if is_hidden else getattr(request, "query", None)
+    query = None if is_hidden else getattr(request, "query", None) or getattr(request, "q", None)
     return Action(
         at=datetime.now(UTC) - timedelta(seconds=answered.seconds),
         user_id=getattr(request, "user_id", NOBODY),
         verb=verb,
         outcome=answered.outcome,
         space=getattr(request, "space", None),
-        about=tuple(one[:_LONGEST] for one in _about(request, reply)),
+        about=(*_what(request, reply), *(_id(one, key) for one in _about(request, reply))),
         count=_count(reply),
         latency_ms=round(answered.seconds * 1000, 3),
-        correlation_id=(request.correlation_id or "")[:_LONGEST] or None,
+        correlation_id=_id(request.correlation_id, key) if request.correlation_id else None,
         credential=(answered.credential or "")[:_LONGEST] or None,
-        query_hash=None if query is None else blake2b(query.encode(), key=key, digest_size=16).hexdigest(),
+        query_hash=None if query is None else _hash(query, key),
     )
 
 
-def _about(request: Any, reply: Any) -> Sequence[str]:
-    """Ids of entries, names of settings: never anything that a user has worded."""
+def _hash(text: str, key: bytes) -> str:
+    return blake2b(text.encode(), key=key, digest_size=16).hexdigest()
+
+
+def _id(name: str, key: bytes) -> str:
+    """A name that somebody gave: as it is where it is an id, else as a hash, as it may be words."""
+    return name if _ID.fullmatch(name) else f"#{_hash(name, key)}"
+
+
+def _what(request: Any, reply: Any) -> Sequence[str]:
+    """Which of the things that its verb may do was done: words of ours, never of a user."""
     change = getattr(request, "change", None)
     if change is not None or getattr(request, "reset", None):
         return sorted({*(change.model_fields_set if change else ()), *request.reset})
     if hasattr(reply, "understood"):
-        return [reply.verb, *(entry.id for entry in reply.items)]
+        return [reply.verb, *(["unconfirmed"] if reply.needs_confirmation else [])]
+    if isinstance(request, BulkRequest):
+        return [request.action, *([request.whole] if request.whole else [])]
+    return ()
+
+
+def _about(request: Any, reply: Any) -> Sequence[str]:
+    """The ids of the entries that it is about."""
+    if hasattr(reply, "understood"):
+        return [entry.id for entry in reply.items]
     if isinstance(request, ResolveRequest):
         return [request.newer, request.older]
     entry = getattr(reply, "entry", None) or getattr(reply, "receipt", None)
@@ -147,7 +173,7 @@ class AuditTrail:
         action = action_of(answered, self._key)
         if action is None:
             return
-        if action.verb != "retrieve":
+        if action.verb not in _LOOKS:
             telemetry.USER_ACTIONS.labels(metric_of(action, answered.request), action.outcome).inc()
         self.note(action)
 

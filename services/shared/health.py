@@ -42,6 +42,11 @@ class Process(Protocol):
         """The stages that run here."""
         ...
 
+    @property
+    def troubles(self) -> Sequence[str]:
+        """What else keeps its services from doing their work."""
+        ...
+
 
 def health_routes(process: Process) -> list[Route]:
     """`/healthz`, `/readyz` and `/metrics` of this process."""
@@ -55,6 +60,7 @@ def health_routes(process: Process) -> list[Route]:
         if process.waits_for:
             return _verdict([f"starting: {process.waits_for}"])
         problems = [*await bus_problems(process.client), *dead_stages(process.workers), *stuck_stages(process.workers)]
+        problems += process.troubles
         return _verdict(problems)
 
     @get(include_in_schema=False)

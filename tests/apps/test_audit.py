@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from contracts import flow
 from contracts.ports import Record, Unavailable
 from contracts.v1.audit import Action, AuditNoteRequest, AuditReply, AuditRequest, OpsAuditRequest
 from contracts.v1.chat import CommandReply, CommandRequest
-from contracts.v1.commands import CreateRequest, EraseRequest, ListRequest, ReconcileRequest
+from contracts.v1.commands import CreateRequest, EraseRequest, ForgetRequest, ListRequest, ReconcileRequest
 from contracts.v1.control import SettingsChange, SettingsRequest
+from contracts.v1.edits import BulkRequest, PinRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.curate import audit, privacy
 from services.curate.privacy import DataStores
@@ -29,6 +31,7 @@ from tests.stores.builders import an_entry
 
 KEY = b"k" * 32
 NOW = datetime.now(UTC)
+HASHED = "#" + blake2b(b"my lamp", key=KEY, digest_size=16).hexdigest()
 NOTHING = RetrieveReply.nothing(RetrieveRequest(user_id="ann", query="?"), "lexical")
 
 
@@ -71,6 +74,14 @@ def test_of_an_incognito_retrieval_not_even_the_hash_is_kept() -> None:
         (flow.ERASE, EraseRequest(user_id="ann"), ()),
         (flow.ERASE, EraseRequest(user_id="ann", requested_at=NOW), None),
         (flow.LIST, ListRequest(user_id="ann"), None),
+        (flow.LIST, ListRequest(user_id="ann", q="lamp"), ()),
+        (flow.BULK, BulkRequest(user_id="ann", ids=("e1", "my lamp"), action="pin"), ("pin", "e1", HASHED)),
+        (
+            flow.BULK,
+            BulkRequest(user_id="ann", ids=("e1",), action="forget", whole="conversation"),
+            ("forget", "conversation", "e1"),
+        ),
+        (flow.PIN, PinRequest(user_id="ann", id="my lamp"), (HASHED,)),
         (flow.SETTINGS, SettingsRequest(user_id="ann"), None),
         (
             flow.SETTINGS,
@@ -89,12 +100,15 @@ def test_what_only_looks_is_not_kept(
     assert (action and action.about) == about
 
 
-def test_a_chat_command_is_kept_once_it_is_done() -> None:
+def test_a_chat_command_is_kept_once_it_is_done_or_shows_something() -> None:
     entry = an_entry("ann", "the lamp")
     request = CommandRequest(user_id="ann", text="forget the lamp")
     asked = CommandReply(understood=True, verb="forget", items=(entry,), needs_confirmation=True, token="t")
     done = asked.model_copy(update={"needs_confirmation": False})
-    assert action_of(answered(flow.COMMANDS, request, asked), KEY) is None
+    shown = action_of(answered(flow.COMMANDS, request, asked), KEY)
+    assert shown is not None
+    assert (shown.about, shown.count) == (("forget", "unconfirmed", entry.id), 1)
+    assert action_of(answered(flow.COMMANDS, request, asked.model_copy(update={"items": ()})), KEY) is None
     assert action_of(answered(flow.COMMANDS, request, CommandReply(understood=False)), KEY) is None
     action = action_of(answered(flow.COMMANDS, request, done), KEY)
     assert action is not None
@@ -105,8 +119,11 @@ def test_a_chat_command_is_kept_once_it_is_done() -> None:
 @given(st.text(alphabet="xyz", min_size=8), st.sampled_from(["ok", "not_found"]))
 def test_no_word_of_a_request_is_kept(text: str, outcome: str) -> None:
     secret = f"zq{text}"
+    created = CreateRequest(user_id="ann", text=secret, tags=(secret,), correlation_id=f"key {secret}")
     for one in (
-        answered(flow.CREATE, CreateRequest(user_id="ann", text=secret, tags=(secret,)), outcome=outcome),
+        answered(flow.CREATE, created, outcome=outcome),
+        answered(flow.LIST, ListRequest(user_id="ann", q=secret), outcome=outcome),
+        answered(flow.FORGET, ForgetRequest(user_id="ann", id=secret), outcome=outcome),
         answered(flow.RETRIEVE, RetrieveRequest(user_id="ann", query=secret, tags=(secret,)), NOTHING, outcome=outcome),
     ):
         action = action_of(one, KEY)

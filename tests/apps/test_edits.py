@@ -336,11 +336,11 @@ async def test_a_bulk_does_it_to_exactly_the_ids_given(desk: Desk) -> None:
         reply = await desk.editor.bulk(BulkRequest.model_validate(dict(user_id="ann", ids=ids, action=action, **more)))
         return reply.done, {failure.id: failure.code for failure in reply.failed}
 
-    asked = (second.id, other.id, first.id, second.id, third.id[:8])
-    wrong = {other.id: "not_found", third.id[:8]: "not_found"}
-    assert await bulk("pin", *asked) == ((second.id, first.id), wrong)
+    asked = (second.id, other.id, first.id[:8], second.id, third.id[:7])
+    wrong = {other.id: "not_found", third.id[:7]: "not_found"}
+    assert await bulk("pin", *asked) == ((second.id, first.id[:8]), wrong)
     assert await bulk("unpin", second.id) == ((second.id,), {})
-    assert await bulk("tag", *asked, tags=("home", "x")) == ((second.id, first.id), wrong)
+    assert await bulk("tag", *asked, tags=("home", "x")) == ((second.id, first.id[:8]), wrong)
     assert await bulk("untag", first.id, tags=("x", "unknown")) == ((first.id,), {})
     assert await bulk("forget", second.id) == ((second.id,), {})
     assert await bulk("forget", second.id, "unknown") == ((second.id,), {"unknown": "not_found"})

@@ -73,6 +73,10 @@ async def test_a_key_that_was_changed_expired_or_revoked_opens_nothing(instance:
 
         await eventually(answered, lambda status: status == 401)
     assert not await KeyStore(client.bus).revoke(id_)
+    other = (await a_key(client)).split("_")[1]
+    for id_ in ("*", ">", "?" * 16, "", f"{other} "):
+        assert (await KeyStore(client.bus).get(id_), await KeyStore(client.bus).revoke(id_)) == (None, False), id_
+    assert other in [key.id for key in await KeyStore(client.bus).all()]
 
 
 async def test_a_key_opens_its_verbs(instance: Running, client: MemoryClient) -> None:
@@ -124,7 +128,21 @@ async def test_a_tool_asks_ten_times_a_minute_and_then_hears_nothing_without_an_
         assert degraded == [False] * 10 + [True] * 2
         assert answers[9].json()["items"]
         assert not answers[10].json()["items"]
+        left = [answer.headers["ratelimit"] for answer in answers]
+        assert left[::9] == ['"tool-queries";r=9;t=60', '"tool-queries";r=0;t=60']
+        assert left[10] == left[9]
+        assert {answer.headers["ratelimit-policy"] for answer in answers} == {'"tool-queries";q=10;w=60'}
         assert "rate_limited" not in (await by_hand.post("/search", json={"query": "uv or pip?"})).json()["degraded"]
+        for searching in (
+            http.get("/entries", params={"q": "uv"}),
+            http.post("/commands", json={"text": "what do you remember about uv?"}),
+            http.post("/commands", json={"text": "forget everything about uv"}),
+        ):
+            refused = await searching
+            assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
+            assert refused.headers["ratelimit"] == left[10]
+        assert (await http.get("/entries")).json()["total_count"] == 1
+        assert (await http.post("/commands", json={"text": "pin that"})).status_code == 200
 
 
 async def test_what_is_counted_names_nobody(instance: Running, client: MemoryClient) -> None:

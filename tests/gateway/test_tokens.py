@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import json
@@ -24,9 +25,11 @@ from services.gateway.callers import GuardedDoor
 from services.gateway.keys import KeyRing
 from services.gateway.limits import RateLimits
 from services.gateway.settings import GatewaySettings
-from services.gateway.tokens import TokenVerifier
+from services.gateway.tokens import KeySet, TokenVerifier
 from services.shared.client import MemoryClient
+from services.shared.redaction import redact_text
 from services.shared.settings import UnusableSetting
+from tests.polling import eventually
 
 SECRET = "a secret of the issuer, long enough to be one"
 PRIVATE, OTHER = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
@@ -122,6 +125,7 @@ BAD = {
     "no user": hs256(sub=None),
     "a user of another kind": hs256(sub=""),
     "spaces of another kind": hs256(spaces={"work": 1}),
+    "no list of spaces": jwt.encode(claims() | {"spaces": None}, SECRET, "HS256"),
     "another scheme": "x",
 }
 
@@ -153,23 +157,53 @@ async def test_keys_of_an_issuer_are_found_by_their_id(tmp_path: Path) -> None:
         "alg": "RS256",
     }
     secret = {"kty": "oct", "k": encoded(SECRET.encode()), "kid": "s", "alg": "HS256"}
-    place.write_text(json.dumps({"keys": [known, secret]}))
+    others: list[Json] = [{"use": "enc"}, {"use": None}, {"key_ops": ["encrypt"]}, {"key_ops": []}, {"alg": "RS512"}]
+    unfit = [known | changed | {"kid": f"unfit {n}"} for n, changed in enumerate(others)]
+    place.write_text(json.dumps({"keys": [known, known | {"kid": "v", "key_ops": ["verify"]}, secret, "x", *unfit]}))
     async with edge(jwt_jwks=str(place)) as (http, memory):
+        for one in unfit:
+            assert await status(http, rs256(kid=one["kid"])) == 401, one
+        assert await status(http, rs256(kid="v")) == 200
         assert await status(http, rs256(kid="a")) == 200
         assert await status(http, rs256(OTHER, kid="a")) == 401
         assert await status(http, rs256(kid="b")) == 401
         assert await status(http, rs256()) == 401
         assert await status(http, jwt.encode(claims(), SECRET, "HS256", {"kid": "s"})) == 401
         assert await status(http, jwt.encode(claims(), PEM_LIKE, "HS256", {"kid": "a"})) == 401
-    assert memory.users == ["ann"]
+    assert memory.users == ["ann", "ann"]
 
 
 PEM_LIKE = encoded(PEM)
 
 
-async def test_who_may_not_be_asked_for_keys_lets_nobody_in(tmp_path: Path) -> None:
-    async with edge(jwt_jwks=str(tmp_path / "missing")) as (http, memory):
+async def test_who_may_not_be_asked_for_keys_lets_nobody_in_and_is_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with edge(jwt_jwks="http://127.0.0.1:1/keys") as (http, memory):
         assert await status(http, rs256(kid="a")) == 503
+    assert memory.users == []
+    monkeypatch.setattr("services.gateway.tokens._AT_MOST_EVERY", 0)
+    keys = KeySet("http://127.0.0.1:1/keys")
+    assert keys.trouble is None
+    reading = asyncio.create_task(keys.run())
+    said = await eventually(lambda: asyncio.sleep(0, keys.trouble), bool)
+    assert "MEMORYBUS_GATEWAY_JWT_JWKS" in str(said)
+    known = jwt.algorithms.RSAAlgorithm.to_jwk(PRIVATE.public_key(), as_dict=True) | {"kid": "a"}
+    monkeypatch.setattr(keys, "_text", lambda: asyncio.sleep(0, json.dumps({"keys": [known]})))
+    await reading
+    assert keys.trouble is None
+
+
+def test_a_file_of_keys_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text('{"no": "keys"}')
+    for name, why in (("missing", "No such file"), ("keys", "no key set")):
+        with pytest.raises(UnusableSetting, match=f"MEMORYBUS_GATEWAY_JWT_JWKS: {why}"):
+            TokenVerifier(GatewaySettings(jwt_jwks=str(tmp_path / name)))
+
+
+async def test_a_token_for_no_space_opens_none() -> None:
+    async with edge(jwt_secret=SECRET) as (http, memory):
+        headers = {"Authorization": f"Bearer {hs256(spaces=[])}"}
+        answer = await http.get("/entries", headers=headers)
+    assert (answer.status_code, answer.json()["detail"]) == (403, "This credential is for no space.")
     assert memory.users == []
 
 
@@ -190,5 +224,6 @@ async def test_the_header_that_names_a_user_is_refused_beside_a_credential() -> 
 
 
 def test_a_short_secret_is_refused() -> None:
-    with pytest.raises(UnusableSetting, match="32 bytes"):
+    with pytest.raises(UnusableSetting) as refused:
         TokenVerifier(GatewaySettings(jwt_secret="short"))
+    assert "32 bytes" in redact_text(str(refused.value))

@@ -216,8 +216,13 @@ async def test_the_same_request_with_the_same_key_has_the_effect_of_one(
     assert answers[0].json()["entry"]["id"] == answers[1].json()["entry"]["id"]
     turns = [await http.post("/turns", json={"role": "user", "text": "Once."}, headers=key) for _ in range(2)]
     assert turns[0].json()["turn_id"] == turns[1].json()["turn_id"]
-    await digested(client, turns=2)
-    assert (await client.status("ann")).turns == 2
+    for body in ({"text": "Twice."}, {"text": "Once.", "conversation_id": "c2"}):
+        changed = await http.post("/turns", json={"role": "user"} | body, headers=key)
+        assert changed.json()["turn_id"] != turns[0].json()["turn_id"], body
+    made = await http.post("/entries", json={"text": "Two are more."}, headers=key)
+    assert made.json()["entry"]["id"] != answers[0].json()["entry"]["id"]
+    await digested(client, turns=5)
+    assert (await client.status("ann")).turns == 5
     other = await http.post("/turns", json={"role": "user", "text": "Once."}, headers=BOB | {"Idempotency-Key": "k1"})
     assert other.json()["turn_id"] != turns[0].json()["turn_id"]
 

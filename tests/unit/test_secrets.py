@@ -76,6 +76,7 @@ async def test_no_page_shows_a_password() -> None:
         waits_for = None
         client: Any = Client()
         workers: Any = (Waiting(),)
+        troubles = ()
 
     sent: list[Any] = []
 
