@@ -150,8 +150,13 @@ def _alternatives(token: str, language: Language, every: Sequence[Language]) -> 
         parts, whole = _parts(piece)
         for part in parts:
             for term in _of_part(part, language):
-                yield (term,) if _RUN.match(part) else tuple(dict.fromkeys(_stem(part, its) for its in every))
+                yield (term,) if _RUN.match(part) else _stems(part, every)
         yield from ((word,) for word in whole)
+
+
+@lru_cache(maxsize=1 << 13)
+def _stems(word: str, languages: Sequence[Language]) -> Alternatives:
+    return tuple(dict.fromkeys(_stem(word, its) for its in languages))
 
 
 def _stem(word: str, language: Language) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,7 +22,10 @@ _READ = 12
 _LONGEST = 2000
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
-_OWN = "(?:my|our|projects?|dating|married|engaged|working on|building)"
+_NEAR = 60
+_OWNED_BEFORE = re.compile(r"\b(?:my|our|projects?|dating|married|engaged|working on|building)[^.!?\n]{0,40}$")
+_OWNED_AFTER = re.compile(r"[^.!?\n]{0,20}(?:is|'s) (?:my|our)\b")
+_WORDLY = re.compile(r"\w")
 _BEGINS = {"c": "k", "g": "j"}
 _NO_NAMES = wordlists.words("names", "no names")
 
@@ -97,16 +100,29 @@ def telling(asked: frozenset[str], entries: Sequence[Entry]) -> list[Entry]:
 
     Without that no fact is known of it, and nothing need be read: a name in a question is mostly that of a product.
     """
-    if not asked:
-        return []
-    name = rf"\b(?:{'|'.join(map(re.escape, sorted(asked)))})(?!\w)"
-    named = re.compile(name, re.IGNORECASE)
-    introduced = re.compile(
-        rf"\b{_OWN}[^.!?\n]{{0,40}}?{name}|{name}[^.!?\n]{{0,20}}(?:is|'s) (?:my|our)\b", re.IGNORECASE
+    by_user = (entry for entry in entries if asked and entry.role == "user")
+    mentions = [entry for entry in by_user if next(_places(asked, entry.text), None)][:_READ]
+    return mentions if any(_introduces(entry.text, asked) for entry in mentions) else []
+
+
+def _places(names: Iterable[str], text: str) -> Iterator[tuple[str, int, int]]:
+    """Where names stand as words in a text: the folded text, and from where to where."""
+    folded = text[:_LONGEST].casefold()
+    for name in names:
+        start = folded.find(name)
+        while start >= 0:
+            end = start + len(name)
+            if not (start and _WORDLY.match(folded, start - 1)) and not _WORDLY.match(folded, end):
+                yield folded, start, end
+            start = folded.find(name, end)
+
+
+def _introduces(text: str, names: Iterable[str]) -> bool:
+    """Whether a text tells what somebody of these names is to the user."""
+    return any(
+        _OWNED_BEFORE.search(folded[max(0, start - _NEAR) : start]) or _OWNED_AFTER.match(folded, end)
+        for folded, start, end in _places(names, text)
     )
-    by_user = (entry for entry in entries if entry.role == "user")
-    mentions = [entry for entry in by_user if named.search(entry.text, 0, _LONGEST)][:_READ]
-    return mentions if any(introduced.search(entry.text, 0, _LONGEST) for entry in mentions) else []
 
 
 def _is_asked_for(ref: str, asked: frozenset[str], persons: dict[str, Person]) -> bool:
