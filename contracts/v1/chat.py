@@ -24,15 +24,18 @@ ChatVerb = Literal[
     "correct",
     "conflicts",
     "settle",
+    "state",
+    "undo",
 ]
 
 
 class ChatCommand(Message):
     """What a text asks for; `about` is the topic of recalling and forgetting, the words of a
-    correction, and which side of a conflict holds."""
+    correction, what an answer rests on, and which side of a conflict holds; `when` the time of what was said."""
 
     verb: ChatVerb
     about: str = ""
+    when: str = ""
 
 
 class CommandRequest(Request):

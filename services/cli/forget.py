@@ -52,12 +52,12 @@ def show_receipt(receipt: ForgetReceipt, console: Console) -> None:
     """What was removed and what is found now, and until when the statement may not come back."""
     removed = {
         "entries": 1,
-        "turns": receipt.turns,
         "vectors": receipt.vectors,
         "waiting messages": receipt.messages,
         "dead letters": receipt.dead_letters,
     }
     console.print(receipt_table(removed, receipt.left))
+    console.print(f"Turns of the log from which its words were taken: {receipt.turns:,}.", soft_wrap=True)
     if any(receipt.left.values()):
         return
     console.print(

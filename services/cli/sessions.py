@@ -51,7 +51,9 @@ def sessions(
         _show("in a line", (reply.summary.one_liner,) if reply.summary.one_liner else ())
         for name in ("what_mattered", "open_loops", "commitments", "people"):
             _show(name.replace("_", " "), getattr(reply.summary, name))
-    if reply.rolling is not None:
+    if reply.rolling is not None and not reply.rolling.turns:
+        _say(f"conversation {reply.rolling.conversation_id}: it is summed up from its fourth turn on")
+    elif reply.rolling is not None:
         _say(f"conversation {reply.rolling.conversation_id} as of turn {reply.rolling.turns}: {reply.rolling.text}")
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
-from contracts.ports import Filters, Key, Scope, Selection, TextStore
+from contracts.ports import Conversation, Filters, Key, Scope, Selection, TextStore
 from contracts.v1.chat import ChatCommand, ChatVerb, CommandReply, CommandRequest
 from contracts.v1.commands import EntryReply, EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.conflicts import Conflict, ConflictsReply, ConflictsRequest, ResolveReply, ResolveRequest
@@ -35,8 +36,10 @@ from services.shared.core.analysis import Alternatives, analyze, telling_terms, 
 from services.shared.core.chat_commands import command_in
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.time_spans import spans_named
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.preferences import PreferenceReader, Preferences
 
 _CONFIRMED_WITHIN = 600
 """Seconds for which a confirmation is valid."""
@@ -49,6 +52,8 @@ _SURE = 0.3
 """Least relevance of what is shown as being about a topic."""
 
 _SHOWN_CHARS = 120
+_SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
+_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 Listed = Sequence[tuple[str, int]]
@@ -146,7 +151,9 @@ async def _recall(chat: Chat) -> CommandReply:
 
 
 async def _explain(chat: Chat) -> CommandReply:
-    entries = await _meant(chat, by_answer=True)
+    entries = (await _about(chat))[:1] if chat.command.about else await _meant(chat, by_answer=True)
+    if not entries and chat.command.about:  # then it is a question for whoever talks
+        return CommandReply(understood=False, correlation_id=chat.request.correlation_id)
     if not entries:
         return chat.reply("I do not know which memory you mean: nothing was shown or said here yet.")
     (entry,) = entries
@@ -164,9 +171,11 @@ async def _ask_to_forget(chat: Chat) -> CommandReply:
 
 
 async def _ask_to_forget_about(chat: Chat) -> CommandReply:
-    entries = await _about(chat)
+    command = chat.command
+    entries = await (_said_then(chat) if command.when else _about(chat))
     if not entries:
-        return chat.reply(f"I remember nothing that mentions {chat.command.about}.")
+        mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
+        return chat.reply(f"I remember nothing {mentions}.")
     return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.", entries)
 
 
@@ -234,7 +243,10 @@ async def _turn_memory(chat: Chat) -> CommandReply:
     request = chat.request
     change = SettingsChange(memory_enabled=is_on)
     await chat.actions.settings(SettingsRequest(user_id=request.user_id, space=request.space, change=change))
-    return chat.reply("Memory is on." if is_on else "Memory is off: nothing new is kept until you turn it on again.")
+    where = f"in the space “{request.space}”; other spaces keep what was decided for them"
+    if is_on:
+        return chat.reply(f"Memory is on {where}.")
+    return chat.reply(f"Memory is off {where}. Nothing new is kept there until you turn it on again.")
 
 
 async def _incognito(chat: Chat) -> CommandReply:
@@ -247,6 +259,27 @@ async def _incognito(chat: Chat) -> CommandReply:
     request = IncognitoStartRequest(user_id=user_id, conversation_id=conversation_id)
     until = await _local(chat, (await chat.actions.incognito(request)).until)
     return chat.reply(f"Nothing of this conversation is kept until {_day(until)}, {until:%H:%M %Z}.")
+
+
+async def _tell_state(chat: Chat) -> CommandReply:
+    request = chat.request
+    settings = (await chat.actions.settings(SettingsRequest(user_id=request.user_id, space=request.space))).settings
+    place = Conversation(request.user_id, request.space, request.conversation_id or "")
+    marks = (await PreferenceReader(chat.store).of([place]))[place].marks
+    why = Preferences(settings, marks, is_chat=request.conversation_id is not None).refuse()
+    if why == "incognito":
+        return chat.reply("Yes, this conversation is incognito: nothing of it is kept. “End incognito” ends that.")
+    if why == "disabled":
+        return chat.reply(f"Memory is off in the space “{request.space}”: nothing said here is kept.")
+    return chat.reply("No: what is said here is remembered. “Start incognito” has nothing of this conversation kept.")
+
+
+async def _tell_what_can_be_undone(chat: Chat) -> CommandReply:
+    return chat.reply(
+        "Nothing was changed. What was forgotten or erased is gone for good; say it again to have it remembered. "
+        "A correction can be corrected (“correct: …”), a pin taken off (“unpin that”), memory turned on again "
+        "(“turn memory on”), and incognito ended (“end incognito”)."
+    )
 
 
 async def _ask_what_holds(chat: Chat, done: str = "") -> CommandReply:
@@ -312,13 +345,44 @@ async def _about(chat: Chat) -> list[Entry]:
         return []
     scope = Scope(request.user_id, request.space, EVERY_PERSONA)
     hits = await chat.store.search(scope, topic, limit=4 * _MOST_LISTED, filters=Filters())
-    found = await _entries(chat, [hit.id for hit in hits if hit.turn_score > 0])
-    return [entry for entry in found if _mentions(entry, words)][:_MOST_LISTED]
+    found = [
+        (entry, _mentioned(entry, words))
+        for entry in await _entries(chat, [hit.id for hit in hits if hit.turn_score > 0])
+        if command_in(entry.text) is None
+    ]
+    most = [entry for entry, mentioned in found if all(mentioned)]
+    if not most and _SEVERAL.search(request.text):
+        most = [entry for entry, mentioned in found if any(mentioned)]
+    return most[:_MOST_LISTED]
 
 
-def _mentions(entry: Entry, words: Sequence[Alternatives]) -> bool:
+def _mentioned(entry: Entry, words: Sequence[Alternatives]) -> list[bool]:
+    """Of each word, whether the entry has it."""
     terms = set(analyze(" ".join((entry.text, *entry.tags))))
-    return all(not terms.isdisjoint(word) for word in words) and command_in(entry.text) is None
+    return [not terms.isdisjoint(word) for word in words]
+
+
+async def _said_then(chat: Chat) -> list[Entry]:
+    """What the user said in the space within a time, or in this conversation, the newest first."""
+    request, when = chat.request, chat.command.when.lower()
+    in_talk = when.endswith(("chat", "conversation"))
+    if await is_hidden(chat.store, request.user_id) or (in_talk and request.conversation_id is None):
+        return []
+    conversation_id = request.conversation_id if in_talk else None
+    selection = Selection(request.user_id, request.space, conversation_id=conversation_id)
+    page = await chat.store.page(selection, limit=_LOOKED_THROUGH, cursor=None)
+    since, until = (_EVER, None) if in_talk else _stretch(when, await _local(chat, datetime.now(UTC)))
+    within = [
+        entry for entry in page.entries if since <= entry.last_said_at and (not until or entry.last_said_at < until)
+    ]
+    return [entry for entry in within if entry.role == "user" and command_in(entry.text) is None][:_MOST_LISTED]
+
+
+def _stretch(when: str, now: datetime) -> tuple[datetime, datetime | None]:
+    """From when until when this is, in the zone of `now`."""
+    span = next(iter(spans_named(when, now)), None)
+    since = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    return (span.since or _EVER, span.until) if span else (since, None)
 
 
 async def _entries(chat: Chat, ids: Sequence[str]) -> list[Entry]:
@@ -399,6 +463,8 @@ _ASKED: dict[ChatVerb, Callable[[Chat], Awaitable[CommandReply]]] = {
     "incognito_end": _incognito,
     "conflicts": _ask_what_holds,
     "settle": _settle,
+    "state": _tell_state,
+    "undo": _tell_what_can_be_undone,
 }
 _CONFIRMED: dict[ChatVerb, Callable[[Chat, Listed], Awaitable[CommandReply]]] = {
     "correct": _correct,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -24,13 +24,14 @@ from contracts.v1.control import (
 )
 from contracts.v1.entries import Entry, EntryEvent, Scores
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from services.curate import chat_commands, conflicts, privacy
+from services.curate import chat_commands, conflicts, control, privacy
 from services.curate.chat_commands import Actions
 from services.curate.edits import Editor
 from services.enrich.lineage import settle_changes
 from services.retrieve.reply import item_of
 from services.shared.core.scoring import Candidate, Ranked
 from services.shared.errors import Rejected
+from tests.apps.fakes import FakeInFlight
 from tests.apps.test_forgetting import DAY, places, say, the_entry
 from tests.stores.builders import NOON, an_entry, store_entries
 
@@ -258,7 +259,7 @@ async def test_a_correction_is_of_what_it_resembles_and_is_shown_first(memory: M
 
 async def test_memory_is_turned_off_and_on_in_this_space(memory: Memory) -> None:
     for said, is_on in (("turn memory off", False), ("turn memory on", True)):
-        assert (await memory.says(said, space="work")).understood
+        assert "in the space “work”" in (await memory.says(said, space="work")).reply
         request = memory.decided.pop()
         assert (request.user_id, request.space, request.change.memory_enabled) == ("ann", "work", is_on)
 
@@ -330,3 +331,54 @@ async def test_of_several_questions_the_one_that_was_shown_is_settled(store: Tex
     reply = await memory.says("keep the newer memory", shown=shown)
     assert reply.reply.startswith(f"Kept: “{other[1]}”. On ")
     assert await memory.texts() == {other[1], *next(pair for pair in pairs if pair != other)}
+
+
+async def test_about_several_is_what_mentions_all_of_them_else_what_mentions_any(memory: Memory) -> None:
+    for text in ("Clara lives in Porto.", "The dentist is on Tuesday.", "I like tea."):
+        await say(memory.store, text)
+    listed = await memory.says("forget about Clara and the dentist")
+    assert {entry.text for entry in listed.items} == {"Clara lives in Porto.", "The dentist is on Tuesday."}
+    await say(memory.store, "Clara knows a dentist.")
+    listed = await memory.says("forget about Clara and the dentist")
+    assert [entry.text for entry in listed.items] == ["Clara knows a dentist."]
+    assert listed.needs_confirmation
+
+
+async def test_what_was_said_within_a_time_or_a_chat_is_listed_and_forgotten(memory: Memory) -> None:
+    now = datetime.now(UTC)
+    for days, text in ((0, "I like tea."), (1, "I live in Porto."), (30, "I play chess.")):
+        await say(memory.store, text, created_at=now - timedelta(days), conversation_id=f"c{days}")
+    for said, text in (
+        ("forget what I said today", "I like tea."),
+        ("forget everything I said yesterday", "I live in Porto."),
+        ("forget what I said in this chat", "I play chess."),
+    ):
+        asked = await memory.says(said, conversation_id="c30", time_zone="UTC")
+        assert [entry.text for entry in asked.items] == [text]
+        assert asked.needs_confirmation
+    elsewhere = await memory.says("forget what I said today", space="work")
+    assert elsewhere.reply == "I remember nothing of what you said today."
+    assert len(await memory.texts()) == 3
+
+
+async def test_why_a_statement_is_believed_is_answered_where_it_was_made(memory: Memory) -> None:
+    await say(memory.store, "I like jazz and old films.")
+    reply = await memory.says("why do you think I like jazz?")
+    assert "you said: “I like jazz and old films.”" in reply.reply
+    assert not (await memory.says("why do you think I like opera?")).understood, "a question for whoever talks"
+
+
+async def test_whether_a_chat_is_incognito_is_told(memory: Memory) -> None:
+    assert (await memory.says("are you incognito?", conversation_id="c1")).reply.startswith("No: ")
+    await control.set_incognito(
+        IncognitoStartRequest(user_id="ann", conversation_id="c1"), records=memory.store, in_flight=FakeInFlight()
+    )
+    assert (await memory.says("are you incognito?", conversation_id="c1")).reply.startswith("Yes, ")
+    assert (await memory.says("are you incognito?", conversation_id="c2")).reply.startswith("No: ")
+
+
+async def test_what_can_be_undone_is_told_and_nothing_is(memory: Memory) -> None:
+    await say(memory.store, "I live in Porto.", conversation_id="c1")
+    await memory.says("pin this", conversation_id="c1")
+    assert "is gone for good" in (await memory.says("undo that", conversation_id="c1")).reply
+    assert (await the_one(memory)).pinned

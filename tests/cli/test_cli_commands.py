@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from contracts.ports import Unavailable
+from contracts.v1.sessions import RollingSummary, SessionsReply
 from services.cli import (
     ask,
     audit,
@@ -107,3 +108,20 @@ def test_which_statements_without_what_holds_is_no_question(app: typer.Typer, si
         1,
         "error: --newer and --older need --keep new, old or both: what holds\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("turns", "told"),
+    [(0, "conversation c1: it is summed up from its fourth turn on"), (4, "conversation c1 as of turn 4: I like tea.")],
+)
+def test_a_conversation_that_is_too_short_to_be_summed_up_says_when_it_is(
+    app: typer.Typer, monkeypatch: pytest.MonkeyPatch, turns: int, told: str
+) -> None:
+    async def ask(*_: object) -> SessionsReply:
+        text = "I like tea." if turns else ""
+        rolling = RollingSummary(conversation_id="c1", text=text, turns=turns, characters=0, sentences=())
+        return SessionsReply(items=(), total_count=0, rolling=rolling)
+
+    monkeypatch.setattr(sessions, "_ask", ask)
+    result = CliRunner().invoke(app, ["sessions", "--user", "me", "--rolling", "c1"])
+    assert told in result.output

@@ -7,6 +7,7 @@ none: a command that is not understood costs the user another sentence, one that
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from contracts.v1.chat import ChatCommand, ChatVerb
 
@@ -22,7 +23,7 @@ _POLITE_AFTER = re.compile(
     r"[\s,.!?…]*(?:\b(?:please|pls|thanks|thank you|for now|so far|before)\b)?[\s.!?…]*$", re.IGNORECASE
 )
 _ASKS_WHETHER = re.compile(r"\b(?:can|could|would) you\b(?!.*\b(?:please|pls)\b)", re.IGNORECASE)
-_APOSTROPHES = str.maketrans("’‘`´", "''''")
+_APOSTROPHES = str.maketrans("’‘`´“”„", "''''\"\"\"")
 
 _THAT = "(?:that|this)"
 _TOPIC = r"(?P<about>[^\s.,;:!?\"][^,;:!?\"\n]*)"
@@ -35,6 +36,19 @@ _SAID = "(?:said|told you|mentioned)"
 _SHOW = "(?:show|list|tell)(?: me)?"
 _CONFLICT = "(?:conflicts?|contradicts?)(?: itself)?"
 _ALL = "(?:everything|anything|all(?: of it)?)"
+_NAME = r"(?-i:[A-ZÀ-ÖØ-Þ])[\w'-]*(?: (?-i:[A-ZÀ-ÖØ-Þ])[\w'-]*){0,2}"
+_MINE = r"(?:my|our) [\w'-]+(?: [\w'-]+)?"
+_SEVERAL = rf"(?:{_MINE}|{_NAME})(?:(?:, (?:and |or )?| and | or )(?:{_MINE}|{_NAME}|the [\w'-]+))*"
+_DATUM = (
+    "(?:names?|numbers?|pass(?:word|code|phrase)s?|pin|codes?|address|e-?mail|phone|birthday|anniversary|appointment|"
+    "username|login|iban|salary|diagnosis|allergy|medication|nickname|wi-?fi|licen[cs]e plate|reservation|booking)"
+)
+_DATA = rf"the (?:(?:[\w'-]+ ){{1,3}}{_DATUM}|{_DATUM} (?:of|for|to|at) (?:{_MINE}|{_NAME}|the [\w'-]+))"
+_WHEN = (
+    "(?:today|yesterday|tonight|last night|this (?:morning|afternoon|evening|week|month|chat|conversation)"
+    "|in this (?:chat|conversation)|last (?:week|month))"
+)
+_STATED = "(?:like|love|hate|dislike|prefer|enjoy|live in|come from|work (?:at|for|as)|play|drink|eat|speak|own)"
 
 _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
     (
@@ -66,6 +80,8 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"forget {_ALL} about me",
             "(?:delete|erase|remove|clear|wipe|forget) all (?:of )?(?:my |your )?memories(?: of me)?",
             "(?:delete|erase|clear|wipe) (?:my|your) (?:whole |entire )?memory(?: of me)?",
+            "forget (?:me|all)",
+            f"(?:delete|erase|remove) {_ALL} about me",
         ),
     ),
     (
@@ -87,6 +103,12 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_REMOVE} (?:{_ALL}(?: that)?|what) (?:you (?:know|remember)|i {_SAID}) about {_TOPIC}",
             f"{_REMOVE} {_ALL} about (?P<short>{_TOPIC})",
             f"{_REMOVE} (?:all |the |my )*memories (?:about|of) {_TOPIC}",
+            f"{_REMOVE} (?:the |my |your )?memory about {_TOPIC}",
+            f"{_REMOVE} (?:{_ALL}|what)(?: that)? i {_SAID} (?P<when>{_WHEN})",
+            rf"{_REMOVE} \"(?P<quoted>[^\"]+)\"",
+            f"forget (?P<datum>{_DATA})",
+            f"forget about (?P<several>{_SEVERAL})",
+            f"{_REMOVE} (?P<held>the {_TOPIC}) from your memory",
             f"forget (?P<mine>my {_TOPIC})",
             f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
             rf"forget that (?P<clause>(?:i|i'm|i've|my|we|our)\b {_TOPIC})",
@@ -108,7 +130,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
         (
             f"(?:(?:turn|switch) {_MEMORY}|memory) off",
             f"(?:turn|switch) off {_MEMORY}",
-            f"(?:disable|deactivate) {_MEMORY}",
+            f"(?:disable|deactivate|pause|suspend) {_MEMORY}",
             "stop remembering(?: things| anything| what i say)?",
         ),
     ),
@@ -117,7 +139,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
         (
             f"(?:(?:turn|switch) {_MEMORY}|memory) (?:back )?on(?: again)?",
             f"(?:turn|switch) (?:back )?on {_MEMORY}(?: again)?",
-            f"(?:enable|activate|reactivate) {_MEMORY}(?: again)?",
+            f"(?:enable|activate|reactivate|resume|unpause) {_MEMORY}(?: again)?",
             "start remembering(?: things)?(?: again)?",
             "remember things again",
         ),
@@ -152,6 +174,8 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"where(?:'s| is| does) {_THAT}(?: come)? from",
             f"where (?:did you get|do you have|do you know) {_THAT}(?: from)?",
             f"what makes you (?:think|say|believe) (?:{_THAT}|so)",
+            f"why (?:do|would|did) you (?:think|believe|say)(?: that)? (?P<fact>i {_STATED} {_TOPIC})",
+            f"what makes you (?:think|believe|say)(?: that)? (?P<fact>i {_STATED} {_TOPIC})",
         ),
     ),
     (
@@ -162,6 +186,24 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"do (?:any(?: of)? )?(?:my |your )?memories {_CONFLICT}(?: with)?(?: each other)?",
             f"(?:are there )?any (?:conflicts|contradictions) in {_MEMORY}",
             f"{_SHOW} (?:the |all |my )?(?:conflicts|contradictions) in {_MEMORY}",
+        ),
+    ),
+    (
+        "state",
+        (
+            "(?:are (?:you|we)|am i) (?:still |now )?(?:incognito|off the record)(?: now)?",
+            "is this (?:chat|conversation) (?:still |now )?(?:incognito|off the record)",
+            "are you (?:still )?remembering this(?: chat| conversation)?",
+        ),
+    ),
+    (
+        "undo",
+        (
+            "undo that",
+            "undo (?:the |that )?(?:forgetting|correction|last memory command)",
+            "(?:restore|bring back) (?:that|this|the last|the deleted|the forgotten) memory",
+            "bring (?:that|this) memory back",
+            "unforget (?:that|this|it)",
         ),
     ),
     ("settle", ("keep (?P<about>the newer|the older|both) (?:memory|memories|statement|statements)",)),
@@ -180,6 +222,19 @@ _NO_TOPIC = re.compile(r"\b(?:being|that|which|who|he|she|they|and then|so|but|y
 _NO_TOPIC_TO_FORGET = re.compile(r"\b(?:and|or|imagine|again)\b", re.IGNORECASE)
 _NO_SHORT_TOPIC = re.compile(r"\b(?:in|on|from|at|of|with|older|the|above)\b", re.IGNORECASE)
 _NOT_MINE = re.compile(r"\b(?:head|self|manners|previous|instructions|at)\b", re.IGNORECASE)
+_WANTED = re.compile(r"\bi(?: want|'d like| would like| need) you to (?:please )?forget about\b", re.IGNORECASE)
+_NO_DATUM = re.compile(
+    r"\b(?:function|method|class|variable|file|folder|branch|table|column|field|line|page|port|error|status|source|model"
+    r"|package|module|host|domain|server|first|second|last|next|previous|other|wrong|right|exact|whole|same|morse|dress)\b",
+    re.IGNORECASE,
+)
+_NO_OWN_MATTER = re.compile(
+    r"\b(?:last|previous|earlier|questions?|mistakes?|messages?|requests?|comments?|ideas?|typos?|words|points?|jokes?"
+    r"|worries|problems?|code|essay|drafts?|bugs?|instructions|head|self|manners|monday|tuesday|wednesday|thursday"
+    r"|friday|saturday|sunday|christmas|god|it)\b",
+    re.IGNORECASE,
+)
+_NO_FACT = re.compile(r"\b(?:him|her|them|it|so|too|always|never|myself|people|being|when|because)\b", re.IGNORECASE)
 _IDIOM = re.compile(r"(?:i|we)\b (?:asked|said|mentioned|told|ever|even|was here)\b.*", re.IGNORECASE)
 
 
@@ -191,6 +246,8 @@ def command_in(text: str) -> ChatCommand | None:
     if len(said) > _LONGEST or "\n" in said:
         return None
     words = _without_manners(said)
+    if _WANTED.search(said):
+        words = re.sub(r"^forget about (?!my |our )(?=[a-z])", "forget everything about ", words)
     commands = (_command(verb, match) for verb, rule in _COMPILED if (match := rule.fullmatch(words)))
     command = next((command for command in commands if command), None)
     return None if command and _only_wonders(command, said) else command
@@ -217,13 +274,30 @@ def _only_wonders(command: ChatCommand, said: str) -> bool:
 
 def _command(verb: ChatVerb, found: re.Match[str]) -> ChatCommand | None:
     groups = {name: value for name, value in found.groupdict().items() if value}
+    if _is_unfit(verb, groups):
+        return None
+    if when := groups.get("when"):
+        return ChatCommand(verb=verb, about=f"what you said {when}", when=when)
+    about = next((groups[name] for name in _WHOLE if name in groups), groups.get("about", ""))
+    return ChatCommand(verb=verb, about=about)
+
+
+_WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact")
+
+
+def _is_unfit(verb: ChatVerb, groups: Mapping[str, str]) -> bool:
+    """Whether what was found is no topic: an idiom, a matter of the talk itself, or the beginning of something else."""
     topic = groups.get("about", "")
     if len(topic.split()) > _MOST_WORDS or topic.casefold() in ("it", "this", "me") or _NO_TOPIC.search(topic):
-        return None
+        return True
     unfit = (
-        (verb == "forget_about" and _NO_TOPIC_TO_FORGET.search(topic))
-        or ("short" in groups and _NO_SHORT_TOPIC.search(topic))
-        or ("mine" in groups and _NOT_MINE.search(topic))
-        or ("clause" in groups and _IDIOM.fullmatch(groups["clause"]))
+        verb == "forget_about" and _NO_TOPIC_TO_FORGET.search(topic),
+        "short" in groups and _NO_SHORT_TOPIC.search(topic),
+        "mine" in groups and _NOT_MINE.search(topic),
+        "clause" in groups and _IDIOM.fullmatch(groups["clause"]),
+        "datum" in groups and _NO_DATUM.search(groups["datum"]),
+        "several" in groups and _NO_OWN_MATTER.search(groups["several"]),
+        "fact" in groups and _NO_FACT.search(groups["fact"]),
+        "quoted" in groups and len(groups["quoted"].split()) < 2,
     )
-    return None if unfit else ChatCommand(verb=verb, about=groups.get("mine") or groups.get("clause") or topic)
+    return any(unfit)

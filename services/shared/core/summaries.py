@@ -41,6 +41,16 @@ _KIN = (
 )
 _RELATED = re.compile(rf"\b(?:my|our) (?:\w+ )?(?:{_KIN})s?\b", re.IGNORECASE)
 _KIN_NAMED = re.compile(rf"\b(?:[Mm]y|[Oo]ur) (?:{_KIN}),? ([A-Z]\w{{1,30}})\b")
+_PLACED = (
+    r"\b(?:(?:live|lives|lived|living|born|based|stay\w*|flat|house|home|office|studio|weekend|holidays?|winter|summer"
+    r"|spring|autumn) in|(?:mov|relocat|travel|driv|fly|flew|commut|head)\w* (?:back )?(?:to|from)"
+    r"|(?:trip|train|flight|bus|ferry|move) (?:to|from)|city of|streets of|outside of?|suburb of) {name}\b"
+    r"|\b{name}(?: is|'s|’s) (?:\w+ )?(?:lovely|beautiful|nice|great|pretty|gorgeous|wonderful|crowded|sunny|rainy"
+    r"|windy|expensive|stunning|full of \w+) in (?:the )?(?:spring|summer|autumn|fall|winter|january|february|march"
+    r"|april|may|june|july|august|september|october|november|december)\b"
+)
+"""How a place is spoken of: where one lives or goes, and what has seasons."""
+
 _PROJECT = re.compile(
     r"\b(?:project|deadline|launch\w*|releas\w+|milestone|prototype|sprint|client|thesis|dissertation|start-?up|"
     r"(?:working|worked|works?) on|building|roadmap|migration|refactor\w*|deploy\w*)\b",
@@ -287,8 +297,10 @@ def _newest(found: Iterable[loops.Loop]) -> tuple[Sentence, ...]:
 def _people(said: Sequence[Entry]) -> tuple[Sentence, ...]:
     """The people who are named: those that the annotator found, and those called a relative or friend."""
     found: dict[str, Sentence] = {}
+    texts = [entry.text[:_READ] for entry in said]
     for entry in said:
         names = [one.text for one in entry.entities if one.label == "PERSON" and one.text in entry.text]
+        names = [name for name in dict.fromkeys(names) if not _is_place(name, texts)]
         names += [match[1] for match in _KIN_NAMED.finditer(entry.text[:_READ])]
         for name in dict.fromkeys(names):
             begin, end = _trimmed(name, 0, len(name), ONE_LINE)
@@ -297,9 +309,16 @@ def _people(said: Sequence[Entry]) -> tuple[Sentence, ...]:
     return tuple(found.values())[:_NAMED]
 
 
+def _is_place(name: str, texts: Iterable[str]) -> bool:
+    """Whether what an annotator took for a person is spoken of as a place."""
+    placed = re.compile(_PLACED.format(name=re.escape(name)), re.IGNORECASE)
+    return any(placed.search(text) for text in texts)
+
+
 def _section(one: _Candidate) -> str | None:
     text, entry = one.sentence.text, one.entry
-    named = any(known.label == "PERSON" and known.text in text for known in entry.entities)
+    persons = (known.text for known in entry.entities if known.label == "PERSON" and known.text in text)
+    named = any(not _is_place(name, (text,)) for name in persons)
     if named or _RELATED.search(text):
         return "people"
     if _PROJECT.search(text):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contracts.v1.entries import Entry
+from contracts.v1.entries import Entity, Entry
 from services.shared.core.loops import Said, loop_in, loops_in
 from services.shared.core.summaries import (
     ROLLING,
@@ -97,6 +97,24 @@ def test_a_session_is_summed_up_in_the_words_of_its_turns() -> None:
     assert texts(made.what_mattered) == ["My sister Clara moved to Porto.", "I need to book a flight to Porto by May."]
     assert texts(made.open_loops) == ["I need to book a flight to Porto by May."]
     assert texts(made.people) == ["Clara"]
+
+
+@pytest.mark.parametrize(
+    ("said", "people"),
+    [
+        ("Porto is lovely in spring.", []),
+        ("We live in Porto, Clara moved to Porto first.", ["Clara"]),
+        ("The train to Porto was late.", []),
+        ("Porto is my cousin.", ["Porto"]),
+        ("I gave it to Clara, I believe in Clara.", ["Clara"]),
+        ("Clara is lovely.", ["Clara"]),
+    ],
+)
+def test_what_is_spoken_of_as_a_place_is_no_person(said: str, people: list[str]) -> None:
+    named = [Entity(text=name, label="PERSON", confidence=0.9) for name in ("Porto", "Clara") if name in said]
+    turns = [entry.model_copy(update={"entities": named}) for entry in a_session("ann", [said])]
+    assert texts(session_summary(turns, {}).people) == people
+    assert bool(spine_of(turns).people) == bool(people)
 
 
 def test_vectors_tell_what_is_central_and_the_user_counts_more_than_the_assistant() -> None:
