@@ -23,7 +23,11 @@ USER_HEADER = "memory-user"
 
 
 class TurnReply(Reply):
-    """The bus has the turn and will not lose it; not `kept`, it is gone: it was published as incognito."""
+    """The bus has the turn and will not lose it; not `kept`, it is gone, as its user wants.
+
+    It was published as incognito, its conversation is, or memory is off. Where nobody says in time what the user wants
+    a turn is `kept` as yet, and overwritten before it is stored if it may not be.
+    """
 
     turn_id: str
     kept: bool = True

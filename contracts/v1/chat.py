@@ -43,7 +43,8 @@ class CommandRequest(Request):
 
     "That" and "this" mean what was said last in `conversation_id`, or the first of `shown`: the ids of the entries that
     the assistant's last answer rests on, the best first. `confirm`: the token of an earlier reply, sent with the same
-    text, lets happen what that reply announced, to exactly the entries it listed. `time_zone`: as in retrieve.
+    text in the same conversation, lets happen what that reply announced, to exactly the entries it listed.
+    `time_zone`: as in retrieve.
     """
 
     text: str = Field(min_length=1, max_length=16_384)

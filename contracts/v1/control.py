@@ -74,17 +74,23 @@ LIMITS: tuple[SettingName, ...] = ("retention_days", "soft_cap")
 class SettingsRequest(Request):
     """Show the settings of a space, after this change; `space` `"*"` means all that have decided nothing of their own.
 
-    What is named in `reset` is not decided any more, unless the change decides it.
+    What is named in `reset` is not decided any more, unless the change decides it. `conversation_id`: say also whether
+    this conversation is kept.
     """
 
     space: str = Field(default="default", min_length=1, max_length=256)
+    conversation_id: str | None = Field(default=None, min_length=1, max_length=256)
     change: SettingsChange | None = None
     reset: tuple[SettingName, ...] = ()
 
 
 class SettingsReply(Reply):
-    """What holds in a space, and what of it was decided for this very one. After a change every replica honours it."""
+    """What holds in a space, and what of it was decided for this very one. After a change every replica honours it.
+
+    `refuses`: why nothing of the conversation that was asked about is kept; null: it is.
+    """
 
     space: str
     settings: SpaceSettings
     own: SpaceSettings
+    refuses: Literal["incognito", "disabled"] | None = None

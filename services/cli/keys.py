@@ -34,6 +34,7 @@ _REVOKE = """Examples:\n
   memorybus keys revoke 3f9a0c1be2d47788
 """
 _CLIENTS = ("tool", "person")
+_MOST_DAYS = 36_500
 
 
 @app.command(epilog=_CREATE)
@@ -55,6 +56,10 @@ def create(
     """Make a key and show it: once, as only a hash of it is kept."""
     if client not in _CLIENTS:
         fail(f"--client is one of {', '.join(_CLIENTS)}")
+    if days is not None and days > _MOST_DAYS:
+        fail(f"--days is {_MOST_DAYS:,} at most; without it a key is valid until `keys revoke`")
+    if not all(map(str.strip, space or ())):
+        fail("--space names a space; without it a key is for all")
     try:
         token, key = new_key(
             user,
@@ -89,7 +94,7 @@ def list_(
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("id", "user", "spaces", "verbs", "client", "valid until", "note"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column == "id")
     for key in found:
         table.add_row(*map(one_line, _cells(key)))
     out.print(table if found else "There are no keys.", markup=False)

@@ -428,7 +428,7 @@ def _listed_in(token: str, request: CommandRequest) -> Listed:
     """The entries of a token, which opens nothing that the user could not name themselves.
 
     Raises:
-        Rejected: it is no token of this text, or an old one.
+        Rejected: it is no token of this text in this conversation, or an old one.
     """
     try:
         digest, until, *listed = json.loads(base64.urlsafe_b64decode(token))
@@ -438,12 +438,13 @@ def _listed_in(token: str, request: CommandRequest) -> Listed:
         pass
     raise Rejected(
         "invalid_request",
-        "confirm: it belongs to another text or is older than ten minutes; send the text without it again",
+        "confirm: it belongs to another text or conversation, or is older than ten minutes; "
+        "send the text without it again",
     )
 
 
 def _digest(request: CommandRequest) -> str:
-    parts = (request.user_id, request.space, " ".join(request.text.split()))
+    parts = (request.user_id, request.space, request.conversation_id or "", " ".join(request.text.split()))
     return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from contracts.ports import InFlight, Record, RecordKey, UserRecords
+from contracts.ports import Conversation, InFlight, Record, RecordKey, UserRecords
 from contracts.v1.control import (
     EVERY_SPACE,
     LIMITS,
@@ -20,7 +20,7 @@ from contracts.v1.control import (
 )
 from services.shared.changes import change_record
 from services.shared.erasures import kept_key
-from services.shared.preferences import SETTLES, Mark, Marks, OwnSettings, decisions, limits_mark
+from services.shared.preferences import SETTLES, Mark, Marks, OwnSettings, PreferenceReader, decisions, limits_mark
 
 
 async def set_incognito(
@@ -66,11 +66,13 @@ async def settings(request: SettingsRequest, *, records: UserRecords, defaults: 
     if change or request.reset:
         await _change(key, change, request.reset, records)
         await asyncio.sleep(SETTLES)
+    chat = request.conversation_id and Conversation(request.user_id, request.space, request.conversation_id)
     own = OwnSettings((await decisions(records, {key, key._replace(name=EVERY_SPACE)})).values())
     return SettingsReply(
         space=request.space,
         settings=own.of(request.space, defaults),
         own=own.alone(request.space),
+        refuses=(await PreferenceReader(records).of([chat]))[chat].refuse() if chat else None,
         correlation_id=request.correlation_id,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from inspect import Parameter, Signature, cleandoc
 from typing import Annotated, Any, cast
@@ -20,6 +21,7 @@ from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import EXPORT, PREFIX, VERBS, TruncateReply, TurnReply, Verb
 from contracts.v1.commands import EntryReply, GetRequest
+from contracts.v1.control import SettingsRequest
 from contracts.v1.overview import ExportReply
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, derived_turn_id
@@ -42,11 +44,13 @@ _EDGE = "memorybus.edge"
 
 _INCOGNITO = (
     "With `incognito` nobody keeps it: it goes where no stream of the bus captures it and no service hears it. A "
-    "client that knows that a conversation is incognito says so; the turn of one that does not is overwritten later."
+    "client that knows that a conversation is incognito says so. So goes the turn of a conversation that its user has "
+    "made incognito, or of a memory that is off: `kept` is false then."
 )
 _REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flow.INCOGNITO_START, flow.COMMANDS)
 _SEARCHING = (flow.RETRIEVE, flow.LIST, flow.COMMANDS)
 _TURN_PATIENCE = 8.0
+_DECIDED_PATIENCE = 0.3
 _LONGEST_KEY = 256
 _LONGEST_NAME = 256
 _LONGEST_VERSION = 18  # digits
@@ -348,7 +352,7 @@ async def publish_turn(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """Publish a turn for the caller; the promise of the bus is the answer, unless nobody may keep it."""
-    edge, incognito = _edge(request), body.incognito
+    edge = _edge(request)
     values = {name: getattr(body, name) for name in body.model_fields_set - {"incognito"}}
     values["space"] = caller.space(values, "default")
     turn = Turn.model_validate(values | {"user_id": caller.user_id})
@@ -359,6 +363,7 @@ async def publish_turn(
     if turn.persona_id == EVERY_PERSONA:
         raise Problem("invalid_request", NO_PERSONA)
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
+    incognito = body.incognito or await _is_refused(edge, turn)
     try:
         async with asyncio.timeout(_TURN_PATIENCE):
             await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}), incognito=incognito)
@@ -366,6 +371,15 @@ async def publish_turn(
         raise Unavailable("the bus did not take the turn in time: send it again") from None
     reply = TurnReply(turn_id=turn_id, kept=not incognito, correlation_id=turn.correlation_id)
     return _answer(request, reply.model_dump_json().encode(), 202)
+
+
+async def _is_refused(edge: Edge, turn: Turn) -> bool:
+    """Whether its user wants this turn not kept, as far as anybody says so now: ingest looks again at any rate."""
+    asked = {"user_id": turn.user_id, "space": turn.space, "conversation_id": turn.conversation_id}
+    with suppress(Unavailable, RequestFailed, TimeoutError):
+        async with asyncio.timeout(_DECIDED_PATIENCE):
+            return (await edge.memory.settings(SettingsRequest.model_validate(asked))).refuses is not None
+    return False
 
 
 publish_turn.__annotations__["body"] = Annotated[TurnBody, Body(openapi_examples=cast(Any, _TURN))]

@@ -169,6 +169,8 @@ async def test_a_confirmation_fits_its_text_its_user_and_its_time(
     ):
         with pytest.raises(Rejected, match="confirm"):
             await memory.says(text, confirm=confirm)
+    with pytest.raises(Rejected, match="another text or conversation"):
+        await memory.says("forget everything about Porto", conversation_id="c2", confirm=token)
     monkeypatch.setattr("services.curate.chat_commands.time.time", lambda: 4e9)
     with pytest.raises(Rejected, match="older than ten minutes"):
         await memory.says("forget everything about Porto", confirm=token)

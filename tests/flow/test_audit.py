@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
 from contracts import flow, subjects
@@ -23,6 +26,8 @@ from services.shared.settings import Settings
 from tests.flow.conftest import a_text_store
 from tests.flow.raw import a_marker, holding
 from tests.polling import eventually
+
+NOW = datetime.now(UTC)
 
 
 @pytest.fixture
@@ -99,6 +104,13 @@ async def test_the_command_prints_lines(instance: Running, client: MemoryClient)
     found = [json.loads(line) for line in (await _typed("audit", "--json", "--nats", instance.nats)).splitlines()]
     assert sorted((one["verb"], one["user_id"]) for one in found) == [("dead.show", "ann"), ("retrieve", "ann")]
     assert "dead.show" in await _typed("audit", "--user", "ann", "--verb", "dead.show", "--nats", instance.nats)
+
+
+@pytest.mark.parametrize(("erased_at", "said"), [(None, "Nothing was done."), (NOW, "Nothing was done since.")])
+def test_after_an_erase_it_is_not_said_that_nothing_was_ever_done(erased_at: datetime | None, said: str) -> None:
+    console = Console(file=StringIO())
+    audit_command.show([], console, erased_at=erased_at)
+    assert console.file.getvalue().splitlines()[-1] == said  # type: ignore[attr-defined]
 
 
 async def _typed(name: str, *arguments: str) -> str:

@@ -158,9 +158,17 @@ async def test_an_incognito_conversation_leaves_nothing(http: httpx.AsyncClient,
     started = (await http.post("/incognito/start", json={"conversation_id": "c1"}, headers=ANN)).json()
     assert started["incognito"] is True
     turn = {"role": "user", "text": "My s3cretMARKER is here.", "conversation_id": "c1"}
-    await http.post("/turns", json=turn, headers=ANN)
-    await http.post("/turns", json=turn | {"conversation_id": "c2", "text": "I keep bees."}, headers=ANN)
+    off = {"space": "off", "memory_enabled": False}
+    assert (await http.post("/settings", json=off, headers=ANN)).status_code == 200
+    for where, kept in (
+        ({}, False),
+        ({"space": "off", "conversation_id": "c2"}, False),
+        ({"conversation_id": "c2"}, True),
+    ):
+        answer = await http.post("/turns", json=turn | where | ({"text": "I keep bees."} if kept else {}), headers=ANN)
+        assert (answer.status_code, answer.json()["kept"]) == (202, kept), where
     await digested(client, turns=1)
+    assert (await client.bus.state(subjects.TURNS_STREAM.name)).last_seq == 1
     assert "MARKER" not in (await http.get("/entries", headers=ANN)).text
     ended = (await http.post("/incognito/end", json={"conversation_id": "c1"}, headers=ANN)).json()
     assert ended["incognito"] is False

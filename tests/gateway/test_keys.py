@@ -186,6 +186,9 @@ def test_operators_make_list_and_revoke_keys(tmp_path: Path, up: str) -> None:
     assert "1 key revoked" in said("revoke", made["id"])
     assert said("list", "--user", "ann", "--json") == ""
     assert made["id"] in said("revoke", made["id"], code=1)
+    assert "there is no key *" in said("revoke", "*", code=1)
+    wide = json.loads(said("create", "--user", "u" * 60, "--space", "s" * 60, "--note", "n" * 60, "--json"))
+    assert wide["id"] in said("list")
     audited = CliRunner().invoke(cli, ["audit", "--json", *where]).output
     assert "keys.create" in audited
     assert "keys.revoke" in audited
@@ -194,6 +197,10 @@ def test_operators_make_list_and_revoke_keys(tmp_path: Path, up: str) -> None:
     unknown = said("create", "--user", "ann", "--verb", "read", "--verb", "nonsense", code=1)
     assert "there is no verb nonsense; there are" in unknown
     assert "entries.list" in unknown
+    for days in ("inf", "1e300", "4000000"):
+        assert "error: --days is 36,500 at most" in said("create", "--user", "ann", "--days", days, code=1)
+    for space in ("", " "):
+        assert "error: --space names a space" in said("create", "--user", "ann", "--space", space, code=1)
     assert said("list", "--json") == before
 
 

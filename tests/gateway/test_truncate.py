@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import httpx
 
+from contracts.v1.audit import AuditRequest
 from contracts.v1.commands import ListRequest
 from contracts.v1.turns import Turn
 from services.shared.client import MemoryClient
@@ -40,6 +41,9 @@ async def test_what_was_said_in_a_conversation_alone_is_forgotten(
         "My aunt lives in Bergen.",
     }
     assert (await client.list(ListRequest(user_id="bob"))).total_count == 1
+    asked = AuditRequest(user_id="ann", verbs=("entries.bulk",))
+    (told,) = (await eventually(lambda: client.audit(asked), lambda page: bool(page.items))).items
+    assert told.about[:2] == ("forget", "conversation")
     again = (await http.delete("/conversations/c1", headers=ANN)).json()
     assert (again["forgotten"], again["kept"]) == (0, 3)
 
