@@ -24,8 +24,11 @@ log = logging.getLogger(__name__)
 
 _MINUTE = 60
 _PATIENCE = 1.0
-_SEARCHING = ("recall", "forget_about", "correct")
+_SEARCHING = ("recall", "explain")
 """Commands that look for the entries they are about, and show them."""
+
+_SEARCHING_FIRST = ("forget_about", "correct")
+"""Those that do so until they are confirmed."""
 
 HEADERS = ("RateLimit-Policy", "RateLimit")
 """What tells how often one may ask, and how often now (draft-ietf-httpapi-ratelimit-headers)."""
@@ -58,7 +61,8 @@ def searches(request: BaseModel) -> bool:
         return request.q is not None
     if isinstance(request, CommandRequest):
         command = command_in(request.text)
-        return command is not None and command.verb in _SEARCHING and bool(command.about)
+        searching = _SEARCHING if request.confirm else (*_SEARCHING, *_SEARCHING_FIRST)
+        return command is not None and command.verb in searching and bool(command.about)
     return isinstance(request, RetrieveRequest)
 
 

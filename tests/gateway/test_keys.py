@@ -136,6 +136,8 @@ async def test_a_tool_asks_ten_times_a_minute_and_then_hears_nothing_without_an_
         for searching in (
             http.get("/entries", params={"q": "uv"}),
             http.post("/commands", json={"text": "what do you remember about uv?"}),
+            http.post("/commands", json={"text": "what do you remember about uv?", "confirm": "x"}),
+            http.post("/commands", json={"text": "why do you think that I prefer uv?"}),
             http.post("/commands", json={"text": "forget everything about uv"}),
         ):
             refused = await searching
@@ -143,6 +145,8 @@ async def test_a_tool_asks_ten_times_a_minute_and_then_hears_nothing_without_an_
             assert refused.headers["ratelimit"] == left[10]
         assert (await http.get("/entries")).json()["total_count"] == 1
         assert (await http.post("/commands", json={"text": "pin that"})).status_code == 200
+        about = {"text": "forget everything about uv", "confirm": "x"}
+        assert (await http.post("/commands", json=about)).status_code == 422  # no token, and none too many
 
 
 async def test_what_is_counted_names_nobody(instance: Running, client: MemoryClient) -> None:
