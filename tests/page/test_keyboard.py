@@ -87,8 +87,18 @@ def test_the_focus_comes_back_when_a_dialog_is_closed(visitor: Visitor) -> None:
 def test_a_new_memory_has_the_focus_when_its_dialog_is_gone(visitor: Visitor) -> None:
     page = visitor.open()
     page.get_by_role("button", name="Add the first memory").click()
-    page.get_by_label("What should be remembered?").fill("I like green tea.")
-    page.get_by_role("button", name="Remember").click()
+    field = page.get_by_label("What should be remembered?")
+    field.fill("I like green tea.")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(field).to_have_value("I like green tea.")
+    expect(page.get_by_role("dialog")).to_contain_text("What you had typed is still here")
+    sides = page.evaluate(
+        "['.pair', '#new-space'].map((one) => document.querySelector(one).getBoundingClientRect().right)"
+    )
+    assert sides[1] <= sides[0], "the fields end with their row"
+    field.focus()
+    page.keyboard.press("Control+Enter")
     expect(page.get_by_role("link", name="I like green tea.")).to_be_focused()
 
 

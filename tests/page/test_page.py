@@ -16,6 +16,14 @@ from tests.page.conftest import Visitor, until
 VIEWS = ["", "known", "context", "activity", "settings", "health"]
 
 
+SMALL = """() => [...document.querySelectorAll('a:not(.skip), button, input, select, textarea, summary')]
+  .filter((one) => one.checkVisibility())
+  .map((one) => [one, (one.closest('label') ?? one).getBoundingClientRect()])
+  .filter(([, { width, height }]) => width < 24 || height < 24)
+  .map(([one]) => one.outerHTML.slice(0, 120))"""
+"""What a finger would miss: less than 24 pixels high or wide."""
+
+
 def the_memory(page: Page, text: str) -> Any:
     return page.locator(".memory", has_text=text)
 
@@ -122,8 +130,15 @@ def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor
         expect(detail.locator(".around")).to_contain_text(text)
     detail.get_by_role("button", name="Edit").click()
     page.get_by_label("Text", exact=True).fill("I live in Lisbon.")
+    page.keyboard.press("Escape")
+    detail.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("I live in Lisbon.")
+    page.get_by_role("button", name="Cancel").click()
+    detail.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("I live in Porto.")
+    page.get_by_label("Text", exact=True).fill("I live in Lisbon.")
     page.get_by_label("Tags, separated by commas").fill("home")
-    page.get_by_role("button", name="Save", exact=True).click()
+    page.keyboard.press("Control+Enter")
     expect(detail.get_by_role("heading", name="I live in Lisbon.")).to_be_visible()
     expect(detail).to_contain_text("Earlier wording")
     assert "I live in Lisbon." in visitor.texts()
@@ -324,6 +339,14 @@ def test_nothing_is_wider_than_a_small_phone(visitor: Visitor) -> None:
         page = visitor.open(view)
         page.wait_for_load_state("networkidle") if view != "health" else page.wait_for_selector(".numbers")
         assert page.evaluate("document.documentElement.scrollWidth") <= 360, view
+        assert page.evaluate(SMALL) == [], view
+    visitor.open("settings")
+    expect(page.get_by_label("Tags taken from other spaces")).to_be_visible()
+    wide = page.evaluate("['gives_tags', 'takes_tags'].map((id) => document.getElementById(id).offsetWidth)")
+    assert wide[0] == wide[1], "fields that belong together"
+    visitor.open()
+    page.get_by_role("button", name="Select", exact=True).click()
+    assert page.evaluate(SMALL) == [], "choosing several"
 
 
 def test_the_first_paint_comes_within_half_a_second(visitor: Visitor) -> None:

@@ -41,7 +41,8 @@ def test_each_setting_holds_as_soon_as_it_is_chosen(visitor: Visitor) -> None:
     before = chosen(visitor)
     page = visitor.open("settings")
     for name, label in (("memory_enabled", "Remember"), ("incognito_default", "Incognito by default")):
-        page.get_by_role("switch", name=label, exact=True).click()
+        page.get_by_role("switch", name=label, exact=True).focus()
+        page.keyboard.press("Space")
         until(partial(holds, visitor, name, not before[name]))
     amounts = (("retention_days", "Forget after days", 30), ("soft_cap", "Memories kept", 500))
     for name, label, amount in amounts:
@@ -58,6 +59,11 @@ def test_each_setting_holds_as_soon_as_it_is_chosen(visitor: Visitor) -> None:
     page.get_by_label("Time zone").fill("Europe/Vienna")
     page.get_by_label("Time zone").blur()
     until(partial(holds, visitor, "time_zone", "Europe/Vienna"))
+    page.get_by_role("switch", name="Remember", exact=True).focus()
+    page.keyboard.press("g")
+    page.keyboard.press("m")
+    expect(page.get_by_role("heading", name="Memories")).to_be_attached()
+    visitor.open("settings")
     page.reload()
     expect(page.get_by_label("Time zone")).to_have_value("Europe/Vienna")
     expect(page.get_by_label("Forget after days")).to_have_value("30")

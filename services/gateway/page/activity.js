@@ -5,7 +5,7 @@ import { dayOf, empty, failed, fill, h, loading, number, plural, problem, timeOf
 
 const WORDS = {
   pin: 'Pinned a memory', unpin: 'Unpinned a memory', update: 'Changed a memory', create: 'Added a memory', forget: 'Forgot a memory',
-  bulk: 'Changed several memories', erase: 'Erased everything', export: 'Exported the memory', retrieve: 'Asked the memory',
+  bulk: 'Changed several memories', erase: 'Erased everything', export: 'Exported the memory', retrieve: 'Asked the memory', list: 'Looked for words in the memory',
   settings: 'Changed settings', 'incognito-start': 'Started incognito', 'incognito-end': 'Ended incognito', commands: 'Said a command',
   resolve: 'Settled a conflict', names: 'Decided about two names', seed: 'Gave what is known from the start', settle: 'Settled what was to be done', 'theme-save': 'Saved a theme', 'theme-remove': 'Removed a theme',
   'keys.create': 'An operator made an API key', 'keys.revoke': 'An operator revoked an API key', 'dead.show': 'An operator read a dead letter',

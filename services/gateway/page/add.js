@@ -1,7 +1,7 @@
 // How a memory is made by hand: its words, its type, its space and its tags.
 
 import * as api from './api.js';
-import { dialog, fill, h, toast } from './dom.js';
+import { dialog, drafted, fill, h, sendByKey, toast } from './dom.js';
 import { known, place } from './state.js';
 
 export const TYPES = ['fact', 'preference', 'decision', 'instruction', 'note', 'summary', 'other'];
@@ -20,7 +20,9 @@ export function addDialog(onadded) {
   const tags = h('input', { id: 'new-tags', placeholder: 'travel, habits' });
   const space = h('input', { id: 'new-space', value: place.space || 'default', required: true, maxlength: '256', list: 'spaces' });
   const fault = h('p', { class: 'fault', role: 'alert' });
+  const draft = drafted('add', text, type, space, tags);
   dialog('Add a memory', (close) => [h('form', {
+    onkeydown: sendByKey,
     onsubmit: async (event) => {
       event.preventDefault();
       const button = event.submitter;
@@ -30,6 +32,7 @@ export function addDialog(onadded) {
         const entry = await api.add({
           text: text.value, type: type.value || null, space: space.value.trim(), manually_saved: true, tags: tagsIn(tags.value),
         });
+        draft.drop();
         close();
         toast('Remembered.');
         onadded(entry);
@@ -43,9 +46,10 @@ export function addDialog(onadded) {
     h('div', {}, h('label', { for: 'new-space' }, 'Space'), space,
       h('datalist', { id: 'spaces' }, [...known.spaces].map((name) => h('option', { value: name }))))),
   h('label', { for: 'new-tags' }, 'Tags, separated by commas'), tags,
+  draft.isOld && h('p', { class: 'quiet small' }, 'What you had typed is still here; Cancel drops it.'),
   fault,
   h('div', { class: 'row end' },
-    h('button', { type: 'button', onclick: close }, 'Cancel'),
+    h('button', { type: 'button', onclick: () => { draft.drop(); close(); } }, 'Cancel'),
     h('button', { type: 'submit', class: 'primary' }, 'Remember')))]);
   text.focus();
 }

@@ -136,6 +136,24 @@ export function dialog(title, make) {
   return element;
 }
 
+const drafts = new Map(); // what was typed into fields that were left, by what it is for
+
+/** Keep what is typed into these fields until it is sent or given up; `isOld` says whether there was something. */
+export function drafted(name, ...fields) {
+  const typed = drafts.get(name);
+  typed?.forEach((value, n) => { fields[n].value = value; });
+  const keep = () => drafts.set(name, fields.map((field) => field.value));
+  fields.forEach((field) => field.addEventListener('input', keep));
+  return { isOld: Boolean(typed), drop: () => drafts.delete(name) };
+}
+
+/** For forms whose words may have lines: Enter ends a line there, and with Ctrl or Cmd it sends. */
+export function sendByKey(event) {
+  if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  event.currentTarget.querySelector('[type="submit"]').click();
+}
+
 export const empty = (title, ...words) => h('div', { class: 'empty' }, h('h2', {}, title), h('p', {}, ...words));
 
 export function problem(error, again) {

@@ -2,7 +2,7 @@
 
 import { TYPES, tagsIn } from './add.js';
 import * as api from './api.js';
-import { bar, failed, fill, h, icon, iconButton, loading, problem, toast, when } from './dom.js';
+import { bar, drafted, failed, fill, h, icon, iconButton, loading, problem, sendByKey, toast, when } from './dom.js';
 import { known, learn } from './state.js';
 
 const AROUND = 4;
@@ -99,8 +99,10 @@ function editForm(panel, entry, on) {
   const redact = h('input', { type: 'checkbox', id: 'edit-redact' });
   const fault = h('p', { class: 'fault', role: 'alert' });
   const back = () => { show(panel, entry, on); panel.querySelector('#edit').focus(); };
+  const draft = drafted(`edit ${entry.id}`, text, type, tags, themes);
   fill(panel, head({ onclose: back }, h('h2', {}, 'Edit')), h('form', {
     class: 'edit',
+    onkeydown: sendByKey,
     onsubmit: async (event) => {
       event.preventDefault();
       const body = {
@@ -112,6 +114,7 @@ function editForm(panel, entry, on) {
       };
       try {
         const next = await api.change(entry, body);
+        draft.drop();
         on.onchange(next);
         show(panel, next, on);
         panel.querySelector('#edit').focus();
@@ -127,10 +130,11 @@ function editForm(panel, entry, on) {
   h('label', { for: 'edit-themes' }, 'Themes, separated by commas'), themes,
   known.themes.size > 0 && h('p', { class: 'quiet small' }, `There are: ${[...known.themes.keys()].join(', ')}`),
   h('label', { class: 'check', for: 'edit-redact' }, redact, 'Keep nothing of the earlier words'),
+  draft.isOld && h('p', { class: 'quiet small' }, 'What you had typed is still here; Cancel drops it.'),
   fault,
   h('div', { class: 'row' },
     h('button', { type: 'submit', class: 'primary' }, 'Save'),
-    h('button', { type: 'button', onclick: back }, 'Cancel'))));
+    h('button', { type: 'button', onclick: () => { draft.drop(); back(); } }, 'Cancel'))));
   text.focus();
 }
 

@@ -85,7 +85,7 @@ onSignIn(() => {
 
 const HELP = [
   ['/', 'search'], ['n', 'add a memory'], ['j  k', 'next, previous memory'], ['Enter', 'open'], ['p', 'pin or unpin'],
-  ['e', 'edit the open memory'], ['x', 'select, to do the same to several'], ['Delete', 'forget'], ['u', 'undo forgetting'], ['Esc', 'close'], ['g then m k c a s h', 'go to a view'],
+  ['e', 'edit the open memory'], ['x', 'select, to do the same to several'], ['Delete', 'forget'], ['u', 'undo forgetting'], ['Esc', 'close; what you typed is kept'], ['Ctrl Enter', 'save what you add or edit'], ['g then m k c a s h', 'go to a view'],
 ];
 
 function help() {

@@ -350,7 +350,7 @@ export function meta(entry, dated) {
   const words = [entry.type === 'other' ? '' : entry.type, entry.role === 'user' ? entry.speaker : entry.speaker ?? entry.role];
   const at = dated ? `${dayOf(entry.last_said_at)}, ${timeOf(entry.last_said_at)}` : timeOf(entry.last_said_at);
   if (entry.repeat_count) words.push(`said ${entry.repeat_count + 1} times`);
-  if (!place.space && entry.space !== 'default') words.push(entry.space);
+  if (!place.space && entry.space !== 'default') words.push(`in space ${entry.space}`);
   const state = { pending: 'not yet found by meaning', error: 'not found by meaning' }[entry.embedding_state];
   return [
     h('time', { datetime: entry.last_said_at }, at),
