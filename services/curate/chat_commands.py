@@ -176,7 +176,8 @@ async def _ask_to_forget_about(chat: Chat) -> CommandReply:
     if not entries:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")
-    return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.", entries)
+    more = " There may be more: say it again afterwards." if len(entries) == _MOST_LISTED else ""
+    return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.{more}", entries)
 
 
 async def _forget(chat: Chat, listed: Listed) -> CommandReply:
@@ -276,7 +277,7 @@ async def _tell_state(chat: Chat) -> CommandReply:
 
 async def _tell_what_can_be_undone(chat: Chat) -> CommandReply:
     return chat.reply(
-        "Nothing was changed. What was forgotten or erased is gone for good; say it again to have it remembered. "
+        "Nothing was changed. What was forgotten or erased is gone for good. "
         "A correction can be corrected (“correct: …”), a pin taken off (“unpin that”), memory turned on again "
         "(“turn memory on”), and incognito ended (“end incognito”)."
     )

@@ -384,3 +384,10 @@ async def test_what_can_be_undone_is_told_and_nothing_is(memory: Memory) -> None
     await memory.says("pin this", conversation_id="c1")
     assert "is gone for good" in (await memory.says("undo that", conversation_id="c1")).reply
     assert (await the_one(memory)).pinned
+
+
+async def test_more_than_can_be_listed_is_told(memory: Memory) -> None:
+    await store_entries(memory.store, [an_entry("ann", f"I like tea number {n}") for n in range(51)])
+    asked = await memory.says("forget everything about tea")
+    assert len(asked.items) == 50
+    assert "50 memories will be forgotten, as listed. There may be more" in asked.reply
