@@ -16,6 +16,7 @@ from rich.table import Table
 
 from services.bench.pairs import labelled_pairs
 from services.cli.common import fail, out
+from services.shared.core.fact_changes import effects
 from services.shared.core.updates import Relation, relation
 
 EPILOG = """Examples:\n
@@ -49,7 +50,14 @@ def read_pairs(path: Path) -> list[Pair]:
 
 def judged(pairs: Sequence[Pair]) -> list[Judged]:
     """What the rules make of the pairs."""
-    return [Judged(pair, relation(pair.old, pair.new)) for pair in pairs]
+    return [Judged(pair, _judge(pair)) for pair in pairs]
+
+
+def _judge(pair: Pair) -> Relation:
+    (effect,) = effects(pair.new, [pair.old])
+    if effect == "beside":
+        return "compatible"
+    return "update" if effect in ("replaced", "replaced in part") else relation(pair.old, pair.new)
 
 
 def precision(results: Sequence[Judged], label: Relation) -> float:

@@ -6,6 +6,7 @@ entry first names what it supersedes, then the older one goes out of use.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from contracts.v1.entries import Entry, EntryRef
 from services.shared import telemetry
 from services.shared.changes import change_entries
 from services.shared.core.capacity import is_protected
+from services.shared.core.fact_changes import Effect, effects, words_of_changed
 from services.shared.core.lineage import conflict_key, fact_keys, key_tag, superseded
 from services.shared.core.updates import Relation, is_change, relation, subjects_of, tells_more, to_compare
 from services.shared.tasks import beside_the_loop
@@ -27,6 +29,13 @@ _CANDIDATES = 24
 
 _MOST_NAMED = 8
 """Entries that one supersedes, or conflicts with, at most."""
+
+_Found: TypeAlias = dict[Relation | Effect, list[Entry]]
+
+_CONFLICTING: tuple[Relation | Effect, ...] = (
+    "replaced", "replaced in part", "unclear", "update", "contradiction",
+)  # fmt: skip
+"""In these ways a statement that is not superseded conflicts with the newer one."""
 
 
 async def settle_changes(
@@ -93,24 +102,35 @@ async def _settle(
     found = await beside_the_loop(lambda: _related(entry, candidates), chars)
     if not contradictions:
         found["contradiction"] = []
-    undecided = await _undecided(entry, [*found["update"], *found["contradiction"]], store)
-    changed = [one for one in found["update"] if one.id in undecided]
-    if policy == "flag" or len({subjects_of(one.text) for one in changed}) > 1:  # it could mean either
-        changed, found["contradiction"] = [], [*changed, *found["contradiction"]]
-    kept = [one for one in changed if is_protected(one) or tells_more(one.text)]
-    conflicts = [*kept, *(one for one in found["contradiction"] if one.id in undecided)]
-    superseded = [one.id for one in changed if one not in kept]
+    undecided = await _undecided(entry, [one for group in found.values() for one in group], store)
+    for how, group in found.items():
+        found[how] = [one for one in group if one.id in undecided]
+    changed = _changed(found, policy)
+    kept = {one.id for one in changed if is_protected(one) or tells_more(one.text)}
+    superseded = [one.id for one in changed if one.id not in kept]
+    conflicts = [one for how in _CONFLICTING for one in found[how] if one.id not in superseded]
     entry = await _name(entry, superseded, [one.id for one in conflicts], store)
     await _flag(entry, conflicts, store)
     return await _put_away(entry, store)
+
+
+def _changed(found: _Found, policy: Policy) -> list[Entry]:
+    """What is certain to be changed; of what only the wording tells nothing if that could mean either of two things."""
+    if policy == "flag":
+        return []
+    worded = found["update"]
+    either = len({subjects_of(one.text) for one in worded}) > 1
+    return [*found["replaced"], *(() if either else worded)]
 
 
 async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
     """The active entries of the same voice that were said before and share words with it, or were said last: a search
     may not find yet what was said a moment ago."""
     scope = Scope(entry.user_id, entry.space, entry.persona_id)
-    hits = await store.search(scope, query, limit=_CANDIDATES, filters=Filters())
-    found = await store.get([Key(entry.user_id, hit.id) for hit in hits])
+    queries = [query, words_of_changed(entry.text)]
+    searches = [store.search(scope, words, limit=_CANDIDATES, filters=Filters()) for words in queries if words]
+    ids = {hit.id for hits in await asyncio.gather(*searches) for hit in hits}
+    found = await store.get([Key(entry.user_id, id_) for id_ in ids])
     if is_change(entry.text):
         latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
         found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
@@ -124,10 +144,11 @@ def _is_older(one: Entry, entry: Entry) -> bool:
     return is_said and same_voice and one.id != entry.id and one.last_said_at < entry.created_at
 
 
-def _related(entry: Entry, candidates: Sequence[Entry]) -> dict[Relation, list[Entry]]:
-    found: dict[Relation, list[Entry]] = defaultdict(list)
-    for one in candidates:
-        found[relation(one.text, entry.text)].append(one)
+def _related(entry: Entry, candidates: Sequence[Entry]) -> _Found:
+    found: _Found = defaultdict(list)
+    by_facts = effects(entry.text, [one.text for one in candidates])
+    for one, effect in zip(candidates, by_facts, strict=True):
+        found[effect or relation(one.text, entry.text)].append(one)
     return found
 
 

@@ -35,9 +35,10 @@ async def said(store: TextStore, user: str, *texts: str, **fields: Any) -> list[
 
 async def found(store: TextStore, entries: Sequence[Entry]) -> None:
     one, wanted = entries[-1], {entry.id for entry in entries}
+    words = " ".join(entry.text for entry in entries)
 
     async def hits() -> set[str]:
-        found = await store.search(Scope(one.user_id), one.text, limit=50, filters=Filters())
+        found = await store.search(Scope(one.user_id), words, limit=50, filters=Filters())
         return {hit.id for hit in found}
 
     await eventually(hits, lambda seen: wanted <= seen)
@@ -215,3 +216,45 @@ async def test_what_also_states_other_things_stays_and_is_a_conflict(text_store:
     await settle_changes([new], contradictions=True, store=text_store)
     was, is_ = await current(text_store, old, new)
     assert (was.status, is_.conflicts_with) == ("active", (old.id,))
+
+
+CLARA = ("Clara is my sister", "Clara lives in Oslo", "My sister Clara has moved to Porto.")
+
+
+async def test_a_change_is_one_of_the_same_fact_however_it_is_worded(text_store: TextStore, user: str) -> None:
+    sister, old, new = await said(text_store, user, *CLARA)
+    assert await settle_changes([new], store=text_store) == [EntryRef(user_id=user, id=old.id)]
+    told, was, is_ = await current(text_store, sister, old, new)
+    assert (told.status, was.status, was.superseded_by, is_.supersedes) == ("active", "superseded", new.id, (old.id,))
+
+
+async def test_the_older_fact_is_found_behind_many_other_turns(text_store: TextStore, user: str) -> None:
+    others = [f"Lunch number {i} was soup and bread" for i in range(30)]
+    old, *_, new = await said(text_store, user, "I live in Lisbon", *others, "I have moved to Porto")
+    await settle_changes([new], store=text_store)
+    assert [one.status for one in await current(text_store, old, new)] == ["superseded", "active"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "fields"),
+    [
+        (("I live in Lisbon and I work at Siemens", "I have moved to Porto"), {}),
+        (("I live in Lisbon", "I have moved to Porto"), {"pinned": True}),
+        (("Clara is my sister", "My colleague Clara is nice", "Clara lives in Oslo", CLARA[2]), {}),
+        (("i live in lisbon", "i have moved to porto"), {}),
+    ],
+    ids=["states more", "pinned", "two of one name", "perhaps no place"],
+)
+async def test_a_fact_that_may_be_true_still_stays_and_is_a_conflict(
+    text_store: TextStore, user: str, texts: tuple[str, ...], fields: dict[str, Any]
+) -> None:
+    *_, old, new = await said(text_store, user, *texts, **fields)
+    await settle_changes([new], store=text_store)
+    was, is_ = await current(text_store, old, new)
+    assert (was.status, is_.supersedes, is_.conflicts_with) == ("active", (), (old.id,))
+
+
+async def test_another_fact_of_the_same_person_stays(text_store: TextStore, user: str) -> None:
+    old, new = await said(text_store, user, "My brother Ben works at Bosch", "My brother Ben has moved to Berlin")
+    assert await settle_changes([new], store=text_store) == []
+    assert [one.conflicts_with for one in await current(text_store, old, new)] == [(), ()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import combinations
@@ -159,17 +159,36 @@ def _named(entry: Entry, facts: Sequence[Fact]) -> Iterator[str]:
 
 def _note(fact: Fact, known: _All) -> None:
     _, kind, slug, slot = fact.memory_key.split("|")
-    if slot == "partner":
-        slug, relation = slug_of(fact.value), fact.text.rsplit(" ", 1)[-1]
-    else:
-        relation = fact.value if slot == "relationship" else ""
-    if kind != "person" or slug not in known:
-        return
-    if relation:
-        relation = relation.removeprefix("best ")
-        known[slug].relations.add(_SAME_RELATION.get(relation, relation))
-    elif slot in _TELLING_SLOTS:
+    if told := relation_told(fact):
+        name, relation = told
+        if slug_of(name) in known:
+            known[slug_of(name)].relations.add(relation)
+    elif kind == "person" and slug in known and slot in _TELLING_SLOTS:
         known[slug].told.add((slot, fact.value.casefold()))
+
+
+def relation_told(fact: Fact) -> tuple[str, str] | None:
+    """The name of somebody and what they are to the user, where that is what a fact tells."""
+    if fact.memory_key.endswith("|partner"):
+        name, relation = fact.value, fact.text.rsplit(" ", 1)[-1]
+    elif fact.memory_key.endswith("|relationship"):
+        name, relation = fact.entity_label, fact.value.removeprefix("best ")
+    else:
+        return None
+    return name, _SAME_RELATION.get(relation, relation)
+
+
+def are_of_several(relations: Collection[str]) -> bool:
+    """Whether nobody is all of this to the user."""
+    return any(_exclude(one, other) for one, other in combinations(relations, 2))
+
+
+def introduced(facts: Iterable[Fact]) -> dict[str, frozenset[str]]:
+    """Whom facts call by name, in lower case, and what these are to the user."""
+    people: defaultdict[str, set[str]] = defaultdict(set)
+    for told in filter(None, map(relation_told, facts)):
+        people[told[0].casefold()].add(told[1])
+    return {name: frozenset(relations) for name, relations in people.items()}
 
 
 def _spoken_of_as(text: str) -> set[str]:

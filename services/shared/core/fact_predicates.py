@@ -92,7 +92,7 @@ _PREDICATES = (
     _rule("home", rf"{_AM}(?:based|living) in (?P<v>.+)", as_place, "lives in {v}", 2, ref="place"),
     _rule(
         "home",
-        rf"(?:have |has )?{ADVERBS}(?:moved|relocated) (?:back |over )?to (?P<v>.+)",
+        rf"(?:have |has )?{ADVERBS}(?:moved|relocated) (?:from {CAPITAL}[^,]{{1,30}}? )?(?:back |over )?to (?P<v>.+)",
         as_place,
         "lives in {v}",
         2,
@@ -192,7 +192,7 @@ _PREDICATES = (
     ),
     _rule(
         "diet",
-        rf"(?:have been|has been|went|turned|became) {ADVERBS}(?:an? )?(?P<v>{_DIET})\b.{{0,40}}",
+        rf"(?:(?:have|has) (?:been|gone|turned|become)|went|turned|became) {ADVERBS}(?:an? )?(?P<v>{_DIET})\b.{{0,40}}",
         as_whole,
         "eats {v}",
         2,
@@ -287,7 +287,13 @@ _PREDICATES = (
         many=True,
     ),
     _rule("owns", rf"{_HAVE}(?:an?|two) (?P<v>.+)", as_owned, "has a {v}", many=True),
-    _rule("commute", r"commutes? (?:to work )?by (?P<v>\w+)", as_whole, "commutes by {v}", type="habit"),
+    _rule(
+        "commute",
+        r"commutes? (?:to work )?by (?P<v>\w+)(?: now| these days)?",
+        as_whole,
+        "commutes by {v}",
+        type="habit",
+    ),
     _rule(
         "commute",
         r"(?:takes?|rides?) the (?P<v>train|bus|tram|metro|subway|ferry|bike|underground|tube) to work",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import lru_cache
 
 from services.shared.core import wordlists
@@ -141,10 +141,11 @@ _BIRTHDAY_OF = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?:,)?(?: (?P<name>{PERSON_NAME}))?'s birthday is (?P<v>.+)$",
     re.IGNORECASE,
 )
+_NAMED_SAYS = re.compile(rf"(?P<name>{PERSON_NAME}) (?P<predicate>.+)$")
 _HE = re.compile(r"(?:he|she) (?P<predicate>.+)$", re.IGNORECASE)
 
 
-def _of_others(words: str, last_person: str | None) -> Iterator[Found]:
+def _of_others(words: str, last_person: str | None, known: Container[str]) -> Iterator[Found]:
     if found := _BIRTHDAY_OF.match(words):
         for day in as_day(found["v"]):
             yield Found("birthday", day, f"has their birthday on {day}", of=found["name"] or found["kin"].lower(),
@@ -152,6 +153,8 @@ def _of_others(words: str, last_person: str | None) -> Iterator[Found]:
     elif found := _PERSON_SAYS.match(words):
         if is_name(found["name"]):
             yield from told_of(found["predicate"], found["name"])
+    elif (found := _NAMED_SAYS.match(words)) and found["name"].casefold() in known:
+        yield from told_of(found["predicate"], found["name"])
     elif (found := _HE.match(words)) and last_person:
         yield from told_of(found["predicate"], last_person)
     elif (found := _KIN_SAYS.match(words)) and not found["predicate"].startswith(("and ", "who ")):
@@ -334,12 +337,15 @@ def _said_by_speaker(words: str) -> tuple[Found, ...]:
     return tuple(told_of(found["predicate"])) if found else ()
 
 
-def found_in(words: str, last_person: str | None) -> Iterator[Found]:
-    """What one clause tells; `last_person` is the one whom "he" or "she" means."""
+def found_in(words: str, last_person: str | None, known: Container[str] = ()) -> Iterator[Found]:
+    """What one clause tells; `last_person` is the one whom "he" or "she" means.
+
+    `known`: the names, in lower case, by which the speaker calls somebody of theirs without saying who that is.
+    """
     yield from _names(words)
     yield from _relations(words)
     yield from _pets(words)
-    yield from _of_others(words, last_person)
+    yield from _of_others(words, last_person, known)
     yield from _mine(words)
     yield from _projects(words)
     appointments = tuple(_appointments(words))

@@ -32,7 +32,8 @@ CLAUSE_END = re.compile(
     r",? (?:since|because|when|where|which|who|while|but|although|even|except|unless|until|before|after) |, "
 )
 _PLACE_CUT = re.compile(
-    r" (?:with|for|near|and|at|on|in|from|together|to|last|this|next|two|three|five|a|by|as|due|these|after|right)\b|\d"
+    r" (?:with|for|near|and|at|on|in|from|together|to|last|this|next|two|three|five|a|by|as|due|these|after|right"
+    r"|instead|rather)\b|\d"
 )
 _TAIL = re.compile(
     r" (?:now|these days|nowadays|at the moment|right now|currently|too|as well|though|by the way|btw|actually|again"
@@ -77,12 +78,17 @@ def as_several(value: str) -> list[str]:
     return [part for part in parts if part and len(part.split()) <= 5 and not is_denied(part)][:8]
 
 
+_NO_PLACE = re.compile(rf"\w\.\w|[a-z]{{3}}{CAPITAL}")
+
+
 def as_place(value: str) -> list[str]:
     """A place: written with a capital, or in a clause without any."""
     value = trimmed(_PLACE_CUT.split(CLAUSE_END.split(value.replace(", ", "¸ "), maxsplit=1)[0], maxsplit=1)[0])
     value = value.replace("¸ ", ", ") if re.search(rf"¸ {CAPITAL}", value) else value.split("¸", 1)[0]
     first = value.split(" ", 1)[0].lower()
     if not value or first in words_of("facts", "elsewhere") | words_of("facts", "tools") or len(value.split()) > 4:
+        return []
+    if kinds(value.lower()) or _NO_PLACE.search(value):
         return []
     return [value] if re.match(rf"(?:the )?{CAPITAL}", value) or value.islower() else []
 
@@ -109,7 +115,7 @@ def as_employer(value: str) -> list[str]:
 
 
 def as_occupation(value: str) -> list[str]:
-    value = re.split(r" (?:at|with|for|in|by|from|who|and|on|of|but|near) |, ", f"{value} ", maxsplit=1)[0].strip()
+    value = trimmed(re.split(r" (?:at|with|for|in|by|from|who|and|on|of|but|near) |, ", f"{value} ", maxsplit=1)[0])
     last = value.rsplit(" ", 1)[-1].lower()
     return [value] if last in words_of("facts", "occupations") and len(value.split()) <= 4 else []
 

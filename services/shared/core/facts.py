@@ -7,7 +7,7 @@ question, a wrong one is believed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -19,6 +19,7 @@ from contracts.v1.turns import Role
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import found_in, people_in
+from services.shared.core.fact_values import PERSON_NAME
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import ASKING, JOKING, QUOTED, TELLING, UNSURE
 
@@ -60,6 +61,7 @@ _PRETENDING = re.compile(_pattern("pretending"))
 _ALSO_JOKING = re.compile(_pattern("joking more"))
 _LIKING_TO = re.compile(r"\b(i (?:\w+ )?(?:like|love|enjoy)) to\b")
 _TAGGED = re.compile(r", (?:right|correct|(?:is|are|do|does|have|am|was) ?n.t \w+)\W*$", re.IGNORECASE)
+_NAME_ALONE = re.compile(rf"\b({PERSON_NAME})(?=(?:'s)? [a-z])")
 _NOT_SLUG = re.compile(r"[^\w]+")
 
 
@@ -96,24 +98,30 @@ def slug_of(name: str) -> str:
     return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
 
 
-def facts_in(text: str, *, role: Role, speaker: str | None, said_at: datetime) -> tuple[Fact, ...]:
-    """The facts that a turn states about its speaker; none in what an assistant, a tool or the system says."""
+def facts_in(
+    text: str, *, role: Role, speaker: str | None, said_at: datetime, known: Collection[str] = ()
+) -> tuple[Fact, ...]:
+    """The facts that a turn states about its speaker; none in what an assistant, a tool or the system says.
+
+    `known`: the names, in lower case, of those whom the speaker told of before: of nobody else is anything read where
+    a name stands alone.
+    """
     if role != "user":
         return ()
-    known: dict[tuple[str, str], Fact] = {}
+    facts: dict[tuple[str, str], Fact] = {}
     last_person: str | None = None
     for said in _statements(text[:_LONGEST].translate(_STRAIGHT)):
         last_person = next((name for name, _ in people_in(said.words)), last_person)
-        for found in found_in(said.words, last_person):
+        for found in found_in(said.words, last_person, known):
             fact = _fact(found, said, speaker, said_at)
-            known.setdefault((fact.memory_key, fact.value.casefold()), fact)
-    return tuple(known.values())
+            facts.setdefault((fact.memory_key, fact.value.casefold()), fact)
+    return tuple(facts.values())
 
 
-def facts_of(entry: Entry) -> tuple[Fact, ...]:
+def facts_of(entry: Entry, known: Collection[str] = ()) -> tuple[Fact, ...]:
     """The facts that an entry states: the one that a model drew, or those that the rules find in its text."""
     if entry.source == "turn":
-        return facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at)
+        return facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at, known=known)
     if entry.memory_key is None or entry.role != "user":
         return ()
     return (
@@ -143,14 +151,20 @@ class FactsOf:
     """The facts of entries, each read once, for as long as one question takes: no word is kept for longer."""
 
     def __init__(self) -> None:
-        self._read: dict[tuple[str, str], tuple[Fact, ...]] = {}
+        self._read: dict[tuple[str, str, frozenset[str]], tuple[Fact, ...]] = {}
 
-    def __call__(self, entry: Entry) -> tuple[Fact, ...]:
-        """The facts that an entry states."""
-        key = entry.id, entry.text
+    def __call__(self, entry: Entry, known: Collection[str] = ()) -> tuple[Fact, ...]:
+        """The facts that an entry states; `known` as in `facts_in`."""
+        named = frozenset(known).intersection(names_alone(entry.text)) if known else frozenset()
+        key = entry.id, entry.text, named
         if key not in self._read:
-            self._read[key] = facts_of(entry)
+            self._read[key] = facts_of(entry, named)
         return self._read[key]
+
+
+def names_alone(text: str) -> frozenset[str]:
+    """What may be names, in lower case, of those whom a text tells something of."""
+    return frozenset(found[1].casefold() for found in _NAME_ALONE.finditer(text[:_LONGEST]))
 
 
 def _fact(found: Found, said: _Statement, speaker: str | None, said_at: datetime) -> Fact:

@@ -5,12 +5,12 @@ So forgetting, correcting and erasing an entry reach its facts at once, and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from contracts.v1.entries import Entry
-from services.shared.core.aliases import Person, of_one_person
+from services.shared.core.aliases import Person, are_of_several, introduced, of_one_person, relation_told
 from services.shared.core.facts import Fact, FactsOf
 from services.shared.core.importance import level_when_told
 from services.shared.core.sayings import as_of as entry_as_of
@@ -98,15 +98,39 @@ def _most_important_first(known: Known) -> tuple[bool, bool, int, float, str, st
 
 def _with_ends(entries: list[Entry], persons: Mapping[str, Person], read: FactsOf) -> list[_Said]:
     ends = [entry for entry in entries if entry.status == "active" and is_change(entry.text)]
+    facts = _facts_by_entry(entries, read)
+    replaced = {entry.id: {fact.memory_key for fact in facts[entry.id]} for entry in entries if entry.supersedes}
+
+    def until(fact: Fact, entry: Entry) -> datetime | None:
+        by = replaced.get(entry.superseded_by or "")
+        if entry.status == "superseded" and not _goes_on(fact, facts[entry.id], by or ()):
+            return entry.valid_until
+        return _end_of(fact, entry, ends)
+
     return [
-        _Said(
-            of_one_person(fact, persons),
-            entry,
-            entry.valid_until if entry.status == "superseded" else _end_of(fact, entry, ends),
-        )
-        for entry in entries
-        for fact in read(entry)
+        _Said(of_one_person(fact, persons), entry, until(fact, entry)) for entry in entries for fact in facts[entry.id]
     ]
+
+
+def _facts_by_entry(entries: list[Entry], read: FactsOf) -> dict[str, tuple[Fact, ...]]:
+    """The facts of each entry: of a name alone where its speaker told in any of them whose it is, and of one person."""
+    people: dict[str | None, list[Fact]] = {}
+    for entry in entries:
+        people.setdefault(entry.speaker, []).extend(fact for fact in read(entry) if relation_told(fact))
+    known = {
+        speaker: {name for name, relations in introduced(facts).items() if not are_of_several(relations)}
+        for speaker, facts in people.items()
+    }
+    return {entry.id: read(entry, known.get(entry.speaker, ())) for entry in entries}
+
+
+def _goes_on(fact: Fact, beside: Sequence[Fact], replaced: Collection[str]) -> bool:
+    """Whether who somebody is still holds, where another thing that was told of them took its place."""
+    told = relation_told(fact)
+    if told is None:
+        return False
+    of_them = {one.memory_key for one in beside if one.entity_label == told[0] and one is not fact}
+    return not of_them.isdisjoint(replaced)
 
 
 def _end_of(fact: Fact, entry: Entry, ends: list[Entry]) -> datetime | None:

@@ -16,7 +16,7 @@ from services.shared.core import wordlists
 from services.shared.core.statements import NEGATIONS, Clause, Sentence, clauses, kinds, parsed, stem, terms
 
 Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
-Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead"]
+Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun"]
 
 _section = partial(wordlists.pattern, "changes")
 _AUX = f"{_section('auxiliaries')}*"
@@ -63,16 +63,18 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
     ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
     ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?)")),
     ("called off", _form(rf"(?P<topic>.+?) (?:has|have|is|are|was|were|got) {_AUX}(?:{_section('called off')})")),
+    ("begun", _form(rf"(?P<topic>.+?) (?:{_section('begun')}) (?P<new>.+?)")),
 )
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
 _NOT_BUT = re.compile(r", not (?P<old>[\w:. ]+)$")
-_ADDING = re.compile(_section("adding"))
-_PASSING = re.compile(_section("passing"))
+ADDING = re.compile(_section("adding"))
+PASSING = re.compile(_section("passing"))
 _SINGLE = wordlists.words("changes", "single")
 _STATIVE = wordlists.words("changes", "stative")
 _BELONGING = wordlists.words("changes", "belonging")
+_DESCRIBED = re.compile(r"\w+ an? ")
 _OF_TWO = frozenset({"i", "we"})
 _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
@@ -108,7 +110,7 @@ def to_compare(text: str) -> str | None:
 
 def _tells_one_thing(said: str) -> bool:
     """Whether a statement without a cue tells of its speaker, or of something of theirs, what can only be so or not."""
-    if said.split(maxsplit=1)[0] not in _TELLERS or _ADDING.search(said):
+    if said.split(maxsplit=1)[0] not in _TELLERS or ADDING.search(said):
         return False
     sentence = parsed(said)
     return not NEGATIONS.isdisjoint(said.split()) or (sentence is not None and sentence.verb in _SINGLE)
@@ -181,7 +183,7 @@ def _denied(topic: str, form: Form) -> bool:
 
 def _changes(claim: Claim, before: Clause) -> bool:
     """Whether the change is one of what was said before."""
-    if before.past or not before.meant:
+    if before.past or not before.meant or claim.form == "begun":
         return False
     if claim.form == "renewed":
         return _renews(claim, before)
@@ -272,7 +274,7 @@ def _is_stative(before: Clause) -> bool:
 
 
 def _takes_the_place(claim: Claim, before: Clause) -> bool:
-    if _PASSING.search(claim.said) or not _is_found(claim.old, before.text):
+    if PASSING.search(claim.said) or not _is_found(claim.old, before.text):
         return False
     was = terms(claim.old)
     kept = terms(claim.topic) & before.terms - was
@@ -294,7 +296,7 @@ def _contradicts(claim: Claim, before: Clause) -> bool:
 
 def _gives_another_value(said: str, before: Clause) -> bool:
     new, old = parsed(said), parsed(before.text)
-    if _ADDING.search(said) or new is None or old is None or new.negated or old.negated:
+    if ADDING.search(said) or new is None or old is None or new.negated or old.negated:
         return False
     if old.verb not in _SINGLE or not _same_subject(new, old):
         return False
@@ -319,7 +321,8 @@ def _another_word(new: Sentence, old: Sentence) -> bool:
     if stem(new.verb) != stem(old.verb):
         return False
     if new.subject in _OF_TWO:
-        return new.verb in ("live", "work") or bool(new.preposition and was & is_)
+        of_one_kind = _DESCRIBED.match(new.value) is None and _DESCRIBED.match(old.value) is None
+        return (new.verb in ("live", "work") and of_one_kind) or bool(new.preposition and was & is_)
     determined = old.subject.split()[0] in ("my", "our", "the") or new.subject.split()[0] in ("my", "our", "the")
     return determined or bool(was & is_)
 

@@ -93,6 +93,25 @@ def test_what_cannot_be_read_any_more_tells_nothing() -> None:
     assert not profile_of("ann", [said("I live in Lisbon", 1, role="assistant")])
 
 
+def test_a_name_alone_is_that_of_whom_the_user_told_of() -> None:
+    alone, moved = said("Clara lives in Oslo", 2, "b"), said("My sister Clara has moved to Porto", 5, "c")
+    known = {one.fact.memory_key: one for one in profile_of("ann", [said("Clara is my sister", 1), alone, moved])}
+    assert [one.value for one in known["people|person|clara|home"].before] == ["Oslo"]
+    assert not profile_of("ann", [alone])
+    assert not profile_of("ann", [alone, said("Clara is my sister", 1, speaker="Bob")])[1:]
+    of_two = said("Clara is my sister", 1), said("My colleague Clara is nice", 1)
+    assert "clara|home" not in present(*of_two, alone)
+
+
+def test_who_somebody_is_goes_on_when_something_of_them_changes() -> None:
+    newer = said("Clara has moved to Porto", 5, "b")
+    older = superseded(said("My sister Clara lives in Oslo", 1, "a"), newer)
+    newer = newer.model_copy(update={"supersedes": (older.id,)})
+    assert present(older, newer) == {"clara|relationship": ["sister"], "clara|home": ["Porto"]}
+    over = said("Clara is no longer my sister", 5, "b", supersedes=("a",))
+    assert present(superseded(said("My sister Clara lives in Oslo", 1, "a"), over), over) == {}
+
+
 ENTRIES = st.lists(
     st.builds(
         lambda text, day, user, pinned: said(text, day, f"{user}-{text}-{day}", pinned=pinned).model_copy(

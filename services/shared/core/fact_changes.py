@@ -1,0 +1,164 @@
+"""Which older statements a newer one changes as the facts in both tell, whatever their words have in common.
+
+"I have moved to Porto" shares no word with "I live in Lisbon", and gives the same key of one value another one. What is
+asked, supposed, quoted, denied or long past is no fact, and nothing changes without a cue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+from services.shared.core import wordlists
+from services.shared.core.aliases import are_of_several, introduced, relation_told
+from services.shared.core.facts import Fact, facts_in, names_alone
+from services.shared.core.statements import kinds, terms
+from services.shared.core.updates import ADDING, PASSING, Claim, claims, is_change
+
+Effect: TypeAlias = Literal["replaced", "replaced in part", "unclear", "beside"]
+"""What becomes of an older statement: it is no longer so; it states other things, too; it may be of somebody else, or
+not be meant; it tells something else, which goes on."""
+
+_People: TypeAlias = Mapping[str, frozenset[str]]
+_BY_WORDS_ALONE = frozenset({"relationship", "name", "time"})
+_MEANWHILE = re.compile(wordlists.pattern("changes", "meanwhile"))
+_WORDS_OF = wordlists.pairs("changes", "words of slots")
+_TOOLS = wordlists.words("facts", "tools")
+_ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def words_of_changed(text: str) -> str | None:
+    """The words by which to look for older statements of the facts that a text says have changed; None if of none."""
+    words = [
+        f"{_name_of(fact)} {_WORDS_OF.get(slot := _slot(fact), slot)}" for fact in _changed(text, names_alone(text))
+    ]
+    return " ".join(words).replace("_", " ").strip() or None
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """The facts that a statement says have changed, by key, and which of these keys may be meant otherwise.
+
+    `whose`: the people that it introduces, `people`: those that any statement does. `is_all`: it changes nothing else.
+    """
+
+    facts: Mapping[str, Fact]
+    unsure: frozenset[str]
+    whose: _People
+    people: _People
+    is_all: bool
+
+
+def effects(new: str, older: Sequence[str]) -> list[Effect | None]:
+    """What a newer statement of somebody does to each of their older ones; None: nothing.
+
+    Who is who is told by all of them: "Clara" alone is the one whom another calls "my sister Clara".
+    """
+    if not _changed(new, names_alone(new)):
+        return [None] * len(older)
+    alone = [_read(text) for text in older]
+    people = introduced(fact for facts in (_read(new), *alone) for fact in facts)
+    change = _change(new, people)
+    return [
+        _effect(change, _read(text, people.keys()) if people.keys() & names_alone(text) else facts)
+        for text, facts in zip(older, alone, strict=True)
+    ]
+
+
+def _change(text: str, people: _People) -> _Change:
+    facts = {fact.memory_key: fact for fact in _changed(text, people.keys())}
+    unsure = frozenset(key for key, fact in facts.items() if _is_unsure(fact, text))
+    is_all = len(facts) == sum(claim.form is not None for claim in claims(text))
+    return _Change(facts, unsure, introduced(_read(text)), people, is_all)
+
+
+def _read(text: str, known: Collection[str] = ()) -> tuple[Fact, ...]:
+    return facts_in(text, role="user", speaker=None, said_at=_ANY_TIME, known=known)
+
+
+def _changed(text: str, known: Collection[str]) -> list[Fact]:
+    if not is_change(text):
+        return []
+    facts = [fact for fact in _read(text, known) if _may_change(fact) and _is_cued(fact, text)]
+    return [fact for fact in facts if text.islower() or not _is_unsure(fact, text)]
+
+
+def _slot(fact: Fact) -> str:
+    return fact.memory_key.rpartition("|")[2]
+
+
+def _name_of(fact: Fact) -> str:
+    return fact.entity_label if fact.subject != "profile" else ""
+
+
+def _may_change(fact: Fact) -> bool:
+    return not fact.holds_many and _slot(fact) not in _BY_WORDS_ALONE
+
+
+def _is_cued(fact: Fact, text: str) -> bool:
+    """Whether the clause that states a fact says itself that this is so since, or corrects what was said."""
+    clause = text[slice(*fact.span)]
+    if _MEANWHILE.search(clause.lower()):
+        return False
+    corrections = [claim for claim in claims(text) if claim.form == "renewed"]
+    return any(_gives(claim, fact) for claim in (*claims(clause), *corrections))
+
+
+def _is_unsure(fact: Fact, text: str) -> bool:
+    """Whether what somebody moved to may be no place: it is written without a capital."""
+    clause = text[slice(*fact.span)].lower()
+    return _slot(fact) == "home" and fact.value.islower() and any(claim.form == "moved" for claim in claims(clause))
+
+
+def _gives(claim: Claim, fact: Fact) -> bool:
+    given = {"moved": claim.new, "switched": claim.new, "instead": claim.topic}
+    given |= dict.fromkeys(("renewed", "begun"), claim.said)
+    said = given.get(claim.form or "", "")
+    value = fact.value.lower()
+    if claim.form == "begun" and _TOOLS.intersection(value.split()) and "joined" in claim.said:
+        return False
+    if ADDING.search(claim.said) or (claim.form != "moved" and PASSING.search(claim.said)):
+        return False
+    if _slot(fact) == "partner" and not said.startswith(value) and not said.endswith(value):
+        return False  # it is named in passing
+    return bool(terms(value)) and terms(value) <= terms(said)
+
+
+def _effect(change: _Change, old: Sequence[Fact]) -> Effect | None:
+    replaced = [fact for fact in old if _is_replaced(fact, change.facts.get(fact.memory_key))]
+    others = [fact for fact in old if fact.memory_key not in change.facts]
+    if not replaced:
+        return "beside" if change.is_all and any(map(_may_change, others)) else None
+    found = {_whose(fact, introduced(old), change) for fact in replaced}
+    if "another" in found:
+        return None
+    if "unclear" in found or not change.unsure.isdisjoint(fact.memory_key for fact in replaced):
+        return "unclear"
+    named = {fact.entity_label.casefold() for fact in replaced}
+    more = [fact for fact in others if not _introduces(fact, named)]
+    return "replaced in part" if more else "replaced"
+
+
+def _introduces(fact: Fact, named: Collection[str]) -> bool:
+    told = relation_told(fact)
+    return told is not None and told[0].casefold() in named
+
+
+def _is_replaced(fact: Fact, by: Fact | None) -> bool:
+    if by is None or fact.holds_many:
+        return False
+    was, is_ = fact.value.lower(), by.value.lower()
+    if shared := kinds(was).keys() & kinds(is_).keys():
+        return any(kinds(was)[kind] != kinds(is_)[kind] for kind in shared)
+    return not (terms(was) <= terms(is_) or terms(is_) <= terms(was))
+
+
+def _whose(fact: Fact, old: _People, change: _Change) -> Literal["same", "another", "unclear"]:
+    """Whether two statements that give a name are of one person, by what that is called in each, or anywhere."""
+    name = fact.entity_label.casefold()
+    if name in change.whose and name in old:
+        return "another" if are_of_several(change.whose[name] | old[name]) else "same"
+    return "unclear" if are_of_several(change.people.get(name, frozenset())) else "same"

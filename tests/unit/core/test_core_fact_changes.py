@@ -1,0 +1,57 @@
+"""What a newer statement does to older ones as their facts tell: replaced, in part, unclear, beside, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.shared.core.fact_changes import Effect, effects, words_of_changed
+
+MOVED, CLARA_MOVED = "I have moved to Porto", "My sister Clara has moved to Porto"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "effect"),
+    [
+        ("I live in Lisbon", MOVED, "replaced"),
+        ("Clara lives in Oslo", CLARA_MOVED, "replaced"),
+        ("My sister Clara lives in Oslo", "Clara lives in Porto now", "replaced"),
+        ("I work for Siemens", "I've just started at Zeiss", "replaced"),
+        ("My home is in Lisbon", "Scratch that. I live in Porto.", "replaced"),
+        ("I live in Lisbon and I work at Siemens", MOVED, "replaced in part"),
+        ("i live in lisbon", "i have moved to porto", "unclear"),
+        ("I work at Siemens", MOVED, "beside"),
+        ("I work at Siemens", "I have moved to Porto and no longer work at Siemens", None),
+        ("My colleague Clara lives in Oslo", CLARA_MOVED, None),
+        ("I live in Lisbon", "I live in Porto", None),
+        ("I live in Lisbon", "I have moved to Porto for the summer", None),
+        ("I live in Lisbon", "I have moved to tears", None),
+        ("I live in Lisbon", "We've moved to Thursday", None),
+        ("I live in Lisbon", "My boss has moved to Porto", None),
+        ("I work at Siemens", "I also work for Zeiss now", None),
+        ("I work at Siemens", "I have joined Instagram", None),
+        ("My girlfriend is Marta", "My wife Aisha lives in Porto now", "beside"),
+        ("My name is Tom", "Call me Max now", None),
+        ("I live in Porto", "I have moved to central Porto", None),
+    ],
+)
+def test_the_facts_of_both_decide(old: str, new: str, effect: Effect | None) -> None:
+    assert effects(new, [old]) == [effect]
+
+
+def test_two_people_of_one_name_are_told_apart_where_others_tell_of_them() -> None:
+    older = ["Clara is my sister", "Clara lives in Oslo"]
+    assert effects(CLARA_MOVED, older) == [None, "replaced"]
+    assert effects(CLARA_MOVED, [*older, "My colleague Clara is nice"]) == [None, "unclear", None]
+    assert effects("Clara has joined Zeiss", ["Clara is my sister", "Clara works at Bosch"]) == [None, "replaced"]
+    assert effects("Clara has joined Zeiss", ["Clara works at Bosch"]) == [None]  # nobody of theirs
+
+
+def test_older_facts_are_looked_for_by_words_that_the_newer_one_does_not_have() -> None:
+    assert "live" in (words_of_changed(MOVED) or "").split()
+    assert "Clara" in (words_of_changed("Clara has moved to Porto") or "").split()
+    assert words_of_changed("I live in Porto") is words_of_changed("The desk has moved to the cellar") is None
+
+
+def test_a_text_of_any_length_is_read_quickly() -> None:
+    hostile = "My sister Clara " * 5000 + "has moved to Porto " * 5000
+    assert effects(hostile, [hostile] * 3) == [None] * 3
