@@ -61,9 +61,9 @@ async def test_people_see_a_table_and_whether_anything_is_left(app: typer.Typer,
     done = (await typed(app, "--nats", url)).output
     nothing = (await typed(app, "--nats", url, "--partitions", "1")).output
     assert "MEMORY_TURNS/ingest" in plan
-    assert "9 to change; without --plan it is done." in plan
-    assert done.count("created") == 9
-    assert nothing.count("as declared") == 10
+    assert "11 to change; without --plan it is done." in plan
+    assert done.count("created") == 11
+    assert nothing.count("as declared") == 12
     assert "s3cret" not in plan + done + nothing
 
 

@@ -111,8 +111,8 @@ async def killed_while_extracting(context: Context) -> Outcome:
 
 
 async def killed_everywhere(context: Context) -> Outcome:
-    """Kill -9 at some of all points, in any order; which ones, the seed says."""
-    every = [point for group in GROUPS if group not in BY_CHANCE for point in points(group)]
+    """Kill -9 at some of all points but those of a model, in any order; which ones, the seed says."""
+    every = [point for group in GROUPS if group not in (*BY_CHANCE, "extracting") for point in points(group)]
     where = random.Random(context.seed).sample(every, _SOME if context.quick else len(every))
     launched = Launched(context.folder / "kill-everywhere")
     return await kill_at("kill -9: anywhere", where, (1,), launched=launched, seed=context.seed, tell=context.tell)
