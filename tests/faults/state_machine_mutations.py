@@ -136,7 +136,7 @@ FOUND_FROM = {
     "embed leaves what went out of use": 5,
     "vectors of older versions come back": 5,
     "forget drops a turn of another space": 14,
-    "trims what is pinned": 4,
+    "trims what is pinned": 25,
 }
 """The first seed to look with, where it is soon found; another one is as good, and takes longer."""
 
