@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -180,3 +181,11 @@ async def test_a_body_of_unknown_length_is_not_read_for_ever() -> None:
             assert answer.status_code in (405, 413)
         assert await status(http, "localhost") == 200
     assert read < 1000 * 65_536
+
+
+def test_answers_in_several_parts_do_not_wait_for_each_other() -> None:
+    """Else whoever keeps a connection waits 40 ms for the second part, until their system acknowledges the first."""
+    with listen("127.0.0.1", 0) as listening:
+        listening.listen()
+        with socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
