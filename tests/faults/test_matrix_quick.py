@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,18 @@ from tests.faults.trial import Outcome, Trial
 
 SEED = int(os.environ.get("MEMORYBUS_TEST_SEED", "20261"))
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [
+    pytest.mark.timeout(300),
+    # Clients of a bus that is killed leave connections open, and are collected whenever that may be.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Have what was left open collected here, and not within the next test of this process."""
+    yield
+    gc.collect()
 
 
 @pytest.mark.parametrize("name", QUICK)

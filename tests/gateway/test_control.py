@@ -13,7 +13,7 @@ from contracts.paths import EXPORT, VERBS
 from services.shared.client import MemoryClient
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
-from tests.polling import digested
+from tests.polling import digested, eventually
 
 ANN, BOB = {"Memory-User": "ann"}, {"Memory-User": "bob"}
 
@@ -178,13 +178,12 @@ async def test_the_audit_tells_what_was_done_over_http(http: httpx.AsyncClient) 
     entry = await remembered(http, "My s3cretMARKER is here.")
     await http.post("/search", json={"query": "s3cretMARKER"}, headers=ANN)
     await http.post(f"/entries/{entry['id']}/pin", headers=ANN)
-    told: list[str] = []
-    for _ in range(50):
-        answer = await http.get("/audit", headers=ANN)
-        told = [one["verb"] for one in answer.json()["items"]]
-        if {"retrieve", "entries.pin"} <= set(told):
-            break
-    assert {"retrieve", "entries.pin"} <= set(told)
+
+    def verbs(audit: httpx.Response) -> set[str]:
+        return {one["verb"] for one in audit.json()["items"]}
+
+    done = {"retrieve", "entries.pin"}
+    answer = await eventually(lambda: http.get("/audit", headers=ANN), lambda audit: done <= verbs(audit))
     assert "MARKER" not in answer.text
     only = (await http.get("/audit", params={"verb": "retrieve"}, headers=ANN)).json()["items"]
     assert {one["verb"] for one in only} == {"retrieve"}
