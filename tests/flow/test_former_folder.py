@@ -130,7 +130,8 @@ async def folder(tmp_path: Path, model_cache: Path) -> Path:
 
 
 async def test_all_of_it_is_there_and_goes_on(folder: Path) -> None:
-    async with up_process(folder, ("--ner", "none")) as up, memory_client(up.nats) as client:
+    patience = {"MEMORYBUS_START_PATIENCE_SECONDS": "90"}  # for a busy machine: the file is written anew at the start
+    async with up_process(folder, ("--ner", "none"), environment=patience) as up, memory_client(up.nats) as client:
         await digested(client, turns=7)
         status = await client.status()
         assert (status.entries, status.merged, status.inactive, status.vectors) == (5, 1, 1, 5)
