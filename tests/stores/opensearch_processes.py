@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Literal
 
 from services.shared.stores.opensearch import OpenSearchTextStore
 from services.shared.stores.opensearch.transport import Client, Document, Get, Version, Write
 
 When = Literal["before", "amid", "after"]
+Process = AbstractAsyncContextManager[OpenSearchTextStore]
 
 
 class Crash(BaseException):
@@ -74,37 +75,29 @@ class TornClient(Client):
 
 
 @asynccontextmanager
-async def torn(
-    store: OpenSearchTextStore, about: str, meanwhile: Callable[[], Awaitable[object]]
-) -> AsyncIterator[OpenSearchTextStore]:
+async def _process(client: Client) -> AsyncIterator[OpenSearchTextStore]:
+    try:
+        yield OpenSearchTextStore(client)
+    finally:
+        await client.close()
+
+
+def torn(store: OpenSearchTextStore, about: str, meanwhile: Callable[[], Awaitable[object]]) -> Process:
     """Another process on the same indices, whose requests about this entry are read in two parts."""
     client = TornClient(store.client.address, prefix=store.client.prefix)
     client.about, client.meanwhile = about, meanwhile
-    try:
-        yield OpenSearchTextStore(client)
-    finally:
-        await client.close()
+    return _process(client)
 
 
-@asynccontextmanager
-async def dying(store: OpenSearchTextStore, write: int, when: When) -> AsyncIterator[OpenSearchTextStore]:
+def dying(store: OpenSearchTextStore, write: int, when: When) -> Process:
     """Another process on the same indices, which dies at this write."""
     client = CrashingClient(store.client.address, prefix=store.client.prefix)
     client.left, client.when = write, when
-    try:
-        yield OpenSearchTextStore(client)
-    finally:
-        await client.close()
+    return _process(client)
 
 
-@asynccontextmanager
-async def overtaken(
-    store: OpenSearchTextStore, write: int, meanwhile: Callable[[], Awaitable[object]]
-) -> AsyncIterator[OpenSearchTextStore]:
+def overtaken(store: OpenSearchTextStore, write: int, meanwhile: Callable[[], Awaitable[object]]) -> Process:
     """Another process on the same indices, before whose write so many something else happens; it must come to it."""
     client = OvertakenClient(store.client.address, prefix=store.client.prefix)
     client.left, client.meanwhile = write, meanwhile
-    try:
-        yield OpenSearchTextStore(client)
-    finally:
-        await client.close()
+    return _process(client)
