@@ -1,6 +1,6 @@
 """Writes what is made from something else; `--check` only says what is stale.
 
-JSON Schemas and tables of the README come from the code; the client without an event loop comes from the one with; the
+JSON Schemas and tables of READMEs come from the code; the client without an event loop comes from the one with; the
 chart has copies of alerts and dashboard, as a chart reads nothing outside its folder.
 """
 
@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -31,18 +32,18 @@ from services.retrieve.settings import RetrieveSettings
 from services.shared.settings import EnvironmentSettings, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-SETTINGS: tuple[type[EnvironmentSettings], ...] = (
-    Settings,
-    IngestSettings,
-    DedupeSettings,
-    EnrichSettings,
-    EmbedSettings,
-    RetrieveSettings,
-    CurateSettings,
-    GatewaySettings,
-    ProxySettings,
-    EvalSettings,
-)
+SETTINGS: dict[str, tuple[type[EnvironmentSettings], ...]] = {
+    "shared": (Settings,),
+    "ingest": (IngestSettings,),
+    "dedupe": (DedupeSettings,),
+    "enrich": (EnrichSettings,),
+    "embed": (EmbedSettings,),
+    "retrieve": (RetrieveSettings,),
+    "curate": (CurateSettings,),
+    "gateway": (GatewaySettings, ProxySettings),
+    "eval": (EvalSettings,),
+}
+"""The settings that each folder of `services/` lists in its README."""
 
 
 def models() -> list[type[BaseModel]]:
@@ -75,10 +76,10 @@ def services_table() -> str:
     return "\n".join(rows)
 
 
-def settings_table() -> str:
+def settings_table(classes: Iterable[type[EnvironmentSettings]]) -> str:
     """Every setting with its default."""
     rows = ["| variable | default | meaning |", "| --- | --- | --- |"]
-    for settings in SETTINGS:
+    for settings in classes:
         for name, field in settings.model_fields.items():
             rows.append(f"| `{settings.prefix}{name.upper()}` | {_default(field)} | {field.description} |")
     return "\n".join(rows)
@@ -92,13 +93,17 @@ def _default(field: Any) -> str:
     return f"`{field.default}`"
 
 
-def readme() -> str:
-    """The README with its generated blocks renewed."""
-    text = (ROOT / "README.md").read_text()
-    for name, table in (("services", services_table()), ("settings", settings_table())):
-        before, mark, rest = text.partition(f"<!-- generated: {name} -->")
-        text = f"{before}{mark}\n{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
-    return text
+def readmes() -> dict[Path, str]:
+    """Each README that has a table made from the code, with that table renewed."""
+    services = ROOT / "services"
+    tables = {services / folder / "README.md": settings_table(classes) for folder, classes in SETTINGS.items()}
+    tables[services / "README.md"] = services_table()
+    return {path: _renewed(path.read_text(), table) for path, table in tables.items()}
+
+
+def _renewed(text: str, table: str) -> str:
+    before, mark, rest = text.partition("<!-- generated -->")
+    return f"{before}{mark}\n{table}\n<!-- end -->{rest.partition('<!-- end -->')[2]}"
 
 
 def chart_copies() -> dict[Path, str]:
@@ -135,7 +140,7 @@ def _snake(name: str) -> str:
 
 def main() -> int:
     """Write what changed, or with --check name it and fail."""
-    wanted = {**schema_files(), **chart_copies(), **blocking_client(), ROOT / "README.md": readme()}
+    wanted = {**schema_files(), **chart_copies(), **blocking_client(), **readmes()}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv:
         for path in stale:

@@ -1,4 +1,4 @@
-"""The README tells the truth: what it names exists, what it generates is fresh, and its example runs."""
+"""READMEs tell the truth: what they name exists, what is generated in them is fresh, and the example runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memorybus_client import Memory
 
 from contracts.flow import FLOW
 from contracts.v1.retrieval import RetrieveRequest
-from scripts.generate import readme
+from scripts.generate import SETTINGS, readmes
 from services.bench.process import up_process
 from services.shared.client import memory_client
 from services.shared.commands.formats import Format
@@ -22,23 +22,47 @@ from services.shared.commands.formats import Format
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 120.0
 README = (ROOT / "README.md").read_text()
+FOLDERS = (ROOT, ROOT / "contracts", ROOT / "services", *sorted((ROOT / "services").iterdir()))
+TEXTS = {path: path.read_text() for folder in FOLDERS if (path := folder / "README.md").exists()}
+"""Every README but those of `deploy/` and `k8s/`, which have tests of their own."""
+
+
+def named(pattern: str) -> list[str]:
+    """What matches in any of the READMEs, each once."""
+    return sorted({found for text in TEXTS.values() for found in re.findall(pattern, text)})
 
 
 def test_generated_tables_are_fresh() -> None:
-    assert readme() == README, "run .venv/bin/python scripts/generate.py"
+    assert {path: TEXTS[path] for path in readmes()} == readmes(), "run .venv/bin/python scripts/generate.py"
 
 
-def test_nothing_is_left_to_fill_in() -> None:
-    assert "<!-- demo -->" not in README
-    assert "<!-- measured -->" not in README
+def test_every_class_of_settings_is_listed() -> None:
+    sources = (path.read_text() for path in (ROOT / "services").rglob("*settings.py"))
+    made = {name for text in sources for name in re.findall(r"^class (\w+)\(\w+Settings\):", text, re.MULTILINE)}
+    assert made - {"ServiceSettings"} == {settings.__name__ for classes in SETTINGS.values() for settings in classes}
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(scripts/[\w.]+)", README))))
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_is_linked_exists(path: Path) -> None:
+    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", TEXTS[path]):
+        file, _, heading = link.partition("#")
+        target = path.parent / file if file else path
+        assert target.exists(), link
+        assert not heading or heading in _anchors(target.read_text()), link
+
+
+def _anchors(text: str) -> set[str]:
+    """The headings, as GitHub names them in links."""
+    headings = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", named(r"`(scripts/[\w.]+)"))
 def test_scripts_that_are_named_exist(name: str) -> None:
     assert (ROOT / name).exists()
 
 
-@pytest.mark.parametrize("name", sorted(set(re.findall(r"`(tests/[\w/]+\.py(?:::\w+)?)`", README))))
+@pytest.mark.parametrize("name", named(r"`(tests/[\w/]+\.py(?:::\w+)?)`"))
 def test_tests_that_are_named_exist(name: str) -> None:
     path, _, test = name.partition("::")
     assert f"def {test}(" in (ROOT / path).read_text() if test else (ROOT / path).exists()
@@ -54,7 +78,7 @@ def test_pictures_are_there_and_small() -> None:
 
 
 def test_what_is_read_from_elsewhere_is_told_and_the_calls_beside_those_of_mem0_are_the_clients() -> None:
-    section = README.partition("## Coming from elsewhere\n")[2].partition("\n## ")[0]
+    section = TEXTS[ROOT / "services" / "cli" / "README.md"].partition("## Coming from elsewhere\n")[2]
     formats = set(re.findall(r"^\| [\w ]+ \| `(\w+)` \|", section, flags=re.MULTILINE))
     assert formats == set(get_args(Format)) - {"jsonl", "openai", "locomo"}
     ours = re.findall(r"^\| `.*\| (.*) \|$", section, flags=re.MULTILINE)
@@ -66,7 +90,7 @@ def test_what_is_read_from_elsewhere_is_told_and_the_calls_beside_those_of_mem0_
 @pytest.mark.parametrize("step", FLOW, ids=lambda step: step.service)
 def test_every_service_explains_itself(step: object) -> None:
     service = getattr(step, "service")  # noqa: B009 - parametrized over the flow table
-    text = (ROOT / "services" / service / "README.md").read_text()
+    text = TEXTS[ROOT / "services" / service / "README.md"]
     assert text.startswith(f"# {service}\n")
 
 

@@ -81,7 +81,8 @@ def ours() -> dict[str, dict[str, Any]]:
 
 def setting_names() -> set[str]:
     """Every environment variable that the settings classes read."""
-    return {f"{settings.prefix}{name}".upper() for settings in SETTINGS for name in settings.model_fields}
+    classes = [settings for of_folder in SETTINGS.values() for settings in of_folder]
+    return {f"{settings.prefix}{name}".upper() for settings in classes for name in settings.model_fields}
 
 
 @dataclass(slots=True)
