@@ -17,8 +17,10 @@ from services.enrich.settings import EnrichSettings
 from services.shared import telemetry
 from services.shared.app import Host, Service
 from services.shared.bus.worker import Stage, read_json
-from services.shared.llm.chat import ChatModel
+from services.shared.llm.chat import ChatModel, SettingNames
 from services.shared.preferences import PreferenceReader
+
+_NAMES = SettingNames("MEMORYBUS_EXTRACT_URL", "MEMORYBUS_EXTRACT_MODEL", "MEMORYBUS_EXTRACT_API_KEY")
 
 
 async def build(host: Host) -> Service:
@@ -55,11 +57,12 @@ async def build(host: Host) -> Service:
 
 
 async def _extractor(host: Host, address: str, settings: EnrichSettings) -> Extractor:
-    store, key = await host.text_store(), host.settings.extract_api_key
+    store = await host.text_store()
     model = ChatModel(
         address,
         host.settings.extract_model,
-        api_key=key.get_secret_value() if key else None,
+        names=_NAMES,
+        api_key=host.settings.extract_api_key,
         answer_within=settings.extract_timeout_seconds,
         told=telemetry.EXTRACT_PAUSED.set,
     )

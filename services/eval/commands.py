@@ -13,11 +13,10 @@ from typing import Annotated
 
 import typer
 
-from contracts.errors import Unavailable
 from services.cli.common import bars, err, fail, out, run, settings_from
 from services.eval import datasets, variants
 from services.eval.datasets import Dataset
-from services.eval.llm import Answered, LanguageModel, ask_model
+from services.eval.llm import Answered, ask_model, open_model
 from services.eval.misspelling import misspelt
 from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
@@ -26,6 +25,7 @@ from services.eval.scripted import script_for, scripted_model
 from services.eval.settings import EvalSettings
 from services.eval.variants import BadSweep, Variant
 from services.shared.commands.formats import FormatError
+from services.shared.llm.chat import ChatModel
 from services.shared.settings import UnusableSetting
 
 LOCOMO_EPILOG = """Examples:\n
@@ -199,12 +199,13 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
     try:
         chosen = wishes.variants()
         dataset = read(path)
-        model = LanguageModel(wishes.llm, EvalSettings()) if wishes.llm else None
-    except (FormatError, BadSweep, UnusableSetting, Unavailable) as error:
+        knobs = EvalSettings()
+        model = open_model(wishes.llm, knobs) if wishes.llm else None
+    except (FormatError, BadSweep, UnusableSetting) as error:
         fail(str(error))
     asked, *others = run(_asked(dataset, chosen, is_extracting=wishes.extract))
     runs = [Run.of(*pair) for pair in zip(chosen, others, strict=True)]
-    report = Report.of(dataset, asked, runs, run(_answered(model, asked)) if model else None)
+    report = Report.of(dataset, asked, runs, run(_answered(model, asked, knobs.llm_questions)) if model else None)
     out.print(*report.shown(), sep="\n")
     if wishes.json is not None:
         write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
@@ -232,10 +233,10 @@ async def _asked(dataset: Dataset, chosen: Sequence[Variant], *, is_extracting: 
         return await evaluate(dataset, folder / "up", chosen, progress, environment=settings)
 
 
-async def _answered(model: LanguageModel, asked: Asked) -> Answered:
+async def _answered(model: ChatModel, asked: Asked, most: int) -> Answered:
     try:
         with bars(err) as progress:
-            return await ask_model(model, asked.questions, asked.contexts, progress)
+            return await ask_model(model, asked.questions, asked.contexts, most, progress)
     finally:
         await model.close()
 

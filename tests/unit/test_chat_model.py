@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from pydantic import SecretStr
 
 from contracts.errors import ModelFailed, NoAnswer, Unavailable
 from services.shared.llm.breaker import FAILURES, Breaker
-from services.shared.llm.chat import ATTEMPTS, ChatModel
+from services.shared.llm.chat import ATTEMPTS, ChatModel, SettingNames
 from services.shared.settings import UnusableSetting
 from tests.servers.models import Manner, ScriptedModel, scripted_model
 
+NAMES = SettingNames("the address", "the model", "the key")
 HELLO = [{"role": "user", "content": '{"turn": "hello"}'}]
 
 
@@ -22,7 +24,8 @@ async def server() -> AsyncIterator[ScriptedModel]:
 
 
 def client_of(server: ScriptedModel, key: str | None = None) -> ChatModel:
-    return ChatModel(server.url, "tiny", api_key=key, answer_within=0.15, longest_wait=0.0)
+    secret = SecretStr(key) if key else None
+    return ChatModel(server.url, "tiny", names=NAMES, api_key=secret, answer_within=0.15, longest_wait=0.0)
 
 
 async def test_a_model_is_asked_for_json_at_temperature_0_with_the_key(server: ScriptedModel) -> None:
@@ -67,7 +70,7 @@ async def test_an_answer_that_is_none_is_neither_read_to_its_end_nor_told(
 async def test_a_wrong_key_is_told_as_a_setting_and_asked_with_once(server: ScriptedModel) -> None:
     server.manner, model = "refusing", client_of(server, "s3cret")
     for _ in range(2):
-        with pytest.raises(Unavailable, match=r"HTTP 401.*MEMORYBUS_EXTRACT_API_KEY") as told:
+        with pytest.raises(Unavailable, match=r"HTTP 401.*the address, the model and the key") as told:
             await model.complete(HELLO, {})
         assert "s3cret" not in str(told.value)
     assert len(server.asked) == 1
@@ -76,8 +79,8 @@ async def test_a_wrong_key_is_told_as_a_setting_and_asked_with_once(server: Scri
 
 @pytest.mark.parametrize("address", ["127.0.0.1:80", "ftp://x/v1", "http://", "http://[::1"])
 def test_an_address_that_cannot_be_used_is_a_wrong_setting(address: str) -> None:
-    with pytest.raises(UnusableSetting, match="MEMORYBUS_EXTRACT_URL"):
-        ChatModel(address, "tiny")
+    with pytest.raises(UnusableSetting, match="the address"):
+        ChatModel(address, "tiny", names=NAMES)
 
 
 def test_the_breaker_lets_one_attempt_through_after_a_pause_that_grows() -> None:

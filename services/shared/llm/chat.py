@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import httpx
-from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, Field, SecretStr, ValidationError
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt
 
 from contracts.errors import ModelFailed, NoAnswer, Unavailable
@@ -20,13 +20,19 @@ from services.shared.settings import UnusableSetting
 ATTEMPTS = 3
 _LONGEST_WAIT = 5.0  # seconds
 _MOST_BYTES = 64 * 1024
-_MOST_TOKENS = 800
 _WRONG_SETTING = (401, 403, 404, 405)
-_NAMES = "MEMORYBUS_EXTRACT_URL, MEMORYBUS_EXTRACT_MODEL and MEMORYBUS_EXTRACT_API_KEY"
+
+
+class SettingNames(NamedTuple):
+    """What the settings are called that somebody looks at when a model cannot be asked."""
+
+    address: str
+    model: str
+    key: str
 
 
 class _Message(BaseModel):
-    content: Annotated[str, StringConstraints(max_length=_MOST_BYTES)]
+    content: str
 
 
 class _Choice(BaseModel):
@@ -34,7 +40,7 @@ class _Choice(BaseModel):
 
 
 class _Completion(BaseModel):
-    choices: list[_Choice] = Field(min_length=1, max_length=16)
+    choices: list[_Choice] = Field(min_length=1)
 
 
 class ChatModel:
@@ -45,8 +51,10 @@ class ChatModel:
         base_url: str,
         model: str,
         *,
-        api_key: str | None = None,
+        names: SettingNames,
+        api_key: SecretStr | None = None,
         answer_within: float = 30.0,
+        most_tokens: int = 800,
         longest_wait: float = _LONGEST_WAIT,
         told: Callable[[bool], None] = lambda _: None,
     ) -> None:
@@ -56,15 +64,16 @@ class ChatModel:
         Raises:
             UnusableSetting: the address or the key cannot be used.
         """
-        self._model, self._answer_within, self._longest_wait = model, answer_within, longest_wait
-        self._client = _client(base_url, api_key)
+        self.name, self._names = model, names
+        self._answer_within, self._most_tokens, self._longest_wait = answer_within, most_tokens, longest_wait
+        self._client = _client(base_url, api_key, names)
         self._where = redact_address(str(self._client.base_url))
         self._breaker = Breaker(told)
 
     def check(self) -> None:
         self._breaker.check()
 
-    async def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]) -> str:
+    async def complete(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None = None) -> str:
         self._breaker.check()
         attempts = AsyncRetrying(
             retry=retry_if_exception_type(ModelFailed),
@@ -83,18 +92,17 @@ class ChatModel:
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _ask(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]) -> str:
+    async def _ask(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any] | None) -> str:
         body = {
-            "model": self._model,
+            "model": self.name,
             "messages": messages,
             "temperature": 0,
-            "max_tokens": _MOST_TOKENS,
+            "max_tokens": self._most_tokens,
             "stream": False,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "facts", "strict": True, "schema": schema},
-            },
         }
+        if schema is not None:
+            form = {"name": "facts", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
         try:
             async with asyncio.timeout(self._answer_within):
                 response = await self._client.post("/chat/completions", json=body)
@@ -111,7 +119,8 @@ class ChatModel:
         if status in (408, 429) or status >= 500:
             raise ModelFailed(f"{self._where}: HTTP {status}")
         if status in _WRONG_SETTING:
-            reason = f"{self._where} does not answer (HTTP {status}): check {_NAMES}"
+            address, model, key = self._names
+            reason = f"{self._where} does not answer (HTTP {status}): check {address}, {model} and {key}"
             self._breaker.failed(reason, for_good=True)
             raise Unavailable(reason)
         if status != 200:
@@ -122,8 +131,8 @@ class ChatModel:
             raise NoAnswer("no chat completion in the answer") from None
 
 
-def _client(base_url: str, api_key: str | None) -> httpx.AsyncClient:
-    headers = UNCOMPRESSED | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+def _client(base_url: str, api_key: SecretStr | None, names: SettingNames) -> httpx.AsyncClient:
+    headers = UNCOMPRESSED | ({"Authorization": f"Bearer {api_key.get_secret_value()}"} if api_key else {})
     try:
         client = httpx.AsyncClient(
             base_url=base_url.rstrip("/"),
@@ -132,7 +141,7 @@ def _client(base_url: str, api_key: str | None) -> httpx.AsyncClient:
             event_hooks=bounded(_MOST_BYTES),
         )
     except (httpx.InvalidURL, UnicodeError, ValueError):  # their words may hold a part of a password
-        raise UnusableSetting("MEMORYBUS_EXTRACT_URL or MEMORYBUS_EXTRACT_API_KEY cannot be used") from None
+        raise UnusableSetting(f"{names.address} or {names.key} cannot be used") from None
     if client.base_url.scheme not in ("http", "https") or not client.base_url.host:
-        raise UnusableSetting("MEMORYBUS_EXTRACT_URL must be an address that begins with http:// or https://")
+        raise UnusableSetting(f"{names.address} must be an address that begins with http:// or https://")
     return client
