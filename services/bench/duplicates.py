@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
-import typer
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as validated
 from rich.markup import escape
 from rich.table import Table
 
-from services.bench.pairs import labelled_pairs
-from services.cli.common import fail, out
+from services.bench.pairs import PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
+from services.cli.common import out
 from services.shared.core.fingerprint import SIMHASH_BITS, fingerprint, hamming
 from services.shared.core.reading import read
 from services.shared.core.similarity import compare, same_statement
@@ -40,23 +38,11 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
-    """What a rule made of labelled pairs: which it merged though it must not, and which repeats it missed."""
+class Merges(Quality):
+    """How well a rule merges repeats: which pairs it merged though it must not, and which repeats it missed."""
 
-    merged: int
     wrong: tuple[Pair, ...]
     missed: tuple[Pair, ...]
-
-    @property
-    def precision(self) -> float:
-        """The share of merged pairs that are repeats; 1 if none was merged."""
-        return 1 - len(self.wrong) / self.merged if self.merged else 1.0
-
-    @property
-    def recall(self) -> float:
-        """The share of repeats that were merged; 1 if there are none."""
-        found = self.merged - len(self.wrong)
-        return found / (found + len(self.missed)) if found or self.missed else 1.0
 
     def wrongly(self, label: Label) -> int:
         """How many pairs with this label were merged."""
@@ -86,25 +72,18 @@ def read_pairs(path: Path) -> list[Pair]:
     return labelled_pairs(path, Pair, get_args(Label))
 
 
-def judged(pairs: Sequence[Pair], rule: Rule) -> Quality:
+def judged(pairs: Sequence[Pair], rule: Rule) -> Merges:
     """What a rule makes of the pairs."""
     merged = [pair for pair in pairs if rule(pair.a, pair.b)]
     wrong = tuple(pair for pair in merged if pair.label != "repeated")
-    kept = set(merged)
-    missed = tuple(pair for pair in pairs if pair.label == "repeated" and pair not in kept)
-    return Quality(len(merged), wrong, missed)
+    kept, repeats = set(merged), [pair for pair in pairs if pair.label == "repeated"]
+    missed = tuple(pair for pair in repeats if pair not in kept)
+    return Merges(len(repeats), len(merged), len(merged) - len(wrong), wrong, missed)
 
 
-def duplicates(
-    file: Annotated[Path, typer.Argument(help="Pairs: label, kind, a and b, with tabs between them.")],
-    wrong: Annotated[bool, typer.Option("--wrong", help="Also show each pair that memorybus gets wrong.")] = False,
-) -> None:
+def duplicates(file: PairsFile, wrong: WrongOption = False) -> None:
     """Judge labelled pairs of texts: which are repeats that memory keeps once?"""
-    try:
-        pairs = read_pairs(file)
-    except (ValueError, OSError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        fail(f"{file}: {reason}")
+    pairs = pairs_or_fail(file, read_pairs)
     qualities = {name: judged(pairs, rule) for name, rule in RULES.items()}
     out.print(_summary(pairs, qualities))
     ours = qualities["memorybus"]
@@ -113,7 +92,7 @@ def duplicates(
         _show((*ours.wrong, *ours.missed))
 
 
-def _summary(pairs: Sequence[Pair], qualities: dict[str, Quality]) -> Table:
+def _summary(pairs: Sequence[Pair], qualities: dict[str, Merges]) -> Table:
     counts = Counter(pair.label for pair in pairs)
     told = ", ".join(f"{counts[label]} {label}" for label in get_args(Label))
     table = Table(title=f"{len(pairs)} pairs: {told}")
@@ -126,7 +105,7 @@ def _summary(pairs: Sequence[Pair], qualities: dict[str, Quality]) -> Table:
     return table
 
 
-def _kinds(pairs: Sequence[Pair], found: Quality) -> Table:
+def _kinds(pairs: Sequence[Pair], found: Merges) -> Table:
     table = Table(title="repeats by what differs")
     table.add_column("kind")
     table.add_column("pairs", justify="right")

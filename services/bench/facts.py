@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
 
-import typer
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as validated
 from rich.markup import escape
 from rich.table import Table
 
-from services.bench.pairs import labelled_pairs
-from services.cli.common import fail, out
+from services.bench.pairs import PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
+from services.cli.common import out
 from services.shared.core.facts import facts_in
 
 EPILOG = """Examples:\n
@@ -66,28 +63,18 @@ def _found(text: str) -> frozenset[str]:
     return frozenset(f"{key}={value}".casefold() for key, value in keys)
 
 
-def precision(results: Sequence[Judged]) -> float:
-    """The share of the facts found that are there; 1 if none was."""
-    found = sum(len(one.found) for one in results)
-    return sum(len(one.found & one.there) for one in results) / found if found else 1.0
+def quality(results: Sequence[Judged]) -> Quality:
+    """How well the facts of the sentences are found."""
+    return Quality(
+        there=sum(len(one.there) for one in results),
+        found=sum(len(one.found) for one in results),
+        right=sum(len(one.there & one.found) for one in results),
+    )
 
 
-def recall(results: Sequence[Judged]) -> float:
-    """The share of the facts that are there that were found; 1 if there are none."""
-    there = sum(len(one.there) for one in results)
-    return sum(len(one.found & one.there) for one in results) / there if there else 1.0
-
-
-def facts(
-    file: Annotated[Path, typer.Argument(help="Sentences: kind, facts and text, with tabs between them.")],
-    wrong: Annotated[bool, typer.Option("--wrong", help="Also show each sentence that memorybus gets wrong.")] = False,
-) -> None:
+def facts(file: PairsFile, wrong: WrongOption = False) -> None:
     """Judge labelled sentences: which facts does a user state in them?"""
-    try:
-        results = judged(read_sentences(file))
-    except (ValueError, OSError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        fail(f"{file}: {reason}")
+    results = judged(pairs_or_fail(file, read_sentences))
     out.print(_summary(results))
     for one in results if wrong else ():
         if one.found != one.there:
@@ -103,6 +90,6 @@ def _summary(results: Sequence[Judged]) -> Table:
     table = Table(title=f"{len(results)} sentences, {sum(not one.there for one in results)} without a fact")
     for column in ("facts", "found", "precision", "recall"):
         table.add_column(column, justify="right")
-    counts = (sum(len(one.there) for one in results), sum(len(one.found) for one in results))
-    table.add_row(*map(str, counts), f"{precision(results):.3f}", f"{recall(results):.3f}")
+    of = quality(results)
+    table.add_row(str(of.there), str(of.found), f"{of.precision:.3f}", f"{of.recall:.3f}")
     return table

@@ -1,17 +1,60 @@
-"""Labelled pairs of texts, read from a table in a file."""
+"""Labelled pairs of texts: read from a table in a file, judged, and counted."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
+import typer
 from pydantic import TypeAdapter, ValidationError
 
+from services.cli.common import fail
+
 P = TypeVar("P")
+F = TypeVar("F")
+
+PairsFile = Annotated[Path, typer.Argument(help="A labelled pair a line, with tabs; the first line names the columns.")]
+WrongOption = Annotated[bool, typer.Option("--wrong", help="Also show each one that memorybus gets wrong.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Generic[P, F]):
+    """A pair, and what the rules find it to be."""
+
+    pair: P
+    found: F
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """How many there are of what is looked for, how many were found, and how many of those are right."""
+
+    there: int
+    found: int
+    right: int
+
+    @property
+    def precision(self) -> float:
+        """The share of what was found that is right; 1 if nothing was."""
+        return self.right / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        """The share of what is there that was found; 1 if there is nothing."""
+        return self.right / self.there if self.there else 1.0
+
+
+def pairs_or_fail(file: Path, read: Callable[[Path], list[P]]) -> list[P]:
+    """The pairs of a file; where it has none the command ends with the reason."""
+    try:
+        return read(file)
+    except (ValueError, OSError, csv.Error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        fail(f"{file}: {reason}")
 
 
 def labelled_pairs(path: Path, model: type[P], labels: Sequence[str]) -> list[P]:

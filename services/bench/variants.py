@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
-import typer
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass as validated
 from rich.markup import escape
 from rich.table import Table
 
 from contracts.v1.entries import Entity, Entry
-from services.bench.pairs import labelled_pairs
-from services.cli.common import fail, out
+from services.bench.pairs import Judged, PairsFile, Quality, WrongOption, labelled_pairs, pairs_or_fail
+from services.cli.common import out
 from services.shared.core.aliases import people_of
 from services.shared.core.facts import slug_of
 
@@ -45,20 +42,12 @@ class Pair:
     other: str = Field(min_length=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A pair of names, and what the rules make of it."""
-
-    pair: Pair
-    verdict: Verdict
-
-
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a tab-separated file with the columns label, kind, names, one and other; see `labelled_pairs`."""
     return labelled_pairs(path, Pair, ("same", "different", "open"))
 
 
-def judged(pairs: Sequence[Pair]) -> list[Judged]:
+def judged(pairs: Sequence[Pair]) -> list[Judged[Pair, Verdict]]:
     """What the rules make of each pair, in a memory of its two statements."""
     return [Judged(pair, _verdict(pair)) for pair in pairs]
 
@@ -81,46 +70,33 @@ def _entry(number: int, text: str, names: Sequence[str]) -> Entry:
     return Entry(id=str(number), user_id="me", text=text, entities=entities, created_at=_NOW, updated_at=_NOW)
 
 
-def precision(results: Sequence[Judged]) -> float:
-    """The share of the joined names that are of one person; 1 if none were."""
-    joined = [one for one in results if one.verdict == "joined"]
-    return sum(one.pair.label == "same" for one in joined) / len(joined) if joined else 1.0
+def quality(results: Sequence[Judged[Pair, Verdict]]) -> Quality:
+    """How well names of one person are joined."""
+    same = sum(one.pair.label == "same" for one in results)
+    joined = [one.pair.label for one in results if one.found == "joined"]
+    return Quality(same, len(joined), joined.count("same"))
 
 
-def recall(results: Sequence[Judged]) -> float:
-    """The share of the names of one person that were joined; 1 if there are none."""
-    same = [one for one in results if one.pair.label == "same"]
-    return sum(one.verdict == "joined" for one in same) / len(same) if same else 1.0
-
-
-def variants(
-    file: Annotated[Path, typer.Argument(help="Pairs: label, kind, names, one and other, with tabs between them.")],
-    wrong: Annotated[bool, typer.Option("--wrong", help="Also show pairs wrongly joined, or kept apart.")] = False,
-) -> None:
+def variants(file: PairsFile, wrong: WrongOption = False) -> None:
     """Judge labelled pairs of names: are they of one person?"""
-    try:
-        results = judged(read_pairs(file))
-    except (ValueError, OSError, csv.Error) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        fail(f"{file}: {reason}")
+    results = judged(pairs_or_fail(file, read_pairs))
     out.print(_summary(results))
     for one in results if wrong else ():
         if _is_wrong(one):
-            out.print(f"[bold]{one.verdict}[/bold], {one.pair.label}: {escape(one.pair.names)}")
+            out.print(f"[bold]{one.found}[/bold], {one.pair.label}: {escape(one.pair.names)}")
             out.print(f"  {escape(one.pair.one)} | {escape(one.pair.other)}", soft_wrap=True)
 
 
-def _is_wrong(one: Judged) -> bool:
-    return one.verdict != "joined" if one.pair.label == "same" else one.verdict == "joined"
+def _is_wrong(one: Judged[Pair, Verdict]) -> bool:
+    return (one.found == "joined") != (one.pair.label == "same")
 
 
-def _summary(results: Sequence[Judged]) -> Table:
-    table = Table(
-        title=f"{len(results)} pairs: joined with precision {precision(results):.3f}, recall {recall(results):.3f}"
-    )
+def _summary(results: Sequence[Judged[Pair, Verdict]]) -> Table:
+    of = quality(results)
+    table = Table(title=f"{len(results)} pairs: joined with precision {of.precision:.3f}, recall {of.recall:.3f}")
     for column in ("label", "joined", "proposed", "apart"):
         table.add_column(column, justify="left" if column == "label" else "right")
     for label in ("same", "different", "open"):
-        counts = Counter(one.verdict for one in results if one.pair.label == label)
+        counts = Counter(one.found for one in results if one.pair.label == label)
         table.add_row(label, *(str(counts[verdict]) for verdict in ("joined", "proposed", "apart")))
     return table

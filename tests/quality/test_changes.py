@@ -3,11 +3,8 @@
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
-from services.bench import changes
-from services.bench.changes import judged, precision, read_pairs, recall
+from services.bench.changes import judged, quality, read_pairs
 from services.shared.core.updates import is_change, relation
 
 HERE = Path(__file__).parent
@@ -17,9 +14,9 @@ FILES = [HERE / "changes.tsv", HERE / "changes_held_out.tsv"]
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_updates_are_told_from_what_only_looks_like_them(file: Path) -> None:
     results = judged(read_pairs(file))
-    assert precision(results, "update") >= 0.98
-    assert recall(results, "update") >= 0.7
-    assert precision(results, "contradiction") >= 0.85
+    assert quality(results, "update").precision >= 0.98
+    assert quality(results, "update").recall >= 0.7
+    assert quality(results, "contradiction").precision >= 0.85
 
 
 def test_there_are_as_many_pairs_as_promised() -> None:
@@ -45,29 +42,3 @@ def test_only_what_is_said_outright_is_a_change(text: str) -> None:
 def test_a_text_of_any_length_is_read_quickly() -> None:
     hostile = "my " * 30_000 + "has moved to " * 30_000 + "instead of" * 1000
     assert relation(hostile, hostile) in ("update", "contradiction", "compatible", "unrelated")
-
-
-@pytest.fixture
-def app() -> typer.Typer:
-    """The command on an app of its own."""
-    app = typer.Typer(rich_markup_mode="rich")
-    app.command(epilog=changes.EPILOG)(changes.changes)
-    return app
-
-
-def test_the_command_prints_precision_and_recall_and_what_is_wrong(app: typer.Typer, tmp_path: Path) -> None:
-    file = tmp_path / "pairs.tsv"
-    file.write_text("label\tkind\told\tnew\nupdate\thard\tI like [bold]tea\tCoffee it is\n")
-    result = CliRunner().invoke(app, [str(file), "--wrong"])
-    assert result.exit_code == 0, result.output
-    assert "precision" in result.output
-    assert "I like [bold]tea" in result.output
-
-
-@pytest.mark.parametrize("text", ["", "label\tkind\told\tnew\n", "label\tkind\told\tnew\nsame\ta\tb\tc\n", "x\ny\n"])
-def test_the_command_refuses_a_file_without_pairs(app: typer.Typer, tmp_path: Path, text: str) -> None:
-    file = tmp_path / "pairs.tsv"
-    file.write_text(text)
-    result = CliRunner().invoke(app, [str(file)])
-    assert result.exit_code == 1
-    assert result.output.startswith(f"error: {file}: ")

@@ -4,12 +4,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from contracts.v1.turns import Role
-from services.bench import facts
-from services.bench.facts import judged, precision, read_sentences, recall
+from services.bench.facts import judged, quality, read_sentences
 from services.shared.core.facts import Fact, facts_in
 
 HERE = Path(__file__).parent
@@ -24,8 +21,8 @@ def found(text: str, role: Role = "user", speaker: str | None = None) -> tuple[F
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_facts_are_told_from_what_only_looks_like_them(file: Path) -> None:
     results = judged(read_sentences(file))
-    assert precision(results) >= 0.95
-    assert recall(results) >= 0.7
+    assert quality(results).precision >= 0.95
+    assert quality(results).recall >= 0.7
 
 
 def test_half_of_as_many_sentences_as_promised_are_traps() -> None:
@@ -74,29 +71,3 @@ def test_a_named_speaker_tells_of_themselves() -> None:
 @pytest.mark.parametrize("piece", [" ", "I live in ", "my sister Clara ", "so, and ", "(", "'a ", "a", "1.", "I am \n"])
 def test_a_text_of_any_length_is_read(piece: str) -> None:
     assert len(found(piece * (10_000 // len(piece)) + " I have a dog named Rex")) < 200
-
-
-@pytest.fixture
-def app() -> typer.Typer:
-    """The command on an app of its own."""
-    app = typer.Typer(rich_markup_mode="rich")
-    app.command(epilog=facts.EPILOG)(facts.facts)
-    return app
-
-
-def test_the_command_prints_precision_and_recall_and_what_is_wrong(app: typer.Typer, tmp_path: Path) -> None:
-    file = tmp_path / "sentences.tsv"
-    file.write_text("kind\tfacts\ttext\nhard\tme.home=Rome\tWhere I [bold]live[/bold] is Rome\n")
-    result = CliRunner().invoke(app, [str(file), "--wrong"])
-    assert result.exit_code == 0, result.output
-    assert "precision" in result.output
-    assert "[bold]live[/bold]" in result.output
-
-
-@pytest.mark.parametrize("text", ["", "kind\tfacts\ttext\n", "kind\tfacts\ttext\na\t\tb\n", "x\ny\n"])
-def test_the_command_refuses_a_file_without_sentences(app: typer.Typer, tmp_path: Path, text: str) -> None:
-    file = tmp_path / "sentences.tsv"
-    file.write_text(text)
-    result = CliRunner().invoke(app, [str(file)])
-    assert result.exit_code == 1
-    assert result.output.startswith(f"error: {file}: ")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.bench.duplicates import Quality, judged, read_pairs
+from services.bench.duplicates import Merges, judged, read_pairs
 from services.shared.core.fingerprint import fingerprint
 from services.shared.core.reading import read
 from services.shared.core.similarity import compare, same_statement
@@ -18,7 +18,7 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def quality() -> Quality:
+def quality() -> Merges:
     """What the rule of memorybus makes of the pairs."""
     return judged(PAIRS, same_statement)
 
@@ -30,11 +30,11 @@ def test_every_kind_of_difference_has_its_share() -> None:
     assert sum(pair.label == "repeated" for pair in PAIRS) >= 90
 
 
-def test_nothing_that_differs_is_merged(quality: Quality) -> None:
+def test_nothing_that_differs_is_merged(quality: Merges) -> None:
     assert quality.wrong == ()
 
 
-def test_what_only_looks_different_is_merged(quality: Quality) -> None:
+def test_what_only_looks_different_is_merged(quality: Merges) -> None:
     assert quality.recall >= 0.95
 
 

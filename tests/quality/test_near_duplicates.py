@@ -9,7 +9,7 @@ import pytest
 from contracts.ports import Merged, Similar
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal
-from services.bench.duplicates import Pair, Quality, exactly, judged, read_pairs, simhash_alike
+from services.bench.duplicates import Merges, Pair, exactly, judged, read_pairs, simhash_alike
 from services.dedupe.handler import candidate_entry, judge
 from services.shared.core.fingerprint import near_keys
 from services.shared.core.similarity import compare, same_statement
@@ -20,7 +20,7 @@ LEAST = {"repeated": 120, "conflicting": 120, "reworded": 60, "unrelated": 120}
 
 
 @pytest.fixture(scope="module")
-def quality() -> Quality:
+def quality() -> Merges:
     """What the rule of memorybus makes of the pairs."""
     return judged(PAIRS, same_statement)
 
@@ -58,12 +58,12 @@ def test_unrelated_pairs_share_words_so_that_they_can_be_confused() -> None:
     assert [pair for pair in unrelated if set(pair.a.lower().split()).isdisjoint(pair.b.lower().split())] == []
 
 
-def test_what_is_merged_is_a_repeat_and_repeats_are_found(quality: Quality) -> None:
+def test_what_is_merged_is_a_repeat_and_repeats_are_found(quality: Merges) -> None:
     assert quality.precision >= 0.99
     assert quality.recall >= 0.90
 
 
-def test_no_conflict_is_merged(quality: Quality) -> None:
+def test_no_conflict_is_merged(quality: Merges) -> None:
     assert [pair for pair in quality.wrong if pair.label == "conflicting"] == []
 
 
@@ -71,7 +71,7 @@ def test_the_order_of_the_two_texts_does_not_matter() -> None:
     assert [pair for pair in PAIRS if compare(pair.a, pair.b).reason != compare(pair.b, pair.a).reason] == []
 
 
-def test_simhash_alone_and_equal_normal_forms_alone_do_worse(quality: Quality) -> None:
+def test_simhash_alone_and_equal_normal_forms_alone_do_worse(quality: Merges) -> None:
     simhash, exact = judged(PAIRS, simhash_alike), judged(PAIRS, exactly)
     assert simhash.precision < 0.99
     assert simhash.recall < quality.recall / 2
