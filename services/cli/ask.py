@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
+from services.cli.asking import JsonOption
 from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, one_line, out, run
 from services.shared.client import memory_client
 
@@ -52,7 +53,7 @@ def ask(
     explain: Annotated[bool, typer.Option("--explain", help="Show every feature of the ranking.")] = False,
     data: DataOption = None,
     nats: NatsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the reply as it is, one JSON line.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Ask what matters now: the memories, their scores, and why each was found."""
     request = request_of(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from pydantic import BaseModel
-from rich.markup import escape
 
 from contracts import flow
-from contracts.flow import Answer, Q, R
 from contracts.v1.cards import CardsReply, CardsRequest, EntityFacts, NamesReply, NamesRequest
-from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run, visible
-from services.shared.client import memory_client
+from services.cli.asking import JsonOption, SpaceOption, ask_once
+from services.cli.common import DataOption, NatsOption, UserOption, fail
 
 EPILOG = """Examples:\n
   memorybus cards --user me\n
@@ -22,13 +19,12 @@ EPILOG = """Examples:\n
   memorybus cards --user me --apart Sara Sarah
 """
 
-_PATIENCE = 15.0
 _Pair = tuple[str, str]
 
 
 def cards(
     user: UserOption,
-    space: Annotated[str | None, typer.Option("--space", help="Only in this space.", show_default=False)] = None,
+    space: SpaceOption = None,
     name: Annotated[str | None, typer.Option("--name", help="Only the card of this one.", show_default=False)] = None,
     same: Annotated[
         _Pair | None, typer.Option("--same", help="Two names that are of one person.", show_default=False)
@@ -41,52 +37,40 @@ def cards(
     ] = None,
     data: DataOption = None,
     nats: NatsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the reply as it is, one JSON line.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show the cards of people, projects and events, or decide whether two names are of one person."""
     decisions = [(pair, how) for pair, how in ((same, True), (apart, False), (undecided, None)) if pair is not None]
     if len(decisions) > 1:
         fail("--same, --apart and --undecided: one of them at a time")
-    reply: BaseModel
     if decisions:
         ((one, other), how), *_ = decisions
-        reply = run(_ask(flow.NAMES, NamesRequest(user_id=user, one=one, other=other, same=how), data, nats))
+        decision = NamesRequest(user_id=user, one=one, other=other, same=how)
+        ask_once(flow.NAMES, decision, _decided, data=data, nats=nats, as_json=as_json)
     else:
-        reply = run(_ask(flow.CARDS, CardsRequest(user_id=user, space=space, name=name), data, nats))
-    if as_json:
-        print(reply.model_dump_json())
-    elif isinstance(reply, CardsReply):
-        _show(reply)
-    elif isinstance(reply, NamesReply):
-        decided = {True: "one person", False: "two people", None: "left to memorybus"}[reply.same]
-        _say(f"{reply.one} and {reply.other}: {decided}")
+        request = CardsRequest(user_id=user, space=space, name=name)
+        ask_once(flow.CARDS, request, _cards, data=data, nats=nats, as_json=as_json)
 
 
-async def _ask(answer: Answer[Q, R], request: Q, data: Path | None, nats: str | None) -> R:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await client.request(answer, request, patience=_PATIENCE)
+def _decided(reply: NamesReply) -> Iterator[str]:
+    decided = {True: "one person", False: "two people", None: "left to memorybus"}[reply.same]
+    yield f"{reply.one} and {reply.other}: {decided}"
 
 
-def _show(reply: CardsReply) -> None:
+def _cards(reply: CardsReply) -> Iterator[str]:
     if not reply.items:
-        out.print("no cards")
-    for card in reply.items:
-        _say(_line(card))
+        yield "no cards"
+    yield from map(_line, reply.items)
     for likely in reply.likely:
-        _say(
-            f"perhaps one person: {likely.one} and {likely.other}  (--same {likely.one!r} {likely.other!r}, or --apart)"
-        )
+        one, other = likely.one, likely.other
+        yield f"perhaps one person: {one} and {other}  (--same {one!r} {other!r}, or --apart)"
     for decided in reply.decided:
-        _say(f"decided: {decided.one} and {decided.other} are {'one person' if decided.same else 'two people'}")
+        yield f"decided: {decided.one} and {decided.other} are {'one person' if decided.same else 'two people'}"
     if reply.left_out:
-        _say(f"{reply.left_out} older entries were not read")
+        yield f"{reply.left_out} older entries were not read"
 
 
 def _line(card: EntityFacts) -> str:
     also = f" (also {', '.join(card.names[1:])})" if len(card.names) > 1 else ""
     facts = "; ".join(f"{fact.text}{' [pinned]' if fact.pinned else ''}" for fact in card.facts)
     return f"[{card.entity_ref}] {card.label}{also}{': ' if facts else ''}{facts}"
-
-
-def _say(line: str) -> None:
-    out.print(escape(visible(line)), soft_wrap=True)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from contracts import flow
 from contracts.v1.profile import ProfileFact, ProfileReply, ProfileRequest, SeedReply, SeedRequest
-from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, out, run, visible
-from services.shared.client import memory_client
+from services.cli.asking import JsonOption, SpaceOption, ask_once
+from services.cli.common import DataOption, NatsOption, UserOption, fail
 
 EPILOG = """Examples:\n
   memorybus profile --user me\n
@@ -20,13 +20,12 @@ EPILOG = """Examples:\n
   memorybus profile --user me --seed facts.txt
 """
 
-_PATIENCE = 15.0
 _MOST_FACTS = 50
 
 
 def profile(
     user: UserOption,
-    space: Annotated[str | None, typer.Option("--space", help="Only in this space.", show_default=False)] = None,
+    space: SpaceOption = None,
     as_of: Annotated[
         datetime | None,
         typer.Option("--as-of", help="What was known then; a date, or a time of UTC.", show_default=False),
@@ -37,18 +36,15 @@ def profile(
     ] = None,
     data: DataOption = None,
     nats: NatsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the reply as it is, one JSON line.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Show what is known of a user: facts, the present value of each first, and what it was before."""
     if seed is not None:
-        _seed(SeedRequest(user_id=user, space=space or "default", facts=_facts(seed)), data, nats, as_json=as_json)
-        return
-    moment = as_of.replace(tzinfo=UTC) if as_of else None
-    reply = run(_ask(ProfileRequest(user_id=user, space=space, as_of=moment), data, nats))
-    if as_json:
-        print(reply.model_dump_json())
+        given = SeedRequest(user_id=user, space=space or "default", facts=_facts(seed))
+        ask_once(flow.SEED, given, _seeded, data=data, nats=nats, as_json=as_json)
     else:
-        _show(reply)
+        request = ProfileRequest(user_id=user, space=space, as_of=as_of.replace(tzinfo=UTC) if as_of else None)
+        ask_once(flow.PROFILE, request, _profile, data=data, nats=nats, as_json=as_json)
 
 
 def _facts(file: Path) -> tuple[str, ...]:
@@ -61,38 +57,24 @@ def _facts(file: Path) -> tuple[str, ...]:
     return lines
 
 
-def _seed(request: SeedRequest, data: Path | None, nats: str | None, *, as_json: bool) -> None:
-    reply = run(_give(request, data, nats))
-    if as_json:
-        print(reply.model_dump_json())
-        return
+def _seeded(reply: SeedReply) -> Iterator[str]:
     for fact in reply.items:
-        out.print(escape(visible(f"{fact.id or f'refused: {fact.refused}'}  {fact.text}")), soft_wrap=True)
+        yield f"{fact.id or f'refused: {fact.refused}'}  {fact.text}"
 
 
-async def _give(request: SeedRequest, data: Path | None, nats: str | None) -> SeedReply:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await client.request(flow.SEED, request, patience=_PATIENCE)
-
-
-async def _ask(request: ProfileRequest, data: Path | None, nats: str | None) -> ProfileReply:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await client.request(flow.PROFILE, request, patience=_PATIENCE)
-
-
-def _show(reply: ProfileReply) -> None:
+def _profile(reply: ProfileReply) -> Iterator[str]:
     if not reply.facts:
-        out.print("no facts are known")
+        yield "no facts are known"
     label = None
     for fact in sorted(reply.facts, key=_by_subject):
         if fact.entity_label != label:
             label = fact.entity_label
-            out.print(f"[bold]{escape(visible(label))}[/bold]", soft_wrap=True)
-        out.print(f"  {escape(visible(_line(fact)))}", soft_wrap=True)
+            yield label
+        yield f"  {_line(fact)}"
     if reply.left_out:
-        out.print(f"{reply.left_out} older entries were not read")
+        yield f"{reply.left_out} older entries were not read"
     if reply.truncated:
-        out.print("not all facts fit into one answer: ask for one --space")
+        yield "not all facts fit into one answer: ask for one --space"
 
 
 def _by_subject(fact: ProfileFact) -> tuple[int, str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from contracts import flow
-from contracts.v1.sessions import Extract, Session, SessionsReply, SessionsRequest
-from services.cli.common import DataOption, NatsOption, UserOption, nats_url, out, run, visible
-from services.shared.client import memory_client
+from contracts.v1.sessions import Session, SessionsReply, SessionsRequest, SessionSummary
+from services.cli.asking import JsonOption, PersonaOption, SpaceOption, ask_once
+from services.cli.common import DataOption, NatsOption, UserOption
 
 EPILOG = """Examples:\n
   memorybus sessions --user me\n
@@ -19,47 +18,35 @@ EPILOG = """Examples:\n
   memorybus sessions --user me --rolling c1 --json
 """
 
-_PATIENCE = 10.0
-
 
 def sessions(
     user: UserOption,
     id_: Annotated[str | None, typer.Option("--id", help="Sum up this session.", show_default=False)] = None,
-    space: Annotated[str | None, typer.Option("--space", help="Only in this space.", show_default=False)] = None,
-    persona: Annotated[
-        str | None, typer.Option("--persona", help="Only what this persona sees.", show_default=False)
-    ] = None,
+    space: SpaceOption = None,
+    persona: PersonaOption = None,
     rolling: Annotated[
         str | None, typer.Option("--rolling", help="Sum up this conversation.", show_default=False)
     ] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=50, help="Most sessions shown.")] = 20,
     data: DataOption = None,
     nats: NatsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the reply as it is, one JSON line.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """List sessions, or say what one of them amounts to."""
     request = SessionsRequest(user_id=user, space=space, persona_id=persona, id=id_, rolling=rolling, limit=limit)
-    reply = run(_ask(request, data, nats))
-    if as_json:
-        print(reply.model_dump_json())
-        return
+    ask_once(flow.SESSIONS, request, _sessions, data=data, nats=nats, as_json=as_json)
+
+
+def _sessions(reply: SessionsReply) -> Iterator[str]:
     if not reply.items:
-        out.print("no sessions")
-    for session in reply.items:
-        _say(_line(session))
+        yield "no sessions"
+    yield from map(_line, reply.items)
     if reply.summary is not None:
-        _show("in a line", (reply.summary.one_liner,) if reply.summary.one_liner else ())
-        for name in ("what_mattered", "open_loops", "commitments", "people"):
-            _show(name.replace("_", " "), getattr(reply.summary, name))
-    if reply.rolling is not None and not reply.rolling.turns:
-        _say(f"conversation {reply.rolling.conversation_id}: it is summed up from its fourth turn on")
-    elif reply.rolling is not None:
-        _say(f"conversation {reply.rolling.conversation_id} as of turn {reply.rolling.turns}: {reply.rolling.text}")
-
-
-async def _ask(request: SessionsRequest, data: Path | None, nats: str | None) -> SessionsReply:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await client.request(flow.SESSIONS, request, patience=_PATIENCE)
+        yield from _summary(reply.summary)
+    if (rolling := reply.rolling) is not None and not rolling.turns:
+        yield f"conversation {rolling.conversation_id}: it is summed up from its fourth turn on"
+    elif rolling is not None:
+        yield f"conversation {rolling.conversation_id} as of turn {rolling.turns}: {rolling.text}"
 
 
 def _line(session: Session) -> str:
@@ -69,10 +56,9 @@ def _line(session: Session) -> str:
     return f"{session.id}  {session.started_at:%Y-%m-%d %H:%M} {ended}, {turns}, space {session.space}: {where}"
 
 
-def _show(name: str, extracts: tuple[Extract, ...]) -> None:
-    for extract in extracts:
-        _say(f"  {name}: {extract.text}  ({extract.source_ids[0][:8]})")
-
-
-def _say(line: str) -> None:
-    out.print(escape(visible(line)), soft_wrap=True)
+def _summary(summary: SessionSummary) -> Iterator[str]:
+    told = {"in a line": (summary.one_liner,) if summary.one_liner else (), "what mattered": summary.what_mattered}
+    told |= {"open loops": summary.open_loops, "commitments": summary.commitments, "people": summary.people}
+    for name, extracts in told.items():
+        for extract in extracts:
+            yield f"  {name}: {extract.text}  ({extract.source_ids[0][:8]})"

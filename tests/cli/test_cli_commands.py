@@ -14,6 +14,7 @@ from contracts.ports import Unavailable
 from contracts.v1.sessions import RollingSummary, SessionsReply
 from services.cli import (
     ask,
+    asking,
     audit,
     cards,
     conflicts,
@@ -88,8 +89,8 @@ def test_a_bus_that_does_not_answer_is_one_line(
         raise Unavailable(f"no bus answers at {url}")
         yield
 
-    for module in MODULES:
-        monkeypatch.setattr(module, "memory_client", refused)
+    for module in (*MODULES, asking):
+        monkeypatch.setattr(module, "memory_client", refused, raising=False)
     result = CliRunner().invoke(app, [name, *arguments_of(name, tmp_path), "--nats", "nats://127.0.0.1:9"])
     assert (result.exit_code, result.output) == (1, "error: no bus answers at nats://127.0.0.1:9\n")
 
@@ -112,16 +113,19 @@ def test_which_statements_without_what_holds_is_no_question(app: typer.Typer, si
 
 @pytest.mark.parametrize(
     ("turns", "told"),
-    [(0, "conversation c1: it is summed up from its fourth turn on"), (4, "conversation c1 as of turn 4: I like tea.")],
+    [
+        (0, "conversation c1: it is summed up from its fourth turn on"),
+        (4, "conversation c1 as of turn 4: I like [b]tea\\x1b[2J.\n"),
+    ],
 )
 def test_a_conversation_that_is_too_short_to_be_summed_up_says_when_it_is(
     app: typer.Typer, monkeypatch: pytest.MonkeyPatch, turns: int, told: str
 ) -> None:
-    async def ask(*_: object) -> SessionsReply:
-        text = "I like tea." if turns else ""
+    async def asked(*_: object) -> SessionsReply:
+        text = "I like [b]tea\x1b[2J." if turns else ""
         rolling = RollingSummary(conversation_id="c1", text=text, turns=turns, characters=0, sentences=())
         return SessionsReply(items=(), total_count=0, rolling=rolling)
 
-    monkeypatch.setattr(sessions, "_ask", ask)
+    monkeypatch.setattr(asking, "_asked", asked)
     result = CliRunner().invoke(app, ["sessions", "--user", "me", "--rolling", "c1"])
     assert told in result.output
