@@ -6,14 +6,17 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import uuid5
+from types import SimpleNamespace
+from uuid import UUID, uuid5
 
 import numpy as np
 import pytest
 import qdrant_edge
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contracts.envelope import NAMESPACE
 from contracts.ports import Filters, Scope, Unavailable, Vector, VectorPoint
@@ -21,6 +24,7 @@ from contracts.v1.entries import Entry
 from services.shared.stores.edge import EdgeVectorStore, FolderInUse, FolderMismatch
 from services.shared.stores.edge import store as store_module
 from services.shared.stores.edge.folder import engine_errors
+from services.shared.stores.edge.known import Known, KnownPoints, PointNames
 from services.shared.stores.points import FILTERED
 from tests.stores.vector_builders import vectors_of
 
@@ -182,6 +186,50 @@ async def test_vectors_of_another_scope_are_not_given_out(store: EdgeVectorStore
     await store.upsert(points(0, 1))
     assert set(await vectors_of(store, SCOPE, [entry_id(0)])) == {entry_id(0)}
     assert await vectors_of(store, Scope("u2"), [entry_id(0)]) == {}
+
+
+async def test_points_are_fetched_from_the_engine_once_until_they_change(
+    store: EdgeVectorStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.upsert(points(0, 3))
+    asked: list[list[str]] = []
+    read = store._points
+
+    def note(ids: Sequence[str], fields: Sequence[str]) -> dict[str, Known]:
+        asked.append(list(ids))
+        return read(ids, fields)
+
+    monkeypatch.setattr(store, "_points", note)
+    for wanted in ([0, 1], [1, 2], [0, 1, 2]):
+        assert set(await vectors_of(store, SCOPE, list(map(entry_id, wanted)))) == set(map(entry_id, wanted))
+    await store.upsert(points(1, 2))
+    found = await vectors_of(store, SCOPE, list(map(entry_id, range(3))))
+    assert asked == [[entry_id(0), entry_id(1)], [entry_id(2)], [entry_id(1)]]
+    with pytest.raises(ValueError, match="read-only"):
+        found[entry_id(0)][0] = 0
+
+
+async def test_a_closed_store_gives_out_nothing_that_it_knows(store: EdgeVectorStore) -> None:
+    await store.upsert(points(0, 1))
+    await vectors_of(store, SCOPE, [entry_id(0)])
+    await store.close()
+    with pytest.raises(Unavailable):
+        await vectors_of(store, SCOPE, [entry_id(0)])
+
+
+async def test_so_many_points_are_known_and_no_more(store: EdgeVectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_known", KnownPoints(most=2))
+    await store.upsert(points(0, 5))
+    wanted = list(map(entry_id, range(5)))
+    assert set(await vectors_of(store, SCOPE, wanted)) == set(wanted)
+    assert set(store._known.get(wanted)) == set(wanted[-2:])
+
+
+@given(st.lists(st.uuids()))
+def test_ids_are_written_as_uuids_are(uuids: list[UUID]) -> None:
+    names = PointNames()
+    hits = [SimpleNamespace(id=one) for one in uuids]
+    assert names.of(hits) == names.of(hits) == list(map(str, uuids))
 
 
 class Panic(BaseException):

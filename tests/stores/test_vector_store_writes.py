@@ -42,6 +42,20 @@ async def test_the_same_version_may_replace_its_vector(store: VectorStore, scope
     assert await cosines_of(store, scope, ids([point]), towards(1)) == pytest.approx({point.entry.id: 1}, abs=2e-3)
 
 
+async def test_what_was_fetched_before_a_change_is_fetched_as_it_is_after(store: VectorStore, scope: Scope) -> None:
+    turned, moved, removed, kept = points = [a_point(scope, towards(1), persona_id=None) for _ in range(4)]
+    await store.upsert(points)
+    assert set(await vectors_of(store, scope, ids(points))) == set(ids(points))
+    await store.upsert([newer(turned, towards(0, 1))])
+    await store.refresh([moved.entry.model_copy(update={"persona_id": "somebody else", "version": 2})])
+    await store.remove(ids([removed]))
+    vectors = await vectors_of(store, scope, ids(points))
+    assert set(vectors) == set(ids([turned, kept]))
+    assert vectors[turned.entry.id][1] == pytest.approx(1, abs=2e-3)
+    await store.erase(scope.user_id)
+    assert await vectors_of(store, scope, ids(points)) == {}
+
+
 async def test_an_older_version_never_replaces_a_newer_one(store: VectorStore, scope: Scope) -> None:
     present = a_point(scope, towards(1), version=2, tags=("new",))
     older = newer(present, towards(0, 1), version=1, tags=("old",))

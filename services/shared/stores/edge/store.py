@@ -16,6 +16,7 @@ from contracts.ports import Filters, Key, Scope, SemanticHit, StoredPoint, Vecto
 from contracts.v1.entries import Entry
 from services.shared.stores.edge.folder import engine_errors, open_current, open_shard
 from services.shared.stores.edge.generations import Generations
+from services.shared.stores.edge.known import Known, KnownPoints, PointNames, read_points
 from services.shared.stores.edge.points import (
     checked_vector,
     payload_update,
@@ -54,6 +55,8 @@ class EdgeVectorStore:
         self._thread = thread
         self._dimensions = dimensions
         self._writing = asyncio.Lock()
+        self._known = KnownPoints()
+        self._names = PointNames()
         self._unflushed = 0
         self._closed = False
 
@@ -86,15 +89,13 @@ class EdgeVectorStore:
     async def remove(self, ids: Sequence[str]) -> None:
         known = point_ids(ids)
         if known:
-            await self._change(partial(self._remove, qdrant.UpdateOperation.delete_points(list(known)), len(known)))
+            await self._change(partial(self._remove, known))
 
     async def erase(self, user_id: str) -> None:
         """Remove all points of a user; an unknown one is no error, and leaves no trace in the log of writes."""
         if not await self.count(user_id):
             return
-        await self._change(
-            partial(self._remove, qdrant.UpdateOperation.delete_points_by_filter(user_filter(user_id)), 1)
-        )
+        await self._change(partial(self._erase, user_id))
 
     async def search(
         self, scope: Scope, vector: Vector, *, limit: int, filters: Filters, ids: Collection[str] | None = None
@@ -111,15 +112,19 @@ class EdgeVectorStore:
         scores = [point.score for point in points]
         if points and not -1.0 <= scores[-1] <= scores[0] <= 1.0:
             scores = [max(-1.0, min(1.0, score)) for score in scores]
-        return list(map(SemanticHit, map(str, (point.id for point in points)), scores))
+        return list(map(SemanticHit, self._names.of(points), scores))
 
     async def fetch(self, scope: Scope, ids: Sequence[str], *, copies: bool = False) -> dict[str, StoredPoint]:
         known = point_ids(ids)
         if not known:
             return {}
-        fields = ["scope", COPY] if copies else ["scope"]
-        read = partial(self._read, lambda shard: shard.retrieve(list(known), fields, [TURN]))
-        return stored_points(await self._run(read), scope)
+        if copies:
+            return stored_points(await self._run(partial(self._points, known, ["scope", COPY])), scope)
+        self._check_open()
+        held = self._known.get(known)
+        if len(held) < len(known):
+            held |= await self._run(partial(self._fetch, [id_ for id_ in known if id_ not in held]))
+        return stored_points(held, scope)
 
     async def count(self, user_id: str | None = None) -> int:
         counting = qdrant.CountRequest(exact=True, filter=None if user_id is None else user_filter(user_id))
@@ -189,6 +194,7 @@ class EdgeVectorStore:
             fresh.flush()
             self._generations.choose(folder)
             former, self._shard, self._unflushed = self._shard, fresh, 0
+            self._known.clear()
             former.close()
             self._generations.finish()
 
@@ -211,29 +217,52 @@ class EdgeVectorStore:
             await self._run(job)
 
     async def _run(self, job: Callable[[], T]) -> T:
+        self._check_open()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, job)
+
+    def _check_open(self) -> None:
         if self._closed:
             raise Unavailable("the vector store is closed")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, job)
+
+    def _points(self, ids: Sequence[str], fields: Sequence[str]) -> dict[str, Known]:
+        return read_points(self._read(lambda shard: shard.retrieve(list(ids), list(fields), [TURN])))
+
+    def _fetch(self, ids: Sequence[str]) -> dict[str, Known]:
+        found = self._points(ids, ["scope"])
+        self._known.note(found)
+        return found
 
     def _read(self, ask: Callable[[qdrant.EdgeShard], T]) -> T:
         with engine_errors("reading"):
             return ask(self._shard)
 
     def _upsert(self, points: Sequence[VectorPoint]) -> None:
+        self._known.forget(point.entry.id for point in points)
         self._write(list(upserts(points, self._dimensions, copies=self._copies)), len(points))
 
     def _refresh(self, entries: dict[str, Entry]) -> set[str]:
         known: list[Any] = [*point_ids(entries)]
         held = self._read(lambda shard: shard.retrieve(known, ["version"], False))
         versions = {str(record.id): (record.payload or {}).get("version", 0) for record in held}
+        self._known.forget(entries)
         outdated = [entries[id_] for id_, version in versions.items() if version <= entries[id_].version]
         self._write([payload_update(entry, copies=self._copies) for entry in outdated], len(outdated))
         return set(entries) - set(versions)
 
-    def _remove(self, operation: qdrant.UpdateOperation, points: int) -> None:
+    def _remove(self, ids: Sequence[str]) -> None:
+        self._known.forget(ids)
+        self._note_removal()
+        self._write([qdrant.UpdateOperation.delete_points(list(ids))], len(ids))
+
+    def _erase(self, user_id: str) -> None:
+        self._known.clear()
+        self._names.clear()
+        self._note_removal()
+        self._write([qdrant.UpdateOperation.delete_points_by_filter(user_filter(user_id))], 1)
+
+    def _note_removal(self) -> None:
         with engine_errors("writing"):
             self._generations.note_removal()
-        self._write([operation], points)
 
     def _write(self, operations: Sequence[qdrant.UpdateOperation], points: int) -> None:
         with engine_errors("writing"):
