@@ -36,6 +36,14 @@ class Entity(Message):
     confidence: float = Field(ge=0, le=1)
 
 
+class NeighbourTag(Message):
+    """A tag that entries near in meaning have, the `source_ids`, and that is proposed for one that lacks it."""
+
+    tag: str
+    confidence: float = Field(ge=0, le=1)
+    source_ids: tuple[str, ...]
+
+
 class Saying(Message):
     """A turn that said a statement, and when."""
 
@@ -80,6 +88,9 @@ class Entry(Message):
     Of what a model drew from a turn, `source` is `model`, `ordinal` 1 to 3, and `span` the part of the turn that says
     so. It takes the place of an older one with the same `memory_key`, unless the key `holds_many`.
 
+    `neighbour_tags` are proposed, and none of its `tags`: they go with the entries that they come from, and there are
+    none once its user has changed the tags (`tags_edited`).
+
     A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
     `superseded_by` it, and was valid until then. With those it `conflicts_with` it cannot be true, and all stay.
     """
@@ -109,6 +120,8 @@ class Entry(Message):
 
     themes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    tags_edited: bool = False
+    neighbour_tags: tuple[NeighbourTag, ...] = ()
     entities: tuple[Entity, ...] = ()
     source_ids: tuple[str, ...] = ()
     metadata_confidence: float = Field(default=0.0, ge=0, le=1)

@@ -31,6 +31,7 @@ from contracts.v1.edits import (
 from contracts.v1.entries import Entry, EntryAccepted, EntryRef
 from services.curate import privacy
 from services.curate.commands import no_entry, shown, whole_id
+from services.curate.neighbour_tags import take_back_tags
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.backoff import backoff_seconds
@@ -240,6 +241,8 @@ class Editor:
             await privacy.forget_facts_of(new, self.stores, until=until)
         elif new.text != change.old.text:
             await self._put_facts_away(new)
+        if (new.text, new.tags) != (change.old.text, change.old.tags):
+            await take_back_tags([new], store=self.stores.text, vectors=self.stores.vectors)
         if edit.redact or new.text != change.old.text:
             await self._embed_anew(new, must=edit.redact)
         else:

@@ -36,6 +36,7 @@ from contracts.ports import (
 from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, ForgetReceipt, ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
+from services.curate.neighbour_tags import take_back_tags
 from services.curate.reconcile import embed_again
 from services.shared.changes import change_entries, change_record
 from services.shared.core.lineage import fact_keys
@@ -86,6 +87,7 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         raise no_entry(request.id)
     (gone,) = forgotten
     await drop_settled([gone.tombstone], stores.text)
+    await take_back_tags([gone.tombstone], store=stores.text, vectors=stores.vectors)
     await forget_facts_of(gone.tombstone, stores, until=now + refuse_for)
     vectors = await _vectors_of(gone.tombstone, stores.vectors)
     dropped = await stores.in_flight.drop(request.user_id, gone.turns)

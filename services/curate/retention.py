@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeVar
 from contracts.ports import Record, Selection, SpaceSize, TextStore, UserRecords, VectorStore
 from contracts.v1.control import LIMITS
 from contracts.v1.entries import Entry, Scores
+from services.curate.neighbour_tags import take_back_tags
 from services.shared.changes import change_entries
 from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
 from services.shared.decided import drop_settled
@@ -113,7 +114,7 @@ def put_away(entry: Entry, now: datetime, scores: Scores | None = None) -> Entry
     """The entry out of use, with new scores if given; None when it is already, or somebody asked for it to be kept."""
     if entry.status != "active" or is_protected(entry):
         return None
-    update = {"status": "archived", "embedding_state": "pending", "updated_at": now}
+    update = {"status": "archived", "embedding_state": "pending", "neighbour_tags": (), "updated_at": now}
     return entry.model_copy(update={**update, "last_scores": scores or entry.last_scores})
 
 
@@ -135,6 +136,7 @@ async def expire(
     while aged := await store.expired(before=datetime.now(UTC) - max_age, limit=limit, but=but, of=where):
         gone = await store.forget(aged, until=None)
         await drop_settled((one.tombstone for one in gone), store)
+        await take_back_tags((one.tombstone for one in gone), store=store, vectors=vectors)
         if vectors is not None:
             await vectors.remove([one.tombstone.id for one in gone])
         expired += len(gone)

@@ -23,7 +23,9 @@ async def build(host: Host) -> Service:
 
     async def handle(events: Sequence[EntryEnriched]) -> list[EntryEmbedded]:
         with using(index) as (vectors, embedder):
-            return await embed_entries(events, store=store, vectors=vectors, embedder=embedder)
+            return await embed_entries(
+                events, store=store, vectors=vectors, embedder=embedder, proposes_tags=settings.neighbour_tags
+            )
 
     stage = Stage(
         subjects.EMBED,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from contracts.errors import TextRefused
 from contracts.ports import Embedder, EmbeddingIdentity, EntryStore, VectorPoint, VectorStore
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
+from services.embed.neighbours import Neighbourhood
 from services.shared.changes import change_entries
 from services.shared.core.embedding import made_by, out_of_use
+from services.shared.core.neighbour_tags import with_proposed
 
 
 async def embed_entries(
@@ -18,11 +21,13 @@ async def embed_entries(
     store: EntryStore,
     vectors: VectorStore | None,
     embedder: Embedder | None,
+    proposes_tags: bool = False,
 ) -> list[EntryEmbedded]:
     """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words.
 
     The vectors of the others are filtered by what the entries say now. Of those that are out of use no vector is left:
-    an earlier delivery may have written one and died.
+    an earlier delivery may have written one and died. Where it `proposes_tags`, entries get those that their nearest
+    neighbours have.
     """
     if vectors is None or embedder is None:
         return []
@@ -33,13 +38,18 @@ async def embed_entries(
     await vectors.refresh([entry for entry in found.values() if is_embedded(entry)])
     todo = [entry for entry in found.values() if needs_embedding(entry)]
     if todo:
-        await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder)
+        await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder, proposes_tags=proposes_tags)
     done = [EntryRef(**dict(refs[entry.id])) for entry in todo]
     return [EntryEmbedded.of(done, at=datetime.now(UTC), cause=cause_of(events))]
 
 
 async def embed_and_mark(
-    entries: Sequence[Entry], *, store: EntryStore, vectors: VectorStore, embedder: Embedder
+    entries: Sequence[Entry],
+    *,
+    store: EntryStore,
+    vectors: VectorStore,
+    embedder: Embedder,
+    proposes_tags: bool = False,
 ) -> None:
     """Write the vectors first, then mark the entries ready: a crash in between is repaired by doing it again.
 
@@ -48,30 +58,39 @@ async def embed_and_mark(
     try:
         matrix = await embedder.embed([entry.text for entry in entries])
     except TextRefused as error:
-        await _leave_out_the_refused(entries, error, store=store, vectors=vectors, embedder=embedder)
+        one_by_one = partial(
+            embed_and_mark, store=store, vectors=vectors, embedder=embedder, proposes_tags=proposes_tags
+        )
+        await _leave_out_the_refused(entries, error, store, one_by_one)
         return
     versions = {entry.id: entry.version for entry in entries}
     points = [VectorPoint(entry, vector) for entry, vector in zip(entries, matrix, strict=True)]
     await vectors.upsert(points)
+    near = await Neighbourhood.of(points if proposes_tags else (), store, vectors)
     texts = {entry.id: entry.text for entry in entries}
 
     def marked_ready(entry: Entry) -> Entry | None:
         # Another text is on its way once more, and its vector replaces this one.
-        return embedded(entry, embedder.identity) if entry.text == texts[entry.id] else None
+        ready = embedded(entry, embedder.identity) if entry.text == texts[entry.id] else None
+        return with_proposed(ready, near.tags.get(entry.id, ())) if ready else None
 
     marked = await change_entries(store, entries, marked_ready)
+    await near.recheck(marked, store)
     marked_ids = {entry.id for entry in marked}
     await vectors.refresh([entry for entry in marked if entry.version > versions[entry.id] + 1])
     await _take_back([entry for entry in entries if entry.id not in marked_ids], store, vectors)
 
 
 async def _leave_out_the_refused(
-    entries: Sequence[Entry], error: TextRefused, *, store: EntryStore, vectors: VectorStore, embedder: Embedder
+    entries: Sequence[Entry],
+    error: TextRefused,
+    store: EntryStore,
+    embed: Callable[[Sequence[Entry]], Awaitable[None]],
 ) -> None:
     """Embed one by one; the text that the model refuses is marked so, and stays found by its words."""
     if len(entries) > 1:
         for entry in entries:
-            await embed_and_mark([entry], store=store, vectors=vectors, embedder=embedder)
+            await embed([entry])
         return
     update = {"embedding_state": "error", "embedding_error": str(error)}
     await change_entries(store, entries, lambda one: one.model_copy(update=update) if needs_embedding(one) else None)

@@ -8,8 +8,11 @@ from services.shared.settings import ServiceSettings
 
 
 class EmbedSettings(ServiceSettings):
-    """How many events are embedded at once."""
+    """How many events are embedded at once, and what follows from the vectors."""
 
     prefix = "MEMORYBUS_EMBED_"
 
+    neighbour_tags: bool = Field(
+        default=True, description="propose for new entries the tags that those nearest to them in meaning have"
+    )
     max_batch: int = Field(default=64, ge=1, le=1024, description="most entries embedded with one sync, or one event")

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from contracts.ports import Scope, Selection, TextStore
-from contracts.v1.entries import Entry, Saying
+from contracts.v1.entries import Entry, NeighbourTag, Saying
+from services.shared.core.neighbour_tags import source_label
 from tests.stores.builders import NOON, a_user, an_entry, minutes, store_entries
 from tests.stores.changing import modify
 
@@ -225,3 +226,15 @@ async def test_the_pinned_entries_of_a_scope_are_those_it_sees(text_store: TextS
     (unpinned,) = await modify(text_store, common[1:2], lambda entry: entry.model_copy(update={"pinned": False}))
     assert unpinned not in await text_store.pinned(Scope(user), limit=9)
     assert await text_store.pinned(Scope(a_user()), limit=9) == []
+
+
+async def test_entries_are_found_by_those_that_bear_out_what_is_proposed_for_them(
+    text_store: TextStore, user: str
+) -> None:
+    tag = NeighbourTag(tag="sport", confidence=0.5, source_ids=("a", "b"))
+    tagged, other = await store_entries(text_store, [an_entry(user, neighbour_tags=(tag,)), an_entry(user, "other")])
+    by_source = Selection(user, tags=(source_label("a"),))
+    assert await walk(text_store, by_source, 10) == [tagged]
+    assert await walk(text_store, Selection(user, tags=("sport",)), 10) == []
+    await modify(text_store, [tagged, other], lambda e: e.model_copy(update={"neighbour_tags": ()}))
+    assert await walk(text_store, by_source, 10) == []

@@ -50,7 +50,10 @@ def edited(entry: Entry, edit: Edit, now: datetime) -> Entry | None:
 
 def _given(entry: Entry, edit: Edit) -> dict[str, Any]:
     given = {"type": edit.type, "tags": edit.tags, "themes": edit.themes, "manually_saved": edit.manually_saved}
-    return {name: _once(value) for name, value in given.items() if value is not None}
+    once = {name: _once(value) for name, value in given.items() if value is not None}
+    if edit.tags is not None and (entry.neighbour_tags or once["tags"] != entry.tags):
+        once |= {"tags_edited": True, "neighbour_tags": ()}
+    return once
 
 
 def _once(value: Any) -> Any:
@@ -87,6 +90,7 @@ _UNREAD: dict[str, Any] = {
     "source": "turn",
     "span": None,
     "holds_many": False,
+    "neighbour_tags": (),
     "entities": (),
     "metadata_confidence": 0.0,
     "enriched": False,
@@ -110,7 +114,7 @@ def _without_words_of(old: Entry, new: Entry) -> Entry:
     gone = set(analyze(former)).difference(analyze(new.text))
     labels = {name: getattr(new, name) for name in ("tags", "themes", "source_ids")}
     clean = {name: tuple(one for one in its if gone.isdisjoint(analyze(one))) for name, its in labels.items()}
-    return new.model_copy(update={**clean, "revisions": ()})
+    return new.model_copy(update={**clean, "neighbour_tags": (), "revisions": ()})
 
 
 def _revision(entry: Entry) -> Revision:

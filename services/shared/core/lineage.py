@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from hashlib import blake2b
 
@@ -9,6 +10,8 @@ from contracts.ports import Key, RecordKey
 from contracts.v1.entries import Entry
 from contracts.v1.facts import MOST_FACTS
 from contracts.v1.turns import entry_id
+
+_KEY_TAG = re.compile("k[0-9a-f]{12}")
 
 
 def conflict_key(newer: Entry, older_id: str) -> RecordKey:
@@ -29,12 +32,18 @@ def key_tag(memory_key: str) -> str:
     return f"k{blake2b(memory_key.encode(), digest_size=6).hexdigest()}"
 
 
+def is_key_tag(tag: str) -> bool:
+    """Whether a tag may be one that facts of a key are found by."""
+    return _KEY_TAG.fullmatch(tag) is not None
+
+
 def superseded(entry: Entry, by: Entry) -> Entry:
     """The entry out of use, replaced by another one."""
     update = {
         "status": "superseded",
         "superseded_by": by.id,
         "valid_until": max(entry.created_at, by.created_at),
+        "neighbour_tags": (),
         "embedding_state": "pending",
         "updated_at": datetime.now(UTC),
     }

@@ -25,6 +25,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.core.bm25 import MOST
 from services.shared.core.fingerprint import near_keys, nearness
+from services.shared.core.neighbour_tags import filed_under
 from services.shared.stores.moments import microseconds, now
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.scopes import hashed, scope_key, scope_keys
@@ -117,7 +118,7 @@ def entry_document(entry: Entry, *, seq: int, merged: Sequence[str] = (), stamp:
         "updated_at": microseconds(entry.updated_at),
         "status": entry.status,
         "type": entry.type,
-        "tags": list(map(label, entry.tags)),
+        "tags": list(map(label, filed_under(entry))),
         "themes": list(map(label, entry.themes)),
         "pinned": entry.pinned,
         "manually_saved": entry.manually_saved,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from contracts.ports import Filters, Selection
 from contracts.v1.entries import Entry
+from services.shared.core.neighbour_tags import filed_under
 from services.shared.stores import lexical
 
 _NO_WORD = "\x1f"
@@ -31,7 +32,7 @@ def terms_of(entry: Entry, words: Sequence[str]) -> dict[str, int]:
 def labels_of(entry: Entry) -> list[str]:
     """What filters ask for."""
     labels = [_label("type", entry.type)]
-    labels += [_label("tag", tag) for tag in entry.tags]
+    labels += [_label("tag", tag) for tag in filed_under(entry)]
     labels += [_label("theme", theme) for theme in entry.themes]
     if entry.pinned:
         labels.append(_PINNED)
