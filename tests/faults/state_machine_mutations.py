@@ -65,7 +65,9 @@ async def _settle_blindly(store: SqliteTextStore, decisions: Sequence[Decision])
     return await _settle(store, blind)
 
 
-async def _mark_first(entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder) -> None:
+async def _mark_first(
+    entries: Sequence[Entry], *, store: TextStore, vectors: VectorStore, embedder: Embedder, proposes_tags: bool
+) -> None:
     matrix = await embedder.embed([entry.text for entry in entries])
     await modify(store, entries, lambda entry: embed.embedded(entry, embedder.identity))
     await vectors.upsert([VectorPoint(entry, vector) for entry, vector in zip(entries, matrix, strict=True)])
