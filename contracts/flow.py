@@ -44,6 +44,7 @@ from contracts.v1.entries import (
     EntryProposed,
     EntryRefused,
     EntryRepeated,
+    ExtractionWanted,
 )
 from contracts.v1.loops import LoopsReply, LoopsRequest, SettleReply, SettleRequest
 from contracts.v1.overview import (
@@ -137,12 +138,12 @@ RECONCILE = Answer(subjects.RECONCILE, ReconcileRequest, ReconcileReply)
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One service: what it hears from a stream, what it says, what it answers, and what it keeps."""
+    """One service: what it hears from streams, what it says, what it answers, and what it keeps."""
 
     service: str
     does: str
     keeps: str
-    hears: tuple[str, type[BaseModel]] | None = None
+    hears: tuple[tuple[str, type[BaseModel]], ...] = ()
     says: tuple[type[EntryEvent], ...] = ()
     answers: tuple[Answer[Any, Any], ...] = field(default=())
 
@@ -152,28 +153,29 @@ FLOW = (
         "ingest",
         "checks turns, finds their session, logs and proposes them",
         "conversation log",
-        hears=(f"{subjects.TURNS}.<user>", Turn),
+        hears=((f"{subjects.TURNS}.<user>", Turn),),
         says=(EntryProposed,),
     ),
     Step(
         "dedupe",
-        "accepts what is new, merges what repeats",
+        "accepts what is new, merges what repeats, offers what is new to a language model where there is one",
         "entries, fingerprints",
-        hears=(subjects.ENTRY_PROPOSED, EntryProposed),
-        says=(EntryAccepted, EntryRepeated, EntryRefused),
+        hears=((subjects.ENTRY_PROPOSED, EntryProposed),),
+        says=(EntryAccepted, EntryRepeated, EntryRefused, ExtractionWanted),
     ),
     Step(
         "enrich",
-        "names, key phrases, tags, importance; what a statement supersedes or contradicts",
+        "names, key phrases, tags, importance; what a statement supersedes or contradicts; "
+        "facts, which it proposes, where there is a language model",
         "entries",
-        hears=(subjects.ENTRY_ACCEPTED, EntryAccepted),
+        hears=((subjects.ENTRY_ACCEPTED, EntryAccepted), (subjects.EXTRACT_WANTED, ExtractionWanted)),
         says=(EntryEnriched,),
     ),
     Step(
         "embed",
         "makes vectors",
         "vectors",
-        hears=(subjects.ENTRY_ENRICHED, EntryEnriched),
+        hears=((subjects.ENTRY_ENRICHED, EntryEnriched),),
         says=(EntryEmbedded,),
     ),
     Step(

@@ -50,8 +50,11 @@ def models() -> list[type[BaseModel]]:
     """Every message that travels, once."""
     found: list[type[BaseModel]] = [ErrorReply, DeadLetter]
     for step in FLOW:
-        found += [step.hears[1]] if step.hears else []
-        found += [*step.says, *(model for answer in step.answers for model in (answer.request, answer.reply))]
+        found += [
+            *(model for _, model in step.hears),
+            *step.says,
+            *(model for answer in step.answers for model in (answer.request, answer.reply)),
+        ]
     return list(dict.fromkeys(found))
 
 
@@ -69,7 +72,7 @@ def services_table() -> str:
     """Who hears, says, answers and keeps what."""
     rows = ["| service | does | hears | says | answers | keeps |", "| --- | --- | --- | --- | --- | --- |"]
     for step in FLOW:
-        hears = f"`{step.hears[0]}`" if step.hears else ""
+        hears = " ".join(f"`{subject}`" for subject, _ in step.hears)
         says = " ".join(f"`{event.subject}`" for event in step.says)
         answers = " ".join(f"`{answer.subject}`" for answer in step.answers)
         rows.append(f"| {step.service} | {step.does} | {hears} | {says} | {answers} | {step.keeps} |")

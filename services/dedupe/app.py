@@ -43,7 +43,7 @@ async def build(host: Host) -> Service:
         EntryProposed,
         read_json(EntryProposed),
         handle,
-        says=(EntryAccepted, EntryRepeated, EntryRefused),
+        says=(EntryAccepted, EntryRepeated, EntryRefused, ExtractionWanted),
         max_batch=settings.max_batch,
     )
     return Service("dedupe", stages=(stage,))

@@ -53,9 +53,8 @@ class Operation(NamedTuple):
 
 def operations(step: Step) -> list[Operation]:
     """What a service does on the bus."""
-    heard = [step.hears] if step.hears else []
     return [
-        *(Operation(step.service, "hears", subject, model) for subject, model in heard),
+        *(Operation(step.service, "hears", subject, model) for subject, model in step.hears),
         *(Operation(step.service, "says", event.subject, event) for event in step.says),
         *(Operation(step.service, "answers", one.subject, one.request, one.reply) for one in step.answers),
     ]

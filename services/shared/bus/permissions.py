@@ -48,8 +48,7 @@ _ALSO_SAYS = {
         subjects.ENTRY_ACCEPTED,
         subjects.ENTRY_ENRICHED,
     ),
-    # beside the pipeline: dedupe asks for facts where a language model draws them, and enrich proposes them
-    "dedupe": (subjects.EXTRACT_WANTED,),
+    # facts that a language model draws go the way of all proposals
     "enrich": (subjects.ENTRY_PROPOSED,),
     "gateway": (
         f"{subjects.TURNS}.*",
