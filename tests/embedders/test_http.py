@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ import pytest
 from contracts.ports import EmbeddingIdentity, TextRefused, Unavailable
 from services.shared.embedders import EmbedderMisconfigured, open_embedder
 from services.shared.embedders.http import ATTEMPTS, HttpEmbedder
+from tests.servers.answering import Post, Reply, answering
 
 DIMENSIONS = 3
 
@@ -48,18 +48,12 @@ class FakeServer:
     retry_after: str | None = None
     url: str = ""
 
-    def respond(self, handler: BaseHTTPRequestHandler) -> None:
-        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
-        self.asked.append(body)
-        self.keys.append(handler.headers.get("Authorization"))
-        status, content = (self.script.pop(0) if self.script else self.answer)(body["input"])
-        raw = content if isinstance(content, bytes) else json.dumps(content).encode()
-        handler.send_response(status)
-        if self.retry_after and status == 429:
-            handler.send_header("Retry-After", self.retry_after)
-        handler.send_header("Content-Length", str(len(raw)))
-        handler.end_headers()
-        handler.wfile.write(raw)
+    def respond(self, post: Post) -> Reply:
+        self.asked.append(post.body)
+        self.keys.append(post.credential)
+        status, content = (self.script.pop(0) if self.script else self.answer)(post.body["input"])
+        headers = {"Retry-After": self.retry_after} if self.retry_after and status == 429 else {}
+        return Reply(status, content, headers)
 
 
 @pytest.fixture
@@ -67,23 +61,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeServer]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     fake = FakeServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            try:
-                fake.respond(self)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # the client had enough
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as listening:
-        fake.url = f"http://127.0.0.1:{listening.server_port}/v1"
-        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
+    with answering(fake.respond) as address:
+        fake.url = f"{address}/v1"
         yield fake
-        listening.shutdown()
-        thread.join()
 
 
 async def opened(server: FakeServer, **options: Any) -> HttpEmbedder:

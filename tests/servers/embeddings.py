@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import numpy as np
+
+from tests.servers.answering import Post, Reply, answering
 
 MODELS = {"small": 48, "large": 96, "other": 48}
 """Dimensions by model; two models of the same dimensions mean different things by their numbers."""
@@ -62,36 +61,9 @@ def embedding_server() -> Iterator[EmbeddingServer]:
     """Answers on the loopback interface until the block ends."""
     server = EmbeddingServer()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def embedded(post: Post) -> Reply:
+        return Reply(*server.answer(post.body["model"], post.body["input"], post.credential))
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, content = server.answer(body["model"], body["input"], self.headers.get("Authorization"))
-            raw = json.dumps(content).encode()
-            try:
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(raw)))
-                self.end_headers()
-                self.wfile.write(raw)
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # the client was killed
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, *_: object) -> None:
-            """A client that goes away in the middle is part of the tests."""
-
-    with Quiet(("127.0.0.1", 0), Handler) as listening:
-        server.url = f"http://127.0.0.1:{listening.server_port}/v1"
-        thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield server
-        finally:
-            listening.shutdown()
-            thread.join()
+    with answering(embedded) as address:
+        server.url = f"{address}/v1"
+        yield server
