@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Literal, TypeAlias
 
 from contracts.v1.entries import Entry
@@ -31,19 +31,37 @@ MOST = 300
 _LONGEST = 10_000
 _ONE_NAME = rf"{CAPITAL}[\w'-]+(?: {CAPITAL}[\w'-]+){{0,2}}"
 _TOLD = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\b(?P<one>{_ONE_NAME}) (?:goes by|is short for|is (?:also )?(?:called|known as)|is a nickname for) "
-        rf"(?P<other>{_ONE_NAME})(?=$|[.,!;]| by )",
-        rf"\b(?:[Ee](?:verybody|veryone)|[Pp]eople|[Ww]e|I|[Yy]ou can) (?:all |just |also )?calls? "
-        rf"(?P<one>{CAPITAL}[\w'-]+) (?P<other>{CAPITAL}[\w'-]+)\b",
-        rf"\b(?P<one>{_ONE_NAME}),? \(?(?:also (?:known as|called)|aka|a\.k\.a\.|(?:whom |who )?(?:we|I|they|everyone) "
-        rf"calls? (?:her |him |them )?) ?(?P<other>{_ONE_NAME})",
-        rf"\b[Ii]t(?: is|'s) (?:spelled |spelt )?(?P<one>{_ONE_NAME}),? not (?P<other>{_ONE_NAME})",
-        rf"\bmis(?:spelled|spelt|typed|heard) (?P<one>{_ONE_NAME}),? (?:it is|it's|the name is) (?P<other>{_ONE_NAME})",
-        rf"\b(?P<one>{_ONE_NAME})'s nickname is (?P<other>{_ONE_NAME})",
+    (cues, re.compile(pattern))
+    for cues, pattern in (
+        (
+            ("goes by", "short for", "called", "known as", "nickname"),
+            rf"\b(?P<one>{_ONE_NAME}) (?:goes by|is short for|is (?:also )?(?:called|known as)|is a nickname for) "
+            rf"(?P<other>{_ONE_NAME})(?=$|[.,!;]| by )",
+        ),
+        (
+            ("call",),
+            rf"\b(?:[Ee](?:verybody|veryone)|[Pp]eople|[Ww]e|I|[Yy]ou can) (?:all |just |also )?calls? "
+            rf"(?P<one>{CAPITAL}[\w'-]+) (?P<other>{CAPITAL}[\w'-]+)\b",
+        ),
+        (
+            ("call", "known as", "aka", "a.k.a."),
+            rf"\b(?P<one>{_ONE_NAME}),? \(?(?:also (?:known as|called)|aka|a\.k\.a\.|(?:whom |who )?"
+            rf"(?:we|I|they|everyone) calls? (?:her |him |them )?) ?(?P<other>{_ONE_NAME})",
+        ),
+        (
+            (" not ",),
+            rf"\b[Ii]t(?: is|'s) (?:spelled |spelt )?(?P<one>{_ONE_NAME}),? not (?P<other>{_ONE_NAME})",
+        ),
+        (
+            ("misspel", "mistyped", "misheard"),
+            rf"\bmis(?:spelled|spelt|typed|heard) (?P<one>{_ONE_NAME}),? (?:it is|it's|the name is) "
+            rf"(?P<other>{_ONE_NAME})",
+        ),
+        (("nickname",), rf"\b(?P<one>{_ONE_NAME})'s nickname is (?P<other>{_ONE_NAME})"),
     )
 )
+"""How two names are told to be of one person; what is not said with one of the cues is not told so."""
+
 _HE, _SHE = re.compile(r"\b(?:he|him|his)\b", re.IGNORECASE), re.compile(r"\b(?:she|her|hers)\b", re.IGNORECASE)
 _SAME_RELATION = {
     word: line.split()[0] for line in wordlists.sections("names")["same relation"] for word in line.split()
@@ -218,9 +236,11 @@ def _told(said: Sequence[Entry], known: _All) -> set[frozenset[str]]:
     """The pairs of names that the user said are of one person."""
     found: set[frozenset[str]] = set()
     for entry in said:
-        for pattern in _TOLD:
-            for told in pattern.finditer(entry.text[:_LONGEST]):
-                found.add(frozenset(_slug_in(told[side], known) for side in ("one", "other")))
+        text = entry.text[:_LONGEST]
+        for told in chain.from_iterable(
+            pattern.finditer(text) for cues, pattern in _TOLD if any(cue in text for cue in cues)
+        ):
+            found.add(frozenset(_slug_in(told[side], known) for side in ("one", "other")))
     return {pair for pair in found if len(pair) == 2 and "" not in pair}
 
 

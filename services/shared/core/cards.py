@@ -86,9 +86,9 @@ def cards_of(
     asked: frozenset[str], entries: Sequence[Entry], decisions: Decisions, as_of: datetime | None
 ) -> list[Card]:
     """The cards of whom these words name."""
-    if not entries:
-        return []
     read = FactsOf()
+    if not any(map(read, entries)):
+        return []
     persons = people_of(entries, decisions, read).by_name()
     facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read))
     cards = [_card(ref, held, persons) for ref, held in facts.items() if _is_asked_for(ref, asked, persons)]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import Literal, get_args
 
 from contracts.v1.entries import Entry, Subject
@@ -22,13 +23,14 @@ from services.shared.core.fact_rules import found_in, people_in
 from services.shared.core.fact_values import PERSON_NAME
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import ASKING, JOKING, QUOTED, TELLING, UNSURE
+from services.shared.core.traits import ByText
 
 EntityType = Literal["person", "org", "place", "project", "event"]
 
 ME = "me"
 """Slug of the user in keys and references; a named speaker has one of their own."""
 
-_LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 150
+_LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 200
 _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
@@ -41,10 +43,10 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _CARRIED = re.compile(rf"(?:(?P<mine>{_VERBS})|(?P<theirs>{_THIRD}))\b", re.IGNORECASE)
+_I_AM = re.compile(r"\b(i)'?m\b", re.IGNORECASE)
 _CONTRACTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), spelled)
     for pattern, spelled in (
-        (r"\b(i)'?m\b", r"\1 am"),
         (r"'ve\b", " have"),
         (r"'re\b", " are"),
         (r"'ll\b", " will"),
@@ -87,8 +89,11 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class _Statement:
+class _Clause:
+    """A clause spelled out, the sentence that it is of, and where it stands in the text."""
+
     words: str
+    sentence: str
     begin: int
     end: int
 
@@ -106,15 +111,12 @@ def facts_in(
     `known`: the names, in lower case, of those whom the speaker told of before: of nobody else is anything read where
     a name stands alone.
     """
-    if role != "user":
+    if role != "user" or not (known or _tells_anything(text)):
         return ()
     facts: dict[tuple[str, str], Fact] = {}
-    last_person: str | None = None
-    for said in _statements(text[:_LONGEST].translate(_STRAIGHT)):
-        last_person = next((name for name, _ in people_in(said.words)), last_person)
-        for found in found_in(said.words, last_person, known):
-            fact = _fact(found, said, speaker, said_at)
-            facts.setdefault((fact.memory_key, fact.value.casefold()), fact)
+    for found, said in _told_in(text, known):
+        fact = _fact(found, said, speaker, said_at)
+        facts.setdefault((fact.memory_key, fact.value.casefold()), fact)
     return tuple(facts.values())
 
 
@@ -167,7 +169,7 @@ def names_alone(text: str) -> frozenset[str]:
     return frozenset(found[1].casefold() for found in _NAME_ALONE.finditer(text[:_LONGEST]))
 
 
-def _fact(found: Found, said: _Statement, speaker: str | None, said_at: datetime) -> Fact:
+def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -> Fact:
     owner, label = (slug_of(speaker), speaker) if speaker else (ME, "")
     slug = slug_of(found.of) or owner
     kind: EntityType = "event" if found.slot == "time" else "project" if found.subject == "project" else "person"
@@ -190,23 +192,43 @@ def _fact(found: Found, said: _Statement, speaker: str | None, said_at: datetime
     )
 
 
-def _statements(text: str) -> Iterator[_Statement]:
-    """What a text states outright, clause by clause, spelled out: not what is asked, supposed, quoted or joked."""
-    lower = text.lower()
-    if JOKING.search(lower) or _ALSO_JOKING.search(lower):
-        return
-    left = _MOST_CLAUSES
+def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _Clause]]:
+    """What a text states outright, and the clauses that state it.
+
+    Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something.
+    """
+    text = text[:_LONGEST].translate(_STRAIGHT)
+    last_person: str | None = None
+    for said in islice(_clauses_of(text), _MOST_CLAUSES):
+        person = next((name for name, _ in people_in(said.words)), None)
+        told = tuple(found_in(said.words, person or last_person, known))
+        if not (person or told) or not _is_meant(said):
+            continue
+        if _is_joke(text):
+            return
+        last_person = person or last_person
+        yield from ((found, said) for found in told)
+
+
+def _clauses_of(text: str) -> Iterator[_Clause]:
     for begin, end in _pieces(text, _SENTENCE, 0, len(text)):
-        sentence = text[begin:end]
-        opening, colon, _ = sentence.partition(":")
+        opening, colon, _ = text[begin:end].partition(":")
         if colon and TELLING.search(opening.lower()):
             return  # what follows is somebody else's
-        if _is_stated(sentence):
-            for said in _clauses(text, begin, end):
-                left -= 1
-                if left < 0:
-                    return
-                yield said
+        yield from _clauses(text, begin, end)
+
+
+def _is_joke(text: str) -> bool:
+    lower = text.lower()
+    return JOKING.search(lower) is not None or _ALSO_JOKING.search(lower) is not None
+
+
+def _is_meant(said: _Clause) -> bool:
+    """Whether a clause states what is so: it is not asked, supposed, quoted or long gone."""
+    lower = _LIKING_TO.sub(r"\1", said.words.lower())
+    if UNSURE.search(lower) or ASKING.match(lower) or _GONE.search(lower):
+        return False
+    return _is_stated(said.sentence)
 
 
 def _pieces(text: str, between: re.Pattern[str], begin: int, end: int) -> Iterator[tuple[int, int]]:
@@ -226,7 +248,7 @@ def _is_stated(sentence: str) -> bool:
     return not (ASKING.match(lower) or _PRETENDING.search(lower))
 
 
-def _clauses(text: str, begin: int, end: int) -> Iterator[_Statement]:
+def _clauses(text: str, begin: int, end: int) -> Iterator[_Clause]:
     before = ""
     for start, stop in _pieces(text, _CLAUSE, begin, end):
         words = _spelled(text[start:stop])
@@ -235,9 +257,8 @@ def _clauses(text: str, begin: int, end: int) -> Iterator[_Statement]:
         if carried := _CARRIED.match(words):
             words = _with_subject(words, before, is_of_speaker=carried["mine"] is not None)
         before = words.split(" ", 1)[0].lower()
-        lower = _LIKING_TO.sub(r"\1", words.lower())
-        if words and not UNSURE.search(lower) and not ASKING.match(lower) and not _is_gone(lower):
-            yield _Statement(words, start, stop)
+        if words:
+            yield _Clause(words, text[begin:end], start, stop)
 
 
 def _with_subject(words: str, before: str, *, is_of_speaker: bool) -> str:
@@ -246,17 +267,18 @@ def _with_subject(words: str, before: str, *, is_of_speaker: bool) -> str:
     return f"he {words}" if before and before not in ("i", "we", "they", "you") else words
 
 
-def _is_gone(lower: str) -> bool:
-    return _GONE.search(lower) is not None
-
-
 def _spelled(part: str) -> str:
-    said = " ".join(part.split()).strip(" .,;!?-*>")
-    for pattern, spelled in _CONTRACTIONS:
-        said = pattern.sub(spelled, said)
+    said = _I_AM.sub(r"\1 am", " ".join(part.split()).strip(" .,;!?-*>"))
+    if "'" in said:
+        for pattern, spelled in _CONTRACTIONS:
+            said = pattern.sub(spelled, said)
     for _ in range(3):
         found = _OPENING.match(said)
         if not found:
             break
         said = said[found.end() :]
     return said
+
+
+_tells_anything = ByText(lambda text: any(True for _ in _told_in(text)))
+"""Whether a text states a fact about anybody, as far as it tells by itself whom it names."""

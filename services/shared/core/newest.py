@@ -13,6 +13,7 @@ from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.ranking import Matrix
 from services.shared.core.statements import kinds
+from services.shared.core.traits import ByText
 
 _LOOKED_AT = 10
 """Memories from the best on that may go before others."""
@@ -56,14 +57,23 @@ def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
 
 
 def _has_cue(entry: Entry) -> bool:
-    return entry.role == "user" and _CUE.search(entry.text.lower()) is not None
+    return entry.role == "user" and _has_word_of_change(entry.text)
 
 
 def _may_change(newer: Entry, older: Entry) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
     is_later = newer.created_at > older.created_at and _has_cue(newer)
-    return is_later and same_voice and _differ(kinds(newer.text.lower()), kinds(older.text.lower()))
+    return is_later and same_voice and _differ(_named_in(newer.text), _named_in(older.text))
 
 
-def _differ(new: Mapping[str, frozenset[str]], old: Mapping[str, frozenset[str]]) -> bool:
+def _differ(new: Mapping[str, frozenset[int]], old: Mapping[str, frozenset[int]]) -> bool:
     return any(new[kind] != old[kind] for kind in new.keys() & old.keys())
+
+
+def _kinds(text: str) -> dict[str, frozenset[int]]:
+    """Hashes of the days, times and numbers of a text, by kind."""
+    return {kind: frozenset(map(hash, words)) for kind, words in kinds(text.lower()).items()}
+
+
+_has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
+_named_in = ByText(_kinds)

@@ -97,8 +97,10 @@ def _most_important_first(known: Known) -> tuple[bool, bool, int, float, str, st
 
 
 def _with_ends(entries: list[Entry], persons: Mapping[str, Person], read: FactsOf) -> list[_Said]:
-    ends = [entry for entry in entries if entry.status == "active" and is_change(entry.text)]
     facts = _facts_by_entry(entries, read)
+    if not any(facts.values()):
+        return []
+    ends = [entry for entry in entries if entry.status == "active" and is_change(entry.text)]
     replaced = {entry.id: {fact.memory_key for fact in facts[entry.id]} for entry in entries if entry.supersedes}
 
     def until(fact: Fact, entry: Entry) -> datetime | None:

@@ -21,6 +21,7 @@ ASKING = re.compile(
     r"(?:what|when|where|which|who|whom|whose|why|how|is|are|am|was|were|do|does|did|has|have|had|can|could|should|would"
     r"|will)\s(?:the |my |our |a )?\w+"
 )
+_ANYMORE = re.compile(r"\bany more\b|\bany longer\b")
 _SPELLED = (
     (re.compile(r"\bwon't\b"), "will not"),
     (re.compile(r"\bcan't\b"), "can not"),
@@ -33,9 +34,10 @@ _SPELLED = (
     (re.compile(r"\bi'm\b"), "i am"),
     (re.compile(r"'ll\b"), " will"),
     (re.compile(r"'d\b"), " would"),
-    (re.compile(r"\bany more\b|\bany longer\b"), "anymore"),
+    (_ANYMORE, "anymore"),
     (re.compile(r"'s\b|s'(?=\s)"), lambda found: "s" if found[0].startswith("s") else ""),
 )
+_WITHOUT_APOSTROPHES = ((_ANYMORE, "anymore"),)
 
 _words = wordlists.words
 LIGHT = _words("changes", "light")
@@ -97,7 +99,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
 
 def _spelled(part: str) -> str:
     said = " ".join(part.lower().split()).strip(" .,;!?-*>")
-    for pattern, replacement in _SPELLED:
+    for pattern, replacement in _SPELLED if "'" in said else _WITHOUT_APOSTROPHES:
         said = pattern.sub(replacement, said)
     if opening := _FILLER.match(said):
         said = said[opening.end() :]

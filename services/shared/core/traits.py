@@ -38,8 +38,8 @@ class Traits(NamedTuple):
     has_number: bool
 
 
-class _ByText(Generic[T]):
-    """What was read of texts lately."""
+class ByText(Generic[T]):
+    """What was read of texts lately; it must hold none of their words."""
 
     def __init__(self, read: Callable[[str], T]) -> None:
         self._read = read
@@ -95,6 +95,6 @@ def _hashed(terms: Alternatives) -> frozenset[int]:
     return frozenset(map(hash, terms))
 
 
-_asked_in = _ByText(_terms_asked)
-traits_of = _ByText(_read)
+_asked_in = ByText(_terms_asked)
+traits_of = ByText(_read)
 """The form of a text."""

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.statements import NEGATIONS, Clause, Sentence, clauses, kinds, parsed, stem, terms
+from services.shared.core.traits import ByText
 
 Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
 Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun"]
@@ -97,9 +98,12 @@ class Claim:
     new: str = ""
 
 
-def is_change(text: str) -> bool:
-    """Whether a text says that something is not as it was."""
-    return any(claim.form for claim in claims(text))
+def _tells_of_change(text: str) -> bool:
+    return any(claim.form for claim in _claims(clauses.__wrapped__(text)))
+
+
+is_change = ByText(_tells_of_change)
+"""Whether a text says that something is not as it was."""
 
 
 def to_compare(text: str) -> str | None:

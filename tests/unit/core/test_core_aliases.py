@@ -64,6 +64,29 @@ def test_what_is_likely_is_proposed_and_what_is_told_apart_is_not() -> None:
     assert (groups(both), both.proposals) == (set(), ())
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Wilhelmina goes by Zuzu",
+        "Zuzu is short for Wilhelmina",
+        "Wilhelmina is also called Zuzu",
+        "Everybody calls Wilhelmina Zuzu",
+        "Wilhelmina, whom we call Zuzu, sings",
+        "Wilhelmina (aka Zuzu) sings",
+        "Wilhelmina, a.k.a. Zuzu, sings",
+        "It's spelled Wilhelmina, not Zuzu",
+        "Sorry, I misspelt Zuzu, it's Wilhelmina",
+        "Sorry, I mistyped Zuzu, it's Wilhelmina",
+        "Sorry, I misheard Zuzu, the name is Wilhelmina",
+        "Wilhelmina's nickname is Zuzu",
+    ],
+)
+def test_names_that_are_nothing_alike_are_of_one_person_as_they_are_told_to_be(told: str) -> None:
+    names = ("Wilhelmina", "Zuzu")
+    assert groups(people_of(said(told, names=names))) == {frozenset({"wilhelmina", "zuzu"})}
+    assert groups(people_of(said("Wilhelmina met Zuzu", names=names))) == set()
+
+
 def test_what_the_user_decides_goes_before_the_rules() -> None:
     apart = said("Makesh and Mukesh are here", names=("Makesh", "Mukesh"))
     assert groups(people_of(apart, decided("makesh", "mukesh", True))) == {frozenset({"makesh", "mukesh"})}

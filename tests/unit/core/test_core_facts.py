@@ -1,0 +1,41 @@
+"""Facts of a text: the same whether it was read before or not, and nothing of what is not meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.shared.core.facts import facts_in
+from tests.stores.builders import NOON
+
+
+def told(text: str, *known: str) -> list[str]:
+    return [fact.text for fact in facts_in(text, role="user", speaker=None, said_at=NOON, known=known)]
+
+
+def test_facts_are_the_same_however_often_a_text_is_read() -> None:
+    assert [told("Hello there. I live in Bergen.") for _ in range(3)] == [["Lives in Bergen"]] * 3
+    assert [told("The bike is red and the boat is blue") for _ in range(3)] == [[], [], []]
+
+
+def test_a_text_that_told_nothing_tells_something_once_its_name_is_known() -> None:
+    text = "Ingrid lives in Bergen"
+    assert told(text) == []
+    assert told(text, "ingrid") == ["Ingrid lives in Bergen"]
+    assert told(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Is my sister Ingrid here? She lives in Bergen.",
+        "If my sister Ingrid comes, fine. She lives in Bergen.",
+        'Quoted: "my sister Ingrid" it said. She lives in Bergen.',
+    ],
+)
+def test_nobody_is_meant_by_she_who_was_not_named_outright(text: str) -> None:
+    assert told(text) == []
+
+
+def test_of_an_endless_text_only_the_beginning_is_read() -> None:
+    assert told("Well, yes. " * 150 + "I live in Bergen.") == ["Lives in Bergen"]
+    assert told("Well, yes. " * 250 + "I live in Bergen.") == []
