@@ -85,8 +85,8 @@ class Entry(Message):
 
     `asked` counts how often it was among the answers to a question, `asked_at` is when last.
 
-    Of what a model drew from a turn, `source` is `model`, `ordinal` 1 to 3, and `span` the part of the turn that says
-    so. It takes the place of an older one with the same `memory_key`, unless the key `holds_many`.
+    Of what a model drew from a turn, `source` is `model`, `ordinal` 1 or more, and `span` the part that says so. It
+    takes the place of an older one with the same `memory_key`, unless the key `holds_many`.
 
     `neighbour_tags` are proposed, and none of its `tags`: they go with the entries that they come from, and there are
     none once its user has changed the tags (`tags_edited`).

@@ -14,13 +14,18 @@ FactSource = Literal["turn", "model"]
 """What an entry is: something that was said, or a fact that a model drew from it."""
 
 MOST_FACTS = 3
-"""Facts that are drawn from one turn at most: their ordinals are 1 to 3."""
+"""Facts that are drawn from one text at most. Those of a turn are numbered from 1, those of a corrected text after
+those of the ones before."""
+
+MOST_ORDINAL = 8 * MOST_FACTS
+"""The highest number of a fact: a turn whose corrections have so many is read no more."""
 
 
 class ProposedFact(Message):
     """A fact drawn from a turn. `span` is the part of the turn that says so, word by word.
 
-    An older fact of the same `memory_key` is replaced by it, unless the key `holds_many`.
+    An older fact of the same `memory_key` is replaced by it, unless the key `holds_many`. `drawn_from` is a hash of the
+    text that was read; it is empty for what the turn itself said.
     """
 
     text: str = Field(min_length=1, max_length=400)
@@ -33,3 +38,4 @@ class ProposedFact(Message):
     holds_many: bool = False
     confidence: float = Field(ge=0, le=1)
     level: int = Field(ge=0, le=3)
+    drawn_from: str = ""

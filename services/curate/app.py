@@ -16,6 +16,7 @@ from contracts import flow
 from contracts.ports import TextStore
 from contracts.v1.commands import EraseReply, EraseRequest, StatusReply, StatusRequest, UserStatusRequest
 from contracts.v1.control import SettingsReply, SettingsRequest
+from contracts.v1.entries import Entry, EntryRef
 from services.curate import (
     audit,
     cards,
@@ -37,6 +38,7 @@ from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
 from services.shared.audit import AuditTrail
+from services.shared.bus.extraction import ask_for_facts
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
 from services.shared.client import MemoryClient
@@ -51,7 +53,8 @@ async def build(host: Host) -> Service:
     compared = reconcile.Stores(store, vectors, host.bus.publish_events)
     scheduler = Scheduler(host, settings, stores, compared)
     longest = host.settings.max_text_bytes
-    editor = Editor(stores, host.bus.publish_events, scheduler.finishing, settings.refuse_for, longest)
+    wants_facts = partial(_ask_for_facts, host) if host.settings.extract_url is not None else None
+    editor = Editor(stores, host.bus.publish_events, scheduler.finishing, settings.refuse_for, longest, wants_facts)
     preferences = PreferenceReader(store)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
     create = partial(commands.create, store=store, publisher=host.bus, preferences=preferences, longest=longest)
@@ -106,6 +109,11 @@ async def build(host: Host) -> Service:
         *_audit(store, await host.audit_trail(), at_once),
     )
     return Service("curate", answers=answers, background=scheduler.all)
+
+
+async def _ask_for_facts(host: Host, entry: Entry) -> None:
+    """Have a language model read what an entry says now."""
+    await ask_for_facts([EntryRef(user_id=entry.user_id, id=entry.id)], host.bus, cause=f"version {entry.version}")
 
 
 def _about_the_whole(stores: DataStores, at_once: int, silence: timedelta) -> Iterator[RequestHandler[Any, Any]]:

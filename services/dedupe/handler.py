@@ -172,7 +172,7 @@ def _fact_entry(proposal: Proposal, fact: ProposedFact, prints: Fingerprint) -> 
         persona_id=turn.persona_id,
         text=proposal.text,
         type="preference" if fact.fact_type == "preference" else "fact",
-        **fact.model_dump(exclude={"text", "confidence", "level"}),
+        **fact.model_dump(exclude={"text", "confidence", "level", "drawn_from"}),
         source="model",
         tags=tuple(dict.fromkeys((*turn.tags, key_tag(fact.memory_key)))),
         source_ids=tuple(dict.fromkeys(turn.source_ids)),

@@ -1,7 +1,8 @@
 """Facts that a language model draws from what users said. No bus, no client library; model and store are ports.
 
 It reads entries that were accepted, beside the pipeline, and what it draws goes the way of all proposals: it is logged
-with its turn, and dedupe decides. Each turn is read once: one with facts in the log is only told of again.
+with its turn, and dedupe decides. Each text is read once: one with facts in the log is only told of again. What was
+corrected is another text; the facts of the one before are out of use by then.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from datetime import UTC, datetime
 from contracts.errors import ModelFailed, NoAnswer, Unavailable
 from contracts.ports import Conversation, Filters, Key, LanguageModel, Scope, Selection, TextStore
 from contracts.v1.entries import Entry, EntryProposed, EntryRef, ExtractionWanted
-from contracts.v1.facts import ProposedFact
+from contracts.v1.facts import MOST_FACTS, MOST_ORDINAL, ProposedFact
 from contracts.v1.turns import Proposal
 from services.enrich.budget import Budget
 from services.shared import telemetry
 from services.shared.cache import Cache
+from services.shared.changes import change_entries
 from services.shared.core.extraction import MOST_KNOWN, SCHEMA, Exchange, InvalidAnswer, messages_for, read_answer
-from services.shared.core.lineage import fact_keys
+from services.shared.core.lineage import fact_keys, is_drawn_from, restored, text_read
 from services.shared.core.salience import is_small_talk
 from services.shared.erasures import is_hidden
 from services.shared.preferences import PreferenceReader
@@ -51,18 +53,18 @@ class Extractor:
         self._store, self._model, self._say = store, model, say
         self._preferences, self._budget = preferences, budget
         self._turns = asyncio.Semaphore(at_once)
-        self._done: Cache[str, bool] = Cache(_REMEMBERED)
+        self._done: Cache[str, str] = Cache(_REMEMBERED)
         self._failures: Cache[str, int] = Cache(_REMEMBERED)
 
     async def handle(self, events: Sequence[ExtractionWanted]) -> list[EntryProposed]:
-        """Read every entry of the events that was not read yet. What was drawn is told at once, entry by entry.
+        """Read every entry of the events whose text was not read yet. What was drawn is told at once, entry by entry.
 
         Raises:
             Unavailable: model, store or bus cannot be asked now; what is done by then is not done again.
             ModelFailed: the model did not answer for an entry.
         """
         self._model.check()
-        refs = {ref.id: ref for event in events for ref in event.entries if ref.id not in self._done}
+        refs = {ref.id: ref for event in events for ref in event.entries}
         results = await asyncio.gather(*map(self._read, refs.values()), return_exceptions=True)
         errors = [result for result in results if isinstance(result, BaseException)]
         for error in sorted(errors, key=lambda error: not isinstance(error, Unavailable)):
@@ -71,15 +73,19 @@ class Extractor:
 
     async def _read(self, ref: EntryRef) -> None:
         async with self._turns:
+            entry = (await self._store.get([ref])).get(ref.id)
+            if entry is not None and self._done.get(ref.id) == text_read(entry):
+                return
             try:
-                outcome = await self._outcome(ref)
+                outcome = await self._outcome(entry)
             except (NoAnswer, InvalidAnswer):
                 outcome = "invalid"
             except ModelFailed:
                 self._note_failure(ref)
                 raise
         telemetry.EXTRACTIONS.labels(outcome).inc()
-        self._done.put(ref.id, True)
+        if entry is not None:
+            self._done.put(ref.id, text_read(entry))
 
     def _note_failure(self, ref: EntryRef) -> None:
         """Wait for a model that fails with everything; one that fails with this entry again and again is not blamed.
@@ -93,20 +99,23 @@ class Extractor:
         if failures < _MOST_FAILURES:
             self._model.check()
 
-    async def _outcome(self, ref: EntryRef) -> str:
-        entry = (await self._store.get([ref])).get(ref.id)
+    async def _outcome(self, entry: Entry | None) -> str:
         if entry is None or not is_readable(entry) or await self._is_private(entry):
             return "skipped"
-        if drawn := await self._store.pending(fact_keys(entry)):
-            await self._tell([record.proposal for record in drawn.values()])
+        drawn = [record.proposal for record in (await self._store.pending(fact_keys(entry))).values()]
+        if current := [one for one in drawn if one.fact is not None and is_drawn_from(one.fact, entry)]:
+            await self._use_again(current, entry)
+            await self._tell(current)
             return "facts"
+        if len(drawn) + MOST_FACTS > MOST_ORDINAL:
+            return "corrected too often"
         exchange = await self._exchange(entry)
         if not exchange.turn:
             return "skipped"
         if not await self._budget.take(entry.user_id):
             return "over budget"
         facts = await self._draw(entry, exchange)
-        proposals = await self._logged(entry, facts) if facts else []
+        proposals = await self._logged(entry, facts, after=len(drawn)) if facts else []
         await self._tell(proposals)
         return "facts" if proposals else "none"
 
@@ -144,8 +153,22 @@ class Extractor:
         telemetry.EXTRACTED.labels("unsupported").inc(dropped)
         return facts
 
-    async def _logged(self, entry: Entry, facts: Sequence[ProposedFact]) -> list[Proposal]:
-        """The facts as proposals in the log; none when what they were drawn from is gone, or says something else."""
+    async def _use_again(self, facts: Sequence[Proposal], entry: Entry) -> None:
+        """Put facts into use again that a correction had put out of use, where the entry says again what it said."""
+
+        def again(one: Entry) -> Entry | None:
+            is_out = one.status == "superseded" and one.superseded_by == entry.id
+            return restored(one) if is_out else None
+
+        await change_entries(self._store, (await self._store.get(facts)).values(), again)
+
+    async def _logged(self, entry: Entry, facts: Sequence[ProposedFact], *, after: int) -> list[Proposal]:
+        """The facts as proposals in the log, numbered on from the last of a former text; none when what they were drawn
+        from is gone, or says something else.
+
+        Raises:
+            Unavailable: at the same moment others have logged what they drew.
+        """
         record = (await self._store.pending([entry])).get(entry.id)
         current = (await self._store.get([entry])).get(entry.id)
         if record is None or record.proposal.redacted or current is None or not is_readable(current):
@@ -153,11 +176,16 @@ class Extractor:
         if current.text != entry.text:
             return []
         turn = record.proposal.turn
-        proposals = [Proposal.of_fact(turn, ordinal, fact) for ordinal, fact in enumerate(facts, start=1)]
+        known = text_read(entry)
+        drawn = [fact.model_copy(update={"drawn_from": known}) for fact in facts]
+        proposals = [Proposal.of_fact(turn, ordinal, fact) for ordinal, fact in enumerate(drawn, start=after + 1)]
         try:
             await self._store.append([], proposals)
         except ValueError:  # its turn was erased meanwhile
             return []
+        kept = await self._store.pending(proposals)
+        if any(one.id in kept and kept[one.id].proposal.fact not in (one.fact, None) for one in proposals):
+            raise Unavailable("another process drew facts from the same turn: it is looked at again")
         return proposals
 
     async def _tell(self, proposals: Sequence[Proposal]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from contracts import flow, subjects
 from contracts.v1.commands import ForgetRequest, ListRequest
+from contracts.v1.edits import UpdateRequest
 from contracts.v1.entries import Entry
 from contracts.v1.profile import ProfileRequest
 from contracts.v1.turns import Turn
@@ -154,6 +155,45 @@ async def test_a_forgotten_turn_takes_its_facts_out_of_every_file(
         return await asyncio.to_thread(_count, tmp_path / "data")
 
     assert await eventually(left, lambda count: count == 0) == 0
+
+
+async def test_a_corrected_turn_is_read_anew_and_its_old_facts_go(client: MemoryClient, model: ScriptedModel) -> None:
+    said, corrected = "We moved to Porto in March", "We moved to Lisbon in April"
+    model.facts[said] = [a_fact("moved to Porto", "Porto", "home"), a_fact("in March", "March", "date")]
+    model.facts[corrected] = [a_fact("moved to Lisbon", "Lisbon", "home")]
+    await client.publish(a_turn(said))
+    await eventually(lambda: told(client), lambda texts: texts == {"Home: Porto", "Date: March"})
+    (turn,) = [one for one in (await client.list(ListRequest(user_id="ann"))).items if one.source == "turn"]
+
+    async def says(text: str, *facts: str) -> None:
+        request = UpdateRequest(user_id="ann", id=turn.id, text=text)
+        await client.request(flow.UPDATE, request, patience=5.0)
+        assert await eventually(lambda: told(client), lambda texts: texts == set(facts)) == set(facts)
+
+    await says(corrected, "Home: Lisbon")
+    await says(said, "Home: Porto", "Date: March")
+    await says("We moved in March")
+    old = (await client.list(ListRequest(user_id="ann", status="superseded"))).items
+    assert {one.superseded_by for one in old if one.source == "model"} == {turn.id}
+    assert model.turns == [said, corrected, "We moved in March"]
+
+
+async def told(client: MemoryClient) -> set[str]:
+    return {fact.text for fact in await facts(client)}
+
+
+@pytest.mark.parametrize("manner", ["slow", "dead"])
+async def test_a_correction_does_not_wait_for_the_model(
+    client: MemoryClient, model: ScriptedModel, manner: Manner
+) -> None:
+    model.facts["I live in Porto"] = [a_fact("live in Porto", "Porto", "home")]
+    await client.publish(a_turn("I live in Porto"))
+    await eventually(lambda: told(client), bool)
+    (turn,) = [one for one in (await client.list(ListRequest(user_id="ann"))).items if one.source == "turn"]
+    model.manner = manner
+    request = UpdateRequest(user_id="ann", id=turn.id, text="I live in Lisbon")
+    assert (await client.request(flow.UPDATE, request, patience=5.0)).entry.text == "I live in Lisbon"
+    assert await told(client) == set()
 
 
 def _count(folder: Path) -> int:

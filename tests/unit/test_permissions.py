@@ -37,11 +37,10 @@ def test_there_is_a_user_for_every_service_and_three_more() -> None:
 
 
 def test_every_event_is_said_by_its_service_and_again_by_who_resumes_it_or_retries_a_dead_letter() -> None:
-    read = {subjects.ENTRY_PROPOSED, subjects.ENTRY_ACCEPTED, subjects.ENTRY_ENRICHED}
+    read = {subjects.ENTRY_PROPOSED, subjects.ENTRY_ACCEPTED, subjects.ENTRY_ENRICHED, subjects.EXTRACT_WANTED}
     for step in FLOW:
         for event in step.says:
             again = {"curate", OPERATOR} if event.subject in read else set()
-            again |= {OPERATOR} if event.subject == subjects.EXTRACT_WANTED else set()
             again |= {"enrich"} if event.subject == subjects.ENTRY_PROPOSED else set()  # facts that a model drew
             assert who_may_publish(event.subject) == {step.service} | again
 

@@ -40,13 +40,15 @@ _UNHEARD = f"{subjects.INCOGNITO}.*"
 """Published by assistants and the gateway, imported by nobody: it does not even leave their account."""
 
 _ALSO_SAYS = {
-    # `create` publishes a turn, a chat command may ask a question, and stuck work is set going again by its event
+    # `create` publishes a turn, a chat command may ask a question, stuck work is set going again by its event, and what
+    # was corrected is read anew by a language model where there is one
     "curate": (
         f"{subjects.TURNS}.*",
         f"{subjects.RETRIEVE}.*",
         subjects.ENTRY_PROPOSED,
         subjects.ENTRY_ACCEPTED,
         subjects.ENTRY_ENRICHED,
+        subjects.EXTRACT_WANTED,
     ),
     # facts that a language model draws go the way of all proposals
     "enrich": (subjects.ENTRY_PROPOSED,),

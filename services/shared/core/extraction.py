@@ -154,6 +154,11 @@ def read_answer(content: str, exchange: Exchange, *, speaker: str | None) -> tup
     return list(facts.values()), len(drawn) - len(facts)
 
 
+def is_borne_out(fact: Entry, entry: Entry) -> bool:
+    """Whether an entry still has the words that a fact was drawn from."""
+    return _spaced(fact.span or "") in _spaced(without_blocks(entry.text))
+
+
 class _Said:
     """What an exchange says, as answers are held against it."""
 

@@ -8,7 +8,7 @@ from hashlib import blake2b
 
 from contracts.ports import Key, RecordKey
 from contracts.v1.entries import Entry
-from contracts.v1.facts import MOST_FACTS
+from contracts.v1.facts import MOST_ORDINAL, ProposedFact
 from contracts.v1.turns import entry_id
 
 _KEY_TAG = re.compile("k[0-9a-f]{12}")
@@ -23,8 +23,21 @@ def fact_keys(entry: Entry) -> list[Key]:
     """Where the facts are that were drawn from what an entry says, if any were."""
     if entry.turn_id is None or entry.ordinal > 0:
         return []
-    ids = (entry_id(entry.user_id, entry.space, entry.turn_id, n) for n in range(1, MOST_FACTS + 1))
+    ids = (entry_id(entry.user_id, entry.space, entry.turn_id, n) for n in range(1, MOST_ORDINAL + 1))
     return [Key(entry.user_id, id_) for id_ in ids]
+
+
+def text_read(entry: Entry) -> str:
+    """What facts that are drawn from the text of an entry have as `drawn_from`: nothing where it was never changed."""
+    is_as_said = not entry.revisions and entry.edited_at is None
+    return "" if is_as_said else blake2b(entry.text.encode(), digest_size=8).hexdigest()
+
+
+def is_drawn_from(fact: ProposedFact, entry: Entry) -> bool:
+    """Whether a fact was drawn from what an entry says now."""
+    if fact.drawn_from or not entry.revisions:
+        return fact.drawn_from == text_read(entry)
+    return entry.revisions[-1].text == entry.text  # it says again what it said at first
 
 
 def key_tag(memory_key: str) -> str:
