@@ -315,11 +315,14 @@ class Retriever:
         known = [i for i in ids if i in cosines and i in neighbours]
         reached_all = len(legs.semantic) < self.settings.semantic_depth
         beyond = math.nan if reached_all else legs.semantic[-1].cosine
-        around = np.full((len(known), 2 * REACH + 1), math.nan)
-        for row, i in zip(around, known, strict=True):
+        rows = []
+        for i in known:
+            row = [math.nan] * (2 * REACH + 1)
             row[REACH] = cosines[i]
             for distance, near in neighbours[i].items():
                 row[REACH + distance] = cosines.get(near, beyond)
+            rows.append(row)
+        around = np.array(rows).reshape(-1, 2 * REACH + 1)
         return dict(zip(known, context_cosines(around).tolist(), strict=True))
 
     def _relevant(
@@ -436,14 +439,17 @@ def joined(parts: Sequence[Seen]) -> Seen:
 
 def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:
     """Those of the entries that may go out, as they were at the moment and in the conversation asked for."""
-    then = {i: as_of(entry, filters.until) for i, entry in entries.items()}
-    visible = {i: entry for i, entry in then.items() if is_visible(entry, scope, filters)}
+    if filters.until is not None:
+        entries = {i: as_of(entry, filters.until) for i, entry in entries.items()}
+    visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
+    if filters.conversation_id is None:
+        return visible
     return {i: told_in(entry, filters.conversation_id) for i, entry in visible.items()}
 
 
 def is_visible(entry: Entry, scope: Scope, filters: Filters) -> bool:
     """The last look at scope and filters, on the entry itself: whatever a leg returned, only this goes out."""
-    return entry.status == "active" and scope.sees(entry) and _passes(entry, filters)
+    return entry.status == "active" and scope.sees(entry) and (filters.empty or _passes(entry, filters))
 
 
 def _passes(entry: Entry, filters: Filters) -> bool:
@@ -466,17 +472,11 @@ def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str
 def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None, cosine_context: float | None) -> Candidate:
     """What the legs say about one candidate."""
     lexical, semantic = legs.lexical_by_id.get(entry_id), legs.semantic_by_id.get(entry_id)
-    return Candidate(
-        id=entry_id,
-        lexical_rank=lexical[0] if lexical else None,
-        semantic_rank=semantic[0] if semantic else None,
-        rrf=rrf,
-        bm25=lexical[1].score if lexical else None,
-        bm25_turn=lexical[1].turn_score if lexical else None,
-        coverage=lexical[1].coverage if lexical else None,
-        cosine=cosine,
-        cosine_context=cosine_context,
-    )
+    rank = semantic[0] if semantic else None
+    if lexical is None:
+        return Candidate(entry_id, None, rank, rrf, None, None, None, cosine, cosine_context)
+    place, hit = lexical
+    return Candidate(entry_id, place, rank, rrf, hit.score, hit.turn_score, hit.coverage, cosine, cosine_context)
 
 
 def filters_of(request: RetrieveRequest, now: datetime) -> Filters:

@@ -48,6 +48,7 @@ _JOINERS = "\u200c\u200d"  # hold letters and emoji together
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 _ANGLE = re.compile("[<＜﹤]")
 _BRACKET = re.compile(r"[\[\]|]")
+_PLAIN = re.compile(r"[\w:.,-]+(?: [\w:.,-]+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +240,13 @@ def _label(entry: Entry, now: datetime | None) -> str:
     sources = ", ".join(entry.source_ids[:_MOST_SOURCES]) or (entry.conversation_id or "")
     zone = (now and now.tzinfo) or UTC
     first, last = in_zone(entry.created_at, zone).date(), in_zone(entry.last_said_at, zone).date()
-    said = f"{first}"
+    said = first.isoformat()
     if entry.repeat_count:
         said += f", said {entry.repeat_count + 1} times, last on {last}"
     if now is not None:
         said += f", {ago((now.date() - last).days)}"
-    return _labelled((said, f"{entry.role} {entry.speaker or ''}", entry.type, entry.id[:8], sources))
+    who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
+    return _labelled((said, who, entry.type, entry.id[:8], sources))
 
 
 def line_of(parts: Iterable[str], text: str) -> str:
@@ -267,6 +269,8 @@ def ago(days: int) -> str:
 
 
 def _plain_label(text: str) -> str:
+    if len(text) <= _LONGEST_LABEL and _PLAIN.fullmatch(text):
+        return text
     return snippet(_inline(_BRACKET.sub(" ", text)), _LONGEST_LABEL)
 
 

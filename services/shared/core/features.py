@@ -6,7 +6,7 @@ A feature is 0, or the same for all candidates, where its data is missing: no sp
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
@@ -15,11 +15,12 @@ import numpy as np
 from contracts.v1.entries import Entry
 from services.shared.core.analysis import telling_terms
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
-from services.shared.core.scoring import Candidate, Floats
+from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.time_spans import Span, spans_named, without
 from services.shared.core.traits import FIRST_PERSON, TOKEN, asks_only_for, traits_of, words_of
 
 _NOBODY = -1
+_ALONE: Mapping[int, str] = {}
 _SECOND_PERSON = frozenset("you your yours".split())
 _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
@@ -44,8 +45,9 @@ class Found:
 
 def features_of(found: Found) -> dict[str, Floats]:
     """Each feature of each candidate."""
-    earlier, later = (_around(found, distance) for distance in (-1, 1))
-    features = _of_words(found) | _of_texts(found) | _of_meaning(found, earlier, later)
+    of, around = Columns.of(found.candidates), [found.neighbours.get(one.id, _ALONE) for one in found.candidates]
+    earlier, later = ([near.get(distance, "") for near in around] for distance in (-1, 1))
+    features = _of_words(of) | _of_texts(found) | _of_meaning(found, of, earlier, later)
     features |= _of_voices(found) | _of_time(found)
     row = {candidate.id: i for i, candidate in enumerate(found.candidates)}
     before, after = ([row.get(name, _NOBODY) for name in names] for names in (earlier, later))
@@ -59,22 +61,20 @@ def features_of(found: Found) -> dict[str, Floats]:
     }
 
 
-def _of_words(found: Found) -> dict[str, Floats]:
-    context = _over_highest([c.bm25 or 0.0 for c in found.candidates])
-    turn = _over_highest([c.bm25_turn or 0.0 for c in found.candidates])
+def _of_words(of: Columns) -> dict[str, Floats]:
+    context, turn = _over_highest(known(of.bm25)), _over_highest(known(of.bm25_turn))
     return {
         "bm_ctx": context,
         "bm_turn": turn,
         "bm_ctx_rank": _reciprocal_ranks(context),
         "bm_turn_rank": _reciprocal_ranks(turn),
-        "cov": np.array([c.coverage or 0.0 for c in found.candidates]),
+        "cov": known(of.coverage),
     }
 
 
-def _over_highest(values: Sequence[float]) -> Floats:
-    array = np.array(values)
-    highest = array.max(initial=0.0)
-    return array / highest if highest > 0 else array
+def _over_highest(values: Floats) -> Floats:
+    highest = values.max(initial=0.0)
+    return values / highest if highest > 0 else values
 
 
 def _reciprocal_ranks(values: Floats) -> Floats:
@@ -86,43 +86,35 @@ def _reciprocal_ranks(values: Floats) -> Floats:
 
 def _of_texts(found: Found) -> dict[str, Floats]:
     traits = [traits_of(entry.text) for entry in found.entries]
-    date = _told(its.names_time for its in traits)
+    ends_in_question, length, in_first_person, names_time, has_number = np.array(traits, np.float64).reshape(-1, 5).T
     return {
-        "endq": _told(its.ends_in_question for its in traits),
-        "loglen": np.log1p([its.length for its in traits]),
-        "first": _told(its.in_first_person for its in traits),
-        "date": date,
-        "num": _told(its.has_number for its in traits),
-        "when_date": date * float(_ASKS_WHEN.search(found.question) is not None),
+        "endq": ends_in_question,
+        "loglen": np.log1p(length),
+        "first": in_first_person,
+        "date": names_time,
+        "num": has_number,
+        "when_date": names_time * float(_ASKS_WHEN.search(found.question) is not None),
     }
 
 
-def _told(answers: Iterable[bool]) -> Floats:
-    return np.array(list(answers), dtype=np.float64)
-
-
-def _of_meaning(found: Found, earlier: Sequence[str], later: Sequence[str]) -> dict[str, Floats]:
+def _of_meaning(found: Found, of: Columns, earlier: Sequence[str], later: Sequence[str]) -> dict[str, Floats]:
     """Cosines of the turn, and of what was said around it and in its session."""
-    own = _filled([candidate.cosine for candidate in found.candidates])
-    context = [c.cosine if c.cosine_context is None else c.cosine_context for c in found.candidates]
+    own = _filled(of.cosine)
     return {
         "cos": own,
-        "cos_ctx": _filled(context),
+        "cos_ctx": _filled(of.in_context),
         "cos_sess": _best_of_session(found.entries, own),
         "cos_prev": _cosines(found, earlier),
         "cos_next": _cosines(found, later),
     }
 
 
-def _filled(values: Sequence[float | None]) -> Floats:
+def _filled(values: Floats) -> Floats:
     """The values, the unknown ones taken for the middle of the known."""
-    known = [value for value in values if value is not None]
-    middle = float(np.median(known)) if known else 0.0
-    return np.array([middle if value is None else value for value in values], dtype=np.float64)
-
-
-def _around(found: Found, distance: int) -> list[str]:
-    return [found.neighbours.get(candidate.id, {}).get(distance, "") for candidate in found.candidates]
+    unknown = np.isnan(values)
+    if not unknown.any():
+        return values
+    return np.where(unknown, np.median(values[~unknown]) if not unknown.all() else 0.0, values)
 
 
 def _lent(values: Floats, rows: Sequence[int]) -> Floats:

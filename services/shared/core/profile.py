@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from services.shared.core.features import Found, features_of
-from services.shared.core.scoring import Floats, blend
+from services.shared.core.scoring import Columns, Floats, blended
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (2.58, 1.48),
@@ -57,7 +57,8 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     with_assistant = any(entry.role == "assistant" for entry in found.entries)
-    score = sum((pair[with_assistant] * features[name] for name, pair in weights.items()), np.zeros(1))
+    weighed = [pair[with_assistant] for pair in weights.values()]
+    score = np.einsum("f,fn->n", weighed, [features[name] for name in weights])
     relevance: list[float] = (_best(found, features) * np.exp((score - score.max()) / _spread(found))).tolist()
     return relevance
 
@@ -68,9 +69,9 @@ def _best(found: Found, features: Mapping[str, Floats]) -> float:
     The best of few has to be less alike than the best of many, of which some are alike by chance: as measured with
     candidates left out at random. While no cosine is known, the words stand for it.
     """
-    top = max(blend(found.candidates))
-    knows_meaning = any(candidate.cosine is not None for candidate in found.candidates)
-    highest = top, float(features["cos"].max()) if knows_meaning else top, float(features["cov"].max())
+    of = Columns.of(found.candidates)
+    top, knows_meaning = blended(of).max(), not np.isnan(of.cosine).all()
+    highest = top, features["cos"].max() if knows_meaning else top, features["cov"].max()
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
     logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness
     return 1 / (1 + math.exp(-logit))

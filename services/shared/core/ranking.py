@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ def reciprocal_rank_fusion(
         weight = 1.0 if weights is None else weights.get(name, 1.0)
         for rank, item in enumerate(dict.fromkeys(ranking), start=1):
             fused[item] = fused.get(item, 0.0) + weight / (k + rank)
-    return dict(sorted(fused.items(), key=lambda pair: (-pair[1], pair[0])))
+    return dict(sorted(sorted(fused.items()), key=itemgetter(1), reverse=True))
 
 
 def maximal_marginal_relevance(
@@ -50,19 +51,16 @@ def maximal_marginal_relevance(
     """
     if lambda_ >= 1.0:
         return [int(i) for i in np.argsort(-np.asarray(values), kind="stable")[: max(limit, 0)]]
-    worth = _scaled(values)
+    worth = lambda_ * _scaled(values)
+    repeats = (1.0 - lambda_) * similarity.astype(np.float64)
     nearest = np.zeros(len(worth))
-    common = np.zeros(len(worth), dtype=np.int64)
-    left = np.ones(len(worth), dtype=bool)
     taken: list[int] = []
     for _ in range(min(limit, len(worth))):
-        score = np.where(left, lambda_ * worth - (1.0 - lambda_) * nearest, -np.inf)
-        best = _first_of_the_best(score, common)
+        score = worth - nearest
+        best = _first_of_the_best(score, taken, shared_tags)
         taken.append(best)
-        left[best] = False
-        nearest = np.maximum(nearest, similarity[best])
-        if shared_tags is not None:
-            common += shared_tags[best]
+        worth[best] = -np.inf
+        np.maximum(nearest, repeats[best], out=nearest)
     return taken
 
 
@@ -72,14 +70,16 @@ def pairwise_similarity(vectors: Sequence[Vector | None], tags: Sequence[Sequenc
     `vectors` are unit vectors of one dimension or None, `tags` of the same length. Overlap is the Jaccard index, 0
     when neither has tags. The diagonal is 1.
     """
-    shared = tag_counts(tags)
-    sizes = shared.diagonal()
-    union = sizes[:, None] + sizes[None, :] - shared
-    similarity: Matrix = np.divide(shared, union, out=np.zeros(shared.shape), where=union > 0).astype(np.float32)
     embedded = [i for i, vector in enumerate(vectors) if vector is not None]
+    similarity: Matrix = np.zeros((len(tags), len(tags)), np.float32)
+    if len(embedded) < len(tags):
+        shared = tag_counts(tags)
+        sizes = shared.diagonal()
+        union = sizes[:, None] + sizes[None, :] - shared
+        np.divide(shared, union, out=similarity, where=union > 0, casting="same_kind")
     if embedded:
-        stacked = np.stack([vector for vector in vectors if vector is not None])
-        similarity[np.ix_(embedded, embedded)] = np.clip(stacked @ stacked.T, 0.0, 1.0)
+        stacked = np.array([vector for vector in vectors if vector is not None])
+        similarity[np.ix_(embedded, embedded)] = (stacked @ stacked.T).clip(0.0, 1.0)
     np.fill_diagonal(similarity, 1.0)
     return similarity
 
@@ -100,6 +100,8 @@ def _scaled(values: Sequence[float]) -> NDArray[np.float64]:
     return worth / highest if highest > 0 else worth
 
 
-def _first_of_the_best(score: NDArray[np.float64], common: NDArray[np.int64]) -> int:
+def _first_of_the_best(score: NDArray[np.float64], taken: Sequence[int], shared_tags: NDArray[np.int64] | None) -> int:
     best = np.flatnonzero(score >= score.max() - _TIE)
-    return int(best[np.argmin(common[best])])
+    if len(best) == 1 or shared_tags is None:
+        return int(best[0])
+    return int(best[np.argmin(shared_tags[taken][:, best].sum(axis=0))])

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
+from functools import lru_cache
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +49,26 @@ class Candidate(NamedTuple):
     cosine_context: float | None = None
 
 
+class Columns(NamedTuple):
+    """The numbers of candidates, each of shape (n,), NaN where a leg did not say."""
+
+    bm25: Floats
+    bm25_turn: Floats
+    coverage: Floats
+    cosine: Floats
+    cosine_context: Floats
+
+    @classmethod
+    def of(cls, candidates: Sequence[Candidate]) -> Columns:
+        """Those of these candidates, in their order."""
+        return cls(*np.array([candidate[4:] for candidate in candidates], np.float64).reshape(-1, 5).T)
+
+    @property
+    def in_context(self) -> Floats:
+        """The cosines with context, or without where there is none."""
+        return np.where(np.isnan(self.cosine_context), self.cosine, self.cosine_context)
+
+
 def blend(candidates: Sequence[Candidate]) -> list[float]:
     """The relevance of each candidate: the mean of a lexical and a semantic part, each 0 to 1.
 
@@ -58,17 +80,22 @@ def blend(candidates: Sequence[Candidate]) -> list[float]:
     As a threshold: with MiniLM the best candidate has 0.4 to 0.8 when the memory holds an answer, and 0.2 to 0.45 when
     the question is about something else; an ordinary candidate has about 0.25.
     """
-    words = _lexical_parts(candidates)
-    cosines = [c.cosine if c.cosine_context is None else c.cosine_context for c in candidates]
-    meanings = np.array([math.nan if cosine is None else cosine for cosine in cosines]).clip(0.0, 1.0)
+    return blended(Columns.of(candidates)).tolist()  # type: ignore[no-any-return]
+
+
+def blended(of: Columns) -> Floats:
+    """`blend` of columns."""
+    words = _lexical_parts(of)
+    meanings = of.in_context.clip(0.0, 1.0)
     if not (words > 0).any():
-        return _listed(np.nan_to_num(meanings))
-    return _listed(np.where(np.isnan(meanings), words, (words + meanings) / 2))
+        return known(meanings)
+    mean: Floats = np.where(np.isnan(meanings), words, (words + meanings) / 2)
+    return mean
 
 
 def cosine_only(candidates: Sequence[Candidate]) -> list[float]:
     """The cosine of each candidate, cut off at 0; its lexical part where it has no vector."""
-    words = _lexical_parts(candidates).tolist()
+    words = _lexical_parts(Columns.of(candidates)).tolist()
     return [word if c.cosine is None else _unit_interval(c.cosine) for c, word in zip(candidates, words, strict=True)]
 
 
@@ -101,27 +128,33 @@ def context_cosines(cosines: Floats) -> Floats:
     The length is estimated by taking any two neighbouring turns to have the cosine that they have on average, so no
     vector has to be moved.
     """
-    reach = cosines.shape[1] // 2
-    weights = np.where(np.isnan(cosines), 0.0, DECAY ** np.abs(np.arange(-reach, reach + 1)))
-    whole, squares = weights.sum(axis=1), np.square(weights).sum(axis=1)
+    unknown = np.isnan(cosines)
+    weights = np.where(unknown, 0.0, _decays(cosines.shape[1] // 2))
+    whole, squares = weights.sum(axis=1), np.einsum("nd,nd->n", weights, weights)
     lengths = np.sqrt(squares + _NEIGHBOURS_COSINE * (whole * whole - squares))
-    weighted = (weights * np.nan_to_num(cosines)).sum(axis=1)
+    weighted = np.einsum("nd,nd->n", weights, np.where(unknown, 0.0, cosines))
     mixed: Floats = np.divide(weighted, lengths, out=np.zeros(len(cosines)), where=lengths > 0)
     return mixed.clip(-1.0, 1.0)
 
 
-def _lexical_parts(candidates: Sequence[Candidate]) -> Floats:
-    scores = np.array([c.bm25 or 0.0 for c in candidates])
-    highest, covered = scores.max(initial=0.0), max((c.coverage or 0.0 for c in candidates), default=0.0)
+@lru_cache
+def _decays(reach: int) -> Floats:
+    decays: Floats = DECAY ** np.abs(np.arange(-reach, reach + 1))
+    return decays
+
+
+def _lexical_parts(of: Columns) -> Floats:
+    highest = np.fmax.reduce(of.bm25, initial=0.0)
     if not highest > 0:
-        return np.zeros(len(candidates))
-    parts: Floats = (scores / highest).clip(0.0, 1.0) * _unit_interval(covered)
+        return np.zeros(len(of.bm25))
+    covered = _unit_interval(float(np.fmax.reduce(of.coverage, initial=0.0)))
+    parts: Floats = (known(of.bm25) / highest).clip(0.0, 1.0) * covered
     return parts
 
 
-def _listed(values: Floats) -> list[float]:
-    listed: list[float] = values.tolist()
-    return listed
+def known(values: Floats) -> Floats:
+    """The values, 0 where nothing is known."""
+    return np.where(np.isnan(values), 0.0, values)
 
 
 def _unit_interval(value: float) -> float:
@@ -179,12 +212,13 @@ def rank(
     found: Sequence[tuple[Candidate, float]], entries: Mapping[str, Entry], *, weights: Weights, now: datetime
 ) -> list[Ranked]:
     """The candidates, each given with its relevance, by their totals; ties go to the last said, then the smaller id."""
-    ranked: list[Ranked] = []
+    alpha, beta, gamma, tau, lives = astuple(weights)
+    asked_at, ranked = now.timestamp(), list[tuple[float, float, str, Ranked]]()
     for candidate, relevance in found:
         entry = entries[candidate.id]
-        recent = recency((now - entry.last_said_at).total_seconds(), weights.tau_seconds)
-        important = living(entry, now).value if weights.lives else entry.importance
-        total = weights.alpha * relevance + weights.beta * recent + weights.gamma * important
-        ranked.append(Ranked(candidate, relevance, recent, important, total, now))
-    said_at = {candidate.id: entries[candidate.id].last_said_at.timestamp() for candidate, _ in found}
-    return sorted(ranked, key=lambda r: (-r.total, -said_at[r.candidate.id], r.candidate.id))
+        said_at = entry.last_said_at.timestamp()
+        recent = recency(asked_at - said_at, tau)
+        important = living(entry, now).value if lives else entry.importance
+        total = alpha * relevance + beta * recent + gamma * important
+        ranked.append((-total, -said_at, entry.id, Ranked(candidate, relevance, recent, important, total, now)))
+    return [one for *_, one in sorted(ranked, key=itemgetter(0, 1, 2))]

@@ -15,6 +15,7 @@ from services.shared.core.analysis import Alternatives, words_asked
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
 _NUMBER = re.compile(r"\d")
+_ENDS_EARLIER = re.compile(r"[.!?\n](?!\Z)")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
 _TIMES = frozenset(
     "january february march april june july august september october november december jan feb aug sep sept oct nov "
@@ -58,7 +59,7 @@ class ByText(Generic[T]):
 def asks_only_for(text: str, terms: Collection[str]) -> bool:
     """Whether a text is a single question, in which every word that tells something is looked for by one of these."""
     text = text.strip()
-    if not text.endswith("?") or any(mark in text[:-1] for mark in ".!?\n"):
+    if not text.endswith("?") or _ENDS_EARLIER.search(text):
         return False
     wanted = frozenset(map(hash, terms))
     return not any(its.isdisjoint(wanted) for its in _asked_in(text))
