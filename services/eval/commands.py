@@ -31,6 +31,7 @@ from services.shared.settings import UnusableSetting
 LOCOMO_EPILOG = """Examples:\n
   memorybus eval locomo locomo10.json\n
   memorybus eval locomo locomo10.json --ablation --outages --json report.json\n
+  memorybus eval locomo locomo10.json --misdirected\n
   memorybus eval locomo locomo10.json --sweep beta,tau,mmr_lambda=0.8:0.9:1\n
   MEMORYBUS_RETRIEVE_RELEVANCE=cosine memorybus eval locomo locomo10.json\n
   MEMORYBUS_TEXT_STORE=opensearch memorybus eval locomo locomo10.json\n
@@ -89,6 +90,11 @@ OutagesOption = Annotated[
     bool, typer.Option("--outages", help="Ask again without vector store, embedder, and half of the vectors.")
 ]
 
+MisdirectedOption = Annotated[
+    bool,
+    typer.Option("--misdirected", help="Put each question to another user's memory, too: it should answer nothing."),
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
@@ -122,6 +128,7 @@ def locomo(
     typing_errors: Annotated[
         int | None, typer.Option(metavar="SEED", help="Put one typing error into each question.", show_default=False)
     ] = None,
+    misdirected: MisdirectedOption = False,
 ) -> None:
     """Ask the questions of LoCoMo, scored by turns; each conversation is a user of its own.
 
@@ -131,7 +138,11 @@ def locomo(
     read: Callable[[Path], Dataset] = datasets.locomo
     if typing_errors is not None:
         read = partial(_misspelt, seed=typing_errors)
-    _evaluate(path, read, Wishes(report, html, ablation, sweep, outages, llm))
+    _evaluate(path, _also(read, misdirected), Wishes(report, html, ablation, sweep, outages, llm))
+
+
+def _also(read: Callable[[Path], Dataset], misdirected: bool) -> Callable[[Path], Dataset]:
+    return (lambda path: datasets.misdirected(read(path))) if misdirected else read
 
 
 def _misspelt(path: Path, seed: int) -> Dataset:
@@ -147,13 +158,14 @@ def chats(
     outages: OutagesOption = False,
     llm: LlmOption = "",
     extract: ExtractOption = False,
+    misdirected: MisdirectedOption = False,
 ) -> None:
     """Ask about chats with an assistant, by kind of question; each chat is a user of its own.
 
     A file is a list of {id, turns: [{id, conversation_id, role, created_at, text}], questions: [{q, kind, evidence,
     stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
     """
-    _evaluate(path, datasets.chats, Wishes(report, html, ablation, sweep, outages, llm, extract))
+    _evaluate(path, _also(datasets.chats, misdirected), Wishes(report, html, ablation, sweep, outages, llm, extract))
 
 
 def longmemeval(

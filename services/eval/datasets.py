@@ -19,6 +19,9 @@ from services.shared.commands.formats.source import checked, later, parsed
 GOLDEN = Path(__file__).with_name("golden.json")
 """The golden cases that are part of memorybus."""
 
+MISDIRECTED = "of another"
+"""The kind of questions that are put to a memory that is not about them."""
+
 _LARGEST = 1024**3  # LongMemEval-S has 277 MB
 _MOST_ITEMS = 200
 _STEP = timedelta(seconds=30)
@@ -49,6 +52,18 @@ class Dataset:
             own = found.setdefault(turn.user_id or "", {})
             own |= dict.fromkeys(turn.source_ids, turn.conversation_id or "")
         return found
+
+
+def misdirected(dataset: Dataset) -> Dataset:
+    """The dataset with each question put to the memory of the next user as well, which should answer nothing."""
+    users = list(dict.fromkeys(turn.user_id or "" for turn in dataset.turns))
+    following = dict(zip(users, [*users[1:], *users[:1]], strict=True))
+    others = [
+        replace(q, user_id=following[q.user_id], evidence=frozenset(), stale=frozenset(), kind=MISDIRECTED, answer="")
+        for q in dataset.questions
+        if q.evidence and following[q.user_id] != q.user_id
+    ]
+    return replace(dataset, questions=[*dataset.questions, *others])
 
 
 def locomo(path: Path) -> Dataset:

@@ -18,7 +18,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.cards import cards_asked_for
 from services.retrieve.formerly import with_former
-from services.retrieve.legs import REACH, Legs, Memory, search_both
+from services.retrieve.legs import REACH, Legs, Memory, describe, search_both
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
@@ -46,6 +46,7 @@ from services.shared.core.scoring import (
     fused_only,
     rank,
 )
+from services.shared.core.typing_errors import respelled
 from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
@@ -154,7 +155,8 @@ class Retriever:
         if self.settings.relevance == "profile":
             self.speakers.note(scope, visible.values())
         candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
-        measured = self._measure(candidates, request.query, visible, neighbours, cosines, now)
+        question = respelled(request.query, legs.corrections)
+        measured = self._measure(candidates, question, visible, neighbours, cosines, now)
         found = self._relevant(candidates, measured, request)
         ranked = rank(found, visible, weights=self._weights, now=now)
         return Seen(legs, ranked, visible, len(found), degraded)
@@ -467,16 +469,6 @@ def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str
     """The copies of these entries, as far as there are any."""
     copies = {i: stored[i].copy for i in ids if i in stored}
     return {i: copy for i, copy in copies.items() if copy is not None}
-
-
-def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None, cosine_context: float | None) -> Candidate:
-    """What the legs say about one candidate."""
-    lexical, semantic = legs.lexical_by_id.get(entry_id), legs.semantic_by_id.get(entry_id)
-    rank = semantic[0] if semantic else None
-    if lexical is None:
-        return Candidate(entry_id, None, rank, rrf, None, None, None, cosine, cosine_context)
-    place, hit = lexical
-    return Candidate(entry_id, place, rank, rrf, hit.score, hit.turn_score, hit.coverage, cosine, cosine_context)
 
 
 def filters_of(request: RetrieveRequest, now: datetime) -> Filters:

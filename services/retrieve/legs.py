@@ -26,6 +26,7 @@ from contracts.ports import (
 )
 from services.retrieve.spelling import find_corrections
 from services.shared import telemetry
+from services.shared.core.scoring import Candidate
 from services.shared.core.typing_errors import respelled
 
 log = logging.getLogger(__name__)
@@ -115,6 +116,16 @@ async def search_both(
 def by_id(hits: Sequence[Hit]) -> dict[str, tuple[int, Hit]]:
     """Each hit with its rank, which begins at 1."""
     return {hit.id: (rank, hit) for rank, hit in enumerate(hits, start=1)}
+
+
+def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None, cosine_context: float | None) -> Candidate:
+    """What the legs say about one candidate."""
+    lexical, semantic = legs.lexical_by_id.get(entry_id), legs.semantic_by_id.get(entry_id)
+    rank = semantic[0] if semantic else None
+    if lexical is None:
+        return Candidate(entry_id, None, rank, rrf, None, None, None, cosine, cosine_context)
+    place, hit = lexical
+    return Candidate(entry_id, place, rank, rrf, hit.score, hit.turn_score, hit.coverage, cosine, cosine_context)
 
 
 async def _search_words(query: str, scope: Scope, filters: Filters, store: LexicalIndex, limit: int) -> _Lexical:

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from services.eval import app
-from services.eval.datasets import GOLDEN, Dataset, chats, golden, locomo, longmemeval
+from services.eval.datasets import GOLDEN, Dataset, chats, golden, locomo, longmemeval, misdirected
 from services.eval.metrics import Judged, means
 from services.eval.misspelling import misspelt
 from services.eval.report import shortfalls
@@ -315,3 +315,15 @@ def test_each_question_gets_the_same_typing_error_for_the_same_seed(tmp_path: Pa
         assert asked == replace(typed, text=asked.text)
         assert sum(a != b for a, b in zip(asked.text.split(), typed.text.split(), strict=True)) <= 1
         assert abs(len(asked.text) - len(typed.text)) <= 1
+
+
+def test_each_question_is_put_to_another_memory_too_where_nothing_answers_it(tmp_path: Path) -> None:
+    (tmp_path / "locomo.json").write_text(json.dumps(LOCOMO))
+    one = locomo(tmp_path / "locomo.json")
+    assert misdirected(one).questions == one.questions, "there is nobody else"
+    other = [turn.model_copy(update={"user_id": "somebody"}) for turn in one.turns]
+    both = misdirected(replace(one, turns=[*one.turns, *other]))
+    asked, put_elsewhere = both.questions[: len(one.questions)], both.questions[len(one.questions) :]
+    assert asked == one.questions
+    assert [question.text for question in put_elsewhere] == [question.text for question in asked]
+    assert {(question.user_id, question.evidence) for question in put_elsewhere} == {("somebody", frozenset())}

@@ -96,6 +96,11 @@ def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
     return {token.removesuffix("'s"): found for token, found in asked.items() if found}
 
 
+def is_english(text: str) -> bool:
+    """Whether the language of a text is English, or cannot be told."""
+    return language_of(_tokens(text)) in (None, "english")
+
+
 def stems(words: Sequence[str], query: str) -> list[str]:
     """The terms of words, three letters or more each and all of one script, in the language of a query."""
     language = language_of(_tokens(query)) or "english"

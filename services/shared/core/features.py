@@ -13,13 +13,17 @@ from datetime import datetime, tzinfo
 import numpy as np
 
 from contracts.v1.entries import Entry
-from services.shared.core.analysis import telling_terms
+from services.shared.core import wordlists
+from services.shared.core.analysis import is_english, telling_terms
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.time_spans import Span, spans_named, without
 from services.shared.core.traits import FIRST_PERSON, TOKEN, asks_only_for, traits_of, words_of
 
 _NOBODY = -1
+_NAME = re.compile(r"(?<=\w )[A-Za-z]{2,}(?!\w)")
+_NAME_OR_BEGINNING = re.compile(r"\b[A-Z][a-z]{2,}\b")
+_NO_NAMES = wordlists.words("names", "no names") | wordlists.words("names", "times")
 _ALONE: Mapping[int, str] = {}
 _SECOND_PERSON = frozenset("you your yours".split())
 _ASKS_WHEN = re.compile(
@@ -150,6 +154,22 @@ def _role_meant(question: str) -> str | None:
     if not words.isdisjoint(_SECOND_PERSON):
         return "assistant"
     return None if words.isdisjoint(FIRST_PERSON) else "user"
+
+
+def names_strangers(question: str, entries: Sequence[Entry]) -> bool:
+    """Whether an English question names somebody or something, and none of these entries mentions any of them.
+
+    Where one of two names begins with the other they may be one's: Mel, and Melanie.
+    """
+    names = [name.lower() for name in _NAME.findall(question) if name.istitle() and name.lower() not in _NO_NAMES]
+    if not names or not is_english(question):
+        return False
+    texts = [f"{entry.speaker or ''} {entry.text}" for entry in entries]
+    mentioned = re.compile(rf"\b(?:{'|'.join(names)})(?:'?s)?\b")
+    if any(mentioned.search(text.lower()) for text in texts):
+        return False
+    known = {word.lower() for text in texts for word in _NAME_OR_BEGINNING.findall(text)}
+    return not any(word.startswith(name) or name.startswith(word) for word in known for name in names)
 
 
 def named_speakers(question: str, speakers: Collection[str]) -> set[str]:

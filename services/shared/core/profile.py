@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from services.shared.core.features import Found, features_of
+from services.shared.core.features import Found, features_of, names_strangers
 from services.shared.core.scoring import Columns, Floats, blended
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
@@ -73,7 +73,8 @@ def _best(found: Found, features: Mapping[str, Floats]) -> float:
     top, knows_meaning = blended(of).max(), not np.isnan(of.cosine).all()
     highest = top, features["cos"].max() if knows_meaning else top, features["cov"].max()
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
-    logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness
+    strangers = names_strangers(found.question, found.entries)
+    logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness - 5 * strangers
     return 1 / (1 + math.exp(-logit))
 
 

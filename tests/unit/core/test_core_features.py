@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
-from services.shared.core.features import Found, features_of, in_first_person
+from services.shared.core.features import Found, features_of, in_first_person, names_strangers
 from services.shared.core.profile import WEIGHTS, profile
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import an_entry
@@ -164,3 +164,29 @@ def test_nearness_fades_faster_before_a_date_than_after_it() -> None:
 @given(st.datetimes(timezones=st.just(UTC)), st.text(max_size=60))
 def test_any_moment_and_question_have_a_nearness(moment: datetime, question: str) -> None:
     assert 0.0 <= nearness(moment, named_dates(question)) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("When did Caroline row?", True),
+        ("When did Ada and Caroline row?", False),
+        ("When did Mel row?", False),
+        ("Did Robertson row?", False),
+        ("When did ada row?", False),
+        ("Did I row on the NAS in March, on Valentine's day or at Easter?", False),
+        ("Caroline?", False),
+        ("Hat der Kapitän gestern mit dem Ruder gerudert?", False),
+    ],
+)
+def test_a_question_about_nobody_who_is_mentioned_is_told(question: str, expected: bool) -> None:
+    entries = [an_entry("ann", "ADA and melanie rowed."), an_entry("ann", "Melanie and Robert rowed.")]
+    assert names_strangers(question, entries) == expected
+    assert names_strangers(question, [an_entry("ann", "We rowed.", speaker="Caroline"), *entries]) is False
+
+
+def test_of_somebody_who_is_never_mentioned_nothing_is_known() -> None:
+    entries = [an_entry("ann", text) for text in ("Ada moved to Graz.", "We rowed.")]
+    candidates = [Candidate(entry.id, bm25=3, bm25_turn=3, coverage=0.4, cosine=0.3) for entry in entries]
+    known, unknown = (profile(Found(f"Where did {name} move to?", candidates, entries)) for name in ("Ada", "Caroline"))
+    assert max(known) > RetrieveSettings().min_score > max(unknown)
