@@ -46,7 +46,6 @@ from services.shared.core.scoring import (
     fused_only,
     rank,
 )
-from services.shared.core.typing_errors import respelled
 from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
@@ -155,11 +154,12 @@ class Retriever:
         if self.settings.relevance == "profile":
             self.speakers.note(scope, visible.values())
         candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
-        question = respelled(request.query, legs.corrections)
-        measured = self._measure(candidates, question, visible, neighbours, cosines, now)
-        found = self._relevant(candidates, measured, request)
-        ranked = rank(found, visible, weights=self._weights, now=now)
-        return Seen(legs, ranked, visible, len(found), degraded)
+        of_candidates = [visible[candidate.id] for candidate in candidates]
+        found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections.keys())
+        measured = self._measure(found, now)
+        relevant = self._relevant(candidates, measured, request)
+        ranked = rank(relevant, visible, weights=self._weights, now=now)
+        return Seen(legs, ranked, visible, len(relevant), degraded)
 
     async def shorten(
         self, request: RetrieveRequest, reply: RetrieveReply, room: int, shares: Sequence[Share] = ()
@@ -334,26 +334,17 @@ class Retriever:
         least = self.settings.min_score if request.min_score is None else request.min_score
         return [pair for pair in zip(candidates, measured, strict=True) if pair[1] >= least]
 
-    def _measure(
-        self,
-        candidates: Sequence[Candidate],
-        question: str,
-        entries: Mapping[str, Entry],
-        neighbours: Mapping[str, Mapping[int, str]],
-        cosines: Mapping[str, float],
-        now: datetime,
-    ) -> list[float]:
+    def _measure(self, found: Found, now: datetime) -> list[float]:
         """The relevance of each candidate."""
         if self.settings.relevance == "rrf":
-            return fused_only(candidates)
+            return fused_only(found.candidates)
         if self.settings.relevance == "cosine":
-            return cosine_only(candidates)
+            return cosine_only(found.candidates)
         if self.settings.relevance == "blend":
-            return blend(candidates)
-        of_candidates = [entries[candidate.id] for candidate in candidates]
+            return blend(found.candidates)
         if self.settings.relevance == "entities":
-            return entity_blend(candidates, of_candidates, now)
-        return self.measure(Found(question, candidates, of_candidates, neighbours, cosines, now))
+            return entity_blend(found.candidates, found.entries, now)
+        return self.measure(found)
 
     async def _entries(self, scope: Scope, ids: Sequence[str], legs: Legs) -> dict[str, Entry] | None:
         """The entries from the text store; None while it is away."""

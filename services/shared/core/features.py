@@ -36,7 +36,7 @@ class Found:
     """The candidates for a question with their entries, in the same order, and what is known around them.
 
     `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `now` is when
-    the question is asked, in the zone of who asks.
+    the question is asked, in the zone of who asks. `misspelt` are words of the question that were taken for others.
     """
 
     question: str
@@ -45,6 +45,7 @@ class Found:
     neighbours: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     cosines: Mapping[str, float] = field(default_factory=dict)
     now: datetime | None = None
+    misspelt: Collection[str] = ()
 
 
 def features_of(found: Found) -> dict[str, Floats]:
@@ -156,15 +157,15 @@ def _role_meant(question: str) -> str | None:
     return None if words.isdisjoint(FIRST_PERSON) else "user"
 
 
-def names_strangers(question: str, entries: Sequence[Entry]) -> bool:
-    """Whether an English question names somebody or something, and none of these entries mentions any of them.
+def names_strangers(found: Found) -> bool:
+    """Whether an English question names somebody or something, and none of the entries mentions any of them.
 
     Where one of two names begins with the other they may be one's: Mel, and Melanie.
     """
-    names = [name.lower() for name in _NAME.findall(question) if name.istitle() and name.lower() not in _NO_NAMES]
-    if not names or not is_english(question):
+    names = {name.lower() for name in _NAME.findall(found.question) if name.istitle()} - _NO_NAMES
+    if not names or not names.isdisjoint(found.misspelt) or not is_english(found.question):
         return False
-    texts = [f"{entry.speaker or ''} {entry.text}" for entry in entries]
+    texts = [f"{entry.speaker or ''} {entry.text}" for entry in found.entries]
     mentioned = re.compile(rf"\b(?:{'|'.join(names)})(?:'?s)?\b")
     if any(mentioned.search(text.lower()) for text in texts):
         return False

@@ -73,7 +73,7 @@ def _best(found: Found, features: Mapping[str, Floats]) -> float:
     top, knows_meaning = blended(of).max(), not np.isnan(of.cosine).all()
     highest = top, features["cos"].max() if knows_meaning else top, features["cov"].max()
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
-    strangers = names_strangers(found.question, found.entries)
+    strangers = names_strangers(found)
     logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness - 5 * strangers
     return 1 / (1 + math.exp(-logit))
 

@@ -181,8 +181,9 @@ def test_any_moment_and_question_have_a_nearness(moment: datetime, question: str
 )
 def test_a_question_about_nobody_who_is_mentioned_is_told(question: str, expected: bool) -> None:
     entries = [an_entry("ann", "ADA and melanie rowed."), an_entry("ann", "Melanie and Robert rowed.")]
-    assert names_strangers(question, entries) == expected
-    assert names_strangers(question, [an_entry("ann", "We rowed.", speaker="Caroline"), *entries]) is False
+    assert names_strangers(Found(question, [], entries)) == expected
+    assert not names_strangers(Found(question, [], [an_entry("ann", "We rowed.", speaker="Caroline"), *entries]))
+    assert not names_strangers(Found(question, [], entries, misspelt=("caroline",)))
 
 
 def test_of_somebody_who_is_never_mentioned_nothing_is_known() -> None:
