@@ -26,10 +26,10 @@ async def find_corrections(query: str, scope: Scope, index: LexicalIndex) -> dic
 
 async def _nearest(words: Sequence[str], query: str, scope: Scope, index: LexicalIndex) -> dict[str, str]:
     near = {word: list(variants(word)) for word in words}
-    terms = {word: dict(zip(its, stems(its, query), strict=True)) for word, its in near.items()}
-    having = await index.frequencies(scope, [term for its in terms.values() for term in its.values()])
+    terms = {word: stems(its, query) for word, its in near.items()}
+    having = await index.frequencies(scope, list(chain.from_iterable(terms.values())))
     best = {}
-    for word, its in terms.items():
-        if there := sorted(variant for variant, term in its.items() if term in having):
-            best[word] = max(there, key=lambda variant: having[its[variant]])
+    for word, its in near.items():
+        if there := [(-having[term], other) for other, term in zip(its, terms[word], strict=True) if term in having]:
+            best[word] = min(there)[1]
     return best

@@ -103,8 +103,10 @@ def is_english(text: str) -> bool:
 
 def stems(words: Sequence[str], query: str) -> list[str]:
     """The terms of words, three letters or more each and all of one script, in the language of a query."""
-    language = language_of(_tokens(query)) or "english"
-    return list(map(str, _stemmer_for(words[0], language).stemWords(words))) if words else []
+    if not words:
+        return []
+    found: list[str] = _stemmer_for(words[0], language_of(_tokens(query)) or "english").stemWords(words)
+    return found
 
 
 def _tokens(text: str) -> list[str]:
