@@ -63,6 +63,14 @@ from contracts.v1.overview import (
 )
 from contracts.v1.profile import ProfileReply, ProfileRequest, SeedReply, SeedRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from contracts.v1.rollups import (
+    RollUpReply,
+    RollUpRequest,
+    RollUpsReply,
+    RollUpsRequest,
+    RollUpUndoReply,
+    RollUpUndoRequest,
+)
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import Turn
 
@@ -122,6 +130,9 @@ SETTLE = Answer(f"{subjects.MEMORY}.settle.<user>", SettleRequest, SettleReply)
 SESSIONS = Answer(f"{subjects.MEMORY}.sessions.<user>", SessionsRequest, SessionsReply)
 CONFLICTS = Answer(f"{subjects.MEMORY}.conflicts.<user>", ConflictsRequest, ConflictsReply)
 RESOLVE = Answer(f"{subjects.MEMORY}.resolve.<user>", ResolveRequest, ResolveReply)
+ROLL_UP = Answer(f"{subjects.MEMORY}.roll-up.<user>", RollUpRequest, RollUpReply)
+ROLL_UPS = Answer(f"{subjects.MEMORY}.roll-ups.<user>", RollUpsRequest, RollUpsReply)
+ROLL_UP_UNDO = Answer(f"{subjects.MEMORY}.roll-up-undo.<user>", RollUpUndoRequest, RollUpUndoReply)
 EXPORT = Answer(f"{subjects.MEMORY}.export.<user>", ExportRequest, ExportReply)
 ERASE = Answer(f"{subjects.MEMORY}.erase.<user>", EraseRequest, EraseReply)
 INCOGNITO_START = Answer(f"{subjects.MEMORY}.incognito-start.<user>", IncognitoStartRequest, IncognitoReply)
@@ -213,6 +224,9 @@ FLOW = (
             SESSIONS,
             CONFLICTS,
             RESOLVE,
+            ROLL_UP,
+            ROLL_UPS,
+            ROLL_UP_UNDO,
             EXPORT,
             ERASE,
             SETTINGS,

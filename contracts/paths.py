@@ -191,6 +191,17 @@ VERBS = (
         patience=10.0,
         example={"newer": "…", "older": "…", "keep": "new"},
     ),
+    Verb("GET", "/rollups", flow.ROLL_UPS, "List roll-ups, those made last first", "space", patience=10.0),
+    Verb(
+        "POST",
+        "/rollups",
+        flow.ROLL_UP,
+        "Roll up what is said of a topic, or show what would be",
+        "space",
+        patience=30.0,
+        example={"topic": "sourdough", "space": "default", "preview": True},
+    ),
+    Verb("POST", "/rollups/{id}/undo", flow.ROLL_UP_UNDO, "Take back a roll-up", "id", patience=30.0),
     Verb("GET", "/settings", flow.SETTINGS, "Show what holds in a space", "space", leave=("change", "reset")),
     Verb(
         "POST",

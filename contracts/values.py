@@ -401,12 +401,26 @@ class Annotation:
     phrases: tuple[tuple[str, float], ...] = ()
 
 
-RecordKind = Literal["settings", "limits", "incognito", "theme", "conflict", "names", "loops", "action", "extraction"]
+RecordKind = Literal[
+    "settings",
+    "limits",
+    "incognito",
+    "theme",
+    "conflict",
+    "names",
+    "loops",
+    "action",
+    "extraction",
+    "rollup",
+    "rolling",
+    "ageing",
+]
 """What a record tells of a user: how a space (its name; `"*"`: every space) is to be kept, that this limits how much, a
 conversation that leaves nothing, a theme (its slug), two statements that cannot both be true (the ids of the newer and
 the older one with a colon), whether two names are of one person (hashes of both with a colon), what is settled of what
-an entry says is to be done (its id), something that was done (a name that sorts by time), or how much a language model
-read on a day (its date)."""
+an entry says is to be done (its id), something that was done (a name that sorts by time), how much a language model
+read on a day (its date), of what a roll-up (its id) was made, that one is being made or taken back, or when what is old
+in a space (its name) was rolled up last."""
 
 
 class RecordKey(NamedTuple):

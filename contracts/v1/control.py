@@ -44,7 +44,9 @@ class SpaceSettings(Message):
     conversation is incognito that was not ended to be. `retention_days`: what was last said longer ago is forgotten
     unless it is pinned or saved; 0: never. `soft_cap`: active entries before the least are archived; 0: any number.
     `gives_tags`, `takes_tags`: retrieval from this space sees an entry of another one if it has a tag that its space
-    gives and this one takes. `time_zone`: where days begin for the user, to read "yesterday" and to tell dates.
+    gives and this one takes. `roll_up_after_days`: what was neither said nor an answer since is rolled up by topic and
+    archived, unless it is pinned or saved; 0: never. `originals_kept_days`: so long after its roll-up it keeps its
+    words; 0: for ever. `time_zone`: where days begin for the user, to read "yesterday" and to tell dates.
     """
 
     memory_enabled: bool | None = None
@@ -54,6 +56,8 @@ class SpaceSettings(Message):
     gives_tags: Tags = None
     takes_tags: Tags = None
     time_zone: TimeZone | None = None
+    roll_up_after_days: float | None = Field(default=None, ge=0, le=36_600)
+    originals_kept_days: float | None = Field(default=None, ge=0, le=36_600)
 
 
 class SettingsChange(SpaceSettings):
@@ -63,11 +67,19 @@ class SettingsChange(SpaceSettings):
 
 
 SettingName = Literal[
-    "memory_enabled", "incognito_default", "retention_days", "soft_cap", "gives_tags", "takes_tags", "time_zone"
+    "memory_enabled",
+    "incognito_default",
+    "retention_days",
+    "soft_cap",
+    "gives_tags",
+    "takes_tags",
+    "time_zone",
+    "roll_up_after_days",
+    "originals_kept_days",
 ]
 
 
-LIMITS: tuple[SettingName, ...] = ("retention_days", "soft_cap")
+LIMITS: tuple[SettingName, ...] = ("retention_days", "soft_cap", "roll_up_after_days", "originals_kept_days")
 """The settings that say how much of a space is kept."""
 
 

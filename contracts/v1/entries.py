@@ -91,6 +91,9 @@ class Entry(Message):
     `neighbour_tags` are proposed, and none of its `tags`: they go with the entries that they come from, and there are
     none once its user has changed the tags (`tags_edited`).
 
+    A roll-up (`source` is `rollup`) says in each line of its text what some of its `source_ids`, older entries, said
+    word by word: `line_sources` names them for every line. The originals are archived, and `rolled_up_into` it.
+
     A statement that changes an older one `supersedes` it (by id), and is valid from when it was said; the older one is
     `superseded_by` it, and was valid until then. With those it `conflicts_with` it cannot be true, and all stay.
     """
@@ -117,6 +120,8 @@ class Entry(Message):
     source: FactSource = "turn"
     span: str | None = None
     holds_many: bool = False
+    line_sources: tuple[tuple[str, ...], ...] = ()
+    rolled_up_into: str | None = None
 
     themes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

@@ -10,8 +10,8 @@ from contracts.envelope import Message
 
 Subject = Literal["profile", "people", "project", "none"]
 FactType = Literal["fact", "preference", "relationship", "friction", "habit", "commitment"]
-FactSource = Literal["turn", "model"]
-"""What an entry is: something that was said, or a fact that a model drew from it."""
+FactSource = Literal["turn", "model", "rollup"]
+"""What an entry is: something that was said, a fact that a model drew from it, or a roll-up of several entries."""
 
 MOST_FACTS = 3
 """Facts that are drawn from one text at most. Those of a turn are numbered from 1, those of a corrected text after

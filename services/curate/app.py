@@ -18,6 +18,7 @@ from contracts.v1.commands import EraseReply, EraseRequest, StatusReply, StatusR
 from contracts.v1.control import SettingsReply, SettingsRequest
 from contracts.v1.entries import Entry, EntryRef
 from services.curate import (
+    ageing,
     audit,
     cards,
     chat_commands,
@@ -34,6 +35,7 @@ from services.curate import seed as seeding
 from services.curate import themes as themes_proposed
 from services.curate.edits import Editor, shorten_history
 from services.curate.privacy import DataStores
+from services.curate.rollups import RollUps
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
 from services.shared.app import Host, Service
@@ -100,6 +102,7 @@ async def build(host: Host) -> Service:
         *_about_the_whole(stores, at_once, settings.session_silence),
         *_cards(store, at_once),
         *_conflicts(stores, host.bus.publish_events, at_once),
+        *_roll_ups(scheduler.roll_ups, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
         RequestHandler(flow.COMMANDS, do_as_said, at_once, chat_commands.shorten),
@@ -144,6 +147,13 @@ def _conflicts(stores: DataStores, say: reconcile.Say, at_once: int) -> Iterator
     """What contradicts each other."""
     yield RequestHandler(flow.CONFLICTS, partial(conflicts.list_conflicts, store=stores.text), at_once)
     yield RequestHandler(flow.RESOLVE, partial(conflicts.resolve, stores=stores, say=say), at_once)
+
+
+def _roll_ups(made: RollUps, at_once: int) -> Iterator[RequestHandler[Any, Any]]:
+    """What is old and of one topic, in a few lines."""
+    yield RequestHandler(flow.ROLL_UP, partial(ageing.roll_up, made=made), at_once)
+    yield RequestHandler(flow.ROLL_UPS, partial(ageing.list_roll_ups, made=made), at_once)
+    yield RequestHandler(flow.ROLL_UP_UNDO, partial(ageing.undo, made=made), at_once)
 
 
 def _control(stores: DataStores, settings: CurateSettings, scheduler: Scheduler) -> Iterator[RequestHandler[Any, Any]]:

@@ -34,6 +34,7 @@ from services.curate.commands import no_entry, shown, whole_id
 from services.curate.neighbour_tags import take_back_tags
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
+from services.curate.rollups import RollUps
 from services.shared.backoff import backoff_seconds
 from services.shared.changes import change_entries
 from services.shared.core.editing import Edit, edited
@@ -119,7 +120,7 @@ class Editor:
         return await self._forget(request.model_copy(update={"id": id_}))
 
     async def _forget(self, request: ForgetRequest) -> ForgetReply:
-        again = partial(privacy.forget, request, stores=self.stores, refuse_for=self.refuse_for)
+        again = partial(RollUps(self.stores, self.say).forget, request, refuse_for=self.refuse_for)
         with self.finishing(Key(request.user_id, request.id), again):
             return await again()
 
@@ -241,6 +242,7 @@ class Editor:
         if edit.redact:
             until = datetime.now(UTC) + self.refuse_for
             await privacy.forget_facts_of(new, self.stores, until=until)
+            await RollUps(self.stores, self.say).have_forgotten([new], until=until)
         elif new.text != change.old.text:
             await self._put_facts_away(new)
             if self.wants_facts is not None:

@@ -13,6 +13,7 @@ from contracts.ports import Record, Selection, SpaceSize, TextStore, UserRecords
 from contracts.v1.control import LIMITS
 from contracts.v1.entries import Entry, Scores
 from services.curate.neighbour_tags import take_back_tags
+from services.curate.rollups import RollUps
 from services.shared.changes import change_entries
 from services.shared.core.capacity import Ageing, Valued, is_protected, trim, valued
 from services.shared.decided import drop_settled
@@ -126,17 +127,20 @@ async def expire(
     limit: int = 200,
     but: Collection[str] = (),
     of: SpaceSize | None = None,
+    made: RollUps | None = None,
 ) -> int:
     """Forget entries that were last said longer ago than `max_age`, unless they are protected; how many.
 
-    Those of everybody without the users `but`, or `of` one space. Nothing of their words is left. Unlike entries that a
-    user forgets, they may be said again at once.
+    Those of everybody without the users `but`, or `of` one space. Nothing of their words is left, and nothing of those
+    that went into a roll-up which is too old. Unlike entries that a user forgets, they may be said again at once.
     """
     expired, where = 0, (of.user_id, of.space) if of else None
     while aged := await store.expired(before=datetime.now(UTC) - max_age, limit=limit, but=but, of=where):
         gone = await store.forget(aged, until=None)
         await drop_settled((one.tombstone for one in gone), store)
         await take_back_tags((one.tombstone for one in gone), store=store, vectors=vectors)
+        if made is not None:
+            await made.have_forgotten((one.tombstone for one in gone), until=None)
         if vectors is not None:
             await vectors.remove([one.tombstone.id for one in gone])
         expired += len(gone)

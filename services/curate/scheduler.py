@@ -18,13 +18,16 @@ from contracts import subjects
 from contracts.errors import Unavailable
 from contracts.ports import Key, SpaceSize, Stuck, TextStore
 from contracts.v1.commands import ReconcileRequest, Side
+from contracts.v1.control import SpaceSettings
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
-from services.curate import audit, control, privacy, reconcile, retention
+from services.curate import ageing, audit, control, privacy, reconcile, retention
 from services.curate.privacy import DataStores, Eraser
+from services.curate.rollups import OTHERS, RollUps
 from services.curate.settings import CurateSettings
 from services.shared import telemetry
 from services.shared.app import Host
 from services.shared.core.capacity import Ageing
+from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import OwnSettings
 
@@ -99,6 +102,7 @@ class Scheduler:
         compact = partial(privacy.compact, stores)
         self.compactor = Compactor(compact, self._is_idle, after=settings.compact_after_seconds)
         self.eraser = Eraser(stores, self._have_erased)
+        self.roll_ups = RollUps(stores, host.bus.publish_events)
 
     @property
     def all(self) -> tuple[Callable[[], Awaitable[None]], ...]:
@@ -149,12 +153,14 @@ class Scheduler:
         return done
 
     async def tidy(self) -> None:
-        """Keep every space within its capacity, and everything within its age."""
+        """Keep every space within its capacity, and everything within its age; roll up what is old."""
+        await self.roll_ups.go_on_with_all(older=timedelta(0))
         while True:
             if self._is_tidying:  # it was broken off, perhaps between an entry and its vector
                 await self._reconcile("vectors")
             self._is_tidying = True
             await self.keep_limits()
+            await self.roll_ups.go_on_with_all(older=OTHERS)
             await control.expire_incognito(records=self._stores.text, in_flight=self._stores.in_flight)
             await audit.expire_audit(records=self._stores.text, days=self._settings.audit_days)
             self._is_tidying = False
@@ -183,6 +189,7 @@ class Scheduler:
         await self._expire(own)
         for user_id, settings in own.items():
             await self._keep_own(user_id, settings)
+        await self._age_all(but=own)
 
     async def _make_room(self, own: Collection[str]) -> None:
         cap = self._settings.soft_cap
@@ -209,7 +216,9 @@ class Scheduler:
         if not days:
             return
         store, vectors = self._stores.text, self._stores.vectors
-        expired = await retention.expire(store=store, vectors=vectors, max_age=timedelta(days=days), but=own, of=of)
+        expired = await retention.expire(
+            store=store, vectors=vectors, max_age=timedelta(days=days), but=own, of=of, made=self.roll_ups
+        )
         if expired:
             telemetry.EXPIRED.inc(expired)
             self.compactor.request()
@@ -221,6 +230,28 @@ class Scheduler:
             await self._expire(of=space, days=limits.retention_days)
             if limits.soft_cap and space.entries > limits.soft_cap:
                 await self._trim(space, limits.soft_cap)
+            await self._age(space, limits)
+
+    async def _age_all(self, but: Collection[str]) -> None:
+        """Roll up what is old of all who have decided nothing, where this service does so."""
+        store, limits, after = self._stores.text, self._settings.of_a_space, ""
+        while (limits.roll_up_after_days or limits.originals_kept_days) and (
+            users := await store.users(after=after, limit=_SPACES_AT_ONCE)
+        ):
+            for user_id in (one for one in users if one not in but):
+                own = OwnSettings(await store.records(user_id, "settings"))
+                for space in await store.spaces(user_id):
+                    await self._age(space, own.of(space.space, limits))
+            after = users[-1]
+
+    async def _age(self, space: SpaceSize, limits: SpaceSettings) -> None:
+        if limits.memory_enabled is False or await is_hidden(self._stores.text, space.user_id):
+            return
+        ages = ageing.Ages(limits.roll_up_after_days or 0, limits.originals_kept_days or 0)
+        every = timedelta(hours=self._settings.ageing_every_hours)
+        if done := await ageing.age(space.user_id, space.space, ages, made=self.roll_ups, every=every):
+            self.compactor.request()
+            log.info("rolled_up", extra={"user": space.user_id, "space": space.space, "rollups": done})
 
     async def reconcile(self) -> None:
         """Put right the differences that a crash left behind, and look again now and then."""

@@ -17,6 +17,15 @@ class CurateSettings(ServiceSettings):
 
     soft_cap: int = Field(default=10_000, ge=0, description="active entries of a user in a space; 0: any number")
     max_age_days: float = Field(default=0, ge=0, description="what was said longer ago is forgotten; 0: never")
+    roll_up_after_days: float = Field(
+        default=0, ge=0, description="what was neither said nor asked for since is rolled up by topic; 0: never"
+    )
+    originals_kept_days: float = Field(
+        default=0, ge=0, description="how long what was rolled up keeps its words; 0: without end"
+    )
+    ageing_every_hours: float = Field(
+        default=24, gt=0, description="how often a space is looked through for old topics"
+    )
     importance_kept: float = Field(
         default=1.0, gt=0, le=1, description="share of its importance an entry keeps per day when capacity is short"
     )
@@ -57,4 +66,6 @@ class CurateSettings(ServiceSettings):
             soft_cap=self.soft_cap,
             gives_tags=(),
             takes_tags=(),
+            roll_up_after_days=self.roll_up_after_days,
+            originals_kept_days=self.originals_kept_days,
         )

@@ -29,7 +29,7 @@ async def propose_themes(
     """
     entries, _ = await read_newest(Selection(request.user_id, space=request.space), store, _READ)
     unfiled = [one for one in entries if one.embedding_state == "ready" and one.role == "user" and not one.themes]
-    held = await _vectors(request.user_id, unfiled, vectors)
+    held = await vectors_of(request.user_id, unfiled, vectors)
     known = [entry for entry in unfiled if entry.id in held]
     topics = await asyncio.to_thread(topics_of, known, [held[entry.id] for entry in known])
     once = {topic.slug: topic for topic in reversed(topics)}
@@ -37,7 +37,8 @@ async def propose_themes(
     return ThemeProposalsReply(items=tuple(items[: request.limit]), correlation_id=request.correlation_id)
 
 
-async def _vectors(user_id: str, entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:
+async def vectors_of(user_id: str, entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:
+    """The vectors of entries of a user, by id; none where there is no vector store."""
     found: dict[str, Vector] = {}
     for space in sorted({entry.space for entry in entries}) if vectors is not None else ():
         ids = [entry.id for entry in entries if entry.space == space]

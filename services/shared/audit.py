@@ -73,6 +73,8 @@ _KEPT: dict[str, _Chosen] = {
     "memory.theme-save": _always,
     "memory.theme-remove": _always,
     "memory.resolve": _always,
+    "memory.roll-up": lambda request, _: not request.preview,
+    "memory.roll-up-undo": _always,
     "memory.names": _always,
     "memory.seed": _always,
     "memory.settle": _always,

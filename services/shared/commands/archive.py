@@ -74,7 +74,7 @@ class EntryLine(Message):
     entry: Entry
 
 
-EXPORTED: tuple[RecordKind, ...] = ("settings", "theme", "names", "loops")
+EXPORTED: tuple[RecordKind, ...] = ("settings", "theme", "names", "loops", "rollup")
 """The kinds of records that go with a memory, in order. What was done to one stays where it was done."""
 
 

@@ -76,6 +76,7 @@ def _said_otherwise(entry: Entry, edit: Edit, now: datetime) -> Entry:
             "edited_at": now,
             "edited_by": edit.by,
             **_UNREAD,
+            "source": "rollup" if entry.source == "rollup" else "turn",
         }
     )
 
@@ -87,10 +88,10 @@ _UNREAD: dict[str, Any] = {
     "entity_label": None,
     "fact_type": None,
     "memory_key": None,
-    "source": "turn",
     "span": None,
     "holds_many": False,
     "neighbour_tags": (),
+    "line_sources": (),
     "entities": (),
     "metadata_confidence": 0.0,
     "enriched": False,

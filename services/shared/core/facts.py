@@ -122,7 +122,7 @@ def facts_in(
 
 def facts_of(entry: Entry, known: Collection[str] = ()) -> tuple[Fact, ...]:
     """The facts that an entry states: the one that a model drew, or those that the rules find in its text."""
-    if entry.source == "turn":
+    if entry.source != "model":
         return facts_in(entry.text, role=entry.role, speaker=entry.speaker, said_at=entry.created_at, known=known)
     if entry.memory_key is None or entry.role != "user":
         return ()

@@ -141,13 +141,23 @@ def rolling_summary(
     said = _in_order(entries)
     count = len(said) if turns is None else max(turns, len(said))
     said = said[: len(said) - count % EVERY][-_NEWEST:]
+    return Rolling(most_central(said, vectors, length=length), count - count % EVERY)
+
+
+def most_central(
+    entries: Iterable[Entry], vectors: Mapping[str, Vector], *, length: int, limit: int = _NEWEST
+) -> tuple[Sentence, ...]:
+    """The sentences that stand for all of these entries, as they were said and in that order, each once.
+
+    They have at most `length` characters together, and one between two.
+    """
     chosen: list[Sentence] = []
     room = length
-    for sentence in _choose(_candidates(said), vectors, _NEWEST):
+    for sentence in _choose(_candidates(_in_order(entries)), vectors, limit):
         if len(sentence.text) <= room:
             chosen.append(sentence)
             room -= len(sentence.text) + 1
-    return Rolling(_in_time(chosen), count - count % EVERY)
+    return _in_time(chosen)
 
 
 def spine_of(entries: Iterable[Entry], settled: Mapping[str, loops.State] | None = None) -> Spine:

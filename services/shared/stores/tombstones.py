@@ -22,6 +22,8 @@ def tombstone(entry: Entry, at: datetime) -> Entry:
         persona_id=entry.persona_id,
         text="",
         type=entry.type,
+        source=entry.source,
+        rolled_up_into=entry.rolled_up_into,
         repeat_count=entry.repeat_count,
         status="forgotten",
         created_at=entry.created_at,

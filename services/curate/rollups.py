@@ -1,0 +1,301 @@
+"""Roll-ups are made, taken back and forgotten, each step as often as need be and by any process. Stores are ports.
+
+A record tells how far a roll-up is, and nothing that anybody said:
+
+planned ──► originals archived ──► roll-up stored ──► done ──► undoing ──► originals in use again ──► undone
+
+An original is archived for one roll-up alone, and only while that is planned: it is read before the record is, and
+replaced only if nobody changed it since. Beside the record is a mark while something is under way, so that whoever
+comes later finds what others left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from contracts.errors import Unavailable
+from contracts.ports import Accepted, Change, Key, Record, RecordKey
+from contracts.v1.commands import ForgetReply, ForgetRequest
+from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from contracts.v1.rollups import RollUpState
+from services.curate import privacy
+from services.curate.privacy import DataStores
+from services.curate.reconcile import Say
+from services.shared.backoff import backoff_seconds
+from services.shared.changes import change_record
+from services.shared.core import rollups
+from services.shared.core.capacity import is_protected
+from services.shared.core.rollups import Draft, is_original
+from services.shared.decided import drop_settled
+from services.shared.errors import Rejected
+
+_ATTEMPTS = 100
+_LONGEST_PAUSE = 0.05  # seconds
+_PAGE = 200
+
+OTHERS = timedelta(seconds=30)
+"""Age of a mark from which on another process goes on with what it stands for."""
+
+
+def state_of(record: Record | None) -> RollUpState | None:
+    """How far a roll-up is; None where there never was one."""
+    state: RollUpState | None = record.body["state"] if record is not None else None
+    return state
+
+
+def made_at(record: Record) -> datetime:
+    """When a roll-up was asked for, or its time had come."""
+    return datetime.fromisoformat(record.body["at"])
+
+
+@dataclass(frozen=True, slots=True)
+class RollUps:
+    """Makes roll-ups and takes them back. `say` has what is in use again, or new, enriched and embedded."""
+
+    stores: DataStores
+    say: Say
+
+    async def make(self, draft: Draft) -> Entry | None:
+        """Roll up the entries of a draft, as far as they still may go; None where too few of them do.
+
+        Raises:
+            Unavailable: a store does not answer; what was begun is completed later.
+        """
+        first, now = draft.entries[0], datetime.now(UTC)
+        ids = [one.id for one in draft.entries]
+        body = {"state": "planned", "space": first.space, "sources": ids, "at": now.isoformat()}
+        record = Record(first.user_id, "rollup", str(uuid4()), body, now)
+        await self._mark(record.key)
+        await self.stores.text.put_record(record, held=None)
+        await self.go_on(record.key)
+        made = await self._entry(record.key)
+        return made if made is not None and made.status == "active" else None
+
+    async def undo(self, user_id: str, id_: str) -> tuple[str, ...]:
+        """Have the originals of a roll-up in use again, without it; which these are.
+
+        Raises:
+            Rejected: there is no such roll-up, or its originals have no words any more.
+        """
+        key = RecordKey(user_id, "rollup", id_)
+        await self._mark(key)
+        await self.go_on(key)
+        record = await self._change(key, ("done",), "undoing")
+        if record is None:
+            raise Rejected("not_found", f"there is no roll-up {id_!r}")
+        if state_of(record) in ("emptied", "forgotten"):
+            raise Rejected("conflict", "the words of its originals are gone: it cannot be taken back")
+        await self._mark(key)
+        await self.go_on(key)
+        entries = (await self.stores.text.get(_keys(record))).values()
+        return tuple(one.id for one in entries if one.status == "active")
+
+    async def empty(self, key: RecordKey) -> None:
+        """Leave nothing of the words of its originals, which it stands for from now on."""
+        await self._mark(key)
+        await self._change(key, ("done",), "emptied")
+        await self.go_on(key)
+
+    async def forget(self, request: ForgetRequest, *, refuse_for: timedelta) -> ForgetReply:
+        """Forget an entry; see `privacy.forget`. What says it elsewhere goes as well: a line of a roll-up with its
+        original, the originals with their roll-up. Broken off at any point, the same request completes it.
+
+        Raises:
+            Rejected: the user has no such entry.
+        """
+        reply = await privacy.forget(request, stores=self.stores, refuse_for=refuse_for)
+        gone = (await self.stores.text.get([Key(request.user_id, request.id)])).values()
+        await self.have_forgotten(gone, until=datetime.now(UTC) + refuse_for)
+        return reply
+
+    async def have_forgotten(self, entries: Iterable[Entry], *, until: datetime | None) -> None:
+        """Have nothing left in roll-ups and their originals of what forgotten entries said."""
+        for one in entries:
+            key = RecordKey(one.user_id, "rollup", one.rolled_up_into or one.id)
+            if state_of(await self._read(key)) is None:
+                continue
+            await self.go_on(key)
+            if one.rolled_up_into is not None:
+                await self._say_without(key, {one.id}, until or datetime.now(UTC))
+            else:
+                await self._mark(key)
+                told = {"until": until.isoformat()} if until else {}
+                await self._change(key, ("done", "emptied"), "forgotten", **told)
+                await self.go_on(key)
+
+    async def go_on_with_all(self, older: timedelta = OTHERS) -> int:
+        """Complete all that has been under way for so long, whoever began it; how many."""
+        done, cursor = 0, None
+        while True:
+            page = await self.stores.text.page_records("rolling", user_id=None, limit=_PAGE, cursor=cursor)
+            for mark in page.records:
+                age, key = datetime.now(UTC) - mark.at, mark.key._replace(kind="rollup")
+                is_begun = age >= OTHERS or await self._read(key) is not None
+                if age >= older and is_begun:
+                    await self.go_on(key)
+                    done += 1
+            if page.cursor is None:
+                return done
+            cursor = page.cursor
+
+    async def go_on(self, key: RecordKey) -> None:
+        """Complete what is under way with a roll-up."""
+        while (record := await self._read(key)) is not None:
+            match state_of(record):
+                case "planned":
+                    await self._make(record)
+                case "undoing":
+                    await self._take_back(record)
+                case "emptied" | "forgotten":
+                    await self._forget_originals(record)
+                    break
+                case _:
+                    break
+        await self.stores.text.remove_records(key.user_id, "rolling", [key.name])
+
+    async def _make(self, record: Record) -> None:
+        id_, now = record.name, datetime.now(UTC)
+        if not await self._replace(record, partial(rollups.put_away, into=id_, now=now)):
+            return
+        originals = await self._originals(record)
+        draft = await asyncio.to_thread(rollups.draft, originals)
+        if draft is None:
+            await self._change(record.key, ("planned",), "undoing")
+            return
+        await self._remove_vectors([one.id for one in originals])
+        entry = rollups.rollup(draft, id_, now)
+        await self.stores.text.apply([Accepted(entry)])
+        if await self._read(record.key) is None:  # all of its user was erased meanwhile
+            await self.stores.text.remove([entry])
+            return
+        words = {one.id for one in await self._originals(record)}
+        await self._say_without(record.key, {one.id for one in originals} - words, now)
+        await self._tell([entry])
+        await self._change(record.key, ("planned",), "done", sources=[one.id for one in originals])
+
+    async def _take_back(self, record: Record) -> None:
+        if not await self._replace(record, partial(rollups.brought_back, of=record.name, now=datetime.now(UTC))):
+            return
+        await self._remove(record)
+        back = (await self.stores.text.get(_keys(record))).values()
+        await self._tell([one for one in back if one.status == "active" and one.embedding_state == "pending"])
+        await self._change(record.key, ("undoing",), "undone")
+
+    async def _remove(self, record: Record) -> None:
+        """Leave a tombstone of the roll-up, also where it was not stored yet: who was held up stores it no more."""
+        stub = Entry(
+            id=record.name,
+            user_id=record.user_id,
+            space=record.body["space"],
+            text="",
+            type="summary",
+            source="rollup",
+            status="archived",
+            created_at=made_at(record),
+            updated_at=datetime.now(UTC),
+        )
+        await self.stores.text.apply([Accepted(stub)])
+        await self.stores.text.forget([stub], until=None)
+        await self._remove_vectors([stub.id])
+
+    async def _forget_originals(self, record: Record) -> None:
+        """Leave nothing of the words of the originals; where the user forgot them, nothing that follows from them."""
+        until = datetime.fromisoformat(record.body["until"]) if "until" in record.body else None
+        originals = [one for one in await self._originals(record) if not is_protected(one)]
+        for gone in await self.stores.text.forget(originals, until=until):
+            await drop_settled([gone.tombstone], self.stores.text)
+            if state_of(record) == "forgotten":
+                await privacy.forget_facts_of(gone.tombstone, self.stores, until=until)
+                await self.stores.in_flight.drop(record.user_id, gone.turns)
+        await self._remove_vectors([one.id for one in originals])
+
+    async def _say_without(self, key: RecordKey, gone: set[str], until: datetime) -> None:
+        """Take what these said out of a roll-up; where no line stays, take all of it back.
+
+        Raises:
+            Unavailable: others keep changing it.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            entry, record = await self._entry(key), await self._read(key)
+            if record is None or entry is None or entry.status == "forgotten" or not gone:
+                return
+            if entry.line_sources and gone.isdisjoint(entry.source_ids):
+                return
+            left = [one for one in await self._originals(record) if one.id not in gone]
+            new = rollups.without(entry, gone, left, datetime.now(UTC))
+            if new is None:
+                await self._mark(key)
+                await self._change(key, ("planned", "done", "emptied"), "undoing")
+                await self.go_on(key)
+                return
+            if new.id in await self.stores.text.redact([Change(entry, new)], until=until):
+                await self._remove_vectors([new.id])
+                await self._tell([new])
+                return
+            await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
+        raise Unavailable("others keep changing the same roll-up: try again")
+
+    async def _replace(self, record: Record, change: Callable[[Entry], Entry | None]) -> bool:
+        """Change the originals, as long as the record says the same; False when it says something else.
+
+        Raises:
+            Unavailable: others keep changing them.
+        """
+        left: Collection[Key] = _keys(record)
+        for attempt in range(1, _ATTEMPTS + 1):
+            entries = await self.stores.text.get(list(left))
+            if state_of(await self._read(record.key)) != state_of(record):
+                return False
+            changes = [Change(one, new) for one in entries.values() if (new := change(one)) is not None]
+            conflicts = await self.stores.text.replace(changes) if changes else set()
+            if not conflicts:
+                return True
+            left = [Key(record.user_id, id_) for id_ in conflicts]
+            await asyncio.sleep(backoff_seconds(attempt, longest=_LONGEST_PAUSE, first=0.005))
+        raise Unavailable("others keep changing the same entries: try again")
+
+    async def _originals(self, record: Record) -> list[Entry]:
+        found = (await self.stores.text.get(_keys(record))).values()
+        return [one for one in found if is_original(one, record.name)]
+
+    async def _change(
+        self, key: RecordKey, from_: Sequence[RollUpState], to: RollUpState, **more: Any
+    ) -> Record | None:
+        """The record once it says so, if it said one of these before."""
+
+        def changed(held: Record | None) -> Record | None:
+            if held is None or state_of(held) not in from_:
+                return None
+            return Record(*key, {**held.body, "state": to, **more}, held.at)
+
+        return await change_record(self.stores.text, key, changed)
+
+    async def _mark(self, key: RecordKey) -> None:
+        await self.stores.text.add_records([Record(key.user_id, "rolling", key.name, {}, datetime.now(UTC))])
+
+    async def _read(self, key: RecordKey) -> Record | None:
+        return (await self.stores.text.get_records([key])).get(key)
+
+    async def _entry(self, key: RecordKey) -> Entry | None:
+        return (await self.stores.text.get([Key(key.user_id, key.name)])).get(key.name)
+
+    async def _remove_vectors(self, ids: list[str]) -> None:
+        if self.stores.vectors is not None and ids:
+            await self.stores.vectors.remove(ids)
+
+    async def _tell(self, entries: Iterable[Entry]) -> None:
+        """Send entries on their way through enrich and embed."""
+        refs = [EntryRef(user_id=one.user_id, id=one.id) for one in entries]
+        if refs:
+            now = datetime.now(UTC)
+            await self.say([EntryAccepted.of(refs, at=now, cause=now.isoformat())])
+
+
+def _keys(record: Record) -> list[Key]:
+    return [Key(record.user_id, id_) for id_ in record.body["sources"]]
