@@ -29,6 +29,7 @@ COMMANDS = {
     "forget": "Forget one entry, with all that says it; the same statement is refused for a while.",
     "sessions": "List sessions, or say what one of them amounts to.",
     "conflicts": "List statements that cannot both be true, or decide which of two holds.",
+    "rollup": "Roll up what is said of a topic, without one of every topic that is found: its memories are archived.",
     "profile": "Show what is known of a user: facts, the present value of each first, and what it was before.",
     "cards": "Show the cards of people, projects and events, or decide whether two names are of one person.",
     "loops": "List what is still to be done, or say what became of it.",

@@ -102,7 +102,10 @@ class Scheduler:
         compact = partial(privacy.compact, stores)
         self.compactor = Compactor(compact, self._is_idle, after=settings.compact_after_seconds)
         self.eraser = Eraser(stores, self._have_erased)
-        self.roll_ups = RollUps(stores, host.bus.publish_events)
+        self.roll_ups = RollUps(stores, self._say)
+
+    async def _say(self, events: Sequence[EntryEvent]) -> None:
+        await self._host.bus.publish_events(events)
 
     @property
     def all(self) -> tuple[Callable[[], Awaitable[None]], ...]:

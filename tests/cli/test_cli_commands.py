@@ -25,12 +25,28 @@ from services.cli import (
     profile,
     publish,
     reconcile,
+    rollup,
     sessions,
     status,
 )
 from tests.cli.files import A_TURN, lines, written
 
-MODULES = (publish, ask, status, demo, forget, erase, reconcile, audit, cards, conflicts, loops, profile, sessions)
+MODULES = (
+    publish,
+    ask,
+    status,
+    demo,
+    forget,
+    erase,
+    reconcile,
+    audit,
+    cards,
+    conflicts,
+    loops,
+    profile,
+    rollup,
+    sessions,
+)
 NAMES = [module.__name__.rpartition(".")[2] for module in MODULES]
 
 
@@ -42,6 +58,7 @@ ARGUMENTS = {
     "conflicts": ["--user", "me"],
     "loops": ["--user", "me"],
     "profile": ["--user", "me"],
+    "rollup": ["--user", "me", "--topic", "tea"],
     "sessions": ["--user", "me"],
 }
 

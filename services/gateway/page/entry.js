@@ -2,7 +2,7 @@
 
 import { TYPES, tagsIn } from './add.js';
 import * as api from './api.js';
-import { bar, drafted, failed, fill, h, icon, iconButton, loading, problem, sendByKey, toast, when } from './dom.js';
+import { bar, drafted, failed, fill, h, icon, iconButton, loading, plural, problem, sendByKey, toast, when } from './dom.js';
 import { known, learn } from './state.js';
 
 const AROUND = 4;
@@ -58,7 +58,7 @@ function show(panel, entry, on) {
       h('div', { class: 'measures' },
         ['relevance', 'recency', 'importance'].map((name) => bar(name[0].toUpperCase() + name.slice(1), entry.last_scores[name])),
         entry.last_scores.computed_at && h('p', { class: 'quiet' }, when(entry.last_scores.computed_at)))),
-    technical(entry), past, around);
+    rolledUp(entry, on), technical(entry), past, around);
   history(past, entry);
   conversation(around, entry);
 }
@@ -74,7 +74,8 @@ function facts(entry) {
     entry.themes.length ? ['Themes', entry.themes.map((slug) => known.themes.get(slug) ?? slug).join(', ')] : null,
     entry.tags.length ? ['Tags', entry.tags.join(', ')] : null,
     entry.entities.length ? ['Names in it', [...new Set(entry.entities.map((one) => one.text))].join(', ')] : null,
-    entry.source_ids.length ? ['Sources', entry.source_ids.join(', ')] : null,
+    entry.rolled_up_into ? ['Rolled up into', linked(entry.rolled_up_into)] : null,
+    entry.source_ids.length && entry.source !== 'rollup' ? ['Sources', entry.source_ids.join(', ')] : null,
     ['Search', EMBEDDING[entry.embedding_state]],
     entry.embedding_error ? ['Why not', entry.embedding_error] : null,
     entry.clock_ahead ? ['Clock', 'its publisher’s clock was ahead; the time of arrival is shown'] : null,
@@ -83,6 +84,26 @@ function facts(entry) {
 }
 
 const told = (rows) => rows.filter(Boolean).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', { dir: 'auto' }, value)));
+
+const linked = (id, text = id) => h('a', { dir: 'auto', href: `#/memory/${encodeURIComponent(id)}` }, text);
+
+/** Of a roll-up: what each line was said in, and the way back. */
+function rolledUp(entry, on) {
+  if (entry.source !== 'rollup') return null;
+  const undo = async () => {
+    try {
+      const { restored } = await api.undoRollUp(entry.id);
+      toast(`Undone: ${plural(restored.length, 'memory', 'memories')} in use again.`);
+      on.onundone();
+    } catch (error) { failed(error); }
+  };
+  const lines = entry.text.split('\n');
+  return h('section', { 'aria-label': 'Rolled up from' },
+    h('h3', {}, 'Rolled up from'),
+    h('p', { class: 'quiet small' }, `${plural(entry.source_ids.length, 'older memory', 'older memories')}, archived · `,
+      h('button', { type: 'button', class: 'link', onclick: undo }, 'Undo')),
+    h('ul', { class: 'past' }, entry.line_sources.map((ids, n) => h('li', {}, linked(ids[0], lines[n])))));
+}
 
 const technical = (entry) => h('details', {}, h('summary', {}, 'For programs'), h('dl', { class: 'facts' }, told([
   ['Id', h('code', {}, entry.id)],

@@ -74,6 +74,8 @@ export function settings(main) {
       toggle('incognito_default', 'Incognito by default', 'New conversations leave no trace unless you end incognito in them.'),
       amount('retention_days', 'Forget after days', 'What was last said longer ago is forgotten, unless pinned or saved. 0: never.'),
       amount('soft_cap', 'Memories kept', 'When there are more, the least important are archived. 0: any number.'),
+      amount('roll_up_after_days', 'Roll up after days', 'What nobody said or needed since becomes a few lines per topic. Originals are archived; pinned and saved stay. 0: never.'),
+      amount('originals_kept_days', 'Keep originals for days', 'After that a roll-up stands alone, and cannot be undone. 0: for ever.'),
       tags('gives_tags', 'Tags shared with other spaces', 'Only spaces that take the same tag see what carries it.'),
       tags('takes_tags', 'Tags taken from other spaces', 'Nothing passes unless both spaces say so.'),
       zone(),
