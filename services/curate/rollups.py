@@ -174,8 +174,9 @@ class RollUps:
         if await self._read(record.key) is None:  # all of its user was erased meanwhile
             await self.stores.text.remove([entry])
             return
+        stored = await self._entry(record.key)
         words = {one.id for one in await self._originals(record)}
-        await self._say_without(record.key, {one.id for one in originals} - words, now)
+        await self._say_without(record.key, {*(stored.source_ids if stored else ())} - words, now)
         await self._tell([entry])
         await self._change(record.key, ("planned",), "done", sources=[one.id for one in originals])
 
@@ -207,10 +208,11 @@ class RollUps:
     async def _forget_originals(self, record: Record) -> None:
         """Leave nothing of the words of the originals; where the user forgot them, nothing that follows from them."""
         until = datetime.fromisoformat(record.body["until"]) if "until" in record.body else None
-        originals = [one for one in await self._originals(record) if not is_protected(one)]
+        all_of_it = state_of(record) == "forgotten"
+        originals = [one for one in await self._originals(record) if all_of_it or not is_protected(one)]
         for gone in await self.stores.text.forget(originals, until=until):
             await drop_settled([gone.tombstone], self.stores.text)
-            if state_of(record) == "forgotten":
+            if all_of_it:
                 await privacy.forget_facts_of(gone.tombstone, self.stores, until=until)
                 await self.stores.in_flight.drop(record.user_id, gone.turns)
         await self._remove_vectors([one.id for one in originals])

@@ -140,13 +140,16 @@ def test_nothing_stays_of_what_only_the_forgotten_said(entries: list[Entry], dat
 
 
 def test_a_roll_up_says_what_matters_in_the_order_in_which_it_was_said() -> None:
-    entries = garden(*GARDEN, tags=("home", "garden"), themes=("garden",))
+    entries = garden(*GARDEN[:2], tags=("home", "garden"), themes=("garden",))
+    entries += garden(GARDEN[2], tags=("garden", "gate"), themes=("garden", "paint"), last_said_at=LATER)
+    entries[2] = entries[2].model_copy(update={"created_at": NOON + timedelta(days=2)})
     made = draft(list(reversed(entries)))
     assert made is not None
     one = rollup(made, "r1", LATER)
     assert one.text.split("\n") == list(GARDEN)
     assert one.line_sources == tuple((entry.id,) for entry in entries)
-    assert (one.type, one.source, one.tags, one.themes) == ("summary", "rollup", ("home", "garden"), ("garden",))
+    assert (one.type, one.source, one.tags, one.themes) == ("summary", "rollup", ("garden",), ("garden",))
+    assert one.created_at == LATER
     assert (one.status, one.enriched, one.embedding_state, one.turn_id) == ("active", False, "pending", None)
 
 
