@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
+from rich.text import Text
 
 from contracts import flow
 from contracts.v1.rollups import (
@@ -18,6 +19,7 @@ from contracts.v1.rollups import (
     RollUpUndoReply,
     RollUpUndoRequest,
 )
+from services.cli.asking import JsonOption, ask_once
 from services.cli.common import DataOption, NatsOption, UserOption, bars, err, fail, nats_url, out, plural, run, visible
 from services.shared.client import memory_client
 
@@ -48,7 +50,7 @@ def rollup(
     undo: Annotated[str | None, typer.Option("--undo", help="Take back this roll-up.", show_default=False)] = None,
     data: DataOption = None,
     nats: NatsOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the reply as it is, one JSON line.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Roll up what is said of a topic, without one of every topic that is found: its memories are archived.
 
@@ -56,13 +58,14 @@ def rollup(
     """
     if listed + (undo is not None) + (topic is not None or theme is not None or preview) > 1:
         fail("--list, --undo and a topic do not go together: choose one")
-    reply: RollUpReply | RollUpsReply | RollUpUndoReply
     if undo is not None:
-        reply = run(_undo(RollUpUndoRequest(user_id=user, id=undo), data, nats))
+        back = RollUpUndoRequest(user_id=user, id=undo)
+        ask_once(flow.ROLL_UP_UNDO, back, _undone, data=data, nats=nats, as_json=as_json)
     elif listed:
-        reply = run(_list(RollUpsRequest(user_id=user, space=space, limit=50), data, nats))
+        there = RollUpsRequest(user_id=user, space=space, limit=50)
+        ask_once(flow.ROLL_UPS, there, _listed, data=data, nats=nats, as_json=as_json)
     else:
-        asked = RollUpRequest(
+        wanted = RollUpRequest(
             user_id=user,
             space=space or "default",
             topic=topic,
@@ -71,15 +74,7 @@ def rollup(
             limit=_TOGETHER,
             preview=preview,
         )
-        reply = run(_roll_up(asked, data, nats))
-    if as_json:
-        print(reply.model_dump_json())
-    elif isinstance(reply, RollUpUndoReply):
-        _say(f"{reply.id} is taken back: {plural(len(reply.restored), 'memory', 'memories')} in use again")
-    else:
-        _show(reply.items)
-        if isinstance(reply, RollUpReply) and reply.left:
-            _say(f"and {plural(reply.left, 'more roll-up')}")
+        _show(run(_roll_up(wanted, data, nats)), as_json=as_json)
 
 
 async def _roll_up(request: RollUpRequest, data: Path | None, nats: str | None) -> RollUpReply:
@@ -88,7 +83,6 @@ async def _roll_up(request: RollUpRequest, data: Path | None, nats: str | None) 
     async with memory_client(nats_url(data, nats)) as client:
         with bars(err) as progress:
             while True:
-                progress("rolling up", len(items))
                 reply = await client.request(flow.ROLL_UP, request, patience=_PATIENCE)
                 items += reply.items
                 progress("rolling up", len(items), len(items) + reply.left)
@@ -96,25 +90,29 @@ async def _roll_up(request: RollUpRequest, data: Path | None, nats: str | None) 
                     return reply.model_copy(update={"items": tuple(items)})
 
 
-async def _list(request: RollUpsRequest, data: Path | None, nats: str | None) -> RollUpsReply:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await client.request(flow.ROLL_UPS, request, patience=_PATIENCE)
+def _show(reply: RollUpReply, *, as_json: bool) -> None:
+    if as_json:
+        print(reply.model_dump_json())
+        return
+    for line in _lines(reply.items):
+        out.print(Text(visible(line)), soft_wrap=True)
+    if reply.left:
+        out.print(f"and {plural(reply.left, 'more roll-up')}")
 
 
-async def _undo(request: RollUpUndoRequest, data: Path | None, nats: str | None) -> RollUpUndoReply:
-    async with memory_client(nats_url(data, nats)) as client:
-        return await client.request(flow.ROLL_UP_UNDO, request, patience=_PATIENCE)
+def _undone(reply: RollUpUndoReply) -> Iterator[str]:
+    yield f"{reply.id} is taken back: {plural(len(reply.restored), 'memory', 'memories')} in use again"
 
 
-def _show(items: tuple[RollUp, ...]) -> None:
-    if not items:
-        out.print("nothing is rolled up")
+def _listed(reply: RollUpsReply) -> Iterator[str]:
+    return _lines(reply.items)
+
+
+def _lines(items: Iterable[RollUp]) -> Iterator[str]:
+    one = None
     for one in items:
         made = f"{one.at:%Y-%m-%d}  " if one.at is not None else ""
-        _say(f"{one.id or 'preview'}  {made}{one.state}, {plural(len(one.source_ids), 'memory', 'memories')}")
-        for sentence in one.sentences:
-            _say(f"  {sentence.text}  ({sentence.source_ids[0][:8]})")
-
-
-def _say(line: str) -> None:
-    out.print(escape(visible(line)), soft_wrap=True)
+        yield f"{one.id or 'preview'}  {made}{one.state}, {plural(len(one.source_ids), 'memory', 'memories')}"
+        yield from (f"  {sentence.text}  ({sentence.source_ids[0][:8]})" for sentence in one.sentences)
+    if one is None:
+        yield "nothing is rolled up"

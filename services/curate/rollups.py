@@ -25,6 +25,7 @@ from contracts.v1.commands import ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry, EntryAccepted, EntryRef
 from contracts.v1.rollups import RollUpState
 from services.curate import privacy
+from services.curate.neighbour_tags import take_back_tags
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.backoff import backoff_seconds
@@ -212,6 +213,7 @@ class RollUps:
         originals = [one for one in await self._originals(record) if all_of_it or not is_protected(one)]
         for gone in await self.stores.text.forget(originals, until=until):
             await drop_settled([gone.tombstone], self.stores.text)
+            await take_back_tags([gone.tombstone], store=self.stores.text, vectors=self.stores.vectors)
             if all_of_it:
                 await privacy.forget_facts_of(gone.tombstone, self.stores, until=until)
                 await self.stores.in_flight.drop(record.user_id, gone.turns)

@@ -173,6 +173,7 @@ def put_away(entry: Entry, into: str, now: datetime) -> Entry | None:
     if not may_be_rolled_up(entry):
         return None
     update = {"status": "archived", "rolled_up_into": into, "embedding_state": "pending", "updated_at": now}
+    update["neighbour_tags"] = ()  # proposed anew with its vector, and taken back nowhere but from what is in use
     return entry.model_copy(update=update)
 
 
