@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from contracts.envelope import Message, Moment, Reply, Request
 from contracts.v1.turns import Role
 
+MadeBy = Literal["rules", "model"]
+"""How sentences came about: rules chose parts of what was said, or a language model wrote them from it."""
+
 
 class Extract(Message):
-    """A verbatim part of the text of each of the entries `source_ids`."""
+    """A verbatim part of the text of each of the entries `source_ids`; what a model wrote, they bear out together.
+
+    `role` and `said_at` are those of the latest of them then.
+    """
 
     text: str
     source_ids: tuple[str, ...]
@@ -20,7 +28,7 @@ class Extract(Message):
 class SessionSummary(Message):
     """What a session amounts to. `open_loops` are what nobody did or called off later in it, `people` are names.
 
-    `tone` is null: no rule on words tells it honestly.
+    `tone` is null: no rule on words tells it honestly. `made_by`: a model wrote `one_liner`, `what_mattered` or both.
     """
 
     one_liner: Extract | None = None
@@ -29,6 +37,7 @@ class SessionSummary(Message):
     commitments: tuple[Extract, ...] = ()
     people: tuple[Extract, ...] = ()
     tone: str | None = None
+    made_by: MadeBy = "rules"
 
 
 class Session(Message):
@@ -62,7 +71,7 @@ class RollingSummary(Message):
     """The newest turns of a conversation in a few lines; it changes with every fourth turn.
 
     `turns`: of so many it was made; `characters`: so long is what was read of the conversation; `sentences` are those
-    of `text`, each with the entries it is from.
+    of `text`, each with the entries it is from, and `made_by` tells who chose or wrote them.
     """
 
     conversation_id: str
@@ -70,15 +79,20 @@ class RollingSummary(Message):
     turns: int
     characters: int = 0
     sentences: tuple[Extract, ...] = ()
+    made_by: MadeBy = "rules"
 
 
 class Spine(Message):
-    """What the user said about themselves, their projects and others, and what is still to be done, of all sessions."""
+    """What the user said about themselves, their projects and others, and what is still to be done, of all sessions.
+
+    `made_by`: a model wrote some of it, but no open loops.
+    """
 
     profile: tuple[Extract, ...] = ()
     projects: tuple[Extract, ...] = ()
     people: tuple[Extract, ...] = ()
     open_loops: tuple[Extract, ...] = ()
+    made_by: MadeBy = "rules"
 
 
 class SessionsRequest(Request):

@@ -38,13 +38,20 @@ from services.curate.privacy import DataStores
 from services.curate.rollups import RollUps
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
+from services.curate.summary_writer import SummaryWriter
+from services.shared import telemetry
 from services.shared.app import Host, Service
 from services.shared.audit import AuditTrail
 from services.shared.bus.extraction import ask_for_facts
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
 from services.shared.client import MemoryClient
+from services.shared.llm.budget import Budget
+from services.shared.llm.configured import configured_model
 from services.shared.preferences import PreferenceReader
+
+_MOST_TOKENS = 1600
+"""Of an answer with a summary: all of its sentences, with room to spare."""
 
 
 async def build(host: Host) -> Service:
@@ -58,6 +65,7 @@ async def build(host: Host) -> Service:
     wants_facts = partial(_ask_for_facts, host) if host.settings.extract_url is not None else None
     editor = Editor(stores, host.bus.publish_events, scheduler.finishing, settings.refuse_for, longest, wants_facts)
     preferences = PreferenceReader(store)
+    writer = _summary_writer(host, settings, store, preferences)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
     create = partial(commands.create, store=store, publisher=host.bus, preferences=preferences, longest=longest)
 
@@ -99,7 +107,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.UNPIN, editor.unpin, at_once, commands.shorten_entry),
         RequestHandler(flow.HISTORY, editor.history, at_once, shorten_history),
         RequestHandler(flow.BULK, editor.bulk, at_once),
-        *_about_the_whole(stores, at_once, settings.session_silence),
+        *_about_the_whole(stores, at_once, settings.session_silence, writer),
         *_cards(store, at_once),
         *_conflicts(stores, host.bus.publish_events, at_once),
         *_roll_ups(scheduler.roll_ups, at_once),
@@ -111,7 +119,21 @@ async def build(host: Host) -> Service:
         *_control(stores, settings, scheduler),
         *_audit(store, await host.audit_trail(), at_once),
     )
-    return Service("curate", answers=answers, background=scheduler.all)
+    return Service("curate", answers=answers, background=(*scheduler.all, *((writer.run,) if writer else ())))
+
+
+def _summary_writer(
+    host: Host, settings: CurateSettings, store: TextStore, preferences: PreferenceReader
+) -> SummaryWriter | None:
+    """Who has summaries written; None where there is no language model for it."""
+    told = telemetry.SUMMARIES_PAUSED.set
+    within = settings.summary_timeout_seconds
+    model = configured_model(host.settings, answer_within=within, most_tokens=_MOST_TOKENS, told=told)
+    if model is None or not settings.summary_user_budget:
+        return None
+    host.closes(model.close)
+    budget = Budget(store, of_user=settings.summary_user_budget, of_all=settings.summary_budget)
+    return SummaryWriter(store, model, preferences=preferences, budget=budget)
 
 
 async def _ask_for_facts(host: Host, entry: Entry) -> None:
@@ -119,17 +141,19 @@ async def _ask_for_facts(host: Host, entry: Entry) -> None:
     await ask_for_facts([EntryRef(user_id=entry.user_id, id=entry.id)], host.bus, cause=f"version {entry.version}")
 
 
-def _about_the_whole(stores: DataStores, at_once: int, silence: timedelta) -> Iterator[RequestHandler[Any, Any]]:
+def _about_the_whole(
+    stores: DataStores, at_once: int, silence: timedelta, writer: SummaryWriter | None
+) -> Iterator[RequestHandler[Any, Any]]:
     """What answers for a user's memory as a whole."""
     store, vectors = stores.text, stores.vectors
     export, shorten = partial(overview.export, store=store), partial(overview.shorten_export, store=store)
-    list_sessions = partial(sessions.list_sessions, store=store, vectors=vectors, silence=silence)
+    list_sessions = partial(sessions.list_sessions, store=store, vectors=vectors, silence=silence, writer=writer)
     propose = partial(themes_proposed.propose_themes, store=store, vectors=vectors)
     yield RequestHandler(flow.THEMES, partial(overview.list_themes, store=store), at_once)
     yield RequestHandler(flow.THEME_SAVE, partial(overview.save_theme, stores=stores), at_once)
     yield RequestHandler(flow.THEME_REMOVE, partial(overview.remove_theme, stores=stores), at_once)
     yield RequestHandler(flow.THEME_PROPOSALS, propose, at_once)
-    yield RequestHandler(flow.SUMMARY, partial(overview.summarize, store=store), at_once)
+    yield RequestHandler(flow.SUMMARY, partial(overview.summarize, store=store, writer=writer), at_once)
     yield RequestHandler(flow.PROFILE, partial(profiles.profile, store=store), at_once, profiles.shorten_profile)
     yield RequestHandler(flow.SESSIONS, list_sessions, at_once)
     yield RequestHandler(flow.EXPORT, export, at_once, shorten)

@@ -25,6 +25,7 @@ from contracts.v1.overview import (
 )
 from services.curate import sessions
 from services.curate.privacy import DataStores
+from services.curate.summary_writer import SummaryWriter
 from services.shared.changes import change_entries, change_record
 from services.shared.commands import archive, transfer
 from services.shared.commands.archive import Tally
@@ -113,7 +114,7 @@ def _no_theme(slug: str) -> Rejected:
     return Rejected("not_found", f"there is no theme {slug!r}")
 
 
-async def summarize(request: SummaryRequest, *, store: TextStore) -> SummaryReply:
+async def summarize(request: SummaryRequest, *, store: TextStore, writer: SummaryWriter | None = None) -> SummaryReply:
     """What there is in a space, in numbers and words."""
     hidden = await is_hidden(store, request.user_id)
     found = Overview() if hidden else await store.overview(request.user_id, request.space)
@@ -127,7 +128,7 @@ async def summarize(request: SummaryRequest, *, store: TextStore) -> SummaryRepl
         themes=_most_first(found.themes),
         states=_most_first(found.states),
         latest=found.latest,
-        spine=await sessions.spine(request.user_id, request.space, store=store),
+        spine=await sessions.spine(request.user_id, request.space, store=store, writer=writer),
         correlation_id=request.correlation_id,
     )
 

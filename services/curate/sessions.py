@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from contracts.errors import Unavailable
 from contracts.ports import Scope, Selection, TextStore, Vector, VectorStore
@@ -12,8 +13,10 @@ from contracts.v1 import sessions as wire
 from contracts.v1.entries import Entry
 from contracts.v1.sessions import SessionsReply, SessionsRequest
 from contracts.v1.turns import EVERY_PERSONA
+from services.curate.summary_writer import SummaryWriter
 from services.shared.core import sessions, summaries
 from services.shared.core.loops import State
+from services.shared.core.model_summaries import ROLLING_FORM, SESSION_FORM, SPINE_FORM
 from services.shared.core.sessions import SILENCE, Session
 from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
@@ -42,14 +45,15 @@ async def list_sessions(
     vectors: VectorStore | None,
     silence: timedelta = SILENCE,
     now: datetime | None = None,
+    writer: SummaryWriter | None = None,
 ) -> SessionsReply:
-    """The sessions of a user, or one of them with its summary.
+    """The sessions of a user, or one of them with its summary, of which the `writer` may have written a better one.
 
     Raises:
         Rejected: there is no session of this id, or the cursor is not one of ours.
     """
     if request.rolling is not None and request.limit == 0:
-        rolling = await _rolling(request, request.rolling, store, vectors)
+        rolling = await _rolling(request, request.rolling, store, vectors, writer)
         return SessionsReply(items=(), total_count=0, rolling=rolling, correlation_id=request.correlation_id)
     after = _place(request.cursor)
     selection = Selection(request.user_id, space=request.space, persona_id=_persona(request))
@@ -58,23 +62,40 @@ async def list_sessions(
     found = await asyncio.to_thread(sessions.sessions_of, entries, now=at, silence=silence)
     reply = _page(request, found, after).model_copy(update={"left_out": left_out})
     if request.id is not None:
-        reply = await _one(request, found, reply, vectors, await settled_of(request.user_id, store))
+        reply = await _one(request, found, reply, vectors, await settled_of(request.user_id, store), writer)
     if request.rolling is not None:
-        reply = reply.model_copy(update={"rolling": await _rolling(request, request.rolling, store, vectors)})
+        reply = reply.model_copy(update={"rolling": await _rolling(request, request.rolling, store, vectors, writer)})
     return reply
 
 
-async def spine(user_id: str, space: str | None, *, store: TextStore) -> wire.Spine:
+async def spine(
+    user_id: str, space: str | None, *, store: TextStore, writer: SummaryWriter | None = None
+) -> wire.Spine:
     """The spine of a space; null: of all of the user's."""
     entries, _ = await read_newest(Selection(user_id, space=space), store, _SUMMED_UP)
     settled = await settled_of(user_id, store)
     made = await asyncio.to_thread(summaries.spine_of, entries, settled)
-    return wire.Spine(
+    spine = wire.Spine(
         profile=_extracts(made.profile),
         projects=_extracts(made.projects),
         people=_extracts(made.people),
         open_loops=_extracts(made.open_loops),
     )
+    told = {id_ for one in (*made.profile, *made.projects, *made.people) for id_ in one.source_ids}
+    place = ("spine", user_id, repr(space))
+    kept = writer.of(place, SPINE_FORM, _newest_last(entries, told), entries) if writer else None
+    if kept is None:
+        return spine
+    cited = {id_ for its in kept.written.sections.values() for one in its for id_ in one.source_ids}
+    sections = {
+        name: _extracts(its) or tuple(one for one in getattr(spine, name) if cited.isdisjoint(one.source_ids))
+        for name, its in kept.written.sections.items()
+    }
+    return spine.model_copy(update={**sections, "made_by": "model"})
+
+
+def _newest_last(entries: Sequence[Entry], ids: Collection[str]) -> list[Entry]:
+    return sorted((one for one in entries if one.id in ids), key=lambda one: (one.created_at, one.id))
 
 
 def _persona(request: SessionsRequest) -> str | None:
@@ -124,6 +145,7 @@ async def _one(
     reply: SessionsReply,
     vectors: VectorStore | None,
     settled: Mapping[str, State],
+    writer: SummaryWriter | None,
 ) -> SessionsReply:
     session = next((one for one in found if one.id == request.id), None)
     if session is None:
@@ -137,28 +159,70 @@ async def _one(
         commitments=_extracts(made.commitments),
         people=_extracts(made.people),
     )
+    if writer is not None and session.ended_at is not None:
+        summary = _rewritten(summary, session, writer)
     ids = tuple(entry.id for entry in session.entries[:_IDS])
     only = {"items": (_shown(session),), "next_cursor": None, "states": (), "summary": summary, "entry_ids": ids}
     return reply.model_copy(update=only)
 
 
+def _rewritten(summary: wire.SessionSummary, session: Session, writer: SummaryWriter) -> wire.SessionSummary:
+    """The summary of a session that has ended as a model wrote it, as far as it did."""
+    place = ("session", session.whose.user_id, session.id)
+    kept = writer.of(place, SESSION_FORM, session.entries, session.entries)
+    if kept is None:
+        return summary
+    line, matters = kept.written.sections["one_liner"], kept.written.sections["what_mattered"]
+    written: dict[str, Any] = {"made_by": "model"}
+    if line:
+        written["one_liner"] = _extract(line[0])
+    if matters:
+        written["what_mattered"] = _extracts(matters)
+    return summary.model_copy(update=written)
+
+
 async def _rolling(
-    request: SessionsRequest, conversation_id: str, store: TextStore, vectors: VectorStore | None
+    request: SessionsRequest,
+    conversation_id: str,
+    store: TextStore,
+    vectors: VectorStore | None,
+    writer: SummaryWriter | None,
 ) -> wire.RollingSummary:
     persona = _persona(request)
     selection = Selection(request.user_id, request.space, persona, conversation_id=conversation_id)
     entries, more = await read_newest(selection, store, _EMBEDDED)
-    known = await _vectors(entries, vectors)
-    made = await asyncio.to_thread(
-        summaries.rolling_summary, entries, known, turns=len(entries) + more, length=request.rolling_length
-    )
+    made = _written_rolling(request, conversation_id, entries, len(entries) + more, writer)
+    made_by: wire.MadeBy = "model" if made else "rules"
+    if made is None:
+        known = await _vectors(entries, vectors)
+        made = await asyncio.to_thread(
+            summaries.rolling_summary, entries, known, turns=len(entries) + more, length=request.rolling_length
+        )
     return wire.RollingSummary(
         conversation_id=conversation_id,
         text=made.text,
         turns=made.turns,
         characters=sum(len(entry.text) for entry in entries),
         sentences=_extracts(made.sentences),
+        made_by=made_by,
     )
+
+
+def _written_rolling(
+    request: SessionsRequest,
+    conversation_id: str,
+    entries: Sequence[Entry],
+    count: int,
+    writer: SummaryWriter | None,
+) -> summaries.Rolling | None:
+    """The rolling summary as a model wrote it last, as much of it as there is room for."""
+    if writer is None:
+        return None
+    said, turns = summaries.rolled_up(entries, count)
+    place = ("rolling", request.user_id, repr(request.space), repr(_persona(request)), conversation_id)
+    kept = writer.of(place, ROLLING_FORM, said, entries, turns=turns)
+    fitting = summaries.within(kept.written.sections["sentences"], request.rolling_length) if kept else []
+    return summaries.Rolling(tuple(fitting), kept.turns) if kept and fitting else None
 
 
 async def _vectors(entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:

@@ -44,6 +44,15 @@ class CurateSettings(ServiceSettings):
     resume_after_seconds: float = Field(default=120, gt=0, description="how old work must be to count as stuck")
     watch_every_seconds: float = Field(default=10, gt=0, description="how often what waits on the bus is counted")
     session_silence_minutes: float = Field(default=30, gt=0, description="silence after which a session has ended")
+    summary_timeout_seconds: float = Field(
+        default=30.0, gt=0, le=300, description="how long a language model may take for a summary; asked 3 times"
+    )
+    summary_user_budget: int = Field(
+        default=100,
+        ge=0,
+        description="a language model sums up for a user while it has read less of them on a day; 0: never",
+    )
+    summary_budget: int = Field(default=2500, ge=0, description="the same of all users together")
     max_concurrency: int = Field(default=32, ge=1, description="requests answered at the same time")
 
     @property

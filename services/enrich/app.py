@@ -10,17 +10,15 @@ from functools import partial
 
 from contracts import subjects
 from contracts.v1.entries import EntryAccepted, EntryEnriched, ExtractionWanted
-from services.enrich.budget import Budget
 from services.enrich.extract import Extractor
 from services.enrich.handler import enrich_entries
 from services.enrich.settings import EnrichSettings
 from services.shared import telemetry
 from services.shared.app import Host, Service
 from services.shared.bus.worker import Stage, read_json
-from services.shared.llm.chat import ChatModel, SettingNames
+from services.shared.llm.budget import Budget
+from services.shared.llm.configured import configured_model
 from services.shared.preferences import PreferenceReader
-
-_NAMES = SettingNames("MEMORYBUS_EXTRACT_URL", "MEMORYBUS_EXTRACT_MODEL", "MEMORYBUS_EXTRACT_API_KEY")
 
 
 async def build(host: Host) -> Service:
@@ -41,9 +39,9 @@ async def build(host: Host) -> Service:
         says=(EntryEnriched,),
         max_batch=settings.max_batch,
     )
-    if host.settings.extract_url is None:
+    extractor = await _extractor(host, settings)
+    if extractor is None:
         return Service("enrich", stages=(stage,))
-    extractor = await _extractor(host, host.settings.extract_url, settings)
     extracting = Stage(
         subjects.EXTRACT,
         ExtractionWanted,
@@ -56,16 +54,12 @@ async def build(host: Host) -> Service:
     return Service("enrich", stages=(stage, extracting))
 
 
-async def _extractor(host: Host, address: str, settings: EnrichSettings) -> Extractor:
+async def _extractor(host: Host, settings: EnrichSettings) -> Extractor | None:
+    within, told = settings.extract_timeout_seconds, telemetry.EXTRACT_PAUSED.set
+    model = configured_model(host.settings, answer_within=within, told=told)
+    if model is None:
+        return None
     store = await host.text_store()
-    model = ChatModel(
-        address,
-        host.settings.extract_model,
-        names=_NAMES,
-        api_key=host.settings.extract_api_key,
-        answer_within=settings.extract_timeout_seconds,
-        told=telemetry.EXTRACT_PAUSED.set,
-    )
     host.closes(model.close)
     budget = Budget(store, of_user=settings.extract_user_budget, of_all=settings.extract_budget)
     return Extractor(

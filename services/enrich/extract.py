@@ -17,7 +17,6 @@ from contracts.ports import Conversation, Filters, Key, LanguageModel, Scope, Se
 from contracts.v1.entries import Entry, EntryProposed, EntryRef, ExtractionWanted
 from contracts.v1.facts import MOST_FACTS, MOST_ORDINAL, ProposedFact
 from contracts.v1.turns import Proposal
-from services.enrich.budget import Budget
 from services.shared import telemetry
 from services.shared.cache import Cache
 from services.shared.changes import change_entries
@@ -25,6 +24,7 @@ from services.shared.core.extraction import MOST_KNOWN, SCHEMA, Exchange, Invali
 from services.shared.core.lineage import fact_keys, is_drawn_from, restored, text_read
 from services.shared.core.salience import is_small_talk
 from services.shared.erasures import is_hidden
+from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader
 
 _REACH = 2

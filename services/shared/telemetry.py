@@ -51,6 +51,15 @@ EXTRACT_UNASKED = Counter(
     "memorybus_extract_unasked_total", "Entries whose facts nobody will draw: the queue was full or did not answer"
 )
 EXTRACT_PAUSED = Gauge("memorybus_extract_paused", "1 while a language model that failed several times is left alone")
+SUMMARIES = Counter(
+    "memorybus_summaries_total",
+    "Summaries that a language model was to write: written, none, invalid, skipped, over budget, failed, or unasked",
+    ["outcome"],
+)
+SUMMARIES_PAUSED = Gauge("memorybus_summaries_paused", "1 while a language model that failed often sums up nothing")
+SUMMARY_SENTENCES = Counter(
+    "memorybus_summary_sentences_total", "Sentences of a language model: kept, or dropped as unsupported", ["fate"]
+)
 EXPIRED = Counter("memorybus_expired_total", "Entries forgotten because they were too old")
 REPAIRED = Counter("memorybus_repaired_total", "Differences between the stores that were put right")
 PROXIED = Counter("memorybus_proxy_requests_total", "Requests to a model by path and outcome", ["path", "outcome"])

@@ -16,10 +16,10 @@ from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, 
 from contracts.v1.facts import MOST_FACTS, MOST_ORDINAL
 from contracts.v1.turns import entry_id
 from services.dedupe.handler import judge_proposals
-from services.enrich.budget import Budget
 from services.enrich.extract import Extractor
 from services.enrich.handler import enrich_entries
 from services.shared.core.lineage import fact_keys
+from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader
 from tests.apps.test_edits import Desk
 from tests.stores.drawing import a_fact

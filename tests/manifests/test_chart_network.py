@@ -101,10 +101,10 @@ def test_the_gateway_alone_reaches_the_model_that_it_stands_in_front_of() -> Non
         policies(in_front_of_a_model({"to": [], "ports": [443]}))
 
 
-def test_enrich_alone_reaches_the_model_that_draws_facts() -> None:
+def test_enrich_and_curate_alone_reach_the_model_that_draws_facts_and_sums_up() -> None:
     wanted = {"networkPolicy": {"enabled": True, "model": JWKS}}
     found = policies({**wanted, "settings": {"MEMORYBUS_EXTRACT_URL": "https://model.example:8443/v1"}})
-    assert {name for name, spec in found.items() if 8443 in ports(spec["egress"])} == {"enrich"}
+    assert {name for name, spec in found.items() if 8443 in ports(spec["egress"])} == {"enrich", "curate"}
 
 
 def test_clients_reach_the_gateway_alone_and_monitoring_reaches_all() -> None:

@@ -24,7 +24,7 @@ _OPENS = {
     "QDRANT": _VECTORS,
     "EMBEDDER": _VECTORS,
     "AUDIT": r"RequestHandler\(",
-    "EXTRACT": r"ChatModel\(",
+    "EXTRACT": r"configured_model\(",
 }
 
 

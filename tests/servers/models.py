@@ -28,6 +28,7 @@ class ScriptedModel:
     manner: Manner = "well"
     facts: dict[str, list[Any]] = field(default_factory=dict)
     draw: Callable[[str], list[Any]] | None = None
+    sums_up: Callable[[list[dict[str, Any]]], list[Any]] = field(default=lambda turns: [])
     prose: str | None = None
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: set[str | None] = field(default_factory=set)
@@ -35,12 +36,23 @@ class ScriptedModel:
     @property
     def turns(self) -> list[str]:
         """The turns that it was shown, in order."""
-        return [json.loads(body["messages"][-1]["content"]).get("turn", "") for body in self.asked]
+        return [given["turn"] for given in self._given() if "turn" in given]
+
+    @property
+    def summed_up(self) -> list[list[str]]:
+        """The texts of the turns that it was to sum up, in order."""
+        return [[one["text"] for one in given["turns"]] for given in self._given() if "turns" in given]
+
+    def _given(self) -> list[dict[str, Any]]:
+        return [json.loads(body["messages"][-1]["content"]) for body in self.asked]
 
     def content(self) -> str:
         if self.prose is not None:
             return self.prose
-        turn = self.turns[-1]
+        given = self._given()[-1]
+        if "turns" in given:
+            return json.dumps({"sentences": self.sums_up(given["turns"])})
+        turn = given.get("turn", "")
         return json.dumps({"facts": self.draw(turn) if self.draw else self.facts.get(turn, [])})
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

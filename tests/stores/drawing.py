@@ -13,9 +13,9 @@ from contracts.ports import Key, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, ExtractionWanted
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.dedupe.handler import judge_proposals
-from services.enrich.budget import Budget
 from services.enrich.extract import Extractor
 from services.enrich.handler import enrich_entries
+from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader
 from tests.stores.builders import NOON, a_proposal, a_turn
 

@@ -94,14 +94,14 @@ jwks
 {{- end -}}
 
 {{- define "memorybus.model" -}}
-{{- /* (list root name): the way to the model that the gateway stands in front of, or that draws facts for enrich. */ -}}
+{{- /* (list root name): the way to the model that the gateway stands in front of, or that draws facts for enrich and sums up for curate. */ -}}
 {{- $gateway := (index . 0).Values.services.gateway -}}
 {{- $given := merge (dict) ($gateway.settings | default dict) ($gateway.secrets | default dict) -}}
 {{- $values := (index . 0).Values -}}
-{{- $enrich := $values.services.enrich -}}
-{{- $known := merge (dict) ($enrich.settings | default dict) ($enrich.secrets | default dict) $values.settings $values.secrets -}}
+{{- $own := get $values.services (index . 1) | default dict -}}
+{{- $known := merge (dict) ($own.settings | default dict) ($own.secrets | default dict) $values.settings $values.secrets -}}
 {{- $answers := and (eq (index . 1) "gateway") (or (get $given "MEMORYBUS_OPENAI_BASE_URL") (get $given "MEMORYBUS_ANTHROPIC_BASE_URL")) -}}
-{{- $draws := and (eq (index . 1) "enrich") (get $known "MEMORYBUS_EXTRACT_URL") -}}
+{{- $draws := and (has (index . 1) (list "enrich" "curate")) (get $known "MEMORYBUS_EXTRACT_URL") -}}
 {{- if or $answers $draws -}}
 {{- if not (index . 0).Values.networkPolicy.model.to -}}
 {{- fail "networkPolicy.model.to is empty: name the peers where MEMORYBUS_OPENAI_BASE_URL or MEMORYBUS_EXTRACT_URL leads, or no chat is answered and no fact drawn" -}}
@@ -123,7 +123,7 @@ requests where it answers none, or the gateway where it is another one. */ -}}
 {{- $uses := splitList " " (include "memorybus.uses" (index . 0)) -}}
 {{- if and (has $server (list "nats" "opensearch" "qdrant" "embedder")) (not (has $server $uses)) -}}
 true
-{{- else if and (eq (index . 1) "MEMORYBUS_EXTRACT_API_KEY") (ne (index . 0) "enrich") -}}
+{{- else if and (eq (index . 1) "MEMORYBUS_EXTRACT_API_KEY") (not (has (index . 0) (list "enrich" "curate"))) -}}
 true
 {{- else if and (eq $server "audit") (not (has (index . 0) (list "retrieve" "curate"))) -}}
 true

@@ -61,7 +61,7 @@ _OWN = ("i", "we", "my", "our")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A verbatim part of the text of each of its sources."""
+    """A verbatim part of the text of each of its sources, unless a model wrote it from all of them."""
 
     text: str
     source_ids: tuple[str, ...]
@@ -138,10 +138,15 @@ def rolling_summary(
 
     It has at most so many characters as `length` says.
     """
+    said, count = rolled_up(entries, turns)
+    return Rolling(most_central(said, vectors, length=length), count)
+
+
+def rolled_up(entries: Iterable[Entry], turns: int | None = None) -> tuple[list[Entry], int]:
+    """The newest entries of a conversation as of its last turn whose number is a multiple of `EVERY`, and that."""
     said = _in_order(entries)
     count = len(said) if turns is None else max(turns, len(said))
-    said = said[: len(said) - count % EVERY][-_NEWEST:]
-    return Rolling(most_central(said, vectors, length=length), count - count % EVERY)
+    return said[: len(said) - count % EVERY][-_NEWEST:], count - count % EVERY
 
 
 def most_central(
@@ -151,13 +156,17 @@ def most_central(
 
     They have at most `length` characters together, and one between two.
     """
+    return _in_time(within(_choose(_candidates(_in_order(entries)), vectors, limit), length))
+
+
+def within(sentences: Iterable[Sentence], length: int) -> list[Sentence]:
+    """Those of the sentences, the first before the others, that have room in so many characters."""
     chosen: list[Sentence] = []
-    room = length
-    for sentence in _choose(_candidates(_in_order(entries)), vectors, limit):
-        if len(sentence.text) <= room:
+    for sentence in sentences:
+        if len(sentence.text) <= length:
             chosen.append(sentence)
-            room -= len(sentence.text) + 1
-    return _in_time(chosen)
+            length -= len(sentence.text) + 1
+    return chosen
 
 
 def spine_of(entries: Iterable[Entry], settled: Mapping[str, loops.State] | None = None) -> Spine:
