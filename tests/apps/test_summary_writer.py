@@ -195,8 +195,9 @@ async def _count(shown: list[list[str]]) -> int:
 async def test_a_model_that_fails_changes_nothing_and_is_not_asked_at_every_request(
     world: World, fails: Exception
 ) -> None:
-    by_rules = await world.rolling()
     world.model.fails = fails
+    by_rules = await world.rolling()
+    assert by_rules[0] == "rules"
     for _ in range(3):
         assert await world.rested() == by_rules
     assert len(world.model.shown) == 1
@@ -213,8 +214,9 @@ async def test_a_model_that_fails_changes_nothing_and_is_not_asked_at_every_requ
     ],
 )
 async def test_an_answer_of_which_nothing_is_left_leaves_what_rules_chose(world: World, content: str) -> None:
-    by_rules = await world.rolling()
     world.model.answer = lambda turns: content
+    by_rules = await world.rolling()
+    assert by_rules[0] == "rules"
     for _ in range(3):
         assert await world.rested() == by_rules
     assert len(world.model.shown) == 1
