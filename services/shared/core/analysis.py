@@ -90,9 +90,9 @@ def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
     tokens = _tokens(query)
     language = language_of(tokens)
     every = (language,) if language == "english" else _LATIN
-    asked = {token: list(_alternatives(token, language or "english", every)) for token in tokens}
+    asked = {token: _alternatives_of_any(token, language or "english", every) for token in tokens}
     if language in (None, "english"):
-        asked = {token: [its for its in found if its[0] not in _ASKING] for token, found in asked.items()}
+        asked = {token: tuple(its for its in found if its[0] not in _ASKING) for token, found in asked.items()}
     return {token.removesuffix("'s"): found for token, found in asked.items() if found}
 
 
@@ -122,10 +122,14 @@ def _pieces(token: str) -> Iterator[str]:
 
 
 def _terms_of_any(token: str, language: Language) -> Iterable[str]:
-    if len(token) <= LONGEST_TERM and (token.isascii() or not _RUN.search(token)):
+    if _is_cached(token):
         return _terms(token, language)
-    pieces = (_terms.__wrapped__(piece, language) for piece in _pieces(token))
-    return chain.from_iterable(pieces)  # hostile lengths, and sentences without spaces, stay out of the cache
+    return chain.from_iterable(_terms.__wrapped__(piece, language) for piece in _pieces(token))
+
+
+def _is_cached(token: str) -> bool:
+    """Hostile lengths, and sentences without spaces, stay out of the caches."""
+    return len(token) <= LONGEST_TERM and (token.isascii() or not _RUN.search(token))
 
 
 @lru_cache(maxsize=1 << 15)
@@ -152,13 +156,19 @@ def _overlapping(run: str) -> list[str]:
     return [term for term in (*alone, *map("".join, pairwise(run))) if term not in _UNSPACED_STOPS]
 
 
-def _alternatives(token: str, language: Language, every: Sequence[Language]) -> Iterator[Alternatives]:
-    for piece in _pieces(token):
-        parts, whole = _parts(piece)
-        for part in parts:
-            for term in _of_part(part, language):
-                yield (term,) if _RUN.match(part) else _stems(part, every)
-        yield from ((word,) for word in whole)
+def _alternatives_of_any(token: str, language: Language, every: Sequence[Language]) -> tuple[Alternatives, ...]:
+    if _is_cached(token):
+        return _alternatives(token, language, every)
+    pieces = (_alternatives.__wrapped__(piece, language, every) for piece in _pieces(token))
+    return tuple(chain.from_iterable(pieces))
+
+
+@lru_cache(maxsize=1 << 13)
+def _alternatives(token: str, language: Language, every: Sequence[Language]) -> tuple[Alternatives, ...]:
+    parts, whole = _parts(token)
+    of_parts = ((part, term) for part in parts for term in _of_part(part, language))
+    stemmed = ((term,) if _RUN.match(part) else _stems(part, every) for part, term in of_parts)
+    return (*stemmed, *((word,) for word in whole))
 
 
 @lru_cache(maxsize=1 << 13)
