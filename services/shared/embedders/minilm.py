@@ -56,12 +56,13 @@ class MiniLmEmbedder:
         """Unit vectors, shape (len(texts), 384), in the order of the texts; of each text the first 256 tokens."""
         if self._closed:
             raise Unavailable("the embedder is closed")
-        vectors = np.zeros((len(texts), IDENTITY.dimensions), dtype=np.float32)
-        pool = self._singles if len(texts) == 1 else self._batches
         loop = asyncio.get_running_loop()
+        if len(texts) == 1:
+            return await loop.run_in_executor(self._singles, self._compute, list(texts))
+        vectors = np.zeros((len(texts), IDENTITY.dimensions), dtype=np.float32)
         batches = _batches_of_like_length(texts)
         computed = await asyncio.gather(
-            *(loop.run_in_executor(pool, self._compute, [texts[i] for i in batch]) for batch in batches)
+            *(loop.run_in_executor(self._batches, self._compute, [texts[i] for i in batch]) for batch in batches)
         )
         for batch, result in zip(batches, computed, strict=True):
             vectors[batch] = result
