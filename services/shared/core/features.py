@@ -165,11 +165,10 @@ def names_strangers(found: Found) -> bool:
     names = {name.lower() for name in _NAME.findall(found.question) if name.istitle()} - _NO_NAMES
     if not names or not names.isdisjoint(found.misspelt) or not is_english(found.question):
         return False
-    texts = [f"{entry.speaker or ''} {entry.text}" for entry in found.entries]
-    mentioned = re.compile(rf"\b(?:{'|'.join(names)})(?:'?s)?\b")
-    if any(mentioned.search(text.lower()) for text in texts):
+    said = "\n".join(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)
+    if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):
         return False
-    known = {word.lower() for text in texts for word in _NAME_OR_BEGINNING.findall(text)}
+    known = set(map(str.lower, _NAME_OR_BEGINNING.findall(said)))
     return not any(word.startswith(name) or name.startswith(word) for word in known for name in names)
 
 
