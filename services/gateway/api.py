@@ -94,7 +94,7 @@ class Edge:
         if not caller.may(verb, reads=reads):
             raise Problem("forbidden", f"This credential does not open {verb}.")
         if verb != flow.RETRIEVE.name and (share := await self._limits.count_request(caller)) and share.is_used_up:
-            raise _too_often(share)
+            raise too_often(share)
         return caller
 
     async def ask(
@@ -118,7 +118,7 @@ class Edge:
         if caller.spaces is not None:
             values = await self._confined(caller, verb, values)
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
-        if searches(body) and (share := await self._limits.count_query(caller)):
+        if share := await self.count(caller, body):
             if headers is not None:
                 headers.update(share.headers)
             if share.is_used_up:
@@ -129,6 +129,10 @@ class Edge:
         finally:
             for tell in self._told if verb.answer in _REMOVING else ():
                 tell(caller.user_id)
+
+    async def count(self, caller: Caller, body: BaseModel) -> Share | None:
+        """Count a request that searches; what is left to the caller, None where nothing was counted."""
+        return await self._limits.count_query(caller) if searches(body) else None
 
     async def _confined(self, caller: Caller, verb: Verb, values: Json) -> Json:
         """The request of a caller who is let into some spaces only."""
@@ -147,10 +151,11 @@ def _nothing_for(body: BaseModel, share: Share) -> bytes:
     """The answer to a query too many: empty where a reply can say why, else an error."""
     if isinstance(body, RetrieveRequest):
         return RetrieveReply.nothing(body, "rate_limited").model_dump_json().encode()
-    raise _too_often(share)
+    raise too_often(share)
 
 
-def _too_often(share: Share) -> Problem:
+def too_often(share: Share) -> Problem:
+    """The error of a caller whose share is used up."""
     return Problem("rate_limited", _TOO_OFTEN, headers=share.headers | {"retry-after": str(seconds_left())})
 
 

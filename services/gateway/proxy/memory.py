@@ -21,7 +21,7 @@ from contracts.ports import TokenCounter
 from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.turns import Role, Turn
-from services.gateway.api import Edge
+from services.gateway.api import Edge, too_often
 from services.gateway.callers import Caller
 from services.gateway.problems import Problem
 from services.gateway.proxy.conversations import Conversation, Conversations, Key, Recalled
@@ -210,6 +210,8 @@ class ChatMemory:
             shown=conversation.shown,
             confirm=token,
         )
+        if (share := await self._edge.count(caller, request)) and share.is_used_up:
+            raise too_often(share)
         raw = await self._edge.memory.ask(
             flow.COMMANDS, request, patience=_COMMAND_PATIENCE, credential=caller.credential
         )

@@ -185,3 +185,14 @@ async def test_a_request_that_cannot_be_looked_through_is_refused_with_the_opera
     null = b'{"model": "m-1", "input": "file_id?", "previous_response_id": null}'
     assert (await http.post("/responses", content=null, headers=headers)).status_code == 200
     assert len(model.seen) == 1
+
+
+async def test_commands_that_search_count_for_the_limit_of_a_tool(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.gateway.limits.time.time", lambda: 1_800_000_000.0)
+    key = f"Bearer {await a_key(client, 'fay')}"
+    answers = [await chat(http, "What do you remember about bees?", Authorization=key) for _ in range(12)]
+    assert [answer.status_code for answer in answers] == [200] * 10 + [429] * 2
+    assert answers[-1].headers["retry-after"] == "60"
+    assert model.seen == []
