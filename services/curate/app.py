@@ -70,6 +70,8 @@ async def build(host: Host) -> Service:
     create = partial(commands.create, store=store, publisher=host.bus, preferences=preferences, longest=longest)
 
     async def erase(request: EraseRequest) -> EraseReply:
+        if writer is not None:
+            writer.forget(request.user_id)
         return await scheduler.eraser.erase(request, within=time_left())
 
     async def user_status(request: UserStatusRequest) -> StatusReply:

@@ -93,6 +93,12 @@ class SummaryWriter:
             self._want(place, _Job(form, shown, turns))
         return kept if kept is not None and kept.written else None
 
+    def forget(self, user_id: str) -> None:
+        """Keep nothing of a user."""
+        for place in [place for place in (*self._kept, *self._waiting) if place[1] == user_id]:
+            self._kept.pop(place)
+            self._waiting.pop(place, None)
+
     def _want(self, place: Place, job: _Job) -> None:
         if place in self._failed or self._writing == (place, job.texts):
             return
@@ -111,10 +117,11 @@ class SummaryWriter:
             except Unavailable:
                 await asyncio.sleep(_TRY_AGAIN)
                 continue
-            place = next(iter(self._waiting))
-            job = self._waiting.pop(place)
             if not self._waiting:
                 self._wanted.clear()
+                continue
+            place = next(iter(self._waiting))
+            job = self._waiting.pop(place)
             self._writing = place, job.texts
             outcome = await self._outcome(place, job)
             self._writing = None

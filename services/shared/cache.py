@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
@@ -20,6 +21,9 @@ class Cache(Generic[K, V]):
 
     def __contains__(self, key: K) -> bool:
         return key in self._held and time.monotonic() < self._held[key][1]
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(list(self._held))
 
     def __len__(self) -> int:
         return len(self._held)

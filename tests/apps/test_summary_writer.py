@@ -176,6 +176,18 @@ async def test_what_is_forgotten_is_in_no_summary_from_then_on_and_it_is_remade(
     assert "Clara" not in repr(await world.rested())
 
 
+async def test_nothing_is_kept_of_a_user_who_is_erased(world: World) -> None:
+    await world.written()
+    world.model.is_left_alone = True
+    await modify(world.store, world.said[:1], lambda one: one.model_copy(update={"text": "My brother lives in Rome."}))
+    await world.asked(id="s1", limit=20)
+    world.writer.forget("bob")
+    assert world.writer._waiting
+    world.writer.forget("ann")
+    assert "river" not in repr(world.writer._kept._held)
+    assert not world.writer._waiting
+
+
 async def test_what_is_forgotten_or_corrected_while_the_model_reads_it_is_not_kept(world: World) -> None:
     world.model.may.clear()
     await world.rolling()
