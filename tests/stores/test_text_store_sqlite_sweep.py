@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from contracts.ports import Accepted, Filters, Refused, Scope, Selection, Unavailable
+from contracts.v1.entries import NeighbourTag
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.stores.builders import (
     a_proposal,
@@ -162,3 +163,12 @@ async def test_hashes_whose_time_is_over_are_dropped(store: SqliteTextStore, pat
     assert (await store.count_remaining(user))["digests"] == 1
     assert found(path, "zanzibariumhash") == 0
     assert found(path, "quillonatehash")
+
+
+async def test_a_tag_that_is_not_proposed_any_more_is_in_no_byte(store: SqliteTextStore, path: Path, user: str) -> None:
+    tag = NeighbourTag(tag="zanzibarium", confidence=0.5, source_ids=("a", "b"))
+    (entry,) = await store_entries(store, [an_entry(user, neighbour_tags=(tag,))])
+    assert await store.compact()
+    await modify(store, [entry], lambda e: e.model_copy(update={"neighbour_tags": ()}))
+    assert await store.compact()
+    assert found(path, "zanzibarium") == 0

@@ -149,6 +149,7 @@ class EntryWriter:
         self._replace_statement(doc, old, entry)
         self._replace_conversations(doc, old, entry)
         self._forgets |= entry.status == "forgotten" != old.status
+        self._forgets |= not set(old.neighbour_tags) <= set(entry.neighbour_tags)  # their words are those of others
         self._count(doc >> NUMBER_BITS, old, stored.words, -1)
         self._count(doc >> NUMBER_BITS, entry, words, 1)
 
