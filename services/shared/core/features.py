@@ -21,7 +21,8 @@ from services.shared.core.time_spans import Span, spans_named, without
 from services.shared.core.traits import FIRST_PERSON, TOKEN, asks_only_for, traits_of, words_of
 
 _NOBODY = -1
-_NAME = re.compile(r"(?<=\w )[A-Za-z]{2,}(?!\w)")
+_NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
+_WHERE = frozenset("at from in into near on to via".split())
 _NAME_OR_BEGINNING = re.compile(r"\b[A-Z][a-z]{2,}\b")
 _NO_NAMES = wordlists.words("names", "no names") | wordlists.words("names", "times")
 _ALONE: Mapping[int, str] = {}
@@ -158,12 +159,16 @@ def _role_meant(question: str) -> str | None:
 
 
 def names_strangers(found: Found) -> bool:
-    """Whether an English question names somebody or something, and none of the entries mentions any of them.
+    """Whether an English question is about somebody or something, and the entries mention none of those that it names.
 
-    Where one of two names begins with the other they may be one's: Mel, and Melanie.
+    Where one of two names begins with the other they may be one's: Mel, and Melanie. Where something happens is not
+    what a question is about: a seat on the flight to Lisbon is like any other.
     """
-    names = {name.lower() for name in _NAME.findall(found.question) if name.istitle()} - _NO_NAMES
-    if not names or not names.isdisjoint(found.misspelt) or not is_english(found.question):
+    named = {name.lower(): before.lower() for before, name in _NAME.findall(found.question) if name.istitle()}
+    names = named.keys() - _NO_NAMES
+    if all(named[name] in _WHERE for name in names) or not names.isdisjoint(found.misspelt):
+        return False
+    if not is_english(found.question):
         return False
     said = "\n".join(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)
     if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):

@@ -175,6 +175,8 @@ def test_any_moment_and_question_have_a_nearness(moment: datetime, question: str
         ("Did Robertson row?", False),
         ("When did ada row?", False),
         ("Did I row on the NAS in March, on Valentine's day or at Easter?", False),
+        ("Which boat do I take in Lisbon?", False),
+        ("Does Caroline row in Lisbon?", True),
         ("Caroline?", False),
         ("Hat der Kapitän gestern mit dem Ruder gerudert?", False),
     ],
