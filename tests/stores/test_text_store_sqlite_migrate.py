@@ -25,7 +25,17 @@ from tests.stores.changing import modify
 
 Schema = set[tuple[str, str]]
 
-_BACK_TO_FIRST = """
+_WITHOUT_CHANGES = """
+DROP TRIGGER scope_made;
+DROP TRIGGER entry_changed;
+DROP TRIGGER entry_moved;
+DROP TRIGGER entry_deleted;
+ALTER TABLE scopes DROP COLUMN changed;
+ALTER TABLE scopes DROP COLUMN moved;
+"""
+
+_BACK_TO_FIRST = f"""
+{_WITHOUT_CHANGES}
 DROP TABLE records;
 DROP INDEX postings_by_term;
 DROP TABLE statements;
@@ -158,7 +168,7 @@ async def test_words_of_an_older_version_are_those_of_this_one_then(
         await modify(store, entries[3:], lambda entry: entry.model_copy(update={"status": "superseded"}))
         await store.close()
     with sqlite3.connect(path) as db:
-        db.executescript("DROP TABLE records; PRAGMA user_version = 6;")
+        db.executescript(f"{_WITHOUT_CHANGES} DROP TABLE records; PRAGMA user_version = 6;")
     db.close()
     again = await SqliteTextStore.open(path)
     fresh = await SqliteTextStore.open(path.with_name("fresh"))

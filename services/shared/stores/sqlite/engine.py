@@ -9,6 +9,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from services.shared.stores.sqlite.connection import Readers, Writer
 from services.shared.stores.sqlite.recent import RecentEntries
+from services.shared.stores.sqlite.sessions import SessionCache
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -21,6 +22,7 @@ class Engine:
         self.writer = writer
         self.readers = readers
         self.recent = RecentEntries()
+        self.sessions = SessionCache()
 
 
 def reading(

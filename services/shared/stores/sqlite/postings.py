@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from services.shared.core import bm25
-from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, chunks, marks
+from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK, chunks, in_one_row
 
 _PLACE_BITS = 10
 _COUNT_BITS = 6
@@ -35,10 +35,19 @@ _APPEND = """
 INSERT INTO postings (scope, block, term, codes) VALUES (?, ?, ?, ?)
 ON CONFLICT (scope, block, term) DO UPDATE SET codes = CAST(codes || excluded.codes AS BLOB)"""
 
+# Terms are bound one by one: in a JSON text SQLite ends them at a NUL.
+_READ = """
+WITH asked (key, term) AS (VALUES {terms})
+SELECT group_concat(asked.key || ',' || here.key || ',' || block || ',' || length(codes)),
+    CAST(group_concat(codes, '') AS BLOB)
+FROM asked CROSS JOIN json_each(?) AS here
+    CROSS JOIN postings INDEXED BY postings_by_term ON scope = here.value AND postings.term = asked.term"""
+
 _FREQUENCIES = f"""
-SELECT term, sum(length(codes)) / {_CODE.itemsize} FROM json_each(?) AS asked CROSS JOIN postings
-    INDEXED BY postings_by_term ON scope = ? AND term = asked.value
-GROUP BY term"""
+SELECT json_group_object(term, docs) FROM (
+    SELECT term, sum(length(codes)) / {_CODE.itemsize} AS docs FROM json_each(?) AS asked
+        CROSS JOIN postings INDEXED BY postings_by_term ON scope = ? AND term = asked.value
+    GROUP BY asked.key)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +90,27 @@ class Layout:
         return found
 
 
-def read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -> dict[str, Postings]:
+def read(connection: sqlite3.Connection, layout: Layout, terms: Iterable[str]) -> dict[str, Postings]:
     """The postings of each term; terms that occur nowhere are missing."""
-    starts: dict[str, list[int]] = {}
-    codes: dict[str, list[bytes]] = {}
-    for scope, start in layout.starts.items():
-        rows = (row for chunk in chunks(terms) for row in _rows(connection, scope, layout.blocks[scope], chunk))
-        for term, block, blob in rows:
-            starts.setdefault(term, []).append(start + (block << _PLACE_BITS))
-            codes.setdefault(term, []).append(blob)
-    return {term: _unpacked(starts[term], blobs) for term, blobs in codes.items()}
+    found: dict[str, Postings] = {}
+    for chunk in chunks(terms):
+        found |= _read(connection, layout, chunk)
+    return found
+
+
+def _read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -> dict[str, Postings]:
+    query = _READ.format(terms=",".join(f"({key},?)" for key in range(len(terms))))
+    heads, codes = connection.execute(query, (*terms, json.dumps(list(layout.starts)))).fetchone()
+    if heads is None:
+        return {}
+    keys, scopes, blocks, sizes = np.fromstring(heads, np.int64, sep=",").reshape(-1, 4).T
+    sizes = sizes // _CODE.itemsize
+    codes = np.frombuffer(codes, _CODE)
+    starts = np.array(list(layout.starts.values()))[scopes] + (blocks << _PLACE_BITS)
+    places, counts = (codes >> _COUNT_BITS) + np.repeat(starts, sizes), codes & np.uint16(MOST)
+    ends = np.cumsum(np.bincount(keys, sizes, len(terms)).astype(np.int64)).tolist()
+    parts = zip(terms, [0, *ends], ends, strict=False)
+    return {term: Postings(places[start:end], counts[start:end]) for term, start, end in parts if end > start}
 
 
 def merged(terms: Sequence[Postings]) -> Postings:
@@ -104,9 +124,9 @@ def merged(terms: Sequence[Postings]) -> Postings:
 
 def frequencies(connection: sqlite3.Connection, scopes: Sequence[int], terms: Sequence[str]) -> dict[str, int]:
     """In how many documents of the scopes each term occurs; terms that occur nowhere are missing."""
-    found: Counter[str] = Counter()
+    asked, found = json.dumps(list(dict.fromkeys(terms))), Counter[str]()
     for scope in scopes:
-        found.update(dict(connection.execute(_FREQUENCIES, (json.dumps(list(dict.fromkeys(terms))), scope))))
+        found.update(in_one_row(connection, _FREQUENCIES, (asked, scope)))
     return dict(found)
 
 
@@ -119,24 +139,6 @@ def having(layout: Layout, found: Mapping[str, Postings], groups: Iterable[Itera
             one_of[found.get(term, NOWHERE).places] = True
         passing &= one_of
     return passing
-
-
-def _rows(
-    connection: sqlite3.Connection, scope: int, blocks: int, terms: Sequence[str]
-) -> Iterable[tuple[str, int, bytes]]:
-    return connection.execute(
-        f"""WITH RECURSIVE blocks (block) AS (SELECT 0 UNION ALL SELECT block + 1 FROM blocks WHERE block + 1 < ?)
-        SELECT term, block, codes FROM postings
-        WHERE scope = ? AND block IN (SELECT block FROM blocks) AND term IN ({marks(terms)})""",
-        (blocks, scope, *terms),
-    )
-
-
-def _unpacked(starts: list[int], blobs: list[bytes]) -> Postings:
-    codes = np.frombuffer(b"".join(blobs), _CODE)
-    places = (codes >> _COUNT_BITS).astype(np.int64)
-    places += np.repeat(starts, [len(blob) // _CODE.itemsize for blob in blobs])
-    return Postings(places, codes & np.uint16(MOST))
 
 
 class Changes:

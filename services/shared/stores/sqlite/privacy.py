@@ -126,6 +126,7 @@ class SqlitePrivacy(Engine):
     async def erase(self, user_id: str, *, mark: Erasure | None = None) -> None:
         """Remove everything of a user, some rows at a time: between two steps others write."""
         self.recent.drop()
+        self.sessions.drop()
         for table in TABLES:
             look = partial(_keys_of, table=table, user_id=user_id)
             while keys := await self.readers.run(look):

@@ -145,6 +145,26 @@ _RECORDS = (
 
 _VOCABULARY = ("CREATE INDEX postings_by_term ON postings (scope, term)",)
 
+_CHANGES = (
+    # A random number that is another one after each change of an entry of the scope, but not after a new entry.
+    "ALTER TABLE scopes ADD COLUMN changed INTEGER NOT NULL DEFAULT 0",
+    # The same for changes of an entry's place in its session, and for a scope that is given the number of another.
+    "ALTER TABLE scopes ADD COLUMN moved INTEGER NOT NULL DEFAULT 0",
+    """CREATE TRIGGER scope_made AFTER INSERT ON scopes BEGIN
+        UPDATE scopes SET changed = random(), moved = random() WHERE scope = new.scope;
+    END""",
+    """CREATE TRIGGER entry_changed AFTER UPDATE ON entries BEGIN
+        UPDATE scopes SET changed = random() WHERE scope = new.scope;
+    END""",
+    """CREATE TRIGGER entry_moved AFTER UPDATE OF session, created_at ON entries
+    WHEN new.session IS NOT old.session OR new.created_at <> old.created_at BEGIN
+        UPDATE scopes SET moved = random() WHERE scope = new.scope;
+    END""",
+    """CREATE TRIGGER entry_deleted AFTER DELETE ON entries BEGIN
+        UPDATE scopes SET changed = random(), moved = random() WHERE scope = old.scope;
+    END""",
+)
+
 
 def _renew_words(connection: sqlite3.Connection) -> None:
     """Let the index hold every active entry under the words that this version finds it by."""
@@ -175,6 +195,7 @@ MIGRATIONS: tuple[Step, ...] = (
     _VOCABULARY,
     (_renew_words,),  # words by the language of their text
     _RECORDS,
+    _CHANGES,
 )
 """Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 

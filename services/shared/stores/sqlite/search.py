@@ -25,13 +25,12 @@ from services.shared.stores.moments import microseconds
 from services.shared.stores.sqlite import postings, records
 from services.shared.stores.sqlite.engine import Engine, reading
 from services.shared.stores.sqlite.keys import NUMBER_BITS, in_one_row, marks, visible_scopes
-from services.shared.stores.sqlite.postings import NOWHERE, Layout, Postings
-from services.shared.stores.sqlite.terms import LENGTH, required
+from services.shared.stores.sqlite.postings import Layout, Postings
+from services.shared.stores.sqlite.sessions import Order, Places
+from services.shared.stores.sqlite.terms import required
 
 _WINDOW = 2 * bm25.REACH
 """Turns to look at on each side of a candidate: those within REACH of a turn within REACH of it."""
-
-Places = NDArray[np.int64]
 
 # The + keeps SQLite from comparing as NUMERIC, for which it would not use the last column of the index.
 _WINDOWS = """
@@ -49,25 +48,27 @@ SELECT json_group_array(json_array(here.doc,
 FROM json_each(:docs) AS asked CROSS JOIN entries AS here ON here.doc = asked.value"""
 assert NUMBER_BITS == 32
 
-_NAMES = """
-SELECT json_group_array(json_array(doc, entries.id, created_at)) FROM json_each(?) AS asked
-    CROSS JOIN entries ON entries.doc = asked.value"""
-
 _OWNED = """
 SELECT json_group_array(json_array(doc, entries.id, user_id)) FROM json_each(?) AS asked
     CROSS JOIN entries ON entries.id = asked.value JOIN scopes USING (scope)"""
+
+
+_SEEN_FROM = """
+SELECT seen.scope, seen.numbered FROM scopes AS own JOIN scopes AS seen USING (user_id, space)
+WHERE own.scope = ?1 AND (seen.scope = ?1 OR seen.persona_id = '') ORDER BY seen.scope"""
+
+_FEW = 8
+"""The neighbours of so few entries are read without looking at all of their scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Matches:
     """What the postings say about a query: which terms are where, and which places may be returned."""
 
-    layout: Layout
+    order: Order
     terms: list[Postings]
     weights: bm25.Floats
-    lengths: Postings
     turn_scores: bm25.Floats
-    active: NDArray[np.bool_]
     allowed: NDArray[np.bool_]
 
 
@@ -81,6 +82,11 @@ class _Scored:
     around: Places
     """Shape (places, 2 · reach + 1): the places around each in its session, −1 where nothing is."""
 
+    @property
+    def shown(self) -> Places:
+        """The places, and then all that are around them, one row after the other."""
+        return np.concatenate([self.places, self.around[self.around >= 0]])
+
 
 class SqliteIndex(Engine):
     """`contracts.ports.LexicalIndex`."""
@@ -93,12 +99,15 @@ class SqliteIndex(Engine):
         scopes = visible_scopes(db, scope)
         if not words or not scopes or limit < 1:
             return []
-        matches = _match(db, Layout(scopes), words, filters)
+        layout = Layout(scopes)
+        sessions, order = self.sessions.of(db, layout)
+        matches = _match(db, layout, order, words, filters)
         candidates = _candidates(matches, lexical.candidates(limit))
         if not candidates.size:
             return []
-        scored = _score(matches, _windows(db, matches.layout, candidates), limit, min(reach, bm25.REACH))
-        return _hits(db, matches, scored)[:limit]
+        scored = _score(matches, _windows(order, candidates), limit, min(reach, bm25.REACH))
+        names, times = sessions.named(db, layout, scored.shown)
+        return _hits(matches, scored, names, times)[:limit]
 
     @reading
     def frequencies(self, db: sqlite3.Connection, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
@@ -107,31 +116,47 @@ class SqliteIndex(Engine):
     @reading
     def neighbours(self, db: sqlite3.Connection, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
         """An entry of a persona is surrounded by entries of this persona and of none, any other by entries of none."""
-        ids_by_doc = _docs(db, owners(refs))
-        around: dict[int, dict[int, int]] = {}
-        for visible, docs in _by_visible_scopes(db, ids_by_doc).items():
-            for doc, before, after in windows_of(db, docs, visible=visible, reach=max(0, reach)):
-                around[doc] = _distances(before, -1) | _distances(after, 1)
-        names = ids_by_doc | records.ids(db, {near for window in around.values() for near in window.values()})
-        return {names[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}
+        ids, reach = _docs(db, owners(refs)), max(0, reach)
+        around: dict[str, dict[int, str]] = {}
+        for layout, docs in _by_visible_scopes(db, ids):
+            if len(docs) >= _FEW:
+                around |= self._kept_neighbours(db, layout, {doc: ids[doc] for doc in docs}, reach)
+            if others := {doc: ids[doc] for doc in docs if ids[doc] not in around}:
+                around |= _neighbours(db, layout, others, reach)
+        return around
+
+    def _kept_neighbours(
+        self, db: sqlite3.Connection, layout: Layout, ids: Mapping[int, str], reach: int
+    ) -> dict[str, dict[int, str]]:
+        """The neighbours of entries, given as id by document, as far as they are active."""
+        (sessions, order), places = self.sessions.of(db, layout), layout.places(np.array(list(ids)))
+        active = order.active[places]
+        windows = order.windows(places[active], reach)
+        windows[:, reach] = -1
+        rows, columns = np.nonzero(windows >= 0)
+        names, _ = sessions.named(db, layout, windows[rows, columns])
+        named = [id_ for id_, is_active in zip(ids.values(), active.tolist(), strict=True) if is_active]
+        around: dict[str, dict[int, str]] = {id_: {} for id_ in named}
+        for row, column, name in zip(rows.tolist(), columns.tolist(), names, strict=True):
+            around[named[row]][column - reach] = name
+        return around
 
 
-def _match(connection: sqlite3.Connection, layout: Layout, words: list[Alternatives], filters: Filters) -> _Matches:
+def _match(
+    connection: sqlite3.Connection, layout: Layout, order: Order, words: list[Alternatives], filters: Filters
+) -> _Matches:
     groups = required(filters)
-    wanted = [*chain.from_iterable(words), LENGTH, *chain.from_iterable(groups)]
-    found = postings.read(connection, layout, wanted)
+    found = postings.read(connection, layout, [*chain.from_iterable(words), *chain.from_iterable(groups)])
     terms = [postings.merged([found[term] for term in word if term in found]) for word in words]
-    lengths = found.get(LENGTH, NOWHERE)
-    active = np.zeros(layout.size, np.bool_)
-    active[lengths.places] = True
-    weights = [bm25.idf(lengths.places.size, where.places.size) for where in terms]
+    total = int(np.count_nonzero(order.active))
+    weights = [bm25.idf(total, where.places.size) for where in terms]
     turn_scores = np.zeros(layout.size)
     for where, weight in zip(terms, weights, strict=True):
         turn_scores[where.places] += bm25.turn_scores(weight)[where.counts]
-    allowed = active
+    allowed = order.active
     if not filters.empty:
-        allowed = active & postings.having(layout, found, groups) & _passing(connection, layout, filters)
-    return _Matches(layout, terms, np.array(weights), lengths, turn_scores, active, allowed)
+        allowed = allowed & postings.having(layout, found, groups) & _passing(connection, layout, filters)
+    return _Matches(order, terms, np.array(weights), turn_scores, allowed)
 
 
 def _passing(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
@@ -165,9 +190,11 @@ def _candidates(matches: _Matches, count: int) -> Places:
     best of those that pass as well; when few pass, all of them.
     """
     own = matches.turn_scores.astype(np.float32)
-    looks = own + bm25.decayed(np.pad(own, bm25.REACH))
-    looks[~matches.active] = 0
-    if matches.allowed is matches.active:
+    padded = np.zeros(own.size + 2 * bm25.REACH, np.float32)
+    padded[bm25.REACH : -bm25.REACH] = own
+    looks = own + bm25.decayed(padded)
+    looks[~matches.order.active] = 0
+    if matches.allowed is matches.order.active:
         return _top(looks, count)
     passing = np.flatnonzero(matches.allowed)
     if not passing.size:
@@ -188,17 +215,17 @@ def _top(scores: NDArray[np.float32], count: int) -> Places:
     return np.concatenate([above, np.flatnonzero(scores == least)[above.size - count :]])
 
 
-def _windows(connection: sqlite3.Connection, layout: Layout, candidates: Places) -> Places:
+def _windows(order: Order, candidates: Places) -> Places:
     """Windows that have every candidate at most REACH from their middle.
 
     One window serves candidates next to each other, which candidates often are. Neighbours in the store mostly are
     neighbours in their session; the others get windows of their own.
     """
-    windows = _windows_at(connection, layout, _spaced(np.sort(candidates)))
-    covered = np.zeros(layout.size + 1, np.bool_)  # place −1 is the last
+    windows = order.windows(order.stored(_spaced(np.sort(candidates))), _WINDOW)
+    covered = np.zeros(order.active.size + 1, np.bool_)  # place −1 is the last
     covered[windows[:, bm25.REACH : -bm25.REACH]] = True
     left = candidates[~covered[candidates]]
-    return np.concatenate([windows, _windows_at(connection, layout, left)]) if left.size else windows
+    return np.concatenate([windows, order.windows(order.stored(left), _WINDOW)]) if left.size else windows
 
 
 def _spaced(places: Places) -> Places:
@@ -210,32 +237,10 @@ def _spaced(places: Places) -> Places:
     return np.array(kept)
 
 
-def _windows_at(connection: sqlite3.Connection, layout: Layout, middles: Places) -> Places:
-    """Shape (middles, 2·_WINDOW + 1): the places around each middle in its session, −1 where nothing is."""
-    docs = layout.docs(middles).tolist()
-    rows = list(windows_of(connection, docs, visible=list(layout.starts), reach=_WINDOW))
-    windows = np.full((len(rows), 2 * _WINDOW + 1), -1, np.int64)
-    windows[:, _WINDOW] = layout.places(np.array([doc for doc, _, _ in rows]))
-    _fill(windows, layout, [before for _, before, _ in rows], -1)
-    _fill(windows, layout, [after for _, _, after in rows], 1)
-    return windows
-
-
-def _fill(windows: Places, layout: Layout, lists: list[str], direction: int) -> None:
-    """Write comma-separated documents, the nearest first, into the columns before (-1) or after (1) the middle."""
-    sizes = np.array([docs.count(",") + 1 if docs else 0 for docs in lists])
-    if not sizes.any():
-        return
-    docs = np.fromstring(",".join(filter(None, lists)), np.int64, sep=",")
-    firsts = np.cumsum(sizes) - sizes
-    distances = np.arange(docs.size) - np.repeat(firsts, sizes) + 1
-    windows[np.repeat(np.arange(sizes.size), sizes), _WINDOW + direction * distances] = layout.places(docs)
-
-
 def _score(matches: _Matches, windows: Places, limit: int, reach: int) -> _Scored:
     """The exact score of the best places that may be returned and are at most REACH from the middle of a window."""
-    mean_length = float(matches.lengths.counts.mean())
-    scores, coverage = bm25.context_scores(_counts(matches, windows), matches.weights, mean_length)
+    counts, order = _counts(matches, windows), matches.order
+    scores, coverage = bm25.context_scores(counts, matches.weights, order.mean_length)
     places = windows[:, bm25.REACH : -bm25.REACH]
     rows, columns = np.nonzero((places >= 0) & (scores > 0) & matches.allowed[places])
     places, first = np.unique(places[rows, columns], return_index=True)
@@ -248,32 +253,30 @@ def _score(matches: _Matches, windows: Places, limit: int, reach: int) -> _Score
 
 def _counts(matches: _Matches, windows: Places) -> bm25.Floats:
     """Shape (terms + 1, *windows.shape): how often each term, and at last any, occurs at each place."""
-    found = np.zeros(matches.layout.size + 1, np.bool_)  # place −1 is the last
+    size = matches.order.active.size
+    found = np.zeros(size + 1, np.bool_)  # place −1 is the last
     found[windows] = True
     known = np.flatnonzero(found[:-1])
-    slots = np.zeros(matches.layout.size + 1, np.int32)  # slot 0 is nobody; place −1 is the last of `slots`
+    slots = np.zeros(size + 1, np.int32)  # slot 0 is nobody; place −1 is the last of `slots`
     slots[known] = np.arange(1, known.size + 1, dtype=np.int32)
     counts = np.zeros((len(matches.terms) + 1, known.size + 1))
-    for row, where in zip(counts, [*matches.terms, matches.lengths], strict=True):
+    for row, where in zip(counts, matches.terms, strict=False):
         row[slots[where.places]] = where.counts
+    counts[-1, 1:] = matches.order.length[known]
     counts[:, 0] = 0
     return counts[:, slots[windows]]
 
 
-def _hits(connection: sqlite3.Connection, matches: _Matches, scored: _Scored) -> list[LexicalHit]:
-    docs = matches.layout.docs(scored.places).tolist()
-    around = matches.layout.docs(np.maximum(scored.around, 0))
-    around[scored.around < 0] = -1
-    asked = np.union1d(docs, around[around >= 0]).tolist()
-    known = {doc: (id_, created_at) for doc, id_, created_at in in_one_row(connection, _NAMES, (json.dumps(asked),))}
-    reach = around.shape[1] // 2
-    near = (
-        {distance - reach: known[doc][0] for distance, doc in enumerate(row) if doc >= 0 and distance != reach}
-        for row in around.tolist()
-    )
+def _hits(matches: _Matches, scored: _Scored, names: list[str], times: NDArray[np.int64]) -> list[LexicalHit]:
+    count, reach = scored.places.size, scored.around.shape[1] // 2
+    near: list[dict[int, str]] = [{} for _ in range(count)]
+    rows, columns = (part.tolist() for part in np.nonzero(scored.around >= 0))
+    for row, column, name in zip(rows, columns, names[count:], strict=True):
+        if column != reach:
+            near[row][column - reach] = name
     turn_scores = matches.turn_scores[scored.places].tolist()
-    found = zip(docs, scored.scores.tolist(), turn_scores, scored.coverage.tolist(), near, strict=True)
-    return lexical.ranked((LexicalHit(known[doc][0], *of), known[doc][1]) for doc, *of in found)
+    found = zip(names, scored.scores.tolist(), turn_scores, scored.coverage.tolist(), near, strict=False)
+    return lexical.ranked((LexicalHit(*of), at) for of, at in zip(found, times.tolist(), strict=False))
 
 
 def windows_of(
@@ -294,21 +297,23 @@ def _docs(connection: sqlite3.Connection, users: Mapping[str, str]) -> dict[int,
     return {doc: id_ for doc, id_, user_id in rows if users[id_] == user_id}
 
 
-def _by_visible_scopes(connection: sqlite3.Connection, docs: Iterable[int]) -> dict[tuple[int, int], list[int]]:
+def _by_visible_scopes(connection: sqlite3.Connection, docs: Iterable[int]) -> Iterable[tuple[Layout, list[int]]]:
+    """The documents of each scope, with the scopes that are seen from it: it, and the part of no persona."""
     groups: dict[int, list[int]] = defaultdict(list)
     for doc in docs:
         groups[doc >> NUMBER_BITS].append(doc)
-    return {(scope, _common(connection, scope)): members for scope, members in groups.items()}
+    for scope, members in groups.items():
+        yield Layout(connection.execute(_SEEN_FROM, (scope,)).fetchall()), members
 
 
-def _common(connection: sqlite3.Connection, scope: int) -> int:
-    """The scope of the same user and space and no persona; the scope itself when there is none."""
-    row = connection.execute(
-        """SELECT common.scope FROM scopes AS own JOIN scopes AS common USING (user_id, space)
-        WHERE own.scope = ? AND common.persona_id = ''""",
-        (scope,),
-    ).fetchone()
-    return row[0] if row else scope
+def _neighbours(
+    connection: sqlite3.Connection, layout: Layout, ids: Mapping[int, str], reach: int
+) -> dict[str, dict[int, str]]:
+    """The neighbours of a few entries, given as id by document, read one by one."""
+    found = windows_of(connection, list(ids), visible=list(layout.starts), reach=reach)
+    around = {doc: _distances(before, -1) | _distances(after, 1) for doc, before, after in found}
+    names = records.ids(connection, {near for window in around.values() for near in window.values()})
+    return {ids[doc]: {far: names[near] for far, near in window.items()} for doc, window in around.items()}
 
 
 def _distances(docs: str, sign: int) -> dict[int, int]:

@@ -1,0 +1,180 @@
+"""What is kept in memory of sessions is what the file says, whoever wrote to it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contracts.ports import Filters, Scope
+from contracts.v1.entries import Entry
+from contracts.v1.turns import EVERY_PERSONA
+from services.shared.stores.sqlite import SqliteTextStore, search, sessions
+from services.shared.stores.sqlite.keys import visible_scopes
+from services.shared.stores.sqlite.postings import Layout
+from services.shared.stores.sqlite.search import windows_of
+from tests.sizes import sized
+from tests.stores.builders import NOON, a_session, a_user, an_entry, forget, minutes, store_entries
+from tests.stores.changing import modify
+
+REACH = 3
+PERSONAS = (None, "guide", EVERY_PERSONA)
+
+Stores = tuple[SqliteTextStore, SqliteTextStore]
+Windows = dict[str, list[str]]
+
+
+@pytest.fixture
+async def both(path: Path) -> AsyncIterator[Stores]:
+    """Two processes on one file, as far as a store can tell."""
+    one, other = [await SqliteTextStore.open(path, synchronous="normal") for _ in range(2)]
+    yield one, other
+    await other.close()
+    await one.close()
+
+
+async def kept_and_read(store: SqliteTextStore, scope: Scope) -> tuple[Windows, Windows]:
+    """What is said around each entry that a scope sees: as it is kept, and as it is read from the file."""
+
+    def look(db: sqlite3.Connection) -> tuple[Windows, Windows]:
+        layout = Layout(visible_scopes(db, scope))
+        rows = db.execute("SELECT doc, id, created_at, status FROM entries").fetchall()
+        rows = [row for row in rows if row[0] >> 32 in layout.starts]
+        if not rows:
+            return {}, {}
+        names = {row[0]: row[1] for row in rows}
+        active = [row for row in rows if row[3] == "active"]
+        docs = [row[0] for row in active]
+        places = layout.places(np.array(docs, np.int64))
+        held, order = store.sessions.of(db, layout)
+        assert sorted(np.flatnonzero(order.active).tolist()) == sorted(places.tolist())
+        ids, times = held.named(db, layout, places)
+        assert list(zip(ids, times.tolist(), strict=True)) == [row[1:3] for row in active]
+        windows = order.windows(places, REACH)
+        kept = np.where(windows >= 0, layout.docs(np.maximum(windows, 0)), -1).tolist()
+        found = windows_of(db, docs, visible=list(layout.starts), reach=REACH)
+        read = {doc: [*before.split(",")[::-1], str(doc), *after.split(",")] for doc, before, after in found}
+        return (
+            {names[row[REACH]]: [names[doc] for doc in row if doc >= 0] for row in kept},
+            {names[doc]: [names[int(near)] for near in window if near] for doc, window in read.items()},
+        )
+
+    return await store.readers.run(look)
+
+
+async def assert_kept_as_written(stores: Sequence[SqliteTextStore], user: str) -> None:
+    for store in stores:
+        for persona in PERSONAS:
+            kept, read = await kept_and_read(store, Scope(user, persona_id=persona))
+            assert kept == read
+
+
+PLACES = {
+    "session_id": st.sampled_from(["s1", "s2", None]),
+    "created_at": st.integers(0, 2).map(lambda minute: NOON + minutes(minute)),
+    "status": st.sampled_from(["active", "active", "archived"]),
+}
+STEPS = st.tuples(
+    st.booleans(),
+    st.sampled_from(["store", "store", "change", "change", "remove", "forget", "erase"]),
+    st.lists(st.integers(0, 7), min_size=1, max_size=4, unique=True),
+    st.fixed_dictionaries({}, optional=PLACES),
+)
+
+
+async def carry_out(store: SqliteTextStore, entries: Sequence[Entry], what: str, update: dict[str, Any]) -> None:
+    stored = await store.get(entries)
+    if what == "store":
+        await store_entries(store, [e.model_copy(update=update) for e in entries if e.id not in stored])
+    elif what == "change":
+        await modify(store, entries, lambda entry: entry.model_copy(update=update))
+    elif what == "remove":
+        await store.remove(list(stored.values()))
+    elif what == "forget" and stored:
+        await forget(store, next(iter(stored.values())))
+    elif what == "erase":
+        await store.erase(entries[0].user_id)
+
+
+@settings(max_examples=sized(250), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(few=st.sampled_from([0, 64]), steps=st.lists(STEPS, max_size=10))
+async def test_what_is_kept_is_what_the_file_says(
+    both: Stores, few: int, steps: list[tuple[bool, str, list[int], dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "_FEW", few)
+    user = a_user()
+    entries = [
+        an_entry(user, f"green tea {n}", id=f"{user}-{n}", session_id="s1", persona_id="guide" if n % 3 == 0 else None)
+        for n in range(8)
+    ]
+    await store_entries(both[0], entries[:5])
+    await assert_kept_as_written(both, user)
+    for there, what, numbers, update in steps:
+        await carry_out(both[there], [entries[n] for n in numbers], what, update)
+        await assert_kept_as_written(both, user)
+    asked = Scope(user, persona_id="guide"), "green tea 3"
+    hits = [await store.search(*asked, limit=9, filters=Filters(), reach=2) for store in both]
+    for store in both:
+        store.sessions.drop()
+        hits.append(await store.search(*asked, limit=9, filters=Filters(), reach=2))
+    assert all(found == hits[0] for found in hits)
+
+
+async def many(store: SqliteTextStore, user: str) -> list[Entry]:
+    """Entries of several sessions side by side, some without one, in two parts of a space."""
+    entries = [
+        an_entry(
+            user,
+            id=f"{user}-{n}",
+            session_id=None if n % 7 == 0 else f"s{n % 5}",
+            persona_id="guide" if n % 4 == 0 else None,
+            created_at=NOON + minutes(n * 37 % 300 // 2),
+        )
+        for n in range(300)
+    ]
+    return await store_entries(store, entries)
+
+
+async def test_many_are_read_at_once(both: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = a_user()
+    entries = await many(both[0], user)
+    await modify(both[0], entries[20:40], lambda entry: entry.model_copy(update={"status": "archived"}))
+    monkeypatch.setattr(sessions, "_ROWS", sessions._ROWS.replace("json_each(?)", "json_each(?) LIMIT 0 --"))
+    layout = await both[1].readers.run(lambda db: Layout(visible_scopes(db, Scope(user, persona_id=EVERY_PERSONA))))
+    _, order = await both[1].readers.run(lambda db: both[1].sessions.of(db, layout))
+    assert order.row.size == sum(e.session_id is not None for e in entries[:20] + entries[40:])
+    monkeypatch.undo()
+    await assert_kept_as_written(both, user)
+
+
+async def test_neighbours_of_many_are_those_of_each(both: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    user = a_user()
+    entries = await many(both[0], user)
+    await modify(both[1], entries[20:40], lambda entry: entry.model_copy(update={"status": "archived"}))
+    at_once = await both[0].neighbours(entries, reach=2)
+    monkeypatch.setattr(search, "_FEW", 1000)
+    assert at_once == await both[0].neighbours(entries, reach=2)
+    assert len(at_once) == 300
+
+
+async def test_only_the_scopes_asked_last_are_kept(
+    sqlite_store: SqliteTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = [a_user() for _ in range(4)]
+    for user in users:
+        await store_entries(sqlite_store, a_session(user, ["green tea", "black tea"]))
+    monkeypatch.setattr(sessions, "_MOST", 2 * 1024 + 200)
+    for _ in range(2):
+        for user in users:
+            hits = await sqlite_store.search(Scope(user), "green", limit=9, filters=Filters(), reach=1)
+            assert [list(hit.neighbours) for hit in hits] == [[1], [-1]]
+    assert len(sqlite_store.sessions._held) == 2
+    assert sqlite_store.sessions._weight <= sessions._MOST
+    await sqlite_store.erase(users[0])
+    assert not sqlite_store.sessions._held
