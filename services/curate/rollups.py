@@ -85,14 +85,14 @@ class RollUps:
             Rejected: there is no such roll-up, or its originals have no words any more.
         """
         key = RecordKey(user_id, "rollup", id_)
-        await self._mark(key)
         await self.go_on(key)
-        record = await self._change(key, ("done",), "undoing")
+        record = await self._read(key)
         if record is None:
             raise Rejected("not_found", f"there is no roll-up {id_!r}")
         if state_of(record) in ("emptied", "forgotten"):
             raise Rejected("conflict", "the words of its originals are gone: it cannot be taken back")
         await self._mark(key)
+        await self._change(key, ("done",), "undoing")
         await self.go_on(key)
         entries = (await self.stores.text.get(_keys(record))).values()
         return tuple(one.id for one in entries if one.status == "active")
@@ -146,19 +146,28 @@ class RollUps:
             cursor = page.cursor
 
     async def go_on(self, key: RecordKey) -> None:
-        """Complete what is under way with a roll-up."""
+        """Complete what is under way with a roll-up, also what others begin meanwhile."""
+        while True:
+            done = await self._completed(key)
+            await self.stores.text.remove_records(key.user_id, "rolling", [key.name])
+            if state_of(await self._read(key)) == done:
+                return
+            await self._mark(key)
+
+    async def _completed(self, key: RecordKey) -> RollUpState | None:
+        """Take every step that is left; how far it is then."""
         while (record := await self._read(key)) is not None:
-            match state_of(record):
+            match state := state_of(record):
                 case "planned":
                     await self._make(record)
                 case "undoing":
                     await self._take_back(record)
                 case "emptied" | "forgotten":
                     await self._forget_originals(record)
-                    break
+                    return state
                 case _:
-                    break
-        await self.stores.text.remove_records(key.user_id, "rolling", [key.name])
+                    return state
+        return None
 
     async def _make(self, record: Record) -> None:
         id_, now = record.name, datetime.now(UTC)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.faults import rows, rows_cluster, rows_erase
+from tests.faults import rows, rows_cluster, rows_erase, rows_stories
 
-ROWS = {**rows.ROWS, **rows_erase.ROWS, **rows_cluster.ROWS}
+ROWS = {**rows.ROWS, **rows_erase.ROWS, **rows_stories.ROWS, **rows_cluster.ROWS}
 """By name, in the order in which they are carried out."""
 
 QUICK = (
@@ -13,6 +13,9 @@ QUICK = (
     "vector-store-fails",
     "twice",
     "reordered",
+    "kill-rolling-up",
+    "kill-superseding",
+    "kill-sessions",
     "opensearch-writes",
 )
 """Those of the quick part, each of which is smaller there."""
