@@ -175,7 +175,12 @@ async def test_a_corrected_turn_is_read_anew_and_its_old_facts_go(client: Memory
     await says("We moved in March")
     old = (await client.list(ListRequest(user_id="ann", status="superseded"))).items
     assert {one.superseded_by for one in old if one.source == "model"} == {turn.id}
-    assert model.turns == [said, corrected, "We moved in March"]
+    asked = [said, corrected, "We moved in March"]
+    assert await eventually(lambda: asked_about(model), lambda turns: len(turns) == len(asked)) == asked
+
+
+async def asked_about(model: ScriptedModel) -> list[str]:
+    return list(model.turns)
 
 
 async def told(client: MemoryClient) -> set[str]:
