@@ -16,6 +16,7 @@ from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
+from services.shared.core.names import is_short_form
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.time_spans import Span, spans_named, without
 from services.shared.core.traits import FIRST_PERSON, TOKEN, asks_only_for, traits_of, words_of
@@ -161,7 +162,7 @@ def _role_meant(question: str) -> str | None:
 def names_strangers(found: Found) -> bool:
     """Whether an English question is about somebody or something, and the entries mention none of those that it names.
 
-    Where one of two names begins with the other they may be one's: Mel, and Melanie. Where something happens is not
+    Of two names one may be short for the other: Mel or Bob, and Melanie or Robert. Where something happens is not
     what a question is about: a seat on the flight to Lisbon is like any other.
     """
     named = {name.lower(): before.lower() for before, name in _NAME.findall(found.question) if name.istitle()}
@@ -174,7 +175,11 @@ def names_strangers(found: Found) -> bool:
     if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):
         return False
     known = set(map(str.lower, _NAME_OR_BEGINNING.findall(said)))
-    return not any(word.startswith(name) or name.startswith(word) for word in known for name in names)
+    return not any(_may_be_one(name, word) for word in known for name in names)
+
+
+def _may_be_one(name: str, other: str) -> bool:
+    return other.startswith(name) or name.startswith(other) or is_short_form(name, other)
 
 
 def named_speakers(question: str, speakers: Collection[str]) -> set[str]:
