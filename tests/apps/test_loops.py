@@ -57,6 +57,16 @@ async def test_what_is_said_later_closes_it_and_says_how(store: TextStore) -> No
     assert texts(await listed(store, state="done")) == [PASSPORT]
 
 
+async def test_a_later_session_closes_the_only_one_that_it_can_mean(store: TextStore) -> None:
+    promise = said("I'll send her the marmalade by Friday.", persona_id="coach")
+    other = said("I'll send Tom the photos.", persona_id="chef")
+    later = said("sent it", 3, persona_id="coach").model_copy(update={"conversation_id": "c2"})
+    await store_entries(store, [promise, other, later])
+    (done,) = (await listed(store, persona_id="*", state="done")).items
+    assert (done.text, done.closed_by) == (promise.text, later.id)
+    assert texts(await listed(store, persona_id="*")) == [other.text]
+
+
 async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
     entry = said(f"{PASSPORT}. I have to buy stamps.")
     await store_entries(store, [entry, said("Bought the stamps", 1)])

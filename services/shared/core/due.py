@@ -30,6 +30,12 @@ _END = re.compile(
 _NEXT = re.compile(r"\b(?P<which>this|next) (?P<unit>week|month|year)\b")
 _OF_MONTH = re.compile(r"\b(?:by|on|until|before|for) the (?P<day>[0-3]?\d)(?:st|nd|rd|th)\b")
 _DATED = re.compile(DATE)
+_NTH = r"[0-3]?\d(?:st|nd|rd|th)?"
+_LOWER_MONTH = re.compile(
+    rf"\b(?:by|before|on|until|is|due) (?:the )?(?:{_NTH} (?:of )?(?:mar|march|may)\b|(?:mar|march|may) {_NTH}\b)"
+)
+"""A day of a month whose name in lower case is a verb, too."""
+
 _NOT_YET = re.compile(r"\b(?:since|last|ago|yesterday|every|each)\b")
 _NEXT_YEAR_AFTER = 14  # days: "in January", said in March, is not this January
 
@@ -47,6 +53,7 @@ def due_on(sentence: str, said_at: datetime) -> date | None:
 
 
 def _dated(sentence: str, today: date) -> date | None:
+    sentence = _LOWER_MONTH.sub(lambda found: found[0].replace(" ma", " Ma"), sentence)
     if not (found := _DATED.search(sentence)) or (named := named_dates(found[0])[0]).day is None:
         return None
     day = date(named.year or today.year, named.month, named.day)

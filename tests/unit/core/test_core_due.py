@@ -34,6 +34,7 @@ MONDAY = datetime(2026, 3, 2, 10, tzinfo=UTC)
         ("I need to renew it by January 5th", "2027-01-05"),
         ("I need to renew it by May 3rd 2028", "2028-05-03"),
         ("I need to renew it by 2026-07-01", "2026-07-01"),
+        ("i need to renew it by the 3rd of may", "2026-05-03"),
     ],
 )
 def test_a_day_is_read_as_it_is_said(text: str, day: str) -> None:
@@ -50,6 +51,7 @@ def test_a_day_is_read_as_it_is_said(text: str, day: str) -> None:
         "I have to pay by February 30",
         "I still owe him since Monday",
         "I need to march on",
+        "only 3 may come",
     ],
 )
 def test_no_day_is_made_up(text: str) -> None:

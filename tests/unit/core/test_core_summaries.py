@@ -86,11 +86,6 @@ def test_what_is_said_later_closes_a_loop_only_when_it_is_the_same(first: str, t
     assert loop.is_open == is_open
 
 
-def test_a_pronoun_closes_nothing_of_another_conversation() -> None:
-    said = [Said("I'll send the report.", "e1", "user", NOON, "c1"), Said("Sent it.", "e2", "user", NOON, "c2")]
-    assert [one.is_open for one in loops_in(said)] == [True]
-
-
 def test_a_session_is_summed_up_in_the_words_of_its_turns() -> None:
     said = ["Hi!", "My sister Clara moved to Porto. How far is that?", "I need to book a flight to Porto by May."]
     made = session_summary(a_session("ann", said), {})

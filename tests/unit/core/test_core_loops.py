@@ -1,0 +1,187 @@
+"""What is still to be done and what only sounds like it; what closes it, in the same session and in a later one."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+
+from services.shared.core.loops import Said, loop_in, loops_in
+from tests.stores.builders import NOON
+
+
+def asked_of(text: str) -> Said:
+    return Said(text, "e", "user", NOON)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "must buy milk",
+        "gotta call the plumber",
+        "I gotta pick up the parcel before six",
+        "don't let me forget mums birthday on saturday",
+        "I promised Jonas to fix his bike next week",
+        "deadline for the thesis is 5 december",
+        "need to return the library books",
+        "We need to talk about Kevin tomorrow, he is late again",
+        "I'm gonna water the plants tonight",
+        "I need to sleep earlier, I have to book the sleep clinic",
+        "I have to eat with the auditors on Monday",
+        "I need to find a good book for Clara",
+        "I will bring her the book, it was a great book",
+        "must post the letter to Oma",
+        "gotta feed the cat at eight",
+        "we've gotta book the hall by Friday",
+        "dont let me forget the dentist on tuesday",
+        "Don't let me forget to water the basil",
+        "I promised my sister to drive her to the airport on Sunday",
+        "We promised the neighbours to mow their lawn",
+        "The deadline for my tax return is March 31st",
+        "deadline of the grant application is next friday",
+        "have to hand in the form",
+        "I need to drink the medicine at nine",
+        "I need to return the film to the library",
+        "I have to write a great song for the wedding",
+    ],
+)
+def test_what_is_to_be_done_is_a_loop_however_it_is_said(text: str) -> None:
+    assert loop_in(asked_of(text)) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We need to talk about Kevin is a great book",
+        "I need to pee lol",
+        "I need to sleep now",
+        "I have to go to the bathroom",
+        "must be nice",
+        "I must have left it there",
+        "gotta love it",
+        "gotta run",
+        "I have to say the soup was good",
+        "must admit that was fun",
+        "must include three examples",
+        "Don't let me forget who I am is a line of the song",
+        "the deadline for the thesis was 5 december",
+        "deadline for the thesis is unclear",
+        "I promised Jonas to fix his bike, and I did",
+        "I will survive was such a good song",
+        "I gotta pee so bad",
+        "i have to poop haha",
+        "gotta take a nap",
+        "I'm going to bed, I need to lie down",
+        "I have to throw up",
+        "We need to talk about Kevin was a disturbing film",
+        "I have to go",
+        "must be the weather",
+        "must have been lovely",
+        "gotta be kidding me",
+        "I must say, Porto is lovely",
+        "must say I liked it",
+        "must watch!",
+        "must return valid JSON",
+        "Don't let me forget that I am happy",
+        "the deadline for the paper is over",
+        "I promised Jonas to fix his bike last year and did",
+        "I will follow you into the dark is my favourite song",
+        "do I gotta call the plumber?",
+    ],
+)
+def test_titles_bodily_needs_and_turns_of_speech_are_none(text: str) -> None:
+    assert loop_in(asked_of(text)) is None
+
+
+def test_what_an_assistant_says_must_be_done_is_none() -> None:
+    assert loop_in(Said("must buy milk", "e", "assistant", NOON)) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "closes"),
+    [
+        ("I need to renew my passport before 15 december", "passport renewed!", True),
+        ("I'll send Anna the photos", "anna got the photos", True),
+        ("I'll send the photos to Anna tonight", "Anna has received the photos", True),
+        ("I need to pay the rent", "rent paid", True),
+        ("I'll send Anna the photos", "Tom got the photos", False),
+        ("I'll send Anna the photos", "anna got the flowers", False),
+        ("I need to renew my passport", "Kevin's passport renewed", False),
+        ("I need to renew my passport", "passport not renewed", False),
+        ("I'll send Anna the photos", "did Anna get the photos?", False),
+        ("the deadline for the thesis is 5 december", "submitted the thesis", True),
+        ("must buy milk", "milk bought", True),
+        ("I have to book the ferry for May", "Ferry finally booked", True),
+        ("gotta call the plumber", "called the plumber this morning", True),
+        ("I promised Jonas to fix his bike next week", "fixed his bike", True),
+        ("I'll give my sister the keys", "my sister has got the keys", True),
+        ("I need to renew my passport", "my brother renewed his passport", False),
+        ("I need to renew my passport", "I wish my passport renewed itself", False),
+        ("I'll send the photos of Tom to Anna", "Tom got the photos", False),
+        ("I'll send Anna the photos", "anna got the photos wrong", False),
+        ("I need to pay the rent", "rent unpaid", False),
+        ("I need to pay the rent", "the rent increased", False),
+        ("I have to book the ferry", "hotel booked", False),
+        ("I need to buy stamps", "Anna got the stamps", False),
+        ("I need to call the plumber", "plumber called", False),
+        ("I'll bring Tom the drill", "tom has got his drill", True),
+        ("I'll give her the keys", "she got the keys", False),
+        ("I have to feed the cat", "cat fed", True),
+        ("I need to pay Tom", "Tom paid", False),
+        ("need to call the plumber", "I have got to call the plumber", False),
+    ],
+)
+def test_it_is_closed_where_object_and_person_agree(first: str, then: str, closes: bool) -> None:
+    said = [Said(first, "e1", "user", NOON, "c1"), Said(then, "e2", "user", NOON, "c1")]
+    assert loops_in(said)[0].is_open != closes
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "closes"),
+    [
+        (["I'll send her the marmalade by Friday."], "sent it", True),
+        (["I'll send her the marmalade by Friday.", "I have to buy stamps"], "Sent it!", True),
+        (["I'll send her the marmalade.", "I'll send Tom the photos."], "sent it", False),
+        (["I need to get milk"], "got it", False),
+        (["I'll send her the marmalade."], "did it", False),
+        (["I'll send her the marmalade."], "it's done", False),
+        (["I need to renew my passport", "I'll call Anna"], "Called her yesterday", False),
+        (["I need to renew my passport"], "renewed it", True),
+        (["I have to pay the plumber"], "I've finally paid it", True),
+        (["I need to take the bins out"], "took it", False),
+        (["I'll make a cake"], "made it!", False),
+        (["I have to book a flight", "I need to book a hotel"], "booked it", False),
+        (["I'll send her the marmalade."], "I haven't sent it", False),
+        (["I'll send her the marmalade."], "sent it?", False),
+        (["I'll send her the marmalade."], "My boss wanted the report. Sent it.", False),
+        (["I'll send her the marmalade."], "Sent.", False),
+        (["I'll send her the marmalade."], "he sent it", False),
+        (["I need to pay the rent"], "paid it this morning", True),
+    ],
+)
+def test_a_pronoun_closes_the_only_one_of_its_verb_in_a_later_conversation(
+    first: list[str], then: str, closes: bool
+) -> None:
+    later = [Said(part, "later", "user", NOON + timedelta(days=1), "c2") for part in then.split(". ")]
+    found = loops_in([*(Said(text, text, "user", NOON, "c1") for text in first), *later])
+    assert any(not one.is_open for one in found) == closes
+
+
+def test_of_several_a_pronoun_closes_the_newest_of_its_conversation() -> None:
+    texts = [("I'll send Tom the photos.", "c1"), ("I'll send her the marmalade.", "c2"), ("sent it", "c1")]
+    found = loops_in([Said(text, text, "user", NOON, conversation) for text, conversation in texts])
+    assert [one.is_open for one in found] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("deadline for the thesis is 5 december", date(NOON.year, 12, 5)),
+        ("I need to renew my passport before 15 may", date(NOON.year, 5, 15)),
+        ("I have to file it by march 31st", date(NOON.year, 3, 31)),
+    ],
+)
+def test_it_is_due_on_a_day_that_is_named_in_lower_case(text: str, due: date) -> None:
+    loop = loop_in(asked_of(text))
+    assert loop is not None
+    assert loop.due_on == due
