@@ -10,13 +10,17 @@ from contracts.envelope import Message, Moment, Reply, Request
 
 
 class CardFact(Message):
-    """A fact on a card, in the third person; `source_ids` are the entries that state it."""
+    """A fact on a card, in the third person; `source_ids` are the entries that state it.
+
+    `in_conflict`: one of them is in a conflict that the user has not decided.
+    """
 
     text: str
     importance: int = Field(ge=0, le=3)
     pinned: bool
     since: Moment
     source_ids: tuple[str, ...]
+    in_conflict: bool = False
 
 
 class EntityFacts(Message):

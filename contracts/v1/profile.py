@@ -37,6 +37,7 @@ class ProfileFact(Message):
     `until`: the user said that it is not so any more. `importance`: 0 to 3, always 3 where a source is pinned; one
     higher when it was told three `times`, two when ten times.
     `span`: where the text of the newest source says it, from the first character to after the last.
+    `in_conflict`: a source is in a conflict that the user has not decided; the other statement's facts are here, too.
     """
 
     subject: Subject
@@ -55,6 +56,7 @@ class ProfileFact(Message):
     source_ids: tuple[str, ...]
     times: int = 1
     span: tuple[int, int]
+    in_conflict: bool = False
 
 
 class Card(Message):

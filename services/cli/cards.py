@@ -72,5 +72,8 @@ def _cards(reply: CardsReply) -> Iterator[str]:
 
 def _line(card: EntityFacts) -> str:
     also = f" (also {', '.join(card.names[1:])})" if len(card.names) > 1 else ""
-    facts = "; ".join(f"{fact.text}{' [pinned]' if fact.pinned else ''}" for fact in card.facts)
+    facts = "; ".join(
+        f"{fact.text}{' [pinned]' if fact.pinned else ''}{' [in conflict]' if fact.in_conflict else ''}"
+        for fact in card.facts
+    )
     return f"[{card.entity_ref}] {card.label}{also}{': ' if facts else ''}{facts}"

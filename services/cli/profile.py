@@ -89,4 +89,5 @@ def _line(fact: ProfileFact) -> str:
         f"{former.text}, until {former.until:%Y-%m-%d}" if former.until else former.text for former in fact.before
     )
     since = f" (since {fact.since:%Y-%m-%d})"
-    return f"{fact.text}{since}{ended}{f' [before: {before}]' if before else ''}"
+    doubt = " (in conflict: see memorybus conflicts)" if fact.in_conflict else ""
+    return f"{fact.text}{since}{ended}{doubt}{f' [before: {before}]' if before else ''}"

@@ -76,6 +76,7 @@ def _fact(known: Known) -> CardFact:
         pinned=known.pinned,
         since=known.since,
         source_ids=known.source_ids,
+        in_conflict=known.in_conflict,
     )
 
 

@@ -13,7 +13,7 @@ from services.shared.core.aliases import Decisions, People, people_of
 from services.shared.core.facts import FactsOf
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.slots import Known, profile_of
-from services.shared.decided import read_decisions
+from services.shared.decided import read_both, read_decisions
 from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
 
@@ -45,12 +45,13 @@ async def read(
     active, left = await _read(Selection(user_id, space=space, persona_id=persona_id, status="active"), store)
     former, more = await _read(Selection(user_id, space=space, persona_id=persona_id, status="superseded"), store)
     decisions = await read_decisions(user_id, store)
+    both = await read_both(user_id, store)
     entries = [*active, *former]
 
     def told() -> tuple[People, Sequence[Known]]:
         facts = FactsOf()
         people = people_of(entries, decisions, facts)
-        return people, profile_of(user_id, entries, as_of, people.by_name(), facts)
+        return people, profile_of(user_id, entries, as_of, people.by_name(), facts, both)
 
     people, known = await beside_the_loop(told, sum(len(entry.text) for entry in entries))
     return Read(entries, left + more, known, people, decisions)
@@ -101,6 +102,7 @@ def _shown(known: Known) -> ProfileFact:
         source_ids=known.source_ids,
         times=known.times,
         span=fact.span,
+        in_conflict=known.in_conflict,
     )
 
 

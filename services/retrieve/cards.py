@@ -11,7 +11,8 @@ from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.aliases import Decisions
 from services.shared.core.cards import Card, cards_of, names_asked, telling
-from services.shared.decided import read_decisions
+from services.shared.core.slots import Pairs
+from services.shared.decided import read_both, read_decisions
 from services.shared.tasks import beside_the_loop
 
 
@@ -28,15 +29,15 @@ async def cards_asked_for(
     told = telling(asked, found)
     if not told:
         return []
-    decisions = await _decisions(request.user_id, records, settings.leg_timeout_seconds)
+    decisions, both = await _decisions(request.user_id, records, settings.leg_timeout_seconds)
     chars = sum(len(entry.text) for entry in told)
-    return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now), chars)
+    return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now, both), chars)
 
 
-async def _decisions(user_id: str, records: UserRecords, patience: float) -> Decisions:
-    """What the user decided about names; nothing while the text store is away."""
+async def _decisions(user_id: str, records: UserRecords, patience: float) -> tuple[Decisions, Pairs]:
+    """What the user decided about names and conflicts; nothing while the text store is away."""
     try:
         async with asyncio.timeout(patience):
-            return await read_decisions(user_id, records)
+            return await asyncio.gather(read_decisions(user_id, records), read_both(user_id, records))
     except (Unavailable, TimeoutError):
-        return {}
+        return {}, ()

@@ -1,4 +1,4 @@
-"""What users decided about names and open loops: records of hashes, without a word of theirs. The store is a port."""
+"""What users decided about names, conflicts and open loops: records without a word of theirs. The store is a port."""
 
 from __future__ import annotations
 
@@ -20,6 +20,12 @@ async def read_decisions(user_id: str, records: UserRecords) -> Decisions:
 def decisions_in(records: Iterable[Record]) -> Decisions:
     """The decisions that records hold."""
     return {frozenset(record.name.split(":")): bool(record.body["same"]) for record in records}
+
+
+async def read_both(user_id: str, records: UserRecords) -> frozenset[frozenset[str]]:
+    """The pairs of statements, by id, of which a user decided that both hold."""
+    bodies = [record.body for record in await records.records(user_id, "conflict")]
+    return frozenset(frozenset((body["newer"], body["older"])) for body in bodies if body.get("kept") == "both")
 
 
 async def keep_decision(user_id: str, slugs: tuple[str, str], same: bool | None, records: UserRecords) -> None:

@@ -10,8 +10,10 @@ import pytest
 from contracts.ports import Change, Key, TextStore
 from contracts.v1.conflicts import ConflictsRequest, ResolveRequest
 from contracts.v1.entries import Entry, EntryEvent
+from contracts.v1.profile import ProfileRequest
 from services.curate.conflicts import list_conflicts, resolve
 from services.curate.privacy import DataStores
+from services.curate.profile import profile
 from services.enrich.lineage import settle_changes
 from services.shared.errors import Rejected
 from tests.apps.test_forgetting import places
@@ -29,8 +31,8 @@ class Desk:
         self.told: list[str] = []
 
     @classmethod
-    async def opened(cls, store: TextStore, older: str, newer: str) -> Desk:
-        entries = [an_entry("ann", older), an_entry("ann", newer, created_at=NOON + minutes(1))]
+    async def opened(cls, store: TextStore, older: str, newer: str, **fields: object) -> Desk:
+        entries = [an_entry("ann", older, **fields), an_entry("ann", newer, created_at=NOON + minutes(1))]
         await store_entries(store, entries)
         await settle_changes([entries[1]], contradictions=True, store=store)
         return cls(places(store)[0], *entries)
@@ -125,3 +127,40 @@ async def test_the_page_goes_on_beyond_what_is_decided(store: TextStore) -> None
     assert "Hofer" in (await first.questions())[0]
     newer, _ = await first.entries()
     assert await store.replace([Change(newer, newer)]) == set()
+
+
+async def facts_of(store: TextStore) -> list[tuple[str, bool, bool]]:
+    """What is known of ann: each fact, whether it is so now, and whether it is in conflict."""
+    reply = await profile(ProfileRequest(user_id="ann"), store=store)
+    return sorted((fact.text, fact.until is None, fact.in_conflict) for fact in reply.facts)
+
+
+@pytest.mark.parametrize(
+    ("keep", "known"),
+    [
+        ("new", [("Lives in Passau", True, False)]),
+        ("old", [("Lives in Ulm", True, False)]),
+        ("both", [("Lives in Passau", True, False), ("Lives in Ulm", True, False)]),
+    ],
+)
+async def test_a_decision_holds_in_the_profile(
+    store: TextStore, keep: Literal["new", "old", "both"], known: list[tuple[str, bool, bool]]
+) -> None:
+    desk = await Desk.opened(store, "I live in Ulm", "I have moved to Passau", manually_saved=True)
+    assert await facts_of(store) == [("Lives in Passau", True, True), ("Lives in Ulm", True, True)]
+    await desk.keep(keep)
+    assert await facts_of(store) == known
+
+
+async def test_what_is_in_conflict_or_kept_beside_another_ends_nothing(store: TextStore) -> None:
+    eyes = an_entry("ann", "My eye doctor appointment is on Tuesday at 11")
+    await store_entries(store, [eyes])
+    desk = await Desk.opened(
+        store, "My dentist appointment is on Tuesday at 9", "My appointment has moved from Tuesday to Thursday"
+    )
+    known = await facts_of(store)
+    assert [now for text, now, _ in known if "Tuesday" in text] == [True, True]
+    await desk.keep("both")
+    await Desk(desk.stores, eyes, desk.newer).keep("both")
+    assert [(text, now) for text, now, _ in known] == [(text, now) for text, now, _ in await facts_of(store)]
+    assert not any(doubt for *_, doubt in await facts_of(store))

@@ -79,6 +79,7 @@ function profile(reply) {
   if (!reply.facts.length) return nothing('No facts yet.');
   return [h('ul', { class: 'log' }, reply.facts.map((fact) => row(fact.text, [
     h('span', {}, fact.until ? `until ${dayOf(fact.until)}` : `since ${dayOf(fact.since)}`),
+    fact.in_conflict && h('span', {}, 'in conflict'),
     fact.before.length > 0 && h('span', { dir: 'auto' }, `before: ${fact.before[0].text}`), source(fact.source_ids[0]),
   ])))];
 }

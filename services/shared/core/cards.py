@@ -12,7 +12,7 @@ from services.shared.core import wordlists
 from services.shared.core.aliases import Decisions, Person, people_of
 from services.shared.core.facts import FactsOf, slug_of
 from services.shared.core.names import Name, is_short_form, likeness
-from services.shared.core.slots import Known, profile_of
+from services.shared.core.slots import Known, Pairs, profile_of
 
 ON_A_CARD, IMPORTANT = 3, 2
 """Facts on a card, and the importance level from which on a fact stands on one that is not pinned."""
@@ -83,14 +83,18 @@ def cards_for(question: str, entries: Sequence[Entry], decisions: Decisions, as_
 
 
 def cards_of(
-    asked: frozenset[str], entries: Sequence[Entry], decisions: Decisions, as_of: datetime | None
+    asked: frozenset[str],
+    entries: Sequence[Entry],
+    decisions: Decisions,
+    as_of: datetime | None,
+    both: Pairs = (),
 ) -> list[Card]:
-    """The cards of whom these words name."""
+    """The cards of whom these words name; the user decided that `both` of each pair of statements hold."""
     read = FactsOf()
     if not any(map(read, entries)):
         return []
     persons = people_of(entries, decisions, read).by_name()
-    facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read))
+    facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read, both))
     cards = [_card(ref, held, persons) for ref, held in facts.items() if _is_asked_for(ref, asked, persons)]
     return cards[:_MOST_CARDS]
 
@@ -136,7 +140,11 @@ def _card(ref: str, held: Sequence[Known], persons: dict[str, Person]) -> Card:
     own = [one.fact.entity_label for one in held if one.fact.entity_refs[0] == ref]
     label = persons[slug].label if slug in persons else own[0] if own else _label_of(slug, held)
     sources = tuple(dict.fromkeys(id_ for one in held for id_ in one.source_ids[:1]))
-    return Card(ref, label, tuple(one.fact.text for one in held), sources)
+    return Card(ref, label, tuple(map(_told, held)), sources)
+
+
+def _told(known: Known) -> str:
+    return f"{known.fact.text} (in conflict)" if known.in_conflict else known.fact.text
 
 
 def _label_of(slug: str, held: Sequence[Known]) -> str:

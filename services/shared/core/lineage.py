@@ -69,6 +69,12 @@ def superseded_after(entry: Entry, moment: datetime) -> bool:
     return until is not None and entry.created_at <= moment < until
 
 
+def was_rejected(entry: Entry) -> bool:
+    """Whether its user decided that what an entry says was never so: an older statement took its place."""
+    until = entry.valid_until if entry.status == "superseded" and entry.source == "turn" else None
+    return until is not None and until <= entry.created_at
+
+
 def restored(entry: Entry) -> Entry:
     """The entry in use again that another one had superseded."""
     update = {"status": "active", "superseded_by": None, "valid_until": None, "updated_at": datetime.now(UTC)}

@@ -5,20 +5,29 @@ So forgetting, correcting and erasing an entry reach its facts at once, and noth
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
+from typing import TypeAlias
 
 from contracts.v1.entries import Entry
 from services.shared.core.aliases import Person, are_of_several, introduced, of_one_person, relation_told
 from services.shared.core.facts import Fact, FactsOf
 from services.shared.core.importance import level_when_told
+from services.shared.core.lineage import was_rejected
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
 from services.shared.core.updates import is_change, relation
 
 PINNED_LEVEL = 3
 """Importance level of what a pinned entry says."""
+
+Pairs: TypeAlias = Collection[frozenset[str]]
+"""Two entries each, by id."""
+
+_Partners: TypeAlias = Mapping[str, Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +46,7 @@ class Known:
     """A value of a key: since when it holds, by which entries, and the values it took the place of, latest first.
 
     `until`: it does not hold any more, as the user said, and nothing took its place. `times`: so often it was said,
-    which raises its level.
+    which raises its level. `in_conflict`: a statement that says so is in a conflict that nobody decided.
     """
 
     fact: Fact
@@ -48,6 +57,7 @@ class Known:
     times: int = 1
     before: tuple[Former, ...] = ()
     until: datetime | None = None
+    in_conflict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +80,13 @@ def profile_of(
     as_of: datetime | None = None,
     persons: Mapping[str, Person] | None = None,
     read: FactsOf | None = None,
+    both: Pairs = (),
 ) -> tuple[Known, ...]:
     """What entries of the user tell, most important first; with `as_of`, what they told up to that moment.
 
     Of a key that holds one value the newest statement is the present one. Entries of others, and those that nobody
     can read any more, tell nothing. Their order is of no account. `persons` are those who have several names, by the
-    slug of each; `read` tells the facts of an entry.
+    slug of each; `read` tells the facts of an entry; of `both` of each pair the user decided that they hold.
     """
     told = [
         entry_as_of(entry, as_of)
@@ -84,9 +95,13 @@ def profile_of(
         if as_of is None or entry.created_at <= as_of
     ]
     keys: dict[str, list[_Said]] = {}
-    for said in _with_ends(told, persons or {}, read or FactsOf()):
+    in_conflict = _in_conflict(told)
+    beside = _partners([*in_conflict, *both])
+    doubted = frozenset().union(*in_conflict)
+    for said in _with_ends(told, persons or {}, read or FactsOf(), doubted, beside):
         keys.setdefault(said.fact.memory_key, []).append(said)
-    known = [one for key in keys.values() for one in _values(sorted(key, key=lambda said: said.place))]
+    known = [one for key in keys.values() for one in _values(sorted(key, key=lambda said: said.place), beside)]
+    known = [replace(one, in_conflict=True) if doubted.intersection(one.source_ids) else one for one in known]
     return tuple(sorted(known, key=_most_important_first))
 
 
@@ -96,21 +111,47 @@ def _most_important_first(known: Known) -> tuple[bool, bool, int, float, str, st
     return known.until is not None, not known.pinned, -known.level, newest, fact.memory_key, fact.value.casefold()
 
 
-def _with_ends(entries: list[Entry], persons: Mapping[str, Person], read: FactsOf) -> list[_Said]:
+def _in_conflict(entries: list[Entry]) -> list[frozenset[str]]:
+    """The pairs of entries in use that cannot both be true, where nobody decided."""
+    in_use = {entry.id for entry in entries if entry.status == "active"}
+    named = [(entry.id, other) for entry in entries if entry.id in in_use for other in entry.conflicts_with]
+    return [frozenset(pair) for pair in named if pair[1] in in_use]
+
+
+def _partners(pairs: Pairs) -> _Partners:
+    partners: dict[str, set[str]] = defaultdict(set)
+    for pair in pairs:
+        for id_ in pair:
+            partners[id_] |= pair
+    return partners
+
+
+def _with_ends(
+    entries: list[Entry], persons: Mapping[str, Person], read: FactsOf, doubted: Collection[str], beside: _Partners
+) -> list[_Said]:
+    """What the entries say; one in conflict ends nothing, and of two that hold both neither does the other."""
     facts = _facts_by_entry(entries, read)
     if not any(facts.values()):
         return []
     ends = [entry for entry in entries if entry.status == "active" and is_change(entry.text)]
+    ends = [entry for entry in ends if entry.id not in doubted]
     replaced = {entry.id: {fact.memory_key for fact in facts[entry.id]} for entry in entries if entry.supersedes}
 
+    def is_replaced(fact: Fact, entry: Entry) -> bool:
+        by = replaced.get(entry.superseded_by or "", ())
+        return entry.status == "superseded" and not _goes_on(fact, facts[entry.id], by)
+
     def until(fact: Fact, entry: Entry) -> datetime | None:
-        by = replaced.get(entry.superseded_by or "")
-        if entry.status == "superseded" and not _goes_on(fact, facts[entry.id], by or ()):
+        if is_replaced(fact, entry):
             return entry.valid_until
-        return _end_of(fact, entry, ends)
+        others = beside.get(entry.id, ())
+        return _end_of(fact, entry, [end for end in ends if end.id not in others] if others else ends)
 
     return [
-        _Said(of_one_person(fact, persons), entry, until(fact, entry)) for entry in entries for fact in facts[entry.id]
+        _Said(of_one_person(fact, persons), entry, until(fact, entry))
+        for entry in entries
+        for fact in facts[entry.id]
+        if not (was_rejected(entry) and is_replaced(fact, entry))
     ]
 
 
@@ -149,8 +190,11 @@ def _end_of(fact: Fact, entry: Entry, ends: list[Entry]) -> datetime | None:
     return min(told, default=None)
 
 
-def _values(said: list[_Said]) -> list[Known]:
-    """The values of a key, given in the order in which they were said."""
+def _values(said: list[_Said], beside: _Partners) -> list[Known]:
+    """The values of a key, given in the order in which they were said.
+
+    Of one that holds one value the last is the present one, and another only where its statement stands beside that.
+    """
     groups: dict[str, list[_Said]] = {}
     for one in said:
         groups.setdefault(one.fact.value.casefold(), []).append(one)
@@ -158,9 +202,15 @@ def _values(said: list[_Said]) -> list[Known]:
     known = [_known(group, [one for one in said if one not in group]) for group in newest_last]
     if said[0].fact.holds_many:
         return known
-    *former, present = known
-    ended = [_former(one, other) for one, other in zip(former, known[1:], strict=True)]
-    return [replace(present, before=tuple(reversed(ended)))]
+    present = known[-1]
+    too = [one for one in known[:-1] if one.until is None and _are_beside(one, present, beside)]
+    row = [one for one in known if one not in too]
+    ended = [_former(one, other) for one, other in pairwise(row)]
+    return [replace(present, before=tuple(reversed(ended))), *too]
+
+
+def _are_beside(one: Known, other: Known, beside: _Partners) -> bool:
+    return any(not set(other.source_ids).isdisjoint(beside.get(id_, ())) for id_ in one.source_ids)
 
 
 def _known(group: list[_Said], others: list[_Said]) -> Known:
