@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from inspect import Parameter, Signature, cleandoc
@@ -118,14 +118,20 @@ class Edge:
         if caller.spaces is not None:
             values = await self._confined(caller, verb, values)
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
-        if share := await self.count(caller, body):
+        asking = partial(
+            self.memory.ask, verb.answer, body, patience=patience or verb.patience, credential=caller.credential
+        )
+        if isinstance(body, RetrieveRequest) and self._limits.may_begin(caller):
+            share, raw = await _side_by_side(self.count(caller, body), asking())
+        else:
+            share, raw = await self.count(caller, body), b""
+        if share is not None:
             if headers is not None:
                 headers.update(share.headers)
             if share.is_used_up:
                 return _nothing_for(body, share)
         try:
-            patience = patience or verb.patience
-            return await self.memory.ask(verb.answer, body, patience=patience, credential=caller.credential)
+            return raw or await asking()
         finally:
             for tell in self._told if verb.answer in _REMOVING else ():
                 tell(caller.user_id)
@@ -145,6 +151,16 @@ class Edge:
             if entry.space not in (caller.spaces or ()):
                 raise Problem("not_found", f"there is no entry {id_!r}")
         return values
+
+
+async def _side_by_side(count: Coroutine[Any, Any, Share | None], ask: Awaitable[bytes]) -> tuple[Share | None, bytes]:
+    """The share and the answer: who asks need not wait for the counter, and hears nothing where it was one too many."""
+    counting = asyncio.create_task(count)
+    try:
+        raw = await ask
+    finally:
+        share = await counting
+    return share, raw
 
 
 def _nothing_for(body: BaseModel, share: Share) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -73,6 +74,16 @@ class RateLimits:
         self._bus = bus
         self._queries = {"tool": settings.tool_queries_per_minute, "person": settings.queries_per_minute}
         self._requests = settings.requests_per_minute
+        self._begun_here = 0, Counter[tuple[str, str]]()
+
+    def may_begin(self, caller: Caller) -> bool:
+        """Whether a query may begin before it is counted: not where this process alone has begun as many already."""
+        if self._begun_here[0] != _this_minute():
+            self._begun_here = _this_minute(), Counter()
+        begun = self._begun_here[1]
+        begun[caller.client, caller.user_id] += 1
+        most = self._queries[caller.client]
+        return not most or begun[caller.client, caller.user_id] <= most
 
     async def count_query(self, caller: Caller) -> Share | None:
         """Count a query of this caller; None where there is no limit, or it could not be counted."""
@@ -86,7 +97,7 @@ class RateLimits:
         if not most:
             return None
         share = sha256(caller.user_id.encode()).hexdigest()[:32]
-        subject = f"{subjects.LIMITS}.{kind}.{share}.{int(time.time()) // _MINUTE}"
+        subject = f"{subjects.LIMITS}.{kind}.{share}.{_this_minute()}"
         try:
             promise = await self._bus.client.request(
                 subject, b"", timeout=_PATIENCE, headers={subjects.INCREMENT_HEADER: "1"}
@@ -95,6 +106,10 @@ class RateLimits:
         except (*UNANSWERED, KeyError, ValueError):  # a limit that cannot be counted stops nobody
             log.warning("rate_not_counted", extra={"kind": kind})
             return None
+
+
+def _this_minute() -> int:
+    return int(time.time()) // _MINUTE
 
 
 def seconds_left() -> int:

@@ -16,7 +16,10 @@ from typer.testing import CliRunner
 from contracts import subjects
 from contracts.flow import FLOW
 from services.cli import app as cli
+from services.gateway.callers import Caller
 from services.gateway.keys import KNOWN_VERBS, READ, KeyRing, KeyStore, new_key
+from services.gateway.limits import RateLimits
+from services.gateway.settings import GatewaySettings
 from services.runtime import Running
 from services.shared.client import MemoryClient
 from tests.flow.raw import contents
@@ -147,6 +150,20 @@ async def test_a_tool_asks_ten_times_a_minute_and_then_hears_nothing_without_an_
         assert (await http.post("/commands", json={"text": "pin that"})).status_code == 200
         about = {"text": "forget everything about uv", "confirm": "x"}
         assert (await http.post("/commands", json=about)).status_code == 422  # no token, and none too many
+
+
+def test_so_many_queries_begin_before_they_are_counted_as_the_limit_allows(
+    client: MemoryClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_800_000_000.0]
+    monkeypatch.setattr("services.gateway.limits.time.time", lambda: now[0])
+    limits = RateLimits(client.bus, GatewaySettings(tool_queries_per_minute=2, queries_per_minute=0))
+    tool, person = Caller("ann", client="tool"), Caller("ann")
+    assert [limits.may_begin(tool) for _ in range(4)] == [True, True, False, False]
+    assert limits.may_begin(Caller("bob", client="tool"))
+    assert all(limits.may_begin(person) for _ in range(200)), "0 is no limit"
+    now[0] += 60
+    assert limits.may_begin(tool)
 
 
 async def test_what_is_counted_names_nobody(instance: Running, client: MemoryClient) -> None:
