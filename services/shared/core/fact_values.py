@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import takewhile
 from typing import TypeAlias
 
 from services.shared.core import wordlists
@@ -44,7 +45,8 @@ _TAIL = re.compile(
     re.IGNORECASE,
 )
 ARTICLE = re.compile(r"^(?:a|an|my|our|some|any) ", re.IGNORECASE)
-_LIST = re.compile(r",? (?:and|&) |, ")
+_LIST = re.compile(r",? (?:and|&|as well as|plus) (?:also |even )?|, (?:also )?")
+_OTHERWISE = re.compile(r",? (?:but|except|apart from) ")
 
 
 def trimmed(value: str) -> str:
@@ -73,9 +75,11 @@ def as_plain(value: str) -> list[str]:
 
 
 def as_several(value: str) -> list[str]:
-    """The values of a list."""
-    parts = [trimmed(part) for part in _LIST.split(trimmed(value))]
-    return [part for part in parts if part and len(part.split()) <= 5 and not is_denied(part)][:8]
+    """The values of a list, up to the first that is denied."""
+    listed = trimmed(_OTHERWISE.split(value, maxsplit=1)[0])
+    parts = [trimmed(part) for part in _LIST.split(listed)]
+    stated = takewhile(lambda part: not is_denied(part), parts)
+    return [part for part in stated if part and len(part.split()) <= 5][:8]
 
 
 _NO_PLACE = re.compile(rf"\w\.\w|[a-z]{{3}}{CAPITAL}")
@@ -166,8 +170,8 @@ def as_age(value: str) -> list[str]:
 def as_allergens(value: str) -> list[str]:
     return [
         one
-        for one in as_several(value)
-        if one.lower() not in ("nonsense", "nothing", "work", "mondays", "bullshit")
+        for one in (part.removeprefix("to ") for part in as_several(value))
+        if one.lower() not in ("nonsense", "nothing", "everything", "anything", "work", "mondays", "bullshit")
         and one.split(" ", 1)[0] not in ("early", "your", "this")
     ]
 
