@@ -19,9 +19,9 @@ from services.shared import telemetry
 from services.shared.changes import change_entries
 from services.shared.core.capacity import is_protected
 from services.shared.core.extraction import is_borne_out
-from services.shared.core.fact_changes import Effect, effects, words_of_changed
+from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
 from services.shared.core.lineage import conflict_key, fact_keys, key_tag, superseded
-from services.shared.core.updates import Relation, is_change, relation, subjects_of, tells_more, to_compare
+from services.shared.core.updates import Relation, relation, subjects_of, tells_more, to_compare
 from services.shared.tasks import beside_the_loop
 
 Policy: TypeAlias = Literal["supersede", "flag", "leave"]
@@ -55,8 +55,8 @@ async def settle_changes(
         return gone
     for entry in sorted(entries, key=lambda one: (one.created_at, one.id)):
         said = entry.role == "user" and entry.source == "turn" and entry.status == "active"
-        looked_at = said and (contradictions or is_change(entry.text))
-        query = to_compare(entry.text) if looked_at else None
+        looked_at = said and (contradictions or may_change_facts(entry.text))
+        query = to_compare(entry.text) or words_of_changed(entry.text) if looked_at else None
         if query is not None:
             gone += await _settle(entry, query, store, policy, contradictions=contradictions)
     return gone
@@ -152,7 +152,7 @@ async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
     searches = [store.search(scope, words, limit=_CANDIDATES, filters=Filters()) for words in queries if words]
     ids = {hit.id for hits in await asyncio.gather(*searches) for hit in hits}
     found = await store.get([Key(entry.user_id, id_) for id_ in ids])
-    if is_change(entry.text):
+    if may_change_facts(entry.text):
         latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
         found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
     return [one for one in found.values() if _is_older(one, entry)]

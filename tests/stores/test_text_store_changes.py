@@ -66,6 +66,16 @@ async def test_a_change_takes_the_older_statement_out_of_use(text_store: TextSto
     assert [entry.id for entry in kept.entries] == [old.id]
 
 
+async def test_an_end_takes_the_older_statement_out_of_use_though_it_says_nothing_else(
+    text_store: TextStore, user: str
+) -> None:
+    pet, other, end = await said(
+        text_store, user, "We have a cat named Muffin", "I live in Graz", "Muffin died yesterday"
+    )
+    assert await settle_changes([end], store=text_store) == [EntryRef(user_id=user, id=pet.id)]
+    assert [one.status for one in await current(text_store, pet, other, end)] == ["superseded", "active", "active"]
+
+
 async def test_done_again_it_changes_nothing_and_tells_the_same(text_store: TextStore, user: str) -> None:
     old, new = await said(text_store, user, TUESDAY, THURSDAY)
     first = await settle_changes([new], contradictions=True, store=text_store)

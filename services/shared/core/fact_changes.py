@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.aliases import are_of_several, introduced, relation_told
+from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, facts_in, names_alone
 from services.shared.core.statements import kinds, terms
 from services.shared.core.updates import ADDING, PASSING, Claim, claims, is_change
@@ -26,16 +27,25 @@ _People: TypeAlias = Mapping[str, frozenset[str]]
 _BY_WORDS_ALONE = frozenset({"relationship", "name", "time"})
 _MEANWHILE = re.compile(wordlists.pattern("changes", "meanwhile"))
 _WORDS_OF = wordlists.pairs("changes", "words of slots")
+_MOST_BESIDE = 1  # words of a statement that are not of its facts
 _TOOLS = wordlists.words("facts", "tools")
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def may_change_facts(text: str) -> bool:
+    """Whether a text says that something is not as it was, or ends what may be a fact."""
+    return is_change(text) or ends_anything(text)
+
+
 def words_of_changed(text: str) -> str | None:
     """The words by which to look for older statements of the facts that a text says have changed; None if of none."""
-    words = [
-        f"{_name_of(fact)} {_WORDS_OF.get(slot := _slot(fact), slot)}" for fact in _changed(text, names_alone(text))
-    ]
+    words = [f"{_name_of(fact)} {_words_of(_slot(fact))}" for fact in _changed(text, names_alone(text))]
+    words += [f"{one.of} {one.value} {_words_of(one.slot)}" for one in ended_in(text)]
     return " ".join(words).replace("_", " ").strip() or None
+
+
+def _words_of(slot: str) -> str:
+    return _WORDS_OF.get(slot, slot)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +67,30 @@ def effects(new: str, older: Sequence[str]) -> list[Effect | None]:
 
     Who is who is told by all of them: "Clara" alone is the one whom another calls "my sister Clara".
     """
+    by_end = [_effect_of_end(new, text) for text in older]
     if not _changed(new, names_alone(new)):
-        return [None] * len(older)
+        return by_end
     alone = [_read(text) for text in older]
     people = introduced(fact for facts in (_read(new), *alone) for fact in facts)
     change = _change(new, people)
     return [
-        _effect(change, _read(text, people.keys()) if people.keys() & names_alone(text) else facts)
-        for text, facts in zip(older, alone, strict=True)
+        ended or _effect(change, _read(text, people.keys()) if people.keys() & names_alone(text) else facts)
+        for text, facts, ended in zip(older, alone, by_end, strict=True)
     ]
+
+
+def _effect_of_end(new: str, text: str) -> Effect | None:
+    """What an end does to an older statement, if that tells nothing besides facts."""
+    if not ends_anything(new):
+        return None
+    old = _read(text)
+    gone = [fact for fact in old if any(one.is_of(fact) for one in ended_in(new))]
+    told = frozenset().union(*(terms(f"{fact.value} {_words_of(_slot(fact))}".lower()) for fact in old))
+    if not gone or len(terms(text.lower()) - told) > _MOST_BESIDE:
+        return None
+    named = {fact.entity_label.casefold() for fact in gone}
+    more = [fact for fact in old if fact not in gone and not _introduces(fact, named)]
+    return "beside" if more else "replaced"
 
 
 def _change(text: str, people: _People) -> _Change:

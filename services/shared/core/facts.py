@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import islice
@@ -38,7 +38,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;\n])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs
 _VERBS = "work|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
 _THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
 _CLAUSE = re.compile(
-    rf"[:;]\s|\s\(|\)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
+    rf"[:;]\s|\s\(|\)|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
     rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",
     re.IGNORECASE,
 )
@@ -57,7 +57,20 @@ _CONTRACTIONS = tuple(
         (r"\b(she|he|it|that|there|name)'s\b", r"\1 is"),
     )
 )
-_OPENING = re.compile(rf"(?:{_pattern('opening')}|{wordlists.pattern('changes', 'filler')})", re.IGNORECASE)
+_CORRECTED = wordlists.pattern("changes", "corrected")
+_OPENING = re.compile(
+    rf"(?:{_pattern('opening')}|{wordlists.pattern('changes', 'filler')}|{_CORRECTED}(?: no)?[,:.]* +)", re.IGNORECASE
+)
+_CUED = re.compile(
+    rf"\b(?:no longer|any ?more(?! than)|any longer|after all|turn(?:s|ed) out)\b|{_CORRECTED}", re.IGNORECASE
+)
+_SINCE = re.compile(r"\s(?:any ?more|any longer|after all)$", re.IGNORECASE)
+_DENIAL = re.compile(
+    r"\b(?:no longer|(?:do|does) not|(?<=am )not|(?<=is )not|(?<=are )not|(?<=have )not) ", re.IGNORECASE
+)
+_NOT_BUT = re.compile(
+    r"((?:my|our) [\w ]{2,30}? (?:is|are) )not [^,]{1,40}(?:, (?:it is|they are|but)|\sbut) ", re.IGNORECASE
+)
 _GONE = re.compile(_pattern("long gone"))
 _PRETENDING = re.compile(_pattern("pretending"))
 _ALSO_JOKING = re.compile(_pattern("joking more"))
@@ -210,6 +223,23 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
         yield from ((found, said) for found in told)
 
 
+def denied_in(text: str) -> Iterator[Found]:
+    """What a text says is not so any more, or after all: each as if it were so."""
+    text = text[:_LONGEST].translate(_STRAIGHT)
+    if not _CUED.search(text) or _is_joke(text):
+        return
+    for said in islice(_clauses_of(text), _MOST_CLAUSES):
+        if _CUED.search(text[said.begin : said.end].lstrip()):
+            yield from _denied(said)
+
+
+def _denied(said: _Clause) -> Iterator[Found]:
+    words, denials = _DENIAL.subn("", _SINCE.sub("", said.words))
+    if denials == 1 and _is_meant(replace(said, words=words)):
+        stated = set(found_in(said.words, None))
+        yield from (found for found in found_in(words, None) if found not in stated)
+
+
 def _clauses_of(text: str) -> Iterator[_Clause]:
     for begin, end in _pieces(text, _SENTENCE, 0, len(text)):
         opening, colon, _ = text[begin:end].partition(":")
@@ -277,7 +307,7 @@ def _spelled(part: str) -> str:
         if not found:
             break
         said = said[found.end() :]
-    return said
+    return _NOT_BUT.sub(r"\1", said, count=1)
 
 
 _tells_anything = ByText(lambda text: any(True for _ in _told_in(text)))

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from contracts.v1.entries import Entry
 from services.shared.core.aliases import Person, are_of_several, introduced, of_one_person, relation_told
+from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, FactsOf
 from services.shared.core.importance import level_when_told
 from services.shared.core.lineage import was_rejected
@@ -28,6 +29,7 @@ Pairs: TypeAlias = Collection[frozenset[str]]
 """Two entries each, by id."""
 
 _Partners: TypeAlias = Mapping[str, Collection[str]]
+_OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,19 +135,17 @@ def _with_ends(
     facts = _facts_by_entry(entries, read)
     if not any(facts.values()):
         return []
-    ends = [entry for entry in entries if entry.status == "active" and is_change(entry.text)]
-    ends = [entry for entry in ends if entry.id not in doubted]
+    certain = [entry for entry in entries if entry.status == "active" and entry.id not in doubted]
+    ends = _Ends(certain, facts, beside)
     replaced = {entry.id: {fact.memory_key for fact in facts[entry.id]} for entry in entries if entry.supersedes}
 
     def is_replaced(fact: Fact, entry: Entry) -> bool:
-        by = replaced.get(entry.superseded_by or "", ())
-        return entry.status == "superseded" and not _goes_on(fact, facts[entry.id], by)
+        by = entry.superseded_by or ""
+        gone = {one.memory_key for one in facts[entry.id] if ends.is_told(one, entry, by)}
+        return entry.status == "superseded" and not _goes_on(fact, facts[entry.id], gone.union(replaced.get(by, ())))
 
     def until(fact: Fact, entry: Entry) -> datetime | None:
-        if is_replaced(fact, entry):
-            return entry.valid_until
-        others = beside.get(entry.id, ())
-        return _end_of(fact, entry, [end for end in ends if end.id not in others] if others else ends)
+        return entry.valid_until if is_replaced(fact, entry) else ends.first(fact, entry)
 
     return [
         _Said(of_one_person(fact, persons), entry, until(fact, entry))
@@ -176,18 +176,46 @@ def _goes_on(fact: Fact, beside: Sequence[Fact], replaced: Collection[str]) -> b
     return not of_them.isdisjoint(replaced)
 
 
-def _end_of(fact: Fact, entry: Entry, ends: list[Entry]) -> datetime | None:
-    """When a later entry of the same speaker told that it is not so any more."""
-    value = terms(fact.value.lower())
-    told = [
-        end.last_said_at
-        for end in ends
-        if end.speaker == entry.speaker
-        and end.last_said_at > entry.last_said_at
-        and value & terms(end.text.lower())
-        and relation(entry.text, end.text) == "update"
-    ]
-    return min(told, default=None)
+def _slot(fact: Fact) -> str:
+    return fact.memory_key.rpartition("|")[2]
+
+
+def _is_opposite(fact: Fact, other: Fact) -> bool:
+    """Whether one likes what the other dislikes, so that the later one counts."""
+    same = (fact.entity_label, fact.value.casefold()) == (other.entity_label, other.value.casefold())
+    return same and _OPPOSITE.get(_slot(fact)) == _slot(other)
+
+
+class _Ends:
+    """Which of the entries end facts of others: by their wording, by what they tell of a fact, or by another taste."""
+
+    def __init__(self, entries: list[Entry], facts: Mapping[str, Sequence[Fact]], beside: _Partners) -> None:
+        self._beside = beside
+        self._changes = [entry for entry in entries if is_change(entry.text)]
+        self._told = {entry.id: (entry, ended_in(entry.text)) for entry in entries if ends_anything(entry.text)}
+        self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if _slot(fact) in _OPPOSITE]
+
+    def is_told(self, fact: Fact, entry: Entry, by: str) -> bool:
+        """Whether an entry says that this fact of another is no longer so."""
+        return by in self._told and any(one.is_of(fact, entry.speaker) for one in self._told[by][1])
+
+    def first(self, fact: Fact, entry: Entry) -> datetime | None:
+        """When the same speaker first told, later, that a fact of an entry is not so any more."""
+        turned = [end for end, other in self._tastes if _is_opposite(fact, other)]
+        told = [end for id_, (end, _) in self._told.items() if self.is_told(fact, entry, id_)]
+        later = [end for end in (*turned, *told) if self._is_later(end, entry)]
+        return min((end.last_said_at for end in (*later, *self._worded(fact, entry))), default=None)
+
+    def _worded(self, fact: Fact, entry: Entry) -> list[Entry]:
+        """Those that tell it by their wording: where a fact is told to have ended, who somebody is holds."""
+        value = terms(fact.value.lower())
+        may_tell = [end for end in self._changes if value & terms(end.text.lower()) and self._is_later(end, entry)]
+        ends = [end for end in may_tell if end.id not in self._told or not relation_told(fact)]
+        return [end for end in ends if relation(entry.text, end.text) == "update"]
+
+    def _is_later(self, end: Entry, entry: Entry) -> bool:
+        is_beside = end.id in self._beside.get(entry.id, ())
+        return end.speaker == entry.speaker and end.last_said_at > entry.last_said_at and not is_beside
 
 
 def _values(said: list[_Said], beside: _Partners) -> list[Known]:

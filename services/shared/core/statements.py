@@ -14,7 +14,7 @@ _LONGEST = 2000
 """Characters of a text that are read: who tells of a change says so in a few lines."""
 
 _SENTENCE = re.compile(r"(?<=[.!?;\n])\s+|\s+[–—]\s+|\n")
-_CLAUSE = re.compile(r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|\s+because\s|\s\(|\)")
+_CLAUSE = re.compile(r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)")
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 _TOKEN = re.compile(r"[#€$£]?[\w][\w@#&+']*(?:[.:/,-][\w@]+)*")
 ASKING = re.compile(
@@ -47,7 +47,7 @@ NEGATIONS = frozenset({"not", "never", "no", "cannot"})
 UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
 JOKING = re.compile(wordlists.pattern("changes", "joking"))
 TELLING = re.compile(wordlists.pattern("changes", "telling"))
-_LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
+LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
 _DAYS = "mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
@@ -93,7 +93,7 @@ def clauses(text: str) -> tuple[Clause, ...]:
         for part in _CLAUSE.split(sentence):
             if said := _spelled(part):
                 unmeant = joking or told or asked or quoted or ASKING.match(said) or UNSURE.search(said)
-                found.append(Clause(said, not unmeant, _LONG_AGO.search(said) is not None))
+                found.append(Clause(said, not unmeant, LONG_AGO.search(said) is not None))
     return tuple(found)
 
 

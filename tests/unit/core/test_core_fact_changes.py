@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.shared.core.fact_changes import Effect, effects, words_of_changed
+from services.shared.core.fact_ends import ended_in
 
 MOVED, CLARA_MOVED = "I have moved to Porto", "My sister Clara has moved to Porto"
 
@@ -55,3 +56,11 @@ def test_older_facts_are_looked_for_by_words_that_the_newer_one_does_not_have() 
 def test_a_text_of_any_length_is_read_quickly() -> None:
     hostile = "My sister Clara " * 5000 + "has moved to Porto " * 5000
     assert effects(hostile, [hostile] * 3) == [None] * 3
+
+
+@pytest.mark.parametrize(
+    "piece", ["Rex died ", "i quit my job at ", "today, ", "actually ", "to to ", "i am not ", "my "]
+)
+def test_an_end_of_any_length_is_read_quickly(piece: str) -> None:
+    assert all(len(one.value) <= 60 for one in ended_in(f"I quit my job at {piece * 5000} anymore"))
+    assert ended_in(f"{piece * 5000} no longer") == ()

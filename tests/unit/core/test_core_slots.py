@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,32 @@ from contracts.v1.entries import Entry
 from services.shared.core.lineage import superseded
 from services.shared.core.slots import Known, profile_of
 from tests.stores.builders import NOON, an_entry
+
+ENDS = [
+    ("im allergic to walnuts and also soy", "turns out i'm not allergic to walnuts after all", {"me|allergy": ["soy"]}),
+    ("I'm allergic to walnuts and soy", "i am not allergic to walnuts anymore", {"me|allergy": ["soy"]}),
+    ("I'm allergic to walnuts and soy", "My walnut allergy has cleared up", {"me|allergy": ["soy"]}),
+    ("I'm allergic to walnuts", "I'm allergic to walnuts any more than you are", {"me|allergy": ["walnuts"]}),
+    ("I'm allergic to walnuts", "My brother's walnut allergy is gone", {"me|allergy": ["walnuts"]}),
+    ("I work for Siemens", "I quit my job at Siemens to travel", {}),
+    ("I work for Siemens", "Siemens let me go", {}),
+    ("I work for Siemens", "I retired last month", {}),
+    ("I work for Siemens", "In 2012 I retired", {"me|employer": ["Siemens"]}),
+    ("I work for Siemens", "I fired the cook", {"me|employer": ["Siemens"]}),
+    ("I work for Siemens", "Did I get fired from Siemens?", {"me|employer": ["Siemens"]}),
+    ("I have a dog named Rex", "Our dog Rex passed away this morning", {}),
+    ("I have a dog named Rex", "we gave Rex away", {}),
+    ("I have a dog named Rex", "we gave Rex a bath", {"me|pet": ["Rex (dog)"]}),
+    ("I have a dog named Rex", "Rex's best friend died", {"me|pet": ["Rex (dog)"]}),
+    ("My girlfriend is Lena", "Lena and I broke up, what a week", {}),
+    ("My girlfriend is Lena", "Lena and I broke up, but we are back together", {"me|partner": ["Lena"]}),
+    ("My girlfriend is Lena", "Tomas and I broke up", {"me|partner": ["Lena"]}),
+    ("i hate cilantro", "I love cilantro", {"me|likes": ["cilantro"]}),
+    ("I hate cilantro", "I love basil", {"me|dislikes": ["cilantro"], "me|likes": ["basil"]}),
+    ("My sister Clara lives in Oslo", "My sister Clara no longer lives in Oslo", {"clara|relationship": ["sister"]}),
+    ("I no longer live in Vienna", "actually no, I still live in Vienna", {"me|home": ["Vienna"]}),
+    ("My name is Ann", "My name is not Ann, it's Anne", {"me|name": ["Anne"]}),
+]
 
 TEXTS = (
     "I live in Lisbon",
@@ -22,6 +49,8 @@ TEXTS = (
     "I no longer work at Siemens",
     "Clara is my sister",
     "I have a dog named Rex",
+    "Rex died yesterday",
+    "I hate hiking",
     "Do I live in Rome?",
 )
 
@@ -51,6 +80,24 @@ def test_the_newest_statement_is_the_present_value_and_the_others_are_before_it(
         ("Porto", NOON + timedelta(days=9), ("b",)),
         ("Lisbon", NOON + timedelta(days=5), ("a",)),
     ]
+
+
+@pytest.mark.parametrize(("first", "then", "left"), ENDS)
+def test_what_is_told_to_have_ended_is_no_longer_present(first: str, then: str, left: dict[str, list[str]]) -> None:
+    told = said(first, 1), said(then, 5)
+    assert present(*told) == left
+    assert {value for known in profile_of("ann", told[:1]) for value in [known.fact.value]} <= {
+        value
+        for known in profile_of("ann", told)
+        for value in (known.fact.value, *(former.value for former in known.before))
+    }
+
+
+@pytest.mark.parametrize("first", ["I live in Graz", "My sister Clara lives in Oslo"])
+def test_who_somebody_is_holds_when_another_thing_of_them_has_ended(first: str) -> None:
+    end = said("My sister Clara no longer lives in Oslo", 5, "end")
+    older = superseded(said(first, 1), end)
+    assert present(older, end) == ({} if "Graz" in first else {"clara|relationship": ["sister"]})
 
 
 def test_what_was_so_at_a_moment_is_known_as_of_it() -> None:

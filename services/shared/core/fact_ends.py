@@ -1,0 +1,113 @@
+"""Which facts a statement ends without giving another value: "I quit my job at Siemens", "Muffin died".
+
+A value is only compared with those that are known. So "the battery died" ends nothing unless that is somebody's pet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+from services.shared.core import wordlists
+from services.shared.core.fact_values import one_of
+from services.shared.core.facts import ME, Fact, denied_in
+from services.shared.core.statements import LONG_AGO, clauses, terms
+from services.shared.core.traits import ByText
+
+_section = partial(wordlists.pattern, "changes")
+_AUX = f"{_section('auxiliaries')}{{0,4}}"
+_NAME = r"[^\W\d][\w-]*(?: [^\W\d][\w-]*)?"
+_KIND = rf"(?:(?:my|our) (?:old |dear |poor |beloved )?(?:{one_of('pets')} )?)?"
+_PARTNER = rf"(?:my |our )?(?:(?:{one_of('partner')}) )?"
+_JOB = r"(?:my|our|the) (?:old |current )?(?:job|position)"
+_SEPARATED = (
+    r"(?:got divorced|divorced|broke up|broken up|split up|separated|called it quits|called off (?:our|the) engagement)"
+)
+_LET_GO = "(?:fired|laid off|sacked|let go|made redundant)"
+_CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
+_RECENTLY = re.compile(
+    r"\s(?:last (?:week|month|year|weekend|spring|summer|autumn|fall|winter|night|\w{3,6}day)"
+    r"|(?:an?|one|two|three|four|five|six|\d+|a few|some|a couple of) (?:days?|weeks?|months?) ago)\b"
+)
+_TAIL = (
+    r"(?: (?:yesterday|today|this (?:morning|afternoon|evening|week|month|year)|now|recently|already|for good|suddenly"
+    r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
+    r"|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
+)
+_UNDONE = re.compile(_section("undone"))
+
+
+def _ending(slot: str, pattern: str) -> tuple[str, re.Pattern[str]]:
+    return slot, re.compile(pattern + _TAIL)
+
+
+_ENDINGS = (
+    _ending(
+        "employer",
+        rf"i {_AUX}(?:quit|left|lost|resigned from|gave up) {_JOB}"
+        r"(?: (?:at|with|for) (?P<v>.{1,60}?))?(?: (?:to|because|after|since|and) .*)?",
+    ),
+    _ending("employer", rf"i {_AUX}{_LET_GO}(?: (?:from|by|at) (?P<v>.{{1,60}}?))?"),
+    _ending("employer", rf"i {_AUX}(?:resigned|quit|retired)(?: from (?P<v>.{{1,60}}?))?"),
+    _ending("employer", rf"(?P<v>{_NAME}) {_AUX}(?:fired me|laid me off|sacked me|let me go|made me redundant)"),
+    _ending("pet", rf"{_KIND}(?P<v>{_NAME}) (?:has |sadly |just ){{0,2}}(?:died|passed away|was put to sleep)"),
+    _ending("pet", rf"(?:i|we) {_AUX}(?:gave|given|give) {_KIND}(?P<v>{_NAME}) (?:away|up)(?: for adoption)?"),
+    _ending("pet", rf"(?:i|we) {_AUX}(?:put {_KIND}(?P<v>{_NAME}) (?:down|to sleep))"),
+    _ending("pet", rf"(?:i|we) {_AUX}(?:rehomed|sold) {_KIND}(?P<v>{_NAME})"),
+    _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) and (?:i|me) {_AUX}{_SEPARATED}"),
+    _ending("partner", rf"(?:me|i) and {_PARTNER}(?P<v>{_NAME}) {_AUX}{_SEPARATED}"),
+    _ending("partner", rf"i {_AUX}(?:broke up with|broken up with|split up with|divorced) {_PARTNER}(?P<v>{_NAME})"),
+    _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) {_AUX}(?:dumped|divorced|broke up with|broken up with) me"),
+    _ending("allergy", rf"my (?P<v>\w+(?: \w+)?) allergy {_AUX}{_CURED}"),
+    _ending("allergy", rf"my allergy to (?P<v>\w+(?: \w+)?) {_AUX}{_CURED}"),
+    _ending("allergy", rf"i {_AUX}(?:outgrew|outgrown|grew out of|grown out of) my (?P<v>\w+(?: \w+)?) allergy"),
+)  # fmt: skip
+_PARTICIPLE = re.compile(r"i (?:fired|sacked|laid off|let go)\b")
+_PART_OF_NAME = frozenset({"employer", "pet", "partner"})
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What is not so any more: of whom ("" is the speaker), in which slot, and the value; "": whatever it was."""
+
+    slot: str
+    value: str
+    of: str = ""
+
+    def is_of(self, fact: Fact, speaker: str | None = None) -> bool:
+        """Whether it ends this fact, which the same speaker stated before."""
+        of = "" if fact.entity_label == (speaker or ME) else fact.entity_label
+        if (self.slot, self.of.casefold()) != (fact.memory_key.rpartition("|")[2], of.casefold()):
+            return False
+        said, known = terms(self.value.lower()), terms(fact.value.lower())
+        return not self.value or (bool(said) and (said <= known if self.slot in _PART_OF_NAME else said == known))
+
+
+@lru_cache(maxsize=256)
+def ended_in(text: str) -> tuple[Ended, ...]:
+    """What a statement of a user ends."""
+    return tuple(_ended(text))
+
+
+ends_anything = ByText(lambda text: any(True for _ in _ended(text)))
+"""Whether a statement ends a fact, whichever is known."""
+
+
+def _ended(text: str) -> Iterator[Ended]:
+    if _UNDONE.search(text.lower()):
+        return
+    for fact in denied_in(text):
+        yield Ended(fact.slot, fact.value, fact.of)
+    for clause in clauses(text):
+        said = _RECENTLY.sub("", clause.text)
+        if clause.meant and not LONG_AGO.search(said) and not _PARTICIPLE.match(said):
+            yield from _told(said)
+
+
+def _told(said: str) -> Iterator[Ended]:
+    for slot, pattern in _ENDINGS:
+        if found := pattern.match(said):
+            yield Ended(slot, found["v"] or "")
+            return
