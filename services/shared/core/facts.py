@@ -21,6 +21,7 @@ from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import found_in, people_in
 from services.shared.core.fact_values import PERSON_NAME
+from services.shared.core.lower_names import with_names
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import ASKING, JOKING, QUOTED, TELLING, UNSURE
 from services.shared.core.traits import ByText
@@ -210,7 +211,7 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
 
     Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something.
     """
-    text = text[:_LONGEST].translate(_STRAIGHT)
+    text = with_names(text[:_LONGEST].translate(_STRAIGHT))
     last_person: str | None = None
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
         person = next((name for name, _ in people_in(said.words)), None)

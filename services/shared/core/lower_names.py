@@ -1,0 +1,79 @@
+"""Names written in lower case, in texts that are so throughout: "my brother max works here", "a cat called muffin"."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from services.shared.core import wordlists
+
+_WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelling", "lower_names")
+_CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
+_WORD = r"(?P<name>[^\W\d_A-Z]{3,20})"
+_ENDS = r"(?=$|[,.!;)\n]| and (?:i|my|our|we)\b)"
+_SAYS = (
+    rf"(?= (?:{'|'.join(wordlists.listed('lower_names', 'says'))})\b| is (?:{wordlists.pattern('lower_names', 'is')}))"
+)
+_KIN = "|".join(
+    re.escape(word)
+    for word in [*wordlists.listed("facts", "family"), *wordlists.listed("facts", "partner")]
+    if word not in ("baby", "child", "twin")
+)
+_PET = "|".join(map(re.escape, wordlists.listed("facts", "pets")))
+_ANYBODY = f"{_KIN}|{_PET}|{'|'.join(map(re.escape, wordlists.listed('facts', 'acquainted')))}"
+_OWN = r"\b(?:my|our) (?:best |older |elder |younger |little |big |twin |new |old )?"
+_CALLED = re.compile(rf"(?:{_OWN}|\ban? )(?:{_ANYBODY})(?: is|'s)? (?:called|named) {_WORD}(?:{_ENDS}|{_SAYS})")
+_NAME_IS = re.compile(rf"{_OWN}(?:{_ANYBODY})'s name(?: is|'s) {_WORD}{_ENDS}")
+_OF_MINE = re.compile(rf"{_OWN}(?:{_KIN}|{_PET}) {_WORD}{_SAYS}")
+_PRESENTED = re.compile(rf"(?:^|[,.!;\n] *|\b(?:and|is|with|meet) )(?:my|our) (?:{_KIN}) {_WORD}{_ENDS}")
+_GREETED = re.compile(rf"^(?:hi|hello|hey)(?: there)?,? (?:im|i'm|i am) {_WORD}{_ENDS}")
+_FORMED = re.compile(
+    r"\w+(?:ed|ing|ly|ful|less|ous|ish|ive|able|ible|ese|tion|ness|ment|ic|al|ent|ant|ian|[^aiu]s|[a-z]y|n't)"
+)
+_FORMED_AFTER_CALLED = re.compile(r"\w+(?:ed|ing|ly|n't)")
+_NAMING = (
+    (_CALLED, _FORMED_AFTER_CALLED),
+    (_NAME_IS, _FORMED_AFTER_CALLED),
+    (_OF_MINE, _FORMED),
+    (_PRESENTED, _FORMED),
+    (_GREETED, _FORMED),
+)
+"""Each wording with the forms of words that are no names in it."""
+
+
+def with_names(text: str) -> str:
+    """The text, as long as it was, with a capital where a naming wording names somebody in lower case.
+
+    A text in which a sentence begins with a capital stays as it is, and so does what may be a common word.
+    """
+    if _CAPITAL_BEGINS.search(text):
+        return text
+    places = {
+        found.start("name")
+        for naming, formed in _NAMING
+        for found in naming.finditer(text)
+        if _is_name(found["name"], formed)
+    }
+    return "".join(char.upper() if place in places else char for place, char in enumerate(text)) if places else text
+
+
+def _is_name(word: str, formed: re.Pattern[str]) -> bool:
+    return word in _known() or (word not in _common() and not formed.fullmatch(word) and len(word[0].upper()) == 1)
+
+
+@cache
+def _known() -> frozenset[str]:
+    return frozenset(wordlists.listed("names", "nicknames") + wordlists.listed("lower_names", "names")) - _common()
+
+
+@cache
+def _common() -> frozenset[str]:
+    """The English words in the lists of wordings: common ones, and those of which facts are told."""
+    lines = (
+        line
+        for name in _WORDINGS
+        for section, found in wordlists.sections(name).items()
+        if (name, section) != ("lower_names", "names") and (name != "language" or section == "english")
+        for line in found
+    )
+    return frozenset(word for line in lines for word in re.findall(r"[a-z]{3,}", line))
