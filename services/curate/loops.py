@@ -18,6 +18,7 @@ from services.shared.core.summaries import sayings
 from services.shared.decided import keep_settled, settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.told import read_told
 
 _READ = 2000
 """Entries that are read at most, those said last."""
@@ -35,6 +36,7 @@ async def list_loops(request: LoopsRequest, *, store: TextStore, now: datetime |
     persona = None if request.persona_id == EVERY_PERSONA else request.persona_id
     selection = Selection(request.user_id, space=request.space, persona_id=persona)
     entries, left_out = await read_newest(selection, store, _READ)
+    entries = await read_told(entries, store)
     settled = await settled_of(request.user_id, store)
     today = (request.now or now or datetime.now(UTC)).date()
     found = await asyncio.to_thread(_found, entries, settled, today)
@@ -93,18 +95,31 @@ async def settle(request: SettleRequest, *, store: TextStore, now: datetime | No
         Unavailable: others keep deciding it, or the user is being erased.
     """
     entry_id, _, sentence = request.id.rpartition(":")
-    entry = (await store.get([Key(request.user_id, entry_id)])).get(entry_id)
-    is_known = entry is not None and entry.status == "active" and not await is_hidden(store, request.user_id)
-    if entry is None or not is_known or request.id not in {one.id for one in loops_in(sayings([entry]))}:
+    entry = await _telling(Key(request.user_id, entry_id), store)
+    if (
+        entry is None
+        or await is_hidden(store, request.user_id)
+        or request.id not in {one.id for one in loops_in(sayings([entry]))}
+    ):
         raise Rejected("not_found", f"there is nothing to be done of the id {request.id!r}: list them")
     await keep_settled(entry, sentence, request.state, store)
     selection = Selection(entry.user_id, space=entry.space, persona_id=entry.persona_id)
     entries, _ = await read_newest(selection, store, _READ)
-    entries = [one for one in entries if one.id != entry.id] + [entry]
+    entries = [one for one in await read_told(entries, store) if one.id != entry.id] + [entry]
     found = _found(entries, await settled_of(entry.user_id, store), (now or datetime.now(UTC)).date())
     loop = next(one for one in found if one.id == request.id)
     state = {} if request.state is None else {"state": request.state, "decided": True, "closed_by": None}
     return SettleReply(loop=loop.model_copy(update=state), correlation_id=request.correlation_id)
+
+
+async def _telling(key: Key, store: TextStore) -> Entry | None:
+    """The entry, as it is in use or is told by a roll-up that is."""
+    entry = (await store.get([key])).get(key.id)
+    if entry is not None and entry.rolled_up_into is not None and entry.status != "active":
+        rollups = await store.get([Key(key.user_id, entry.rolled_up_into)])
+        told = await read_told([one for one in rollups.values() if one.status == "active"], store)
+        entry = next((one for one in told if one.id == key.id), None)
+    return entry if entry is not None and entry.status == "active" else None
 
 
 async def shorten_loops(_: LoopsRequest, reply: LoopsReply, room: int) -> LoopsReply:

@@ -16,6 +16,7 @@ from services.shared.core.slots import Known, profile_of
 from services.shared.decided import read_both, read_decisions
 from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
+from services.shared.told import read_told
 
 _PAGE = 200
 _MOST = 2000
@@ -46,7 +47,7 @@ async def read(
     former, more = await _read(Selection(user_id, space=space, persona_id=persona_id, status="superseded"), store)
     decisions = await read_decisions(user_id, store)
     both = await read_both(user_id, store)
-    entries = [*active, *former]
+    entries = await read_told([*active, *former], store)
 
     def told() -> tuple[People, Sequence[Known]]:
         facts = FactsOf()

@@ -220,8 +220,9 @@ class RollUps:
         until = datetime.fromisoformat(record.body["until"]) if "until" in record.body else None
         all_of_it = state_of(record) == "forgotten"
         originals = [one for one in await self._originals(record) if all_of_it or not is_protected(one)]
+        if all_of_it:  # until then the lines of the roll-up still say what is to be done
+            await drop_settled(_keys(record), self.stores.text)
         for gone in await self.stores.text.forget(originals, until=until):
-            await drop_settled([gone.tombstone], self.stores.text)
             await take_back_tags([gone.tombstone], store=self.stores.text, vectors=self.stores.vectors)
             if all_of_it:
                 await privacy.forget_facts_of(gone.tombstone, self.stores, until=until)

@@ -21,6 +21,7 @@ from services.shared.core.sessions import SILENCE, Session
 from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.told import read_told
 
 _PAGE = 500
 _READ = 5000
@@ -73,6 +74,7 @@ async def spine(
 ) -> wire.Spine:
     """The spine of a space; null: of all of the user's."""
     entries, _ = await read_newest(Selection(user_id, space=space), store, _SUMMED_UP)
+    entries = await read_told(entries, store)
     settled = await settled_of(user_id, store)
     made = await asyncio.to_thread(summaries.spine_of, entries, settled)
     spine = wire.Spine(

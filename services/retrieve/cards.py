@@ -8,16 +8,18 @@ from collections.abc import Sequence
 from contracts.ports import Unavailable, UserRecords
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
+from services.retrieve.legs import Memory
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.aliases import Decisions
 from services.shared.core.cards import Card, cards_of, names_asked, telling
 from services.shared.core.slots import Pairs
 from services.shared.decided import read_both, read_decisions
 from services.shared.tasks import beside_the_loop
+from services.shared.told import read_told
 
 
 async def cards_asked_for(
-    request: RetrieveRequest, found: Sequence[Entry], records: UserRecords, settings: RetrieveSettings
+    request: RetrieveRequest, found: Sequence[Entry], store: Memory, settings: RetrieveSettings
 ) -> list[Card]:
     """The cards of whom a question names; `found` are the entries that answer it, the best first.
 
@@ -29,9 +31,19 @@ async def cards_asked_for(
     told = telling(asked, found)
     if not told:
         return []
-    decisions, both = await _decisions(request.user_id, records, settings.leg_timeout_seconds)
+    decisions, both = await _decisions(request.user_id, store, settings.leg_timeout_seconds)
+    told = await _told(told, store, settings.leg_timeout_seconds)
     chars = sum(len(entry.text) for entry in told)
     return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now, both), chars)
+
+
+async def _told(entries: Sequence[Entry], store: Memory, patience: float) -> list[Entry]:
+    """The entries with what was rolled up in place of its roll-ups; without these while the text store is away."""
+    try:
+        async with asyncio.timeout(patience):
+            return await read_told(entries, store)
+    except (Unavailable, TimeoutError):
+        return [one for one in entries if one.source != "rollup"]
 
 
 async def _decisions(user_id: str, records: UserRecords, patience: float) -> tuple[Decisions, Pairs]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from contracts.ports import Record, RecordKey, UserRecords
+from contracts.ports import Record, RecordKey, Ref, UserRecords
 from contracts.v1.entries import Entry
 from services.shared.changes import change_record
 from services.shared.core.aliases import Decisions, hash_of
@@ -68,7 +68,7 @@ async def keep_settled(entry: Entry, sentence: str, state: State | None, records
     await change_record(records, RecordKey(entry.user_id, "loops", entry.id), decided)
 
 
-async def drop_settled(entries: Iterable[Entry], records: UserRecords) -> None:
+async def drop_settled(entries: Iterable[Ref], records: UserRecords) -> None:
     """Keep nothing of what was decided about these entries, which are forgotten."""
     by_user: dict[str, list[str]] = {}
     for entry in entries:

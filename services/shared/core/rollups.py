@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -180,6 +180,42 @@ def put_away(entry: Entry, into: str, now: datetime) -> Entry | None:
 def is_original(entry: Entry | None, of: str) -> bool:
     """Whether the entry is archived for this roll-up, with its words."""
     return entry is not None and entry.status == "archived" and entry.rolled_up_into == of
+
+
+def told_by(entries: Iterable[Entry], sources: Mapping[str, Entry]) -> list[Entry]:
+    """What is read for facts and for what is to be done: in place of each roll-up its originals, as they were in use.
+
+    `sources` are the originals as they are stored. Of one that has no words any more, the lines of the roll-up that
+    say what it said stand for it, said when it was. A roll-up whose text the user changed tells that text alone.
+    """
+    direct = list(entries)
+    found = {its.id: its for one in direct if _stands_for_others(one) for its in _originals(one, sources)}
+    found |= {one.id: one for one in direct if not _stands_for_others(one)}
+    return list(found.values())
+
+
+def sources_told(entries: Iterable[Entry]) -> list[tuple[str, str]]:
+    """User and id of the originals that tell something in place of roll-ups among these entries."""
+    return [(one.user_id, id_) for one in entries if _stands_for_others(one) for id_ in one.source_ids]
+
+
+def _stands_for_others(entry: Entry) -> bool:
+    return entry.source == "rollup" and bool(entry.line_sources)
+
+
+def _originals(of: Entry, sources: Mapping[str, Entry]) -> Iterator[Entry]:
+    for id_ in of.source_ids:
+        source = sources.get(id_)
+        if source is not None and is_original(source, of.id):
+            yield source.model_copy(update={"status": "active", "rolled_up_into": None})
+        elif (source is None or source.status == "forgotten") and (text := _text_of(of, id_)):
+            said = {"id": id_, "text": text, "speaker": of.speaker, "status": "active", "rolled_up_into": None}
+            yield (source or of).model_copy(update={**said, "source": "turn", "source_ids": (), "line_sources": ()})
+
+
+def _text_of(rollup: Entry, source_id: str) -> str:
+    lines = zip(rollup.text.split("\n"), rollup.line_sources, strict=False)
+    return "\n".join(line for line, ids in lines if source_id in ids)
 
 
 def brought_back(entry: Entry, of: str, now: datetime) -> Entry | None:

@@ -1,0 +1,15 @@
+"""What is read for facts and for what is to be done: of what was rolled up, the originals. The store is a port."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from contracts.ports import EntryStore, Key
+from contracts.v1.entries import Entry
+from services.shared.core.rollups import sources_told, told_by
+
+
+async def read_told(entries: Sequence[Entry], store: EntryStore) -> list[Entry]:
+    """These entries, with what was rolled up in place of its roll-ups; see `rollups.told_by`."""
+    keys = [Key(user_id, id_) for user_id, id_ in sources_told(entries)]
+    return told_by(entries, await store.get(keys)) if keys else list(entries)
