@@ -11,9 +11,8 @@ _WORDINGS = ("language", "lexicon", "changes", "facts", "relative_time", "spelli
 _CAPITAL_BEGINS = re.compile(r"(?:^|[.!?\n]\s{0,3})[\"'(]*[^\W\d_a-z]|\bI\b")
 _WORD = r"(?P<name>[^\W\d_A-Z]{3,20})"
 _ENDS = r"(?=$|[,.!;)\n]| and (?:i|my|our|we)\b)"
-_SAYS = (
-    rf"(?= (?:{'|'.join(wordlists.listed('lower_names', 'says'))})\b| is (?:{wordlists.pattern('lower_names', 'is')}))"
-)
+_JOB = "|".join(map(re.escape, wordlists.listed("facts", "occupations")))
+_SAYS = rf"(?= (?:{wordlists.pattern('lower_names', 'says')}|is an? (?:\w+ )?(?:{_JOB}))(?!\w))"
 _KIN = "|".join(
     re.escape(word)
     for word in [*wordlists.listed("facts", "family"), *wordlists.listed("facts", "partner")]
