@@ -20,6 +20,7 @@ from pydantic_core import from_json
 from contracts.v1.entries import Entry
 from contracts.v1.facts import MOST_FACTS, FactType, ProposedFact, Subject
 from services.shared.core import wordlists
+from services.shared.core.assertions import Claim, is_asserted
 from services.shared.core.echoes import without_blocks
 from services.shared.core.facts import ME, slug_of
 from services.shared.core.repeats import prints_of
@@ -163,7 +164,7 @@ class _Said:
     """What an exchange says, as answers are held against it."""
 
     def __init__(self, exchange: Exchange) -> None:
-        self.turn = _spaced(exchange.turn)
+        self.text, self.turn = exchange.turn, _spaced(exchange.turn)
         self.known = {_print(text) for text in exchange.known}
         texts = (exchange.turn, *exchange.before, *exchange.after, *exchange.known)
         self.words = frozenset(word for text in texts for word in _words(text))
@@ -187,6 +188,7 @@ def _fact(one: Any, said: _Said, speaker: str | None) -> ProposedFact | None:
         or not (is_user or (len(about.split()) <= 5 and said.has(about)))
         or len(attribute.split()) > 5
         or not said.has(attribute, besides=_ATTRIBUTES)
+        or not is_asserted(Claim(span, value, "" if is_user else about, attribute, drawn.kind == "person"), said.text)
     ):
         return None
     return _put_together(drawn, span, value, attribute, "" if is_user else about, speaker)

@@ -35,10 +35,10 @@ _LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 200
 _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
-_SENTENCE = re.compile(r"(?<=[.!?;\n])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\s[–—]\s|\n")
+SENTENCE = re.compile(r"(?<=[.!?;\n])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\s[–—]\s|\n")
 _VERBS = "work|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
 _THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
-_CLAUSE = re.compile(
+CLAUSE = re.compile(
     rf"[:;]\s|\s\(|\)|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
     rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",
     re.IGNORECASE,
@@ -72,7 +72,7 @@ _DENIAL = re.compile(
 _NOT_BUT = re.compile(
     r"((?:my|our) [\w ]{2,30}? (?:is|are) )not [^,]{1,40}(?:, (?:it is|they are|but)|\sbut) ", re.IGNORECASE
 )
-_GONE = re.compile(_pattern("long gone"))
+GONE = re.compile(_pattern("long gone"))
 _PRETENDING = re.compile(_pattern("pretending"))
 _ALSO_JOKING = re.compile(_pattern("joking more"))
 _LIKING_TO = re.compile(r"\b(i (?:\w+ )?(?:like|love|enjoy)) to\b")
@@ -218,7 +218,7 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
         told = tuple(found_in(said.words, person or last_person, known))
         if not (person or told) or not _is_meant(said):
             continue
-        if _is_joke(text):
+        if is_joke(text):
             return
         last_person = person or last_person
         yield from ((found, said) for found in told)
@@ -227,7 +227,7 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
 def denied_in(text: str) -> Iterator[Found]:
     """What a text says is not so any more, or after all: each as if it were so."""
     text = text[:_LONGEST].translate(_STRAIGHT)
-    if not _CUED.search(text) or _is_joke(text):
+    if not _CUED.search(text) or is_joke(text):
         return
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
         if _CUED.search(text[said.begin : said.end].lstrip()):
@@ -242,14 +242,15 @@ def _denied(said: _Clause) -> Iterator[Found]:
 
 
 def _clauses_of(text: str) -> Iterator[_Clause]:
-    for begin, end in _pieces(text, _SENTENCE, 0, len(text)):
+    for begin, end in pieces_between(text, SENTENCE, 0, len(text)):
         opening, colon, _ = text[begin:end].partition(":")
         if colon and TELLING.search(opening.lower()):
             return  # what follows is somebody else's
         yield from _clauses(text, begin, end)
 
 
-def _is_joke(text: str) -> bool:
+def is_joke(text: str) -> bool:
+    """Whether a text says itself that it is no earnest."""
     lower = text.lower()
     return JOKING.search(lower) is not None or _ALSO_JOKING.search(lower) is not None
 
@@ -257,12 +258,13 @@ def _is_joke(text: str) -> bool:
 def _is_meant(said: _Clause) -> bool:
     """Whether a clause states what is so: it is not asked, supposed, quoted or long gone."""
     lower = _LIKING_TO.sub(r"\1", said.words.lower())
-    if UNSURE.search(lower) or ASKING.match(lower) or _GONE.search(lower):
+    if UNSURE.search(lower) or ASKING.match(lower) or GONE.search(lower):
         return False
-    return _is_stated(said.sentence)
+    return is_stated(said.sentence)
 
 
-def _pieces(text: str, between: re.Pattern[str], begin: int, end: int) -> Iterator[tuple[int, int]]:
+def pieces_between(text: str, between: re.Pattern[str], begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Where the pieces of a part of a text begin and end, that a pattern tells apart."""
     for found in between.finditer(text, begin, end):
         if found.start() > begin:
             yield begin, found.start()
@@ -271,7 +273,8 @@ def _pieces(text: str, between: re.Pattern[str], begin: int, end: int) -> Iterat
         yield begin, end
 
 
-def _is_stated(sentence: str) -> bool:
+def is_stated(sentence: str) -> bool:
+    """Whether a sentence neither asks, quotes nor supposes."""
     plain = sentence.rstrip(" '\")")
     if plain.endswith("?") or QUOTED.search(sentence) or _TAGGED.search(plain):
         return False
@@ -281,7 +284,7 @@ def _is_stated(sentence: str) -> bool:
 
 def _clauses(text: str, begin: int, end: int) -> Iterator[_Clause]:
     before = ""
-    for start, stop in _pieces(text, _CLAUSE, begin, end):
+    for start, stop in pieces_between(text, CLAUSE, begin, end):
         words = _spelled(text[start:stop])
         if len(words) > _LONGEST_CLAUSE:
             continue
@@ -299,16 +302,22 @@ def _with_subject(words: str, before: str, *, is_of_speaker: bool) -> str:
 
 
 def _spelled(part: str) -> str:
-    said = _I_AM.sub(r"\1 am", " ".join(part.split()).strip(" .,;!?-*>"))
-    if "'" in said:
-        for pattern, spelled in _CONTRACTIONS:
-            said = pattern.sub(spelled, said)
+    said = spelled_out(" ".join(part.split()).strip(" .,;!?-*>"))
     for _ in range(3):
         found = _OPENING.match(said)
         if not found:
             break
         said = said[found.end() :]
     return _NOT_BUT.sub(r"\1", said, count=1)
+
+
+def spelled_out(text: str) -> str:
+    """The text without contractions, with straight quotes."""
+    said = _I_AM.sub(r"\1 am", text.translate(_STRAIGHT))
+    if "'" in said:
+        for pattern, spelled in _CONTRACTIONS:
+            said = pattern.sub(spelled, said)
+    return said
 
 
 _tells_anything = ByText(lambda text: any(True for _ in _told_in(text)))

@@ -61,7 +61,10 @@ def test_a_fact_says_of_whom_what_it_is_and_where_the_turn_says_so() -> None:
     ],
 )
 def test_the_key_is_made_here_and_not_by_the_model(about: str, kind: str, speaker: str | None, key: str) -> None:
-    (fact,) = read(GOOD | {"about": about, "kind": kind, "memory_key": "people|person|bob|home"}, speaker=speaker)
+    who = "We" if about == "user" else about
+    exchange = Exchange(f"{who} moved to Porto in March")
+    given = GOOD | {"about": about, "kind": kind, "memory_key": "people|person|bob|home"}
+    (fact,) = read(given, exchange=exchange, speaker=speaker)
     assert fact.memory_key == key
 
 
