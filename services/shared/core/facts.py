@@ -23,7 +23,7 @@ from services.shared.core.fact_rules import found_in, people_in
 from services.shared.core.fact_values import PERSON_NAME
 from services.shared.core.lower_names import with_names
 from services.shared.core.pinning import own_importance
-from services.shared.core.statements import ASKING, JOKING, QUOTED, TELLING, UNSURE
+from services.shared.core.statements import ASKING, JOKING, QUOTED, UNSURE, opens_others_words, without_quoted_lines
 from services.shared.core.traits import ByText
 
 EntityType = Literal["person", "org", "place", "project", "event"]
@@ -211,7 +211,7 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
 
     Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something.
     """
-    text = with_names(text[:_LONGEST].translate(_STRAIGHT))
+    text = with_names(without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT)))
     last_person: str | None = None
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
         person = next((name for name, _ in people_in(said.words)), None)
@@ -226,7 +226,7 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
 
 def denied_in(text: str) -> Iterator[Found]:
     """What a text says is not so any more, or after all: each as if it were so."""
-    text = text[:_LONGEST].translate(_STRAIGHT)
+    text = without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT))
     if not _CUED.search(text) or is_joke(text):
         return
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
@@ -243,9 +243,8 @@ def _denied(said: _Clause) -> Iterator[Found]:
 
 def _clauses_of(text: str) -> Iterator[_Clause]:
     for begin, end in pieces_between(text, SENTENCE, 0, len(text)):
-        opening, colon, _ = text[begin:end].partition(":")
-        if colon and TELLING.search(opening.lower()):
-            return  # what follows is somebody else's
+        if opens_others_words(text[begin:end]):
+            return
         yield from _clauses(text, begin, end)
 
 

@@ -47,6 +47,8 @@ NEGATIONS = frozenset({"not", "never", "no", "cannot"})
 UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
 JOKING = re.compile(wordlists.pattern("changes", "joking"))
 TELLING = re.compile(wordlists.pattern("changes", "telling"))
+HANDING_OVER = re.compile(wordlists.pattern("changes", "handing over"))
+_QUOTED_LINE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
 LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
@@ -58,6 +60,17 @@ _MONTHS = (
 _DAY = re.compile(rf"(?:{_DAYS})s?|(?:{_MONTHS})|\d\d?(?:st|nd|rd|th)|tomorrow|\d{{4}}-\d\d-\d\d|\d\d?/\d\d?(?:/\d+)?")
 _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm|o'clock")
 _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
+
+
+def without_quoted_lines(text: str) -> str:
+    """The text with blanks for its lines that begin with ">", each character where it was."""
+    return _QUOTED_LINE.sub(lambda found: " " * len(found[0]), text)
+
+
+def opens_others_words(sentence: str) -> bool:
+    """Whether what follows a sentence, or a colon in it, is somebody else's, or is only to be worked on."""
+    opening, colon, _ = sentence.lower().partition(":")
+    return (colon != "" and TELLING.search(opening) is not None) or HANDING_OVER.match(opening.lstrip()) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +95,11 @@ class Clause:
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
-    plain = unfolded(text[:_LONGEST])
+    plain = without_quoted_lines(unfolded(text[:_LONGEST]))
     joking = JOKING.search(plain.lower()) is not None
     found, told = [], False
     for sentence in _SENTENCE.split(plain):
-        opening, colon, _ = sentence.partition(":")
-        told = told or (colon != "" and TELLING.search(opening.lower()) is not None)
+        told = told or opens_others_words(sentence)
         asked = sentence.rstrip(" '\")").endswith("?")
         quoted = QUOTED.search(sentence) is not None
         for part in _CLAUSE.split(sentence):

@@ -36,6 +36,32 @@ def test_nobody_is_meant_by_she_who_was_not_named_outright(text: str) -> None:
     assert told(text) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> I live in Malmo\n> I have a dog named Pip",
+        "Look:\n  > My name is Gustav\nFunny, no?",
+        "Here is the email I got:\n\nHi Ann,\n\nI live in Malmo.\n\nBest,\nGustav",
+        "This message came in today:\nI work at Ericsson\nand I am vegan",
+        "He wrote:\nI live in Malmo",
+    ],
+)
+def test_what_is_pasted_tells_nothing(text: str) -> None:
+    assert told(text) == []
+
+
+def test_beside_a_quoted_line_what_is_said_tells_something() -> None:
+    text = "> where do you live?\nI live in Bergen\n> any pets?\nI have a dog named Pip"
+    assert told(text) == ["Lives in Bergen", "Has a dog named Pip"]
+    (home, _) = facts_in(text, role="user", speaker=None, said_at=NOON)
+    assert text[slice(*home.span)] == "I live in Bergen"
+
+
+@pytest.mark.parametrize("piece", [">", "\n>", "oh great ", "that was my ", "... not ", "please ", "write a ", ",not "])
+def test_what_may_be_pasted_is_read_at_any_length(piece: str) -> None:
+    assert told(piece * 5000 + "I live in Bergen") in ([], ["Lives in Bergen"])
+
+
 def test_of_an_endless_text_only_the_beginning_is_read() -> None:
     assert told("Well, yes. " * 150 + "I live in Bergen.") == ["Lives in Bergen"]
     assert told("Well, yes. " * 250 + "I live in Bergen.") == []
