@@ -211,7 +211,7 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
 
     Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something.
     """
-    text = with_names(without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT)))
+    text = _readable(text)
     last_person: str | None = None
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
         person = next((name for name, _ in people_in(said.words)), None)
@@ -224,9 +224,14 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
         yield from ((found, said) for found in told)
 
 
+def _readable(text: str) -> str:
+    """The beginning of a text as it is read, each character where it was."""
+    return with_names(without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT)))
+
+
 def denied_in(text: str) -> Iterator[Found]:
     """What a text says is not so any more, or after all: each as if it were so."""
-    text = without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT))
+    text = _readable(text)
     if not _CUED.search(text) or is_joke(text):
         return
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
