@@ -112,7 +112,7 @@ def _lines(items: Iterable[RollUp]) -> Iterator[str]:
     one = None
     for one in items:
         made = f"{one.at:%Y-%m-%d}  " if one.at is not None else ""
-        yield f"{one.id or 'preview'}  {made}{one.state}, {plural(len(one.source_ids), 'memory', 'memories')}"
+        yield f"{f'{one.id}  ' if one.id else ''}{made}{one.state}, {plural(len(one.source_ids), 'memory', 'memories')}"
         yield from (f"  {sentence.text}  ({sentence.source_ids[0][:8]})" for sentence in one.sentences)
     if one is None:
         yield "nothing is rolled up"

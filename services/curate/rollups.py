@@ -20,7 +20,7 @@ from typing import Any
 from uuid import uuid4
 
 from contracts.errors import Unavailable
-from contracts.ports import Accepted, Change, Key, Record, RecordKey
+from contracts.ports import Accepted, Change, Filters, Key, Record, RecordKey, Scope
 from contracts.v1.commands import ForgetReply, ForgetRequest
 from contracts.v1.entries import Entry, EntryAccepted, EntryRef
 from contracts.v1.rollups import RollUpState
@@ -32,6 +32,9 @@ from services.shared.backoff import backoff_seconds
 from services.shared.changes import change_record
 from services.shared.core import rollups
 from services.shared.core.capacity import is_protected
+from services.shared.core.fact_changes import may_change_facts
+from services.shared.core.lineage import superseded
+from services.shared.core.repeats import find_canonical
 from services.shared.core.rollups import Draft, is_original
 from services.shared.decided import drop_settled
 from services.shared.errors import Rejected
@@ -39,6 +42,8 @@ from services.shared.errors import Rejected
 _ATTEMPTS = 100
 _LONGEST_PAUSE = 0.05  # seconds
 _PAGE = 200
+_ASKED, _FOUND = 300, 24
+"""Characters of an original by which what may have changed it is looked for, and how much of that is looked at."""
 
 OTHERS = timedelta(seconds=30)
 """Age of a mark from which on another process goes on with what it stands for."""
@@ -191,12 +196,39 @@ class RollUps:
         await self._change(record.key, ("planned",), "done", sources=[one.id for one in originals])
 
     async def _take_back(self, record: Record) -> None:
-        if not await self._replace(record, partial(rollups.brought_back, of=record.name, now=datetime.now(UTC))):
+        again, now = await self._said_again(record), datetime.now(UTC)
+
+        def brought_back(one: Entry) -> Entry | None:
+            back = rollups.brought_back(one, record.name, now)
+            return superseded(back, again[one.id]) if back is not None and one.id in again else back
+
+        if not await self._replace(record, brought_back):
             return
         await self._remove(record)
-        back = (await self.stores.text.get(_keys(record))).values()
-        await self._tell([one for one in back if one.status == "active" and one.embedding_state == "pending"])
+        back = [one for one in (await self.stores.text.get(_keys(record))).values() if one.status == "active"]
+        changes = await self._changes_of(back)
+        await self._tell([*(one for one in back if one.embedding_state == "pending"), *changes])
         await self._change(record.key, ("undoing",), "undone")
+
+    async def _said_again(self, record: Record) -> dict[str, Entry]:
+        """What says the same as an original by now, by its id."""
+        originals, of = await self._originals(record), {record.name, *record.body["sources"]}
+        similar = await self.stores.text.find_similar(originals)
+        found = {
+            one.id: find_canonical(one, [its for its in known.entries if its.id not in of])
+            for one, known in zip(originals, similar, strict=True)
+        }
+        return {id_: entry for id_, entry in found.items() if entry is not None}
+
+    async def _changes_of(self, back: Sequence[Entry]) -> list[Entry]:
+        """What was said later and may change one of these: told once more, it supersedes them."""
+        store, found = self.stores.text, dict[str, Entry]()
+        for one in (its for its in back if its.role == "user"):
+            scope = Scope(one.user_id, one.space, one.persona_id)
+            hits = await store.search(scope, one.text[:_ASKED], limit=_FOUND, filters=Filters())
+            near = await store.get([Key(one.user_id, hit.id) for hit in hits])
+            found |= {id_: its for id_, its in near.items() if its.created_at > one.last_said_at}
+        return [one for one in found.values() if one.source == "turn" and may_change_facts(one.text)]
 
     async def _remove(self, record: Record) -> None:
         """Leave a tombstone of the roll-up, also where it was not stored yet: who was held up stores it no more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from services.curate import ageing
 from services.curate.ageing import Ages
 from services.curate.privacy import DataStores
 from services.curate.rollups import RollUps
+from services.shared.core.repeats import prints_of
 from tests.apps.fakes import FakeInFlight, FakeVectors
 from tests.stores.builders import a_proposal, a_turn, entry_of, store_entries
 
@@ -46,7 +48,8 @@ async def say(store: TextStore, user: str, *texts: str, days: int = 200, **field
     turns = [a_turn(user, text, created_at=at) for text, at in zip(texts, said, strict=True)]
     await store.append(turns, [a_proposal(turn) for turn in turns])
     fields = {"embedding_state": "ready", "enriched": True, **fields}
-    return await store_entries(store, [entry_of(a_proposal(turn), **fields) for turn in turns])
+    made = [entry_of(a_proposal(turn), **asdict(prints_of(turn.text, turn.created_at)), **fields) for turn in turns]
+    return await store_entries(store, made)
 
 
 async def embedded(entries: Sequence[Entry]) -> FakeVectors:

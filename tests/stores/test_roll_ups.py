@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from contracts.ports import Change, RecordKey, Selection, TextStore, VectorPoint
+from contracts.v1.entries import EntryAccepted, EntryRef
 from contracts.v1.rollups import RollUpsRequest, RollUpUndoRequest
 from services.curate import ageing, rollups
 from services.curate.ageing import Ages
+from services.enrich.handler import enrich_entries
 from services.shared.core.rollups import drafts
 from services.shared.errors import Rejected
 from tests.apps.fakes import FakeVectors
@@ -177,13 +179,28 @@ async def test_taken_back_everything_is_as_it_was_and_ageing_leaves_it_alone(tex
     assert len((await asked(made, user)).items) == 1
 
 
-async def test_what_came_back_beside_what_was_said_again_meanwhile_stays_both(text_store: TextStore, user: str) -> None:
+async def test_what_was_said_again_meanwhile_comes_back_superseded_by_that(text_store: TextStore, user: str) -> None:
     old = await say(text_store, user, *BREAD)
     made = replica(text_store, await embedded(old))
     await aged(made, user)
-    await say(text_store, user, BREAD[0], days=0)
+    (again,) = await say(text_store, user, BREAD[0], days=0)
     await made.undo(user, (await rolled_up(text_store, old[0])))
-    assert sorted(await texts(text_store, user)) == sorted([*BREAD, BREAD[0]])
+    assert sorted(await texts(text_store, user)) == sorted(BREAD)
+    back = (await stored(text_store, old))[old[0].id]
+    assert (back.status, back.superseded_by, back.rolled_up_into) == ("superseded", again.id, None)
+
+
+async def test_what_is_no_longer_so_comes_back_superseded(text_store: TextStore, user: str) -> None:
+    old = await say(text_store, user, "I am allergic to kayak glue", "The kayak is red")
+    made = replica(text_store, await embedded(old))
+    await asked(made, user, "kayak")
+    (denial,) = await say(text_store, user, "I am no longer allergic to kayak glue", days=1)
+    await made.undo(user, await rolled_up(text_store, old[0]))
+    assert isinstance(made.say, Said)
+    refs = [EntryRef(user_id=user, id=id_) for id_ in made.say.ids]
+    await enrich_entries([EntryAccepted.of(refs, at=NOW)], store=text_store, annotator=None)
+    back = (await stored(text_store, old))[old[0].id]
+    assert (back.status, back.superseded_by) == ("superseded", denial.id)
 
 
 async def test_nothing_is_taken_back_that_is_no_roll_up(text_store: TextStore, user: str) -> None:
