@@ -118,7 +118,11 @@ class RollUps:
         reply = await privacy.forget(request, stores=self.stores, refuse_for=refuse_for)
         gone = (await self.stores.text.get([Key(request.user_id, request.id)])).values()
         await self.have_forgotten(gone, until=datetime.now(UTC) + refuse_for)
-        return reply
+        record = await self._read(RecordKey(request.user_id, "rollup", request.id))
+        originals = (await self.stores.text.get(_keys(record))).values() if record is not None else ()
+        turns = sum(1 + one.repeat_count for one in originals if one.status == "forgotten")
+        receipt = reply.receipt.model_copy(update={"turns": reply.receipt.turns + turns})
+        return reply.model_copy(update={"receipt": receipt})
 
     async def have_forgotten(self, entries: Iterable[Entry], *, until: datetime | None) -> None:
         """Have nothing left in roll-ups and their originals of what forgotten entries said."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -193,6 +194,7 @@ async def _rolling(
     persona = _persona(request)
     selection = Selection(request.user_id, request.space, persona, conversation_id=conversation_id)
     entries, more = await read_newest(selection, store, _EMBEDDED)
+    entries += await _rolled_up(selection, store, _EMBEDDED - len(entries))
     made = _written_rolling(request, conversation_id, entries, len(entries) + more, writer)
     made_by: wire.MadeBy = "model" if made else "rules"
     if made is None:
@@ -208,6 +210,14 @@ async def _rolling(
         sentences=_extracts(made.sentences),
         made_by=made_by,
     )
+
+
+async def _rolled_up(selection: Selection, store: TextStore, most: int) -> list[Entry]:
+    """What was said of a conversation and is rolled up, the latest so many at most: it stays part of it."""
+    if most < 1:
+        return []
+    archived, _ = await read_newest(replace(selection, status="archived"), store, most)
+    return [one for one in archived if one.rolled_up_into is not None]
 
 
 def _written_rolling(
