@@ -212,7 +212,14 @@ async def _flag(entry: Entry, conflicts: Sequence[Entry], store: TextStore) -> N
     records = [Record(key.user_id, "conflict", key.name, {**body, "older": one.id}, now) for key, one in keys]
     if records:
         await store.add_records(records)
+        await change_entries(store, named, lambda one: _in_conflict_with(one, entry))
         telemetry.CHANGES.labels("conflict").inc(len(records))
+
+
+def _in_conflict_with(one: Entry, entry: Entry) -> Entry | None:
+    """An older entry that leads to the newer one, which a question may not find by its words."""
+    new = one.model_copy(update={"conflicts_with": _joined(one.conflicts_with, [entry.id])})
+    return new if one.status == "active" and new != one else None
 
 
 async def _put_away(entry: Entry, store: TextStore) -> list[EntryRef]:

@@ -17,6 +17,7 @@ from contracts.ports import Embedder, Filters, Key, Scope, StoredPoint, TokenCou
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.cards import cards_asked_for
+from services.retrieve.conflicts import other_halves, with_halves
 from services.retrieve.formerly import with_former
 from services.retrieve.legs import REACH, Legs, Memory, describe, search_both
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
@@ -107,6 +108,7 @@ class Retriever:
         own, seen = parts[0], joined(parts)
         about = cards_asked_for(request, seen.best, self.store, self.settings)
         chosen, cards = await asyncio.gather(self._diversify(request, seen), about)
+        seen, chosen = await self._with_other_halves(request, seen, chosen, scope, filters, now)
         reply = build_reply(
             request,
             chosen,
@@ -121,9 +123,8 @@ class Retriever:
             card_share=self.settings.card_share,
             former=await self._former(scope, [seen.entries[one.candidate.id] for one in chosen]),
         )
-        took = (time.perf_counter() - started) * 1000
         explanation = explained_question(request.query, own.legs.corrections, now) if request.explain else None
-        times = {"query_embedding_ms": own.legs.embedding_ms, "retrieval_ms": took}
+        times = {"query_embedding_ms": own.legs.embedding_ms, "retrieval_ms": (time.perf_counter() - started) * 1000}
         return reply.model_copy(update={"explanation": explanation, **times})
 
     async def _seen(
@@ -219,17 +220,36 @@ class Retriever:
         """
         chosen = [entry for entry in chosen if scope.sees(entry)]
         keys = [Key(entry.user_id, id_) for entry in chosen for id_ in entry.supersedes]
-        if not keys:
-            return {}
-        try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                found = await self.store.get(keys)
-        except (Unavailable, TimeoutError):
-            return {}
+        found = await self._held(keys) if keys else {}
         return {
             entry.id: [one for one in map(found.get, entry.supersedes) if one and one.superseded_by == entry.id]
             for entry in chosen
         }
+
+    async def _with_other_halves(
+        self, request: RetrieveRequest, seen: Seen, chosen: list[Ranked], scope: Scope, filters: Filters, now: datetime
+    ) -> tuple[Seen, list[Ranked]]:
+        """What was found and what was chosen, both with the other halves of the open conflicts of the chosen ones."""
+        keys = [Key(scope.user_id, id_) for id_ in other_halves(chosen, seen.entries)]
+        if not keys:
+            return seen, chosen
+        entries = as_asked_for(await self._held(keys), scope, filters)
+        known = [one for one in seen.ranked if one.candidate.id in entries]
+        unknown = entries.keys() - {one.candidate.id for one in known}
+        new = rank([(Candidate(id_), 0.0) for id_ in unknown], entries, weights=self._weights, now=now)
+        entries = {**seen.entries, **entries}
+        row = with_halves(chosen, [*known, *new], entries, newest_first=self.settings.newest_first)
+        return replace(seen, ranked=[*seen.ranked, *new], entries=entries, found=seen.found + len(new)), row[
+            : request.limit
+        ]
+
+    async def _held(self, keys: Sequence[Key]) -> dict[str, Entry]:
+        """These entries; none while the text store is away."""
+        try:
+            async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                return await self.store.get(keys)
+        except (Unavailable, TimeoutError):
+            return {}
 
     async def _pinned(self, scope: Scope, filters: Filters, hidden: Awaitable[bool]) -> list[Entry]:
         """The pinned entries of the scope that were said last; none while the text store is away."""

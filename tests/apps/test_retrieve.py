@@ -15,6 +15,7 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.curate.commands import list_entries
+from services.enrich.lineage import settle_changes
 from services.retrieve.handler import Retriever, is_visible
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
@@ -395,6 +396,38 @@ async def test_yesterday_is_that_of_who_asks_and_the_context_tells_their_dates(s
         assert (time["since"], time["until"] - time["since"]) == (midnight, timedelta(days=1))
         assert reply.explanation["time_zone"] == (zone or "UTC")
         assert told in reply.context
+
+
+@pytest.mark.parametrize(("newest_first", "order"), [(True, (1, 0)), (False, (0, 1))])
+async def test_both_halves_of_a_conflict_are_shown(
+    store: TextStore, newest_first: bool, order: tuple[int, int]
+) -> None:
+    texts = ("I live in Ulm", "I have moved to Passau")
+    said = [
+        an_entry("ann", text, created_at=NOON + timedelta(days=n), manually_saved=True) for n, text in enumerate(texts)
+    ]
+    await store_entries(store, said)
+    settings = SETTINGS.model_copy(update={"newest_first": newest_first})
+    retriever = Retriever(store=store, vectors=None, embedder=None, counter=Cl100kCounter(), settings=settings)
+    assert [item.text for item in (await ask(retriever, "where do I live?")).items] == ["I live in Ulm"]
+    await settle_changes([said[1]], store=store)
+    reply = await ask(retriever, "where do I live?")
+    assert [item.text for item in reply.items] == [texts[n] for n in order]
+    assert (reply.total_count, reply.truncated) == (2, False)
+    assert [item.text for item in (await ask(retriever, "where do I live?", limit=1)).items] == [texts[order[0]]]
+    assert [item.text for item in (await ask(retriever, "where do I live?", now=NOON)).items] == ["I live in Ulm"]
+    assert [item.text for item in (await ask(retriever, "who moved to Passau?")).items] == [texts[n] for n in (1, 0)]
+
+
+@pytest.mark.parametrize("fields", [{"space": "work"}, {"persona_id": "coach"}, {"status": "superseded"}])
+async def test_the_other_half_of_a_conflict_is_shown_to_who_may_see_it(
+    store: TextStore, fields: dict[str, str]
+) -> None:
+    other = an_entry("ann", "I have moved to Passau", **fields)
+    here = an_entry("ann", "I live in Ulm", conflicts_with=(other.id,))
+    await store_entries(store, [other, here])
+    reply = await ask(a_retriever(store, None, None), "where do I live?")
+    assert [item.text for item in reply.items] == ["I live in Ulm"]
 
 
 @pytest.mark.parametrize("newest_first", [True, False])

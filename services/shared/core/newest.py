@@ -44,7 +44,7 @@ def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
             for i in order[place + 1 : _LOOKED_AT]
             if i in changes
             and (
-                entries[here].id in entries[i].conflicts_with
+                (entries[here].id in entries[i].conflicts_with and entries[i].created_at > entries[here].created_at)
                 or (similarity[i, here] >= _ALIKE and _may_change(entries[i], entries[here]))
             )
         ]

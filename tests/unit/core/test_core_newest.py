@@ -58,6 +58,11 @@ def test_the_newer_side_of_a_conflict_goes_first_in_whatever_words() -> None:
     assert order_of(said("Huber rents us the flat", 0), newer, alike=0.0) == [0, 1]
 
 
+def test_the_older_side_that_names_the_newer_one_does_not_go_before_it() -> None:
+    newer = said("Hofer rents us the flat", 2)
+    assert order_of(newer, OLD.model_copy(update={"conflicts_with": (newer.id,)}), alike=0.0) == [0, 1]
+
+
 def test_what_is_not_alike_stays() -> None:
     assert order_of(OLD, said("My flight moved to 10:15", 2), alike=0.2) == [0, 1]
 

@@ -1,0 +1,30 @@
+"""The other halves of open conflicts: who is shown one of two statements that cannot both be true is shown both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from contracts.v1.entries import Entry
+from services.shared.core.scoring import Ranked
+
+_MOST = 8
+
+
+def other_halves(chosen: Sequence[Ranked], entries: Mapping[str, Entry]) -> list[str]:
+    """The ids of what the chosen entries conflict with, and that is not among them."""
+    here = {one.candidate.id for one in chosen}
+    named = (other for one in chosen for other in entries[one.candidate.id].conflicts_with)
+    return list(dict.fromkeys(id_ for id_ in named if id_ not in here))[:_MOST]
+
+
+def with_halves(
+    chosen: Sequence[Ranked], halves: Sequence[Ranked], entries: Mapping[str, Entry], *, newest_first: bool
+) -> list[Ranked]:
+    """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`."""
+    row = list(chosen)
+    for half in sorted(halves, key=lambda one: entries[one.candidate.id].created_at):
+        entry = entries[half.candidate.id]
+        beside = (entries[one.candidate.id] for one in row)
+        place, named = next((i, one) for i, one in enumerate(beside) if entry.id in one.conflicts_with)
+        row.insert(place + (not newest_first or entry.created_at < named.created_at), half)
+    return row
