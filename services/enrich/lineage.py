@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
@@ -20,7 +20,7 @@ from services.shared.changes import change_entries
 from services.shared.core.capacity import is_protected
 from services.shared.core.extraction import is_borne_out
 from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
-from services.shared.core.lineage import conflict_key, fact_keys, key_tag, superseded
+from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored, superseded
 from services.shared.core.updates import Relation, relation, subjects_of, tells_more, to_compare
 from services.shared.tasks import beside_the_loop
 
@@ -31,6 +31,8 @@ _CANDIDATES = 24
 
 _MOST_NAMED = 8
 """Entries that one supersedes, or conflicts with, at most."""
+
+_NAMING = ("supersedes", "conflicts_with")
 
 _Found: TypeAlias = dict[Relation | Effect, list[Entry]]
 
@@ -43,7 +45,7 @@ _CONFLICTING: tuple[Relation | Effect, ...] = (
 async def settle_changes(
     entries: Iterable[Entry], *, store: TextStore, policy: Policy = "supersede", contradictions: bool = False
 ) -> list[EntryRef]:
-    """Supersede what these entries change; the superseded ones, whose vectors go.
+    """Supersede what these entries change; the superseded ones, whose vectors go, and those in use again.
 
     By another policy changes are only flagged as conflicts, or all is left alone. With `contradictions` that is
     flagged, too, which contradicts without saying that anything changed: it takes a search for most of what users say.
@@ -55,11 +57,50 @@ async def settle_changes(
         return gone
     for entry in sorted(entries, key=lambda one: (one.created_at, one.id)):
         said = entry.role == "user" and entry.source == "turn" and entry.status == "active"
+        if said and entry.edited_at is not None:
+            entry, again = await _release(entry, store)
+            gone += again
         looked_at = said and (contradictions or may_change_facts(entry.text))
         query = to_compare(entry.text) or words_of_changed(entry.text) if looked_at else None
         if query is not None:
             gone += await _settle(entry, query, store, policy, contradictions=contradictions)
     return gone
+
+
+async def _release(entry: Entry, store: TextStore) -> tuple[Entry, list[EntryRef]]:
+    """Let go of what a corrected entry had changed as long as it said otherwise; the entry then, and what is in use.
+
+    What was decided of both was about what it said before. The entry forgets them last, so it may be broken off.
+    """
+    others = await store.get([Key(entry.user_id, id_) for id_ in (*entry.supersedes, *entry.conflicts_with)])
+    chars = len(entry.text) + sum(len(one.text) for one in others.values())
+    free = await beside_the_loop(lambda: [one for one in others.values() if not _is_changed(one, entry)], chars)
+    if not free:
+        return entry, []
+    facts = await store.get([key for one in free for key in fact_keys(one)])
+    again = await change_entries(store, [*free, *facts.values()], lambda one: _released(one, entry))
+    names = [conflict_key(*pair).name for one in free for pair in ((entry, one.id), (one, entry.id))]
+    await store.remove_records(entry.user_id, "conflict", names)
+    (entry,) = await change_entries(store, [entry], lambda one: _without(one, [other.id for other in free])) or [entry]
+    return entry, [EntryRef(user_id=one.user_id, id=one.id) for one in again if one.embedding_state == "pending"]
+
+
+def _is_changed(one: Entry, entry: Entry) -> bool:
+    """Whether one of two entries changes the other one still, or was refused by it, which nothing takes back."""
+    if one.created_at < entry.created_at:
+        return any(how in _CONFLICTING for how in _related(entry, [one]))
+    return one.status != "active" or any(how in _CONFLICTING for how in _related(one, [entry]))
+
+
+def _released(one: Entry, entry: Entry) -> Entry | None:
+    is_out = one.status == "superseded" and one.superseded_by == entry.id
+    return _without(restored(one) if is_out else one, [entry.id]) or (restored(one) if is_out else None)
+
+
+def _without(entry: Entry, ids: Collection[str]) -> Entry | None:
+    named = {name: tuple(id_ for id_ in getattr(entry, name) if id_ not in ids) for name in _NAMING}
+    new = entry.model_copy(update=named)
+    return new if new != entry else None
 
 
 async def settle_facts(entries: Iterable[Entry], *, store: TextStore) -> list[EntryRef]:

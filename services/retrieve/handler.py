@@ -19,7 +19,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.cards import cards_asked_for
 from services.retrieve.conflicts import other_halves, with_halves
 from services.retrieve.formerly import with_former
-from services.retrieve.legs import REACH, Legs, Memory, describe, search_both
+from services.retrieve.legs import REACH, Legs, Memory, copies_of, describe, search_both
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
@@ -474,12 +474,6 @@ def _passes(entry: Entry, filters: Filters) -> bool:
         and (filters.since is None or entry.last_said_at >= filters.since)
         and (filters.until is None or entry.created_at <= filters.until)
     )
-
-
-def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str, Entry]:
-    """The copies of these entries, as far as there are any."""
-    copies = {i: stored[i].copy for i in ids if i in stored}
-    return {i: copy for i, copy in copies.items() if copy is not None}
 
 
 def filters_of(request: RetrieveRequest, now: datetime) -> Filters:

@@ -18,12 +18,14 @@ from contracts.ports import (
     Privacy,
     Scope,
     SemanticHit,
+    StoredPoint,
     TextRefused,
     Unavailable,
     UserRecords,
     Vector,
     VectorStore,
 )
+from contracts.v1.entries import Entry
 from services.retrieve.spelling import find_corrections
 from services.shared import telemetry
 from services.shared.core.scoring import Candidate
@@ -126,6 +128,12 @@ def describe(entry_id: str, legs: Legs, rrf: float, cosine: float | None, cosine
         return Candidate(entry_id, None, rank, rrf, None, None, None, cosine, cosine_context)
     place, hit = lexical
     return Candidate(entry_id, place, rank, rrf, hit.score, hit.turn_score, hit.coverage, cosine, cosine_context)
+
+
+def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str, Entry]:
+    """The copies of these entries, as far as there are any."""
+    copies = {i: stored[i].copy for i in ids if i in stored}
+    return {i: copy for i, copy in copies.items() if copy is not None}
 
 
 async def _search_words(query: str, scope: Scope, filters: Filters, store: LexicalIndex, limit: int) -> _Lexical:

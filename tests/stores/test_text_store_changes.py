@@ -16,6 +16,7 @@ from services.enrich.handler import enrich_entries
 from services.enrich.lineage import Policy, settle_changes
 from services.shared.core.lineage import conflict_key
 from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.test_edits import Desk
 from tests.polling import eventually
 from tests.stores.builders import NOON, an_entry, minutes, store_entries
 from tests.stores.changing import modify
@@ -268,3 +269,46 @@ async def test_another_fact_of_the_same_person_stays(text_store: TextStore, user
     old, new = await said(text_store, user, "My brother Ben works at Bosch", "My brother Ben has moved to Berlin")
     assert await settle_changes([new], store=text_store) == []
     assert [one.conflicts_with for one in await current(text_store, old, new)] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    ("text", "states"),
+    [
+        ("I like Wels beer", ("active", "active")),
+        ("I have moved to Linz", ("superseded", "active")),
+        ("My standup has moved to Friday", ("active", "active")),
+    ],
+)
+async def test_what_a_corrected_statement_does_not_change_any_more_comes_back(
+    text_store: TextStore, user: str, text: str, states: tuple[str, str]
+) -> None:
+    desk = Desk(text_store)
+    old, new = await said(text_store, user, "I live in Graz", "I have moved to Wels")
+    await desk.digest([old, new])
+    assert [one.status for one in await current(text_store, old, new)] == ["superseded", "active"]
+    await desk.update(new, text=text)
+    await desk.digest([new])
+    await desk.digest([new])
+    was, is_ = await current(text_store, old, new)
+    assert (was.status, is_.status) == states
+    assert (old.id in desk.vectors.points, bool(is_.supersedes)) == (was.status == "active", was.status != "active")
+    assert (was.superseded_by, was.embedding_state) == (
+        (None, "ready") if was.status == "active" else (new.id, "pending")
+    )
+
+
+@pytest.mark.parametrize("corrected", [0, 1])
+async def test_a_conflict_goes_when_either_half_is_corrected_and_what_it_says_is_settled_anew(
+    text_store: TextStore, user: str, corrected: int
+) -> None:
+    desk = Desk(text_store)
+    old, new = pair = await said(text_store, user, "I live in Graz", "I have moved to Wels", manually_saved=True)
+    await desk.digest(pair)
+    assert [one.conflicts_with for one in await current(text_store, *pair)] == [(new.id,), (old.id,)]
+    await desk.update(pair[corrected], text="I like Wels beer")
+    await desk.digest([pair[corrected]])
+    assert [one.conflicts_with for one in await current(text_store, *pair)] == [(), ()]
+    assert not await conflicts(text_store, user, new, old)
+    await desk.update(pair[corrected], text=pair[corrected].text)
+    await desk.digest([new])
+    assert await conflicts(text_store, user, new, old)
