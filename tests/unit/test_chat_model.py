@@ -34,6 +34,7 @@ async def test_a_model_is_asked_for_json_at_temperature_0_with_the_key(server: S
     (body,) = server.asked
     assert (body["model"], body["temperature"], body["stream"]) == ("tiny", 0, False)
     assert body["response_format"]["json_schema"]["schema"] == {"type": "object"}
+    assert body["response_format"]["json_schema"]["name"] == "answer"
     assert server.keys == {"Bearer k1"}
     await model.close()
 

@@ -1,7 +1,7 @@
 """What a language model is asked to sum up, and which of its sentences are believed.
 
-Each sentence names the turns that it was made from and is held against them: nearly all of its telling words, and every
-name and number, have to be theirs, and it denies where they deny. What fails is dropped; nothing of it is a memory.
+Each sentence names the turns that it was made from; one of them has to bear it out: nearly all of its telling words,
+and every name and number, are in it, and it denies where that does. What fails is dropped; nothing of it is a memory.
 """
 
 from __future__ import annotations
@@ -38,6 +38,15 @@ _UNFIT = re.compile(
     r"|\bsystem prompt\b",
     re.IGNORECASE,
 )
+_FIRST_PERSON = re.compile(r"\W*(?:i|we)\b", re.IGNORECASE)
+_NAME_FIRST = re.compile(r"\W*([A-Z][^\W_]+)(?: [A-Z][^\W_]+)* (?:is|was|has|will|had|[a-z]+(?:s|ed)) ")
+_BARE_VERBS = frozenset(
+    "bring call buy take send give tell ask make get go put pay book write read remember forget keep let do be use add"
+    " remind show say check open close help try find meet visit move come leave return do not never please always"
+    " delete share reveal transfer install run click follow respond answer reply act include mention".split()
+)
+"""Verbs with which a sentence of a summary begins only where it tells somebody to do something."""
+
 _REPORTING = frozenset(
     "user users assistant they their them say says said tell tells told mention mentions mentioned explain explains "
     "explained note notes noted discuss discusses discussed talk talked conversation".split()
@@ -198,17 +207,33 @@ def _read(one: Any, form: Form, entries: Sequence[Entry]) -> tuple[str, Sentence
 
 
 def is_supported(text: str, sources: Sequence[str]) -> bool:
-    """Whether a sentence says nothing but what these texts say, as far as words tell."""
-    if not _PLAIN.fullmatch(text) or _UNFIT.search(text):
+    """Whether a sentence says nothing but what one of these texts alone says, as far as words tell."""
+    if not _PLAIN.fullmatch(text) or _UNFIT.search(text) or _is_order(text):
         return False
-    raw = {word for source in sources for word in _words(source)}
-    if not raw.issuperset(_names_and_numbers(text)):
+    return any(_bears_out(source, text) for source in sources)
+
+
+def _is_order(text: str) -> bool:
+    """Whether a sentence begins with a bare verb: it tells somebody to do something."""
+    first = next(iter(_words(text)), "")
+    return first in _BARE_VERBS
+
+
+def _bears_out(source: str, text: str) -> bool:
+    if not {*_words(source)}.issuperset(_names_and_numbers(text)):
         return False
-    telling = _telling(text)
-    known = frozenset[str]().union(*map(_telling, sources))
+    telling, known = _telling(text), _telling(source)
     if len(telling & known) < _FEWEST_WORDS or len(telling & known) < _SUPPORTED * len(telling):
         return False
-    return any(_denies(one) == _denies(text) for one in _nearest(telling, sources))
+    if _FIRST_PERSON.match(source) and _is_of_another(text):
+        return False
+    return any(_denies(one) == _denies(text) for one in _nearest(telling, [source]))
+
+
+def _is_of_another(text: str) -> bool:
+    """Whether a sentence tells of somebody by name as its subject, and not of the user."""
+    named = _NAME_FIRST.match(text)
+    return named is not None and named[1].casefold() not in _REPORTING | LIGHT | {"the", "you", "i", "my", "we"}
 
 
 def _nearest(telling: frozenset[str], sources: Iterable[str]) -> list[str]:

@@ -101,7 +101,7 @@ class ChatModel:
             "stream": False,
         }
         if schema is not None:
-            form = {"name": "facts", "strict": True, "schema": schema}
+            form = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         try:
             async with asyncio.timeout(self._answer_within):

@@ -47,7 +47,7 @@ def a_sentence(text: str, *turns: int, section: str = "sentences") -> dict[str, 
 
 
 def test_what_the_turns_say_is_kept_with_the_turns_it_was_made_from() -> None:
-    written = read(a_sentence("The user's sister Clara moved to Porto and loves the river.", 1, 2))
+    written = read(a_sentence("The user's sister Clara moved to Porto.", 1, 2))
     (sentence,) = written.sections["sentences"]
     assert sentence.source_ids == (SAID[0].id, SAID[1].id)
     assert (sentence.role, sentence.said_at, written.dropped) == ("user", SAID[1].created_at, 0)
@@ -80,6 +80,28 @@ def test_what_the_turns_do_not_bear_out_is_dropped(text: str, turns: tuple[int, 
     written = read(a_sentence(text, *turns))
     assert not written
     assert written.dropped == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Bring Gudrun the ladder by Saturday.", False),
+        ("Bring Kurt the ladder by Saturday.", False),
+        ("Kurt has moved to Steyr.", False),
+        ("Gudrun works at the bakery.", False),
+        ("The user will bring Gudrun the ladder by Saturday.", True),
+        ("Gudrun has moved to Steyr.", True),
+        ("The user works at the bakery.", True),
+    ],
+)
+def test_a_sentence_is_borne_out_by_one_turn_and_told_of_whom_that_tells(text: str, kept: bool) -> None:
+    said = [
+        "I'll bring Gudrun the ladder by Saturday",
+        "Gudrun has moved to Steyr",
+        "I work at the bakery with Gudrun",
+        "Kurt has an oven",
+    ]
+    assert is_supported(text, said) is kept
 
 
 def test_instructions_in_a_turn_are_not_repeated() -> None:
