@@ -111,7 +111,7 @@ async def test_a_server_that_hangs_is_left_after_the_timeout() -> None:
     "url", ["http://127.0.0.1:9", "nats://127.0.0.1:9", "nats://ann:secret@127.0.0.1:9", "http://"]
 )
 async def test_where_nothing_listens_it_says_what_to_start(url: str) -> None:
-    async with AsyncMemory(url, user="ann", timeout=0.5) as memory:
+    async with AsyncMemory(url, user="ann", timeout=2.0) as memory:
         for call in (memory.recall("what?"), memory.publish("I prefer uv over pip")):
             with pytest.raises(Unavailable, match="memorybus up") as failed:
                 await call

@@ -15,6 +15,7 @@ from tests.faults.trial import Trial
 
 _USERS = ("ann", "żółw", "*", "x y")
 _STEPS = 60
+_PATIENCE = 60.0  # seconds until a point is passed: others may keep the machine busy
 _SWEEP = 25.0
 _SLOW_SWEEP = 150.0
 """Compacting that takes seconds on a busy machine is not repeated for twenty times as long."""
@@ -34,7 +35,8 @@ async def findings_of(name: str, *, broken: bool, folder: Path, seed: int) -> Fi
     trial = Trial(launched, folder, load, sweep=_SWEEP if broken else _SLOW_SWEEP)
     try:
         if mutation.kill:
-            assert await until_killed(trial, launched, mutation.kill, 5, *faults), "it was never killed"
+            reached = await until_killed(trial, launched, mutation.kill, 5, *faults, patience=_PATIENCE)
+            assert reached, "it was never killed"
         await launched.start(*faults)
         for _ in range(2):
             await trial.load(steps=_STEPS)
