@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from contracts.errors import ModelFailed, NoAnswer, Unavailable
-from contracts.ports import Conversation, LanguageModel, TextStore
+from contracts.ports import LanguageModel, TextStore
 from contracts.v1.entries import Entry
 from services.shared import telemetry
 from services.shared.cache import Cache
@@ -25,9 +25,8 @@ from services.shared.core.model_summaries import (
     readable,
     schema_of,
 )
-from services.shared.erasures import is_hidden
 from services.shared.llm.budget import Budget
-from services.shared.preferences import PreferenceReader
+from services.shared.preferences import PreferenceReader, is_private
 
 _KEPT, _KEPT_FOR = 1000, 3600.0
 _MOST_WAITING = 256
@@ -139,7 +138,7 @@ class SummaryWriter:
 
     async def _write(self, place: Place, job: _Job) -> str:
         current = await self._current(job)
-        if len(current.entries) < _FEWEST or await self._is_private(current.entries):
+        if len(current.entries) < _FEWEST or await is_private(current.entries, self._preferences, self._store):
             return "skipped"
         if not await self._budget.take(current.entries[0].user_id):
             self._failed.put(place, True)
@@ -162,10 +161,3 @@ class SummaryWriter:
             if (now := read.get(entry.id)) is not None and now.status == "active" and now.text == entry.text
         ]
         return replace(job, entries=same)
-
-    async def _is_private(self, entries: Sequence[Entry]) -> bool:
-        """Whether the user does not want anything kept by now, or all of them is being erased."""
-        places = {Conversation(one.user_id, one.space, one.conversation_id or "") for one in entries}
-        wanted = await self._preferences.of(list(places))
-        is_refused = any(wanted[place].refuse() is not None for place in places)
-        return is_refused or await is_hidden(self._store, entries[0].user_id)

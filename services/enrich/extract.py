@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
 from contracts.errors import ModelFailed, NoAnswer, Unavailable
-from contracts.ports import Conversation, Filters, Key, LanguageModel, Scope, Selection, TextStore
+from contracts.ports import Filters, Key, LanguageModel, Scope, Selection, TextStore
 from contracts.v1.entries import Entry, EntryProposed, EntryRef, ExtractionWanted
 from contracts.v1.facts import MOST_FACTS, MOST_ORDINAL, ProposedFact
 from contracts.v1.turns import Proposal
@@ -23,9 +23,8 @@ from services.shared.changes import change_entries
 from services.shared.core.extraction import MOST_KNOWN, SCHEMA, Exchange, InvalidAnswer, messages_for, read_answer
 from services.shared.core.lineage import fact_keys, is_drawn_from, restored, text_read
 from services.shared.core.salience import is_small_talk
-from services.shared.erasures import is_hidden
 from services.shared.llm.budget import Budget
-from services.shared.preferences import PreferenceReader
+from services.shared.preferences import PreferenceReader, is_private
 
 _REACH = 2
 _LATEST = 200
@@ -100,7 +99,7 @@ class Extractor:
             self._model.check()
 
     async def _outcome(self, entry: Entry | None) -> str:
-        if entry is None or not is_readable(entry) or await self._is_private(entry):
+        if entry is None or not is_readable(entry) or await is_private([entry], self._preferences, self._store):
             return "skipped"
         drawn = [record.proposal for record in (await self._store.pending(fact_keys(entry))).values()]
         if current := [one for one in drawn if one.fact is not None and is_drawn_from(one.fact, entry)]:
@@ -118,12 +117,6 @@ class Extractor:
         proposals = await self._logged(entry, facts, after=len(drawn)) if facts else []
         await self._tell(proposals)
         return "facts" if proposals else "none"
-
-    async def _is_private(self, entry: Entry) -> bool:
-        """Whether the user does not want anything kept by now, or all of them is being erased."""
-        place = Conversation(entry.user_id, entry.space, entry.conversation_id or "")
-        wanted = await self._preferences.of([place])
-        return wanted[place].refuse() is not None or await is_hidden(self._store, entry.user_id)
 
     async def _exchange(self, entry: Entry) -> Exchange:
         window = (await self._store.neighbours([entry], reach=_REACH)).get(entry.id, {})

@@ -17,10 +17,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from contracts.envelope import Message, Moment
-from contracts.ports import Conversation, Record, RecordKey, Unavailable, UserRecords
+from contracts.ports import Conversation, Privacy, Record, RecordKey, Unavailable, UserRecords
 from contracts.v1.control import EVERY_SPACE, LIMITS, SettingName, SpaceSettings
+from contracts.v1.entries import Entry
 from services.shared.cache import Cache
-from services.shared.erasures import kept_key, passed_seconds
+from services.shared.erasures import is_hidden, kept_key, passed_seconds
 
 FRESH = 0.4
 SETTLES = 0.5
@@ -156,6 +157,18 @@ class PreferenceReader:
             fresh[key] = found.get(key)
             self._known.put(key, (now, fresh[key]))
         return fresh
+
+
+async def is_private(entries: Sequence[Entry], preferences: PreferenceReader, store: Privacy) -> bool:
+    """Whether the user of these entries does not want them kept by now, or is being erased: no model may read them.
+
+    Raises:
+        Unavailable: the store is away.
+    """
+    places = {Conversation(one.user_id, one.space, one.conversation_id or "") for one in entries}
+    wanted = await preferences.of(places)
+    is_refused = any(wanted[place].refuse() is not None for place in places)
+    return is_refused or await is_hidden(store, entries[0].user_id)
 
 
 async def decisions(records: UserRecords, keys: Collection[RecordKey]) -> dict[RecordKey, Record]:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 import logging
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from services.runtime import Running, running
 from services.shared.embedders import minilm
+from services.shared.llm import breaker
 from services.shared.logs import JsonFormatter
 from services.shared.settings import Settings
+from tests.servers.models import ScriptedModel, scripted_model
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.opensearch_openers import a_prefix
 
@@ -47,6 +50,27 @@ def logged_text(level: int) -> Iterator[io.StringIO]:
     yield written
     root.removeHandler(handler)
     root.setLevel(before)
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[ScriptedModel]:
+    async with scripted_model() as server:
+        yield server
+
+
+@asynccontextmanager
+async def running_beside(
+    model: ScriptedModel, folder: Path, monkeypatch: pytest.MonkeyPatch, **environment: str
+) -> AsyncIterator[Running]:
+    """A memorybus that asks a language model, and leaves one that fails alone for a moment only."""
+    for name, value in environment.items():
+        monkeypatch.setenv(f"MEMORYBUS_{name}", value)
+    monkeypatch.setattr(breaker, "_FIRST_PAUSE", 0.1)
+    monkeypatch.setattr(breaker, "_LONGEST_PAUSE", 0.2)
+    given: dict[str, Any] = {"data": folder / "data", "nats_port": 0, "http_port": 0, "ner": "none"}
+    settings = Settings(**given, log_level="error", embedder="none", extract_url=model.url, extract_model="tiny")
+    async with running(settings) as started:
+        yield started
 
 
 @contextmanager

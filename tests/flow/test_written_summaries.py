@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,14 +11,12 @@ from contracts import flow
 from contracts.v1.commands import ForgetRequest, ListRequest
 from contracts.v1.sessions import RollingSummary, SessionsRequest
 from contracts.v1.turns import Turn
-from services.runtime import Running, running
+from services.runtime import Running
 from services.shared import telemetry
 from services.shared.client import MemoryClient
-from services.shared.llm import breaker
-from services.shared.settings import Settings
-from tests.flow.conftest import logged_text
+from tests.flow.conftest import logged_text, running_beside
 from tests.polling import digested, eventually
-from tests.servers.models import Manner, ScriptedModel, scripted_model
+from tests.servers.models import Manner, ScriptedModel
 
 SAID = (
     "My sister Clara moved to Porto.",
@@ -30,20 +27,9 @@ SAID = (
 
 
 @pytest.fixture
-async def model() -> AsyncIterator[ScriptedModel]:
-    async with scripted_model() as server:
-        yield server
-
-
-@pytest.fixture
 async def instance(model: ScriptedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Running]:
-    monkeypatch.setenv("MEMORYBUS_CURATE_SUMMARY_TIMEOUT_SECONDS", "0.1")
-    monkeypatch.setenv("MEMORYBUS_ENRICH_EXTRACT_BUDGET", "0")
-    monkeypatch.setattr(breaker, "_FIRST_PAUSE", 0.1)
-    monkeypatch.setattr(breaker, "_LONGEST_PAUSE", 0.2)
-    given: dict[str, Any] = {"data": tmp_path / "data", "nats_port": 0, "http_port": 0, "ner": "none"}
-    settings = Settings(**given, log_level="error", embedder="none", extract_url=model.url, extract_model="tiny")
-    async with running(settings) as started:
+    environment = {"CURATE_SUMMARY_TIMEOUT_SECONDS": "0.1", "ENRICH_EXTRACT_BUDGET": "0"}
+    async with running_beside(model, tmp_path, monkeypatch, **environment) as started:
         yield started
 
 
