@@ -25,7 +25,7 @@ from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.shared.core.context import MOST_PINNED
 from services.shared.core.dates import in_zone, zone_of
-from services.shared.core.features import Found, in_first_person, without_echoes
+from services.shared.core.features import Found, in_first_person, that_tell
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.newest import newest_first
 from services.shared.core.profile import profile
@@ -151,7 +151,7 @@ class Retriever:
         visible = as_asked_for(entries, scope, filters)
         if shared:
             visible = {i: entry for i, entry in visible.items() if not set(shared).isdisjoint(entry.tags)}
-        visible = without_echoes(visible, request.query)
+        visible = that_tell(visible, request.query)
         if self.settings.relevance == "profile":
             self.speakers.note(scope, visible.values())
         candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)

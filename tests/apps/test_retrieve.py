@@ -208,6 +208,20 @@ async def test_what_was_asked_before_does_not_stand_in_for_its_answer(store: Tex
     assert {item.text for item in asked.items} == {said[0], said[3]}
 
 
+async def test_asking_in_other_ways_does_not_stand_in_for_the_answer_and_small_talk_is_none(store: TextStore) -> None:
+    texts = (
+        "My favourite tea is green tea.",
+        "Which tea do I like best?",
+        "Is green tea good with milk?",
+        "Good to know.",
+    )
+    await store_entries(store, [an_entry("ann", text) for text in texts])
+    reply = await ask(a_retriever(store, None, None), "what is my favourite tea? good to know")
+    assert {item.text for item in reply.items} == {texts[0], texts[2]}
+    reply = await ask(a_retriever(store, None, None), "what did I ask about tea that I like?")
+    assert texts[1] in {item.text for item in reply.items}
+
+
 async def test_limit_budget_and_least_score_are_kept(store: TextStore, vectors: FakeVectors) -> None:
     retriever = a_retriever(store, vectors, FakeEmbedder())
     assert len((await ask(retriever, limit=2)).items) == 2

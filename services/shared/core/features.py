@@ -17,9 +17,10 @@ from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.names import is_short_form
+from services.shared.core.salience import is_small_talk
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.time_spans import Span, spans_named, without
-from services.shared.core.traits import FIRST_PERSON, TOKEN, asks_only_for, traits_of, words_of
+from services.shared.core.traits import FIRST_PERSON, TOKEN, ByText, asks_only_for, traits_of, words_of
 
 _NOBODY = -1
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
@@ -27,10 +28,14 @@ _WHERE = frozenset("at from in into near on to via".split())
 _NAME_OR_BEGINNING = re.compile(r"\b[A-Z][a-z]{2,}\b")
 _NO_NAMES = wordlists.words("names", "no names") | wordlists.words("names", "times")
 _ALONE: Mapping[int, str] = {}
+_OF_QUESTIONS = frozenset("ask asked asking question questions".split())
 _SECOND_PERSON = frozenset("you your yours".split())
 _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
 )
+
+
+_is_small_talk = ByText(is_small_talk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,11 +193,11 @@ def named_speakers(question: str, speakers: Collection[str]) -> set[str]:
     return {speaker for speaker in speakers if (first := TOKEN.findall(speaker)) and first[0].lower() in said}
 
 
-def without_echoes(entries: Mapping[str, Entry], question: str) -> dict[str, Entry]:
-    """The entries without questions of the user that have no telling word but those of this one: whoever asks again
-    wants what answers it, and what was asked before would come first."""
-    asked = frozenset(telling_terms(question))
-    return {i: entry for i, entry in entries.items() if not _is_echo(entry, asked)}
+def that_tell(entries: Mapping[str, Entry], question: str) -> dict[str, Entry]:
+    """The entries without small talk, and without questions of the user that ask for the same as this one: whoever
+    asks again wants what answers it, and what was asked before would come first. Who asks what they asked sees it."""
+    asked = frozenset(telling_terms(question)) if words_of(question).isdisjoint(_OF_QUESTIONS) else frozenset()
+    return {i: entry for i, entry in entries.items() if not _is_echo(entry, asked) and not _is_small_talk(entry.text)}
 
 
 def _is_echo(entry: Entry, asked: frozenset[str]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
-from services.shared.core.analysis import Alternatives, words_asked
+from services.shared.core.analysis import Alternatives, telling_terms, words_asked
 
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
@@ -23,6 +23,12 @@ _TIMES = frozenset(
 )
 _RELATIVE = frozenset("last next this past few couple".split())
 _SPANS = frozenset("night week month year summer winter spring autumn fall weeks months years".split())
+
+_WAYS = """
+anything best better choose chose fancy favor favorite favour favourite fond go good idea keen know like love
+most must need normally often opt ought pick prefer preferred recommend remember remind said say should stick
+suggest suit take tell told use used using usually want would"""
+"""Words with which one asks for the same in other ways: what one likes, prefers, or should take."""
 
 _MOST_KNOWN = 20_000
 
@@ -56,13 +62,22 @@ class ByText(Generic[T]):
         return found
 
 
-def asks_only_for(text: str, terms: Collection[str]) -> bool:
-    """Whether a text is a single question, in which every word that tells something is looked for by one of these."""
+def is_mere_question(text: str) -> bool:
+    """Whether a text is a single question, and says nothing beside it."""
     text = text.strip()
-    if not text.endswith("?") or _ENDS_EARLIER.search(text):
+    return text.endswith("?") and not _ENDS_EARLIER.search(text)
+
+
+def asks_only_for(text: str, terms: Collection[str]) -> bool:
+    """Whether a text is a single question, in which every word that tells something is looked for by one of these.
+
+    Whether one likes, prefers or should take something is how one asks, and tells nothing.
+    """
+    if not is_mere_question(text):
         return False
     wanted = frozenset(map(hash, terms))
-    return not any(its.isdisjoint(wanted) for its in _asked_in(text))
+    its = _asked_in(text.strip())
+    return any(one & wanted for one in its) and all(one & wanted or one <= _WAYS_TO_ASK for one in its)
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -96,6 +111,7 @@ def _hashed(terms: Alternatives) -> frozenset[int]:
     return frozenset(map(hash, terms))
 
 
+_WAYS_TO_ASK = frozenset(map(hash, telling_terms(_WAYS)))
 _asked_in = ByText(_terms_asked)
 traits_of = ByText(_read)
 """The form of a text."""

@@ -23,6 +23,9 @@ def test_the_form_of_a_text() -> None:
         ("Which red bike did I buy?", False),
         ("I bought a bike. Which bike did I buy?", False),
         ("Which bike did I buy", False),
+        ("Which bike do I like best?", True),
+        ("Which bike should I take to Bruges?", False),
+        ("What do I like best?", False),
     ],
 )
 def test_a_single_question_asks_only_for_what_was_asked(text: str, expected: bool) -> None:
