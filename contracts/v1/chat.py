@@ -31,11 +31,13 @@ ChatVerb = Literal[
 
 class ChatCommand(Message):
     """What a text asks for; `about` is the topic of recalling and forgetting, the words of a
-    correction, what an answer rests on, and which side of a conflict holds; `when` the time of what was said."""
+    correction, what an answer rests on, and which side of a conflict holds; `when` the time of what was said.
+    `or_chat`: where nothing is found it is meant for whoever talks."""
 
     verb: ChatVerb
     about: str = ""
     when: str = ""
+    or_chat: bool = False
 
 
 class CommandRequest(Request):

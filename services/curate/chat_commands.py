@@ -152,7 +152,7 @@ async def _recall(chat: Chat) -> CommandReply:
 
 async def _explain(chat: Chat) -> CommandReply:
     entries = (await _about(chat))[:1] if chat.command.about else await _meant(chat, by_answer=True)
-    if not entries and chat.command.about:  # then it is a question for whoever talks
+    if not entries and chat.command.or_chat:
         return CommandReply(understood=False, correlation_id=chat.request.correlation_id)
     if not entries:
         return chat.reply("I do not know which memory you mean: nothing was shown or said here yet.")
@@ -173,6 +173,8 @@ async def _ask_to_forget(chat: Chat) -> CommandReply:
 async def _ask_to_forget_about(chat: Chat) -> CommandReply:
     command = chat.command
     entries = await (_said_then(chat) if command.when else _about(chat))
+    if not entries and command.or_chat:
+        return CommandReply(understood=False, correlation_id=chat.request.correlation_id)
     if not entries:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")

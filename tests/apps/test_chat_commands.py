@@ -156,6 +156,18 @@ async def test_what_is_forgotten_about_something_is_listed_first_and_is_exactly_
     assert await memory.texts() == {"My dentist is on holiday.", "I like tea."}
 
 
+async def test_a_statement_is_forgotten_in_its_own_words(memory: Memory) -> None:
+    await say(memory.store, "My dentist is Dr. Huber in Linz.")
+    await say(memory.store, "My dentist is on Tuesday.")
+    asked = await memory.says("forget that my dentist is Dr. Huber")
+    assert [entry.text for entry in asked.items] == ["My dentist is Dr. Huber in Linz."]
+    assert asked.needs_confirmation
+    await memory.says("forget that my dentist is Dr. Huber", confirm=asked.token)
+    assert await memory.texts() == {"My dentist is on Tuesday."}
+    assert (await memory.says("forget that I play chess")).reply.startswith("I remember nothing")
+    assert not (await memory.says("forget that Pluto was a planet")).understood, "a wish to whoever talks"
+
+
 async def test_a_confirmation_fits_its_text_its_user_and_its_time(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from services.shared.core.chat_commands import command_in
+from services.shared.core.chat_commands import asks_to_forget, command_in
 
 
 class Phrase(NamedTuple):
@@ -59,3 +59,68 @@ def test_a_long_text_is_judged_at_once() -> None:
     assert command_in("forget " * 100_000) is None
     assert command_in("please " * 100_000) is None
     assert command_in("correct: " + "I am " * 100_000) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "or_chat"),
+    [
+        ("what do you remember about tea?", True),
+        ("Can you tell me what you remember about the French Revolution?", True),
+        ("what do you remember about my sister?", False),
+        ("Show me everything you remember about our trip", False),
+        ("What have I told you about food?", False),
+        ("is there anything in your memory about Berlin?", False),
+        ("what do you remember about me?", False),
+        ("why do you think I like jazz?", True),
+        ("forget that I live in Porto", False),
+        ("forget that I am a teacher and tell me a joke", True),
+        ("forget that Pluto was a planet", True),
+        ("forget everything about Berlin", False),
+    ],
+)
+def test_what_is_not_of_the_user_may_be_meant_for_whoever_talks(text: str, or_chat: bool) -> None:
+    command = command_in(text)
+    assert command is not None
+    assert command.or_chat is or_chat
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "forget that",
+        "forget that my dentist is Dr. Huber",
+        "Please forget that the PIN of my bike is 1234",
+        "Can you forget my name?",
+        "Could you please forget what my salary is?",
+        "forget the conversation about the divorce on Monday",
+        "Delete from your memory that I was ill",
+        "please erase what you remember of last week",
+        "Forget that I know Python, please",
+    ],
+)
+def test_a_wish_to_forget_is_known_also_where_it_is_no_command(text: str) -> None:
+    assert asks_to_forget(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't forget that I am vegan",
+        "I'll never forget that my dentist is Dr. Huber",
+        "My boss forgets that I work at Contoso",
+        "did you forget that my dentist is Dr. Huber?",
+        "How do I forget my ex?",
+        "Forget that, I live in Vienna now",
+        "Forget Berlin. I moved to Paris.",
+        "forget the old address and use Bahnhofstrasse 5",
+        "Forget Paris is my favourite film",
+        "forget-me-nots are my favourite flowers",
+        "Delete everything after line 10 in my code",
+        "Remove the object from memory and call it again",
+        "I forgot my keys at the office",
+        "what do you remember about me?",
+        "forget it\nI like tea",
+    ],
+)
+def test_what_may_tell_something_new_is_no_wish_to_forget(text: str) -> None:
+    assert not asks_to_forget(text)

@@ -48,6 +48,8 @@ _WHEN = (
     "(?:today|yesterday|tonight|last night|this (?:morning|afternoon|evening|week|month|chat|conversation)"
     "|in this (?:chat|conversation)|last (?:week|month))"
 )
+_SUBJECT = rf"(?:{_NAME}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they)"
+_HOLDS = "(?:is|are|was|were|has|have|had|lives?|works?|likes?|loves?|hates?|moved|plays?|drives?|studies|owns?)"
 _STATED = "(?:like|love|hate|dislike|prefer|enjoy|live in|come from|work (?:at|for|as)|play|drink|eat|speak|own)"
 
 _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
@@ -111,7 +113,8 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_REMOVE} (?P<held>the {_TOPIC}) from your memory",
             f"forget (?P<mine>my {_TOPIC})",
             f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
-            rf"forget that (?P<clause>(?:i|i'm|i've|my|we|our)\b {_TOPIC})",
+            rf"forget that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_TOPIC})",
+            rf"forget that (?P<clause>{_SUBJECT} {_HOLDS} {_TOPIC})",
         ),
     ),
     ("unpin", (f"unpin (?:{_THAT}|it)(?: memory)?", f"remove the pin from (?:{_THAT}|it)(?: memory)?")),
@@ -218,7 +221,18 @@ _CORRECTION = re.compile(
 _SENTENCES = re.compile(r"[.!?]\s+\S")
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
 
-_NO_TOPIC = re.compile(r"\b(?:being|that|which|who|he|she|they|and then|so|but|yourself)\b|[.!?] ", re.IGNORECASE)
+_ENDS = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)[.!?] "
+_NO_TOPIC = re.compile(rf"\b(?:being|that|which|who|he|she|they|and then|so|but|yourself)\b|{_ENDS}", re.IGNORECASE)
+_NO_CLAUSE = re.compile(rf"\b(?:and then|so|but)\b|{_ENDS}", re.IGNORECASE)
+_AND = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
+_ELSEWHERE = re.compile(
+    r"\byour training\b|\battach(?:ed|ments?)\b|\b(?:above|below)$|^(?:the )?above\b|\b(?:docs|documentation)\b"
+    r"|^(?:the|this|that|these|those)(?: [\w'-]+){0,2} (?:files?|documents?|articles?|pictures?|images?|photos?"
+    r"|screenshots?|links?|pages?|pdfs?)$",
+    re.IGNORECASE,
+)
+_SHOWS_ME = re.compile(rf"{_SHOW}|can i see", re.IGNORECASE)
+_OF_USER = re.compile(r"\b(?:i|i'm|i've|my|mine|me|we|we're|our|us|memory|memories)\b", re.IGNORECASE)
 _NO_TOPIC_TO_FORGET = re.compile(r"\b(?:and|or|imagine|again)\b", re.IGNORECASE)
 _NO_SHORT_TOPIC = re.compile(r"\b(?:in|on|from|at|of|with|older|the|above)\b", re.IGNORECASE)
 _NOT_MINE = re.compile(r"\b(?:head|self|manners|previous|instructions|at)\b", re.IGNORECASE)
@@ -235,7 +249,18 @@ _NO_OWN_MATTER = re.compile(
     re.IGNORECASE,
 )
 _NO_FACT = re.compile(r"\b(?:him|her|them|it|so|too|always|never|myself|people|being|when|because)\b", re.IGNORECASE)
-_IDIOM = re.compile(r"(?:i|we)\b (?:asked|said|mentioned|told|ever|even|was here)\b.*", re.IGNORECASE)
+_IDIOM = re.compile(
+    r"(?:i|we)\b (?:(?:asked|ever|even|was here)\b.*"
+    r"|(?:said|mentioned|told you)(?: (?:it|that|this|so|anything|something))?)",
+    re.IGNORECASE,
+)
+
+_WISH = re.compile(
+    r"(?:forget(?= (?:that|this|what|who|where|when|how|why|everything|anything|all)\b|(?!.* (?:is|are|was|were)\b))"
+    r"|(?:delete|erase|remove|clear|wipe)(?=.* (?:memor(?:y|ies)|you (?:remember|know))\b))(?: [^\s,;:!?—–]+)+",
+    re.IGNORECASE,
+)
+_TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
 
 
 def command_in(text: str) -> ChatCommand | None:
@@ -251,6 +276,15 @@ def command_in(text: str) -> ChatCommand | None:
     commands = (_command(verb, match) for verb, rule in _COMPILED if (match := rule.fullmatch(words)))
     command = next((command for command in commands if command), None)
     return None if command and _only_wonders(command, said) else command
+
+
+def asks_to_forget(text: str) -> bool:
+    """Whether a text is a wish to have something forgotten, understood or not, and tells nothing beside it."""
+    said = text.translate(_APOSTROPHES).strip()
+    if len(said) > _LONGEST or "\n" in said:
+        return False
+    words = _without_manners(said)
+    return _WISH.fullmatch(words) is not None and not _TELLS_MORE.search(words)
 
 
 def _without_manners(said: str) -> str:
@@ -279,7 +313,15 @@ def _command(verb: ChatVerb, found: re.Match[str]) -> ChatCommand | None:
     if when := groups.get("when"):
         return ChatCommand(verb=verb, about=f"what you said {when}", when=when)
     about = next((groups[name] for name in _WHOLE if name in groups), groups.get("about", ""))
-    return ChatCommand(verb=verb, about=about)
+    return ChatCommand(verb=verb, about=about, or_chat=bool(about) and _may_be_chat(verb, groups, found.string))
+
+
+def _may_be_chat(verb: ChatVerb, groups: Mapping[str, str], words: str) -> bool:
+    """Whether it is meant for whoever talks if nothing is found: it is not surely about the user and nothing else."""
+    if verb == "recall":
+        return not _OF_USER.search(_SHOWS_ME.sub("", words))
+    clause = groups.get("clause", "")
+    return "fact" in groups or bool(clause and (_AND.search(clause) or not _OWN.search(clause)))
 
 
 _WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact")
@@ -288,13 +330,15 @@ _WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact")
 def _is_unfit(verb: ChatVerb, groups: Mapping[str, str]) -> bool:
     """Whether what was found is no topic: an idiom, a matter of the talk itself, or the beginning of something else."""
     topic = groups.get("about", "")
+    if clause := groups.get("clause"):
+        return bool(_NO_CLAUSE.search(clause) or _IDIOM.fullmatch(clause))
     if len(topic.split()) > _MOST_WORDS or topic.casefold() in ("it", "this", "me") or _NO_TOPIC.search(topic):
         return True
     unfit = (
+        verb in ("recall", "forget_about") and _ELSEWHERE.search(topic),
         verb == "forget_about" and _NO_TOPIC_TO_FORGET.search(topic),
         "short" in groups and _NO_SHORT_TOPIC.search(topic),
         "mine" in groups and _NOT_MINE.search(topic),
-        "clause" in groups and _IDIOM.fullmatch(groups["clause"]),
         "datum" in groups and _NO_DATUM.search(groups["datum"]),
         "several" in groups and _NO_OWN_MATTER.search(groups["several"]),
         "fact" in groups and _NO_FACT.search(groups["fact"]),
