@@ -29,7 +29,7 @@ from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
-from services.shared.core.chat_commands import command_in
+from services.shared.core.chat_commands import asks_to_forget, command_in
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
@@ -186,22 +186,25 @@ class ChatMemory:
         Raises:
             Problem, RequestFailed, Unavailable: it is one, and could not be done.
         """
-        question = exchange.question
-        if not self._settings.proxy_commands or not question or exchange.asked.answering_tools:
+        question, asked = exchange.question, exchange.asked
+        if not self._settings.proxy_commands or not question or asked.answering_tools or asked.wants_form:
             return None
         conversation = self._conversations.of(exchange.key)
         waiting = conversation.take_to_confirm()
         if waiting and _NO.fullmatch(question.strip()):
             return _NOT_CONFIRMED
         text, token = waiting if waiting and _YES.fullmatch(question.strip()) else (question, None)
-        if token is None and command_in(text) is None:
+        command = command_in(text)
+        if command is None or not exchange.caller.may(flow.COMMANDS.name, reads=False):
             return None
-        return await self._obeyed(exchange, conversation, text, token)
+        may_pass = command.verb == "recall" and command.or_chat
+        return await self._obeyed(exchange, conversation, text, token, may_pass=may_pass)
 
-    async def _obeyed(self, exchange: Exchange, conversation: Conversation, text: str, token: str | None) -> str | None:
+    async def _obeyed(
+        self, exchange: Exchange, conversation: Conversation, text: str, token: str | None, *, may_pass: bool
+    ) -> str | None:
+        """The answer to a command; None where it is none after all, or it `may_pass` and nothing is found for it."""
         caller = exchange.caller
-        if not caller.may(flow.COMMANDS.name, reads=False):
-            return None
         request = CommandRequest(
             user_id=caller.user_id,
             text=text,
@@ -211,12 +214,14 @@ class ChatMemory:
             confirm=token,
         )
         if (share := await self._edge.count(caller, request)) and share.is_used_up:
+            if may_pass:
+                return None
             raise too_often(share)
         raw = await self._edge.memory.ask(
             flow.COMMANDS, request, patience=_COMMAND_PATIENCE, credential=caller.credential
         )
         reply = CommandReply.model_validate_json(raw)
-        if not reply.understood:
+        if not reply.understood or (may_pass and not reply.items):
             return None
         if reply.needs_confirmation and reply.token:
             conversation.ask_to_confirm(text, reply.token)
@@ -237,6 +242,8 @@ class ChatMemory:
             log.warning("exchange_lost", extra={"why": "too many wait for the bus"})
             return
         injected = () if exchange.incognito else self._keep_in_mind(exchange, answer)
+        if self._settings.proxy_commands and asks_to_forget(exchange.question or ""):
+            return
         task = asyncio.create_task(self._remembered(exchange, recalled, answer, injected))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)

@@ -319,6 +319,39 @@ async def test_commands_are_answered_without_the_model(
     assert "bees" not in model.seen[-1].said
 
 
+async def test_a_command_passes_where_the_answer_has_to_be_json(
+    http: httpx.AsyncClient, model: ModelServer, user: str
+) -> None:
+    form = {"type": "json_object"}
+    answer = await chat(http, user, "What do you remember about me?", response_format=form)
+    assert "memory-command" not in answer.headers
+    assert model.seen[-1].json["response_format"] == form
+
+
+async def test_a_question_of_which_nothing_is_remembered_goes_to_the_model_unless_it_is_about_the_user(
+    http: httpx.AsyncClient, model: ModelServer, user: str
+) -> None:
+    answer = await chat(http, user, "What do you remember about the French Revolution?")
+    assert answer.json()["choices"][0]["message"]["content"] == "Fine."
+    asked = len(model.seen)
+    answer = await chat(http, user, "What do you remember about my sister?")
+    assert answer.json()["choices"][0]["message"]["content"] == "I remember nothing about my sister."
+    assert len(model.seen) == asked
+
+
+async def test_a_wish_to_forget_is_not_kept_though_it_is_no_command(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    model.script = saying(lambda seen: "I will never mention the divorce again.")
+    wish = "Please forget the long conversation about the divorce on Monday"
+    await chat(http, user, wish)
+    assert wish in model.seen[-1].said
+    model.script = saying(lambda seen: "Fine.")
+    await chat(http, user, "I play chess.")
+    await digested_all(client, user, 2)
+    assert {entry.text for entry in await entries(client, user, 1)} == {"I play chess.", "Fine."}
+
+
 async def test_blocks_that_come_back_are_neither_asked_for_nor_kept(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:

@@ -192,7 +192,9 @@ async def test_commands_that_search_count_for_the_limit_of_a_tool(
 ) -> None:
     monkeypatch.setattr("services.gateway.limits.time.time", lambda: 1_800_000_000.0)
     key = f"Bearer {await a_key(client, 'fay')}"
-    answers = [await chat(http, "What do you remember about bees?", Authorization=key) for _ in range(12)]
+    answers = [await chat(http, "What do you remember about my bees?", Authorization=key) for _ in range(12)]
     assert [answer.status_code for answer in answers] == [200] * 10 + [429] * 2
     assert answers[-1].headers["retry-after"] == "60"
     assert model.seen == []
+    passed = await chat(http, "What do you remember about the French Revolution?", Authorization=key)
+    assert (passed.status_code, passed.headers["memory-degraded"]) == (200, "rate_limited")

@@ -51,14 +51,16 @@ class Asked:
 
     `question` is the newest text of the user, None where there is none, as with a picture alone; `position` the index
     of its message, `NOWHERE` without one; `history` what has a text before it, instructions of the system included.
-    `answering_tools`: the request goes on with results of tools, the question is the same as before. `stripped` is
-    the body without the fields of memory, the very same object if there were none.
+    `answering_tools`: the request goes on with results of tools, the question is the same as before. `wants_form`: the
+    answer has to be JSON or the call of a tool, not prose. `stripped` is the body without the fields of memory, the
+    very same object if there were none.
     """
 
     question: str | None
     position: int
     history: tuple[Said, ...]
     answering_tools: bool
+    wants_form: bool
     stream: bool
     model: str
     memory_id: str | None
@@ -176,14 +178,16 @@ def asked(
     position: int,
     history: Sequence[Said],
     answering_tools: bool,
+    form: Json,
 ) -> Asked:
-    """A request, with what all dialects say in the same fields."""
+    """A request, with what all dialects say in the same fields; `form` is the format that the answer has to have."""
     fields = memory_fields(body)
     return Asked(
         question=question or None,
         position=position,
         history=tuple(said for said in history if said.text),
         answering_tools=answering_tools,
+        wants_form=kind_of(form) not in ("", "text") or _has_to_call(member(stripped, "tool_choice")),
         stream=member(stripped, "stream") is True,
         model=string(member(stripped, "model")),
         memory_id=fields.memory_id,
@@ -191,6 +195,14 @@ def asked(
         memory_incognito=bool(fields.memory_incognito),
         stripped=stripped,
     )
+
+
+def _has_to_call(choice: Json) -> bool:
+    """Whether the answer has to be the call of a tool: one that is named, any, or one of some."""
+    if isinstance(choice, str):
+        return choice in ("required", "any")
+    allowed = member(choice, "allowed_tools") or choice
+    return kind_of(choice) not in ("", "auto", "none") and member(allowed, "mode") != "auto"
 
 
 def member(value: Json, name: str) -> Json:

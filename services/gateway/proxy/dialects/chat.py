@@ -46,6 +46,7 @@ class ChatDialect:
             position=position,
             history=[said for message in messages[: max(0, position)] for said in _said(message)],
             answering_tools=any(role_of(message) == "tool" for message in messages[position + 1 :]),
+            form=member(stripped, "response_format"),
         )
 
     def with_memory(self, asked: Asked, block: str, recent: Sequence[Said]) -> Json:

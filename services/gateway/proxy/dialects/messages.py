@@ -61,6 +61,7 @@ class MessagesDialect:
             position=position,
             history=[system, *(said for message in messages[: max(0, position)] for said in _said(message))],
             answering_tools=any(_results(message) for message in messages[position + 1 :]),
+            form=member(member(stripped, "output_config"), "format") or member(stripped, "output_format"),
         )
 
     def with_memory(self, asked: Asked, block: str, recent: Sequence[Said]) -> Json:

@@ -49,6 +49,7 @@ class ResponsesDialect:
             position=position,
             history=[instructions, *(said for item in inputs[: max(0, position)] for said in _said(item))],
             answering_tools=any(_is_result(item) for item in inputs[position + 1 :]),
+            form=member(member(stripped, "text"), "format"),
         )
 
     def with_memory(self, asked: Asked, block: str, recent: Sequence[Said]) -> Json:

@@ -182,3 +182,41 @@ def test_after_an_answer_of_ours_the_providers_last_one_counts(before: str | Non
     again = RESPONSES.spoken("Done.", ask(RESPONSES, "and that", previous_response_id=answer["id"]), id="3", created=1)
     after = ask(RESPONSES, "Tea?", previous_response_id=again["id"])
     assert after.stripped == body(RESPONSES, "Tea?", **fields)
+
+
+SCHEMA = {"type": "json_schema", "json_schema": {"name": "city", "schema": {"type": "object"}}}
+FORMED = [
+    (CHAT, {"response_format": SCHEMA}),
+    (CHAT, {"response_format": {"type": "json_object"}}),
+    (CHAT, {"tool_choice": "required"}),
+    (CHAT, {"tool_choice": {"type": "function", "function": {"name": "f"}}}),
+    (CHAT, {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": []}}}),
+    (RESPONSES, {"text": {"format": SCHEMA}}),
+    (RESPONSES, {"tool_choice": {"type": "function", "name": "f"}}),
+    (RESPONSES, {"tool_choice": {"type": "allowed_tools", "mode": "required", "tools": []}}),
+    (MESSAGES, {"output_config": {"format": SCHEMA}}),
+    (MESSAGES, {"output_format": SCHEMA}),
+    (MESSAGES, {"tool_choice": {"type": "any"}}),
+    (MESSAGES, {"tool_choice": {"type": "tool", "name": "f"}}),
+]
+FREE: list[tuple[Dialect, dict[str, Any]]] = [
+    (CHAT, {}),
+    (CHAT, {"response_format": {"type": "text"}, "tool_choice": "auto"}),
+    (CHAT, {"response_format": None, "tool_choice": None}),
+    (CHAT, {"tool_choice": {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}}),
+    (CHAT, {"response_format": [1], "tool_choice": [{}]}),
+    (RESPONSES, {"text": {"format": {"type": "text"}, "verbosity": "low"}, "tool_choice": "none"}),
+    (RESPONSES, {"text": "json", "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}),
+    (MESSAGES, {"output_config": {"effort": "low"}, "tool_choice": {"type": "auto"}}),
+    (MESSAGES, {"tool_choice": {"type": "none"}}),
+]
+
+
+@pytest.mark.parametrize(("dialect", "fields"), FORMED)
+def test_an_answer_that_has_to_be_json_or_a_call_is_no_prose(dialect: Dialect, fields: dict[str, Any]) -> None:
+    assert ask(dialect, TALK, **fields).wants_form
+
+
+@pytest.mark.parametrize(("dialect", "fields"), FREE)
+def test_an_answer_that_need_not_be_json_may_be_prose(dialect: Dialect, fields: dict[str, Any]) -> None:
+    assert not ask(dialect, TALK, **fields).wants_form
