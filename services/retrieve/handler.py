@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
@@ -50,6 +51,8 @@ from services.shared.core.scoring import (
 from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
 _POOL = 1.5  # how many times the limit is diversified over
@@ -207,11 +210,15 @@ class Retriever:
 
     async def _is_hidden(self, user_id: str) -> bool:
         """Whether the user is being erased; while the text store is away nobody knows."""
+        return await self._or(False, is_hidden(self.store, user_id))
+
+    async def _or(self, otherwise: T, reading: Awaitable[T]) -> T:
+        """What a store answers; this while it is away, or too slow."""
         try:
             async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await is_hidden(self.store, user_id)
+                return await reading
         except (Unavailable, TimeoutError):
-            return False
+            return otherwise
 
     async def _former(self, scope: Scope, chosen: Sequence[Entry]) -> dict[str, list[Entry]]:
         """By id what each of the chosen entries superseded; nothing while the text store is away.
@@ -245,21 +252,13 @@ class Retriever:
 
     async def _held(self, keys: Sequence[Key]) -> dict[str, Entry]:
         """These entries; none while the text store is away."""
-        try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await self.store.get(keys)
-        except (Unavailable, TimeoutError):
-            return {}
+        return await self._or({}, self.store.get(keys))
 
     async def _pinned(self, scope: Scope, filters: Filters, hidden: Awaitable[bool]) -> list[Entry]:
         """The pinned entries of the scope that were said last; none while the text store is away."""
         if await hidden:
             return []
-        try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                pinned = await self.store.pinned(scope, limit=_MOST_LOOKED_AT)
-        except (Unavailable, TimeoutError):
-            return []
+        pinned = await self._or([], self.store.pinned(scope, limit=_MOST_LOOKED_AT))
         return list(as_asked_for({entry.id: entry for entry in pinned}, scope, filters).values())[:MOST_PINNED]
 
     def _fuse(self, legs: Legs) -> dict[str, float]:
@@ -275,13 +274,8 @@ class Retriever:
         beyond = [i for i in ids if i not in known]
         if self.vectors is None or legs.query_vector is None or not beyond:
             return known
-        try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                found = await self.vectors.search(
-                    scope, legs.query_vector, limit=len(beyond), filters=Filters(), ids=beyond
-                )
-        except (Unavailable, TimeoutError):
-            return known
+        search = self.vectors.search(scope, legs.query_vector, limit=len(beyond), filters=Filters(), ids=beyond)
+        found = await self._or([], search)
         return known | {hit.id: hit.cosine for hit in found}
 
     async def _fetched(
@@ -290,11 +284,7 @@ class Retriever:
         """The points of these entries; none while nobody has them."""
         if self.vectors is None or legs.query_vector is None or not ids:
             return {}
-        try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await self.vectors.fetch(scope, ids, copies=copies)
-        except (Unavailable, TimeoutError):
-            return {}
+        return await self._or({}, self.vectors.fetch(scope, ids, copies=copies))
 
     def _candidates(
         self,
@@ -317,11 +307,7 @@ class Retriever:
         if "lexical" in legs.degraded or legs.query_vector is None:
             return known
         others = [Key(scope.user_id, i) for i in ids if i not in known]
-        try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return {**known, **(await self.store.neighbours(others, reach=REACH) if others else {})}
-        except (Unavailable, TimeoutError):
-            return known
+        return {**known, **(await self._or({}, self.store.neighbours(others, reach=REACH)) if others else {})}
 
     def _in_context(
         self,
