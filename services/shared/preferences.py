@@ -208,7 +208,7 @@ def limits_mark(settings: Record) -> Record | None:
 def merged(layers: Sequence[SpaceSettings]) -> SpaceSettings:
     """One after the other, what a later one leaves undecided is as in those before it."""
     decided: dict[str, object] = {}
-    for layer in layers:
+    for layer in (one for one in layers if one.model_fields_set):
         decided |= layer.model_dump(exclude_none=True)
     return SpaceSettings.model_validate(decided)
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -38,7 +40,7 @@ _ASKS_WHEN = re.compile(
 _is_small_talk = ByText(is_small_talk)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Found:
     """The candidates for a question with their entries, in the same order, and what is known around them.
 
@@ -54,10 +56,15 @@ class Found:
     now: datetime | None = None
     misspelt: Collection[str] = ()
 
+    @cached_property
+    def columns(self) -> Columns:
+        """The numbers of the candidates."""
+        return Columns.of(self.candidates)
+
 
 def features_of(found: Found) -> dict[str, Floats]:
     """Each feature of each candidate."""
-    of, around = Columns.of(found.candidates), [found.neighbours.get(one.id, _ALONE) for one in found.candidates]
+    of, around = found.columns, [found.neighbours.get(one.id, _ALONE) for one in found.candidates]
     earlier, later = ([near.get(distance, "") for near in around] for distance in (-1, 1))
     features = _of_words(of) | _of_texts(found) | _of_meaning(found, of, earlier, later)
     features |= _of_voices(found) | _of_time(found)
@@ -97,7 +104,7 @@ def _reciprocal_ranks(values: Floats) -> Floats:
 
 
 def _of_texts(found: Found) -> dict[str, Floats]:
-    traits = [traits_of(entry.text) for entry in found.entries]
+    traits = list(chain.from_iterable(traits_of(entry.text) for entry in found.entries))
     ends_in_question, length, in_first_person, names_time, has_number = np.array(traits, np.float64).reshape(-1, 5).T
     return {
         "endq": ends_in_question,

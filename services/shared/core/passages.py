@@ -45,9 +45,13 @@ def _spots(text: str, terms: Collection[str]) -> list[tuple[int, int, str]]:
     if not beginnings:
         return []
     lengths = sorted({len(beginning) for beginning in beginnings}, reverse=True)
+    shortest = lengths[-1]
+    openings = {beginning[:shortest] for beginning in beginnings}
     found = []
     for match in _words(text, beginnings):
         word = match.group().lower()
+        if word[:shortest] not in openings:  # most words
+            continue
         term = next((word[:n] for n in lengths if word[:n] in beginnings), None)
         if term is not None:
             found.append((match.start(), match.end(), term))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from services.shared.core.features import Found, features_of, names_strangers
-from services.shared.core.scoring import Columns, Floats, blended
+from services.shared.core.scoring import Floats, blended
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (2.58, 1.48),
@@ -69,7 +69,7 @@ def _best(found: Found, features: Mapping[str, Floats]) -> float:
     The best of few has to be less alike than the best of many, of which some are alike by chance: as measured with
     candidates left out at random. While no cosine is known, the words stand for it.
     """
-    of = Columns.of(found.candidates)
+    of = found.columns
     top, knows_meaning = blended(of).max(), not np.isnan(of.cosine).all()
     highest = top, features["cos"].max() if knows_meaning else top, features["cov"].max()
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))

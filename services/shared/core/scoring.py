@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -61,7 +62,8 @@ class Columns(NamedTuple):
     @classmethod
     def of(cls, candidates: Sequence[Candidate]) -> Columns:
         """Those of these candidates, in their order."""
-        return cls(*np.array([candidate[4:] for candidate in candidates], np.float64).reshape(-1, 5).T)
+        numbers = list(chain.from_iterable(candidate[4:] for candidate in candidates))
+        return cls(*np.array(numbers, np.float64).reshape(-1, 5).T)
 
     @property
     def in_context(self) -> Floats:
@@ -212,13 +214,13 @@ def rank(
     found: Sequence[tuple[Candidate, float]], entries: Mapping[str, Entry], *, weights: Weights, now: datetime
 ) -> list[Ranked]:
     """The candidates, each given with its relevance, by their totals; ties go to the last said, then the smaller id."""
-    alpha, beta, gamma, tau, lives = astuple(weights)
     asked_at, ranked = now.timestamp(), list[tuple[float, float, str, Ranked]]()
     for candidate, relevance in found:
         entry = entries[candidate.id]
         said_at = entry.last_said_at.timestamp()
-        recent = recency(asked_at - said_at, tau)
-        important = living(entry, now).value if lives else entry.importance
-        total = alpha * relevance + beta * recent + gamma * important
+        recent = recency(asked_at - said_at, weights.tau_seconds)
+        important = living(entry, now).value if weights.lives else entry.importance
+        total = weights.alpha * relevance + weights.beta * recent + weights.gamma * important
         ranked.append((-total, -said_at, entry.id, Ranked(candidate, relevance, recent, important, total, now)))
-    return [one for *_, one in sorted(ranked, key=itemgetter(0, 1, 2))]
+    ranked.sort(key=itemgetter(0, 1, 2))
+    return [row[-1] for row in ranked]
