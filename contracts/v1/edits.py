@@ -19,9 +19,9 @@ class UpdateRequest(IrreversibleRequest):
     """Correct one entry; what is null stays as it is, and an empty list empties.
 
     With `version` only while no user changed it since that one: otherwise the error is `conflict`. What says the same
-    as another entry is a `conflict`, too; it names that one. `by` says in the history whose correction it is. With
-    `redact` nothing of what it said before is left anywhere: not in its history, and of the turns that said it only
-    when that was, and who spoke.
+    as another entry is a `conflict`, too; it names that one. `by` says in the history whose correction it is; null:
+    `user`. With `redact` nothing of what it said before is left anywhere: not in its history, and of the turns that
+    said it only when that was, and who spoke.
 
     A beginning of its id is enough, of eight characters or more, when no other of the user's entries has it.
     """

@@ -14,8 +14,17 @@ from typing import Any
 
 from contracts import flow
 from contracts.ports import TextStore
-from contracts.v1.commands import EraseReply, EraseRequest, StatusReply, StatusRequest, UserStatusRequest
+from contracts.v1.commands import (
+    CreateRequest,
+    EntryReply,
+    EraseReply,
+    EraseRequest,
+    StatusReply,
+    StatusRequest,
+    UserStatusRequest,
+)
 from contracts.v1.control import SettingsReply, SettingsRequest
+from contracts.v1.edits import UpdateRequest
 from contracts.v1.entries import Entry, EntryRef
 from services.curate import (
     ageing,
@@ -67,7 +76,17 @@ async def build(host: Host) -> Service:
     preferences = PreferenceReader(store)
     writer = _summary_writer(host, settings, store, preferences)
     enriches, at_once = host.settings.ner != "none", settings.max_concurrency
-    create = partial(commands.create, store=store, publisher=host.bus, preferences=preferences, longest=longest)
+    decide = partial(commands.create, store=store, publisher=host.bus, preferences=preferences, longest=longest)
+
+    async def create(request: CreateRequest) -> EntryReply:
+        return await answered(await decide(request))
+
+    async def update(request: UpdateRequest) -> EntryReply:
+        return await answered(await editor.update(request))
+
+    async def answered(reply: EntryReply) -> EntryReply:
+        within = min(commands.MOST_EMBEDDING, time_left() / 2)
+        return reply if vectors is None else await commands.once_embedded(reply, store=store, within=within)
 
     async def erase(request: EraseRequest) -> EraseReply:
         if writer is not None:
@@ -104,7 +123,7 @@ async def build(host: Host) -> Service:
             partial(commands.shorten_list, store=store),
         ),
         RequestHandler(flow.FORGET, editor.forget, at_once),
-        RequestHandler(flow.UPDATE, editor.update, at_once, commands.shorten_entry),
+        RequestHandler(flow.UPDATE, update, at_once, commands.shorten_entry),
         RequestHandler(flow.PIN, editor.pin, at_once, commands.shorten_entry),
         RequestHandler(flow.UNPIN, editor.unpin, at_once, commands.shorten_entry),
         RequestHandler(flow.HISTORY, editor.history, at_once, shorten_history),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from datetime import UTC, datetime
 from uuid import uuid4, uuid5
 
@@ -28,6 +29,9 @@ from services.shared.preferences import NOTES, PreferenceReader
 
 _LOOK_EVERY = 0.005
 _DECIDING = 10.0
+MOST_EMBEDDING = 0.5
+"""Seconds that an answer waits until its entry is found by its meaning."""
+
 _COUNTING = 1.0
 _OFF = {
     "disabled": "memory is off in this space: turn it on with memory.settings, then save it again",
@@ -114,6 +118,17 @@ async def _outcome(proposal: Key, store: TextStore) -> Outcome:
         if record is not None and record.outcome is not None:
             return record.outcome
         await asyncio.sleep(_LOOK_EVERY)
+
+
+async def once_embedded(reply: EntryReply, *, store: TextStore, within: float) -> EntryReply:
+    """The reply with its entry once that is found by its meaning, or as it is by then: embed may be busy or away."""
+    entry = reply.entry
+    with suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            while entry.status == "active" and entry.embedding_state == "pending":
+                await asyncio.sleep(_LOOK_EVERY)
+                entry = (await store.get([Key(entry.user_id, entry.id)])).get(entry.id, entry)
+    return reply.model_copy(update={"entry": shown(entry)})
 
 
 def no_entry(id_: str) -> Rejected:

@@ -110,7 +110,7 @@ class Editor:
             themes=request.themes,
             manually_saved=request.manually_saved,
             redact=request.redact,
-            by=request.by,
+            by=request.by or "user",
         )
         return _reply(request, await self._edit(key, edit, request.version))
 

@@ -309,7 +309,7 @@ def _endpoint(verb: Verb) -> Callable[..., Awaitable[Response]]:
         if verb.idempotent_by and (key := given.get("idempotency_key")):
             values[verb.idempotent_by] = key
         if "by" in verb.leave:
-            values["by"] = caller.credential or "user"
+            values["by"] = caller.credential
         values |= _as_seen(request, verb)
         headers: dict[str, str] = {}
         try:

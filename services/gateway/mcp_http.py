@@ -88,7 +88,7 @@ class McpEdge:
             verb = VERB_OF[answer.subject]
             assert context.request is not None
             caller = await self._edge.caller(context.request, answer.name, reads=verb.reads)
-            by = {"by": caller.credential or "user"} if "by" in verb.leave else {}
+            by = {"by": caller.credential} if "by" in verb.leave else {}
             return answer.reply.model_validate_json(await self._edge.ask(caller, verb, fields | by))
 
         return ask

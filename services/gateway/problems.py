@@ -156,5 +156,8 @@ def _of_the_framework(error: HTTPException, request: Request, routes: Sequence[B
 
 def _invalid(errors: Any) -> Response:
     """The faults of a request, field by field, without what was in them."""
-    faults = [Fault(field=".".join(map(str, each["loc"])) or "body", message=each["msg"]) for each in errors]
+    faults = [
+        Fault(field=".".join(map(str, each["loc"])) or "body", message=each["msg"].replace("a valid tuple", "a list"))
+        for each in errors
+    ]
     return response("invalid_request", "; ".join(f"{one.field}: {one.message}" for one in faults), faults=faults)

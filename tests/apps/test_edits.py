@@ -177,7 +177,7 @@ async def test_a_redacted_entry_leaves_no_earlier_word(desk: Desk) -> None:
     assert [(one.turn.text, one.proposals[0].outcome is not None) for one in log] == [("[forgotten]", True)] * 2
     assert entry.id not in desk.vectors.points
     assert desk.in_flight.turns == {"ann": ["another"]}
-    assert await desk.history(entry) == [("My PIN is in the safe.", None)]
+    assert await desk.history(entry) == [("My PIN is in the safe.", "user")]
     assert "4711" not in (await desk.stored(entry)).model_dump_json()
     late = await say(desk.store, "my PIN is 4711")
     assert (await outcomes_of(desk.store, [a_proposal(late)]))[a_proposal(late).id].kind == "refused"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
@@ -127,7 +128,8 @@ async def test_an_entry_is_corrected_pinned_and_sorted(memory: AsyncMemory) -> N
     assert stale.value.code == "conflict"
     assert (await memory.pin(entry.id)).pinned
     assert not (await memory.unpin(entry.id)).pinned
-    assert [version.text for version in (await memory.history(entry.id)).items] == [corrected.text, LOCKER]
+    told = [(version.text, version.by) for version in (await memory.history(entry.id)).items]
+    assert told == [(corrected.text, "user"), (LOCKER, None)]
     done = await memory.bulk([entry.id, "no-such-entry"], "tag", tags=["door"])
     assert (done.done, [failure.code for failure in done.failed]) == ((entry.id,), ["not_found"])
     assert (await memory.list(theme="work")).items[0].tags == ("door",)
@@ -155,6 +157,69 @@ async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory) -
     assert len((await memory.loops(state="done")).items) == len((await memory.loops(state="all")).items) == 1
     assert (await memory.settle(loop.id, None)).state == "open"
     assert (await memory.decide_names("Clara", "Klara", same=None)).same is None
+
+
+async def test_sessions_are_listed_and_one_is_summed_up(memory: AsyncMemory) -> None:
+    for text in (LOCKER, "My umbrella is green."):
+        await memory.remember(text)
+    (session,) = (await memory.sessions()).items
+    assert session.turn_count == 2
+    one = await memory.sessions(id=session.id)
+    assert (one.items, len(one.entry_ids)) == ((session,), 2)
+    rolled = await memory.sessions(rolling="notes", limit=0)
+    assert (rolled.items, rolled.rolling and rolled.rolling.conversation_id) == ((), "notes")
+
+
+async def test_every_method_is_answered(memory: AsyncMemory) -> None:
+    id_ = (await memory.remember("I need to call Clara by Friday")).id
+    (loop,) = (await memory.loops()).items
+    calls: dict[str, tuple[Any, ...]] = {
+        "remember": (LOCKER,),
+        "recall": ("locker",),
+        "publish": (LOCKER,),
+        "get": (id_,),
+        "list": (),
+        "update": (id_,),
+        "pin": (id_,),
+        "unpin": (id_,),
+        "history": (id_,),
+        "bulk": ([id_], "pin"),
+        "themes": (),
+        "save_theme": ("work", "Work"),
+        "remove_theme": ("work",),
+        "summary": (),
+        "profile": (),
+        "seed": (["I live in Lisbon"],),
+        "cards": (),
+        "loops": (),
+        "settle": (loop.id, "done"),
+        "sessions": (),
+        "status": (),
+        "settings": (),
+        "change_settings": (SettingsChange(soft_cap=7),),
+        "start_incognito": ("c1",),
+        "end_incognito": ("c1",),
+        "command": ("nice weather today",),
+        "audit": (),
+        "forget": (id_,),
+        "erase": (),
+    }
+    named = {"decide_names": {"one": "Clara", "other": "Klara", "same": True}}
+    for name, given in calls.items():
+        await getattr(memory, name)(*given)
+    for name, more in named.items():
+        await getattr(memory, name)(**more)
+    methods = {name for name, _ in inspect.getmembers(AsyncMemory, inspect.isfunction) if not name.startswith("_")}
+    assert methods - {"close", "export"} == {*calls, *named}
+
+
+@pytest.mark.parametrize("name", ["bulk", "seed"])
+async def test_a_list_is_taken_and_one_string_is_none(memory: AsyncMemory, name: str) -> None:
+    more = ("pin",) if name == "bulk" else ()
+    with pytest.raises(RequestFailed, match="should be a list"):
+        await getattr(memory, name)("I live in Lisbon", *more)
+    for several in (["I live in Lisbon"], ("I live in Lisbon",)):
+        await getattr(memory, name)(several, *more)
 
 
 async def test_what_a_user_decides_holds(memory: AsyncMemory) -> None:

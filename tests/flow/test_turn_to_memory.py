@@ -11,8 +11,10 @@ import pytest
 
 from contracts import flow, subjects
 from contracts.v1.commands import CreateRequest, GetRequest, ListRequest
+from contracts.v1.edits import UpdateRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
+from services.curate import commands
 from services.shared.bus.dead_letters import LARGEST_BODY
 from services.shared.client import MemoryClient, RequestFailed
 from tests.polling import answered, digested, eventually
@@ -174,6 +176,20 @@ async def test_create_answers_with_the_entry_and_it_can_be_shown_and_listed(clie
     assert shown.entry.text == "My locker code is in the blue book."
     assert [entry.id for entry in listed.items] == [created.entry.id]
     assert listed.items[0].repeat_count == 1
+
+
+async def test_what_is_saved_or_corrected_is_found_by_its_meaning_with_the_answer(
+    client: MemoryClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "MOST_EMBEDDING", 30)
+    asked = RetrieveRequest(user_id="ann", query="which package manager?")
+    created = (await client.create(CreateRequest(user_id="ann", text="I prefer uv over pip"))).entry
+    assert created.embedding_state == "ready"
+    assert [item.id for item in (await client.retrieve(asked, patience=30)).items] == [created.id]
+    corrected = UpdateRequest(user_id="ann", id=created.id, text="I prefer tea over coffee")
+    assert (await client.request(flow.UPDATE, corrected, patience=30)).entry.embedding_state == "ready"
+    hot_drink = RetrieveRequest(user_id="ann", query="which hot drink?")
+    assert [item.id for item in (await client.retrieve(hot_drink, patience=30)).items] == [created.id]
 
 
 async def test_an_entry_of_somebody_else_is_not_found(client: MemoryClient) -> None:

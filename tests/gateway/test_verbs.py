@@ -162,6 +162,11 @@ async def test_what_is_wrong_is_said_as_a_problem(http: httpx.AsyncClient) -> No
         assert answer.headers["cache-control"] == "no-store", name
 
 
+async def test_what_is_to_be_a_list_is_called_so(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/entries/bulk", json={"ids": "x", "action": "pin"})
+    assert answer.json()["detail"] == "ids: Input should be a list"
+
+
 async def test_a_path_says_what_it_takes(http: httpx.AsyncClient) -> None:
     method = await http.put("/entries", json={})
     assert (method.headers["allow"], method.json()["detail"]) == ("GET, POST", "This path takes GET, POST.")

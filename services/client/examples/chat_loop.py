@@ -1,4 +1,4 @@
-"""A chat that remembers: what you say in one run is known in the next. `quit` ends it.
+"""A chat that remembers: what you say is known a moment later, also in the next run. `quit` ends it.
 
 PYTHONPATH=services/client .venv/bin/python services/client/examples/chat_loop.py ann
 """

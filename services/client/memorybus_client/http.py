@@ -37,7 +37,8 @@ class HttpTransport:
     async def ask(self, answer: Answer[Any, R], body: BaseModel, *, patience: float) -> R:
         """Send a request; its reply."""
         values = body.model_dump(mode="json", exclude={"user_id"}, exclude_none=True, exclude_unset=True)
-        verb = next(one for one in VERBS if one.answer == answer and values.keys().isdisjoint(one.leave))
+        paths = [one for one in VERBS if one.answer == answer and values.keys() >= set(one.in_path)]
+        verb = next((one for one in paths if values.keys().isdisjoint(one.leave)), paths[0])
         path = verb.path.format(**{name: quote(values.pop(name), safe="") for name in verb.in_path})
         async with self._sent(verb.method, path, patience, **_carried(verb, values)) as response:
             return read(answer.reply, await response.aread(), self._where)

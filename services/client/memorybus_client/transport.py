@@ -43,4 +43,4 @@ def read(model: type[R], raw: bytes, where: str) -> R:
 def invalid(error: ValidationError) -> RequestFailed:
     """The error for values that make no request: its fields, without what was in them."""
     faults = (f"{'.'.join(map(str, e['loc'])) or 'request'}: {e['msg']}" for e in error.errors(include_input=False))
-    return RequestFailed("invalid_request", "; ".join(faults))
+    return RequestFailed("invalid_request", "; ".join(faults).replace("a valid tuple", "a list"))
