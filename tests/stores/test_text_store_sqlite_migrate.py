@@ -26,6 +26,7 @@ from tests.stores.changing import modify
 Schema = set[tuple[str, str]]
 
 _WITHOUT_CHANGES = """
+DROP TABLE changes;
 DROP TRIGGER scope_made;
 DROP TRIGGER entry_changed;
 DROP TRIGGER entry_moved;

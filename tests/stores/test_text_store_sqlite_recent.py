@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from contracts.v1.entries import Entry
-from services.shared.stores.sqlite import SqliteTextStore, recent
+from services.shared.stores.sqlite import SqliteTextStore, changelog, recent
+from services.shared.stores.sqlite.connection import connect
 from tests.stores.builders import a_user, an_entry, forget, store_entries
 from tests.stores.changing import modify
 
 
 @pytest.fixture
-async def both(tmp_path: Path) -> AsyncIterator[tuple[SqliteTextStore, SqliteTextStore]]:
+async def both(path: Path) -> AsyncIterator[tuple[SqliteTextStore, SqliteTextStore]]:
     """Two processes on one file, as far as a store can tell."""
-    path = tmp_path / "memory.sqlite3"
     one, other = [await SqliteTextStore.open(path, synchronous="normal") for _ in range(2)]
     yield one, other
     await other.close()
@@ -78,3 +78,39 @@ async def test_few_are_kept_and_none_of_whoever_is_erased_here(
     assert len(sqlite_store.recent._held) == 2
     await sqlite_store.erase(user)
     assert not sqlite_store.recent._held
+
+
+async def test_a_change_is_told_by_the_log_as_far_as_it_reaches_back(
+    both: tuple[SqliteTextStore, SqliteTextStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = both
+    user = a_user()
+    changed, kept, *others = await store_entries(here, [an_entry(user, f"I like tea {n}") for n in range(52)])
+    for rounds, look in ((1, "SELECT 'nobody asks'"), (changelog.KEPT // 50 + 1, recent._STATES)):
+        before, _ = await read(here, changed, kept)
+        await modify(there, [changed], lambda found: found.model_copy(update={"asked": found.asked + 1}))
+        for _ in range(rounds):
+            await modify(there, others, lambda found: found.model_copy(update={"asked": found.asked + 1}))
+        with monkeypatch.context() as patch:
+            patch.setattr(recent, "_STATES", look)
+            patch.setattr(recent, "_BODIES", f"{recent._BODIES} WHERE entries.id <> '{kept.id}'")
+            (after, same) = await read(here, changed, kept)
+        assert (after.asked, same) == (before.asked + 1, kept)
+
+
+async def test_a_reader_of_an_older_state_sees_entries_as_they_were_then(
+    both: tuple[SqliteTextStore, SqliteTextStore], path: Path
+) -> None:
+    here, there = both
+    user = a_user()
+    first, second, third = await store_entries(here, [an_entry(user, f"I like tea {n}") for n in range(3)])
+    await read(here, second)
+    await modify(there, [third], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    older = connect(path, synchronous="normal")
+    older.execute("BEGIN")
+    assert older.execute("SELECT count(*) FROM entries").fetchone() == (3,)
+    await modify(there, [first], lambda found: found.model_copy(update={"tags": ("tools",)}))
+    for _ in range(2):
+        assert [found.tags for found in await read(here, first)] == [("tools",)]
+        assert here.recent.read(older, [first.id, second.id]) == {first.id: first, second.id: second}
+    older.close()

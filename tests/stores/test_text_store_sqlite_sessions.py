@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,20 @@ from hypothesis import strategies as st
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EVERY_PERSONA
-from services.shared.stores.sqlite import SqliteTextStore, search, sessions
+from services.shared.stores.sqlite import SqliteTextStore, changelog, postings, privacy, search, sessions
+from services.shared.stores.sqlite.connection import connect
 from services.shared.stores.sqlite.keys import visible_scopes
-from services.shared.stores.sqlite.postings import Layout
+from services.shared.stores.sqlite.known_terms import KnownTerms
+from services.shared.stores.sqlite.postings import BLOCK, Layout, Postings
 from services.shared.stores.sqlite.search import windows_of
+from services.shared.stores.sqlite.sessions import Order, Sessions
+from services.shared.stores.sqlite.terms import LENGTH
 from tests.sizes import sized
 from tests.stores.builders import NOON, a_session, a_user, an_entry, forget, minutes, store_entries
 from tests.stores.changing import modify
 
 REACH = 3
+TERMS = ["green", "tea", "black", "rain", "snow", LENGTH]
 PERSONAS = (None, "guide", EVERY_PERSONA)
 
 Stores = tuple[SqliteTextStore, SqliteTextStore]
@@ -37,6 +43,11 @@ async def both(path: Path) -> AsyncIterator[Stores]:
     yield one, other
     await other.close()
     await one.close()
+
+
+def occurrences(found: Mapping[str, Postings]) -> dict[str, dict[int, int]]:
+    """By term, how often it occurs at which places."""
+    return {term: dict(zip(where.places.tolist(), where.counts.tolist(), strict=True)) for term, where in found.items()}
 
 
 async def kept_and_read(store: SqliteTextStore, scope: Scope) -> tuple[Windows, Windows]:
@@ -53,6 +64,7 @@ async def kept_and_read(store: SqliteTextStore, scope: Scope) -> tuple[Windows, 
         docs = [row[0] for row in active]
         places = layout.places(np.array(docs, np.int64))
         held, order = store.sessions.of(db, layout)
+        assert occurrences(held.postings(db, layout, order, TERMS)) == occurrences(postings.read(db, layout, TERMS))
         assert sorted(np.flatnonzero(order.active).tolist()) == sorted(places.tolist())
         ids, times = held.named(db, layout, places)
         assert list(zip(ids, times.tolist(), strict=True)) == [row[1:3] for row in active]
@@ -75,10 +87,23 @@ async def assert_kept_as_written(stores: Sequence[SqliteTextStore], user: str) -
             assert kept == read
 
 
+async def assert_terms_kept_as_written(stores: Sequence[SqliteTextStore], user: str) -> None:
+    def look(db: sqlite3.Connection, store: SqliteTextStore, persona: str | None) -> None:
+        layout = Layout(visible_scopes(db, Scope(user, persona_id=persona)))
+        held, order = store.sessions.of(db, layout)
+        written = postings.read_blocks(db, layout, TERMS, range(layout.size // BLOCK))
+        assert occurrences(held.postings(db, layout, order, TERMS)) == occurrences(written)
+
+    for store in stores:
+        for persona in PERSONAS:
+            await store.readers.run(partial(look, store=store, persona=persona))
+
+
 PLACES = {
     "session_id": st.sampled_from(["s1", "s2", None]),
     "created_at": st.integers(0, 2).map(lambda minute: NOON + minutes(minute)),
     "status": st.sampled_from(["active", "active", "archived"]),
+    "text": st.sampled_from(["green tea", "tea, tea, black tea", "rain"]),
 }
 STEPS = st.tuples(
     st.booleans(),
@@ -103,11 +128,17 @@ async def carry_out(store: SqliteTextStore, entries: Sequence[Entry], what: str,
 
 
 @settings(max_examples=sized(250), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(few=st.sampled_from([0, 64]), steps=st.lists(STEPS, max_size=10))
+@given(few=st.sampled_from([0, 64]), kept=st.sampled_from([2, 500]), steps=st.lists(STEPS, max_size=10))
 async def test_what_is_kept_is_what_the_file_says(
-    both: Stores, few: int, steps: list[tuple[bool, str, list[int], dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+    both: Stores,
+    few: int,
+    kept: int,
+    steps: list[tuple[bool, str, list[int], dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sessions, "_FEW", few)
+    whole = changelog._BETWEEN
+    monkeypatch.setattr(changelog, "_BETWEEN", f"{whole} AND change > (SELECT max(change) FROM changes) - {kept}")
     user = a_user()
     entries = [
         an_entry(user, f"green tea {n}", id=f"{user}-{n}", session_id="s1", persona_id="guide" if n % 3 == 0 else None)
@@ -139,6 +170,66 @@ async def many(store: SqliteTextStore, user: str) -> list[Entry]:
         for n in range(300)
     ]
     return await store_entries(store, entries)
+
+
+async def test_terms_in_many_blocks_are_read_anew_where_something_changed(
+    both: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user, size = a_user(), BLOCK + 20
+    entries = [
+        an_entry(user, "green tea", id=f"{user}-{n}", persona_id="guide" if n < size else None) for n in range(2 * size)
+    ]
+    await store_entries(both[0], entries)
+    await assert_terms_kept_as_written(both, user)
+    monkeypatch.setattr(postings, "read", None)
+    for some in (entries[10:14], entries[size : size + 3], entries[-2:]):
+        await modify(both[1], some, lambda entry: entry.model_copy(update={"text": "rain, black rain"}))
+        await store_entries(both[1], [an_entry(user, "black tea")])
+        await assert_terms_kept_as_written(both, user)
+
+
+async def test_a_reader_of_an_older_state_finds_the_terms_of_then(both: Stores, path: Path, user: str) -> None:
+    def look(db: sqlite3.Connection) -> tuple[Layout, Sessions, Order]:
+        layout = Layout(visible_scopes(db, Scope(user)))
+        return layout, *both[0].sessions.of(db, layout)
+
+    entries = await store_entries(both[0], [an_entry(user, "green tea"), an_entry(user, "black tea")])
+    older = connect(path, synchronous="normal")
+    older.execute("BEGIN")
+    layout, held, order = look(older)
+    then = occurrences(held.postings(older, layout, order, TERMS))
+    await modify(both[1], entries, lambda entry: entry.model_copy(update={"text": "rain"}))
+    await assert_terms_kept_as_written(both, user)
+    assert occurrences(held.postings(older, layout, order, TERMS)) == then
+    assert then.keys() == {"green", "tea", "black", LENGTH}
+    older.close()
+    await assert_terms_kept_as_written(both, user)
+
+
+async def test_terms_that_were_erased_alone_are_not_kept(both: Stores, user: str) -> None:
+    await store_entries(both[0], [an_entry(user, "green tea")])
+    await assert_terms_kept_as_written(both, user)
+
+    def erase(db: sqlite3.Connection) -> bool:
+        keys = db.execute("SELECT scope, block, term FROM postings").fetchall()
+        return privacy._erase_rows(db, "postings", keys, user, None)
+
+    assert await both[1].writer.run(erase)
+    await assert_terms_kept_as_written(both, user)
+
+
+async def test_the_terms_asked_last_are_kept_within_a_bound(sqlite_store: SqliteTextStore, user: str) -> None:
+    await store_entries(sqlite_store, [an_entry(user, f"green tea w{n % 3}") for n in range(30)])
+    known = KnownTerms()
+
+    def sizes(db: sqlite3.Connection, terms: list[str]) -> list[int]:
+        layout = Layout(visible_scopes(db, Scope(user)))
+        return [known.read(db, layout, [term], 25)[term].places.size for term in terms]
+
+    assert await sqlite_store.readers.run(partial(sizes, terms=["w0", "w1", "w0", "w2"])) == [10, 10, 10, 10]
+    assert known.size == 20
+    assert await sqlite_store.readers.run(partial(sizes, terms=["tea", "w1"])) == [30, 10]
+    assert known.size == 10
 
 
 async def test_many_are_read_at_once(both: Stores, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,10 +38,12 @@ ON CONFLICT (scope, block, term) DO UPDATE SET codes = CAST(codes || excluded.co
 # Terms are bound one by one: in a JSON text SQLite ends them at a NUL.
 _READ = """
 WITH asked (key, term) AS (VALUES {terms})
-SELECT group_concat(asked.key || ',' || here.key || ',' || block || ',' || length(codes)),
+SELECT group_concat(asked.key || ',' || scope || ',' || block || ',' || length(codes)),
     CAST(group_concat(codes, '') AS BLOB)
-FROM asked CROSS JOIN json_each(?) AS here
-    CROSS JOIN postings INDEXED BY postings_by_term ON scope = here.value AND postings.term = asked.term"""
+FROM asked CROSS JOIN json_each(?) AS here CROSS JOIN postings """
+_IN_SCOPES = f"{_READ} INDEXED BY postings_by_term ON scope = here.value AND postings.term = asked.term"
+_IN_BLOCKS = f"""{_READ} ON scope = here.value >> {NUMBER_BITS}
+    AND block = (here.value & {NUMBER_MASK}) >> {_PLACE_BITS} AND postings.term = asked.term"""
 
 _FREQUENCIES = f"""
 SELECT json_group_object(term, docs) FROM (
@@ -92,22 +94,33 @@ class Layout:
 
 def read(connection: sqlite3.Connection, layout: Layout, terms: Iterable[str]) -> dict[str, Postings]:
     """The postings of each term; terms that occur nowhere are missing."""
+    return _read(connection, layout, terms, _IN_SCOPES, list(layout.starts))
+
+
+def read_blocks(
+    connection: sqlite3.Connection, layout: Layout, terms: Iterable[str], blocks: Sequence[int]
+) -> dict[str, Postings]:
+    """The postings of each term in these blocks of the layout, counted from its start."""
+    return _read(connection, layout, terms, _IN_BLOCKS, layout.docs(np.array(blocks, np.int64) * BLOCK).tolist())
+
+
+def _read(
+    connection: sqlite3.Connection, layout: Layout, terms: Iterable[str], query: str, where: Sequence[int]
+) -> dict[str, Postings]:
     found: dict[str, Postings] = {}
     for chunk in chunks(terms):
-        found |= _read(connection, layout, chunk)
+        asked = query.format(terms=",".join(f"({key},?)" for key in range(len(chunk))))
+        heads, codes = connection.execute(asked, (*chunk, json.dumps(where))).fetchone()
+        found |= _decoded(layout, chunk, heads, codes) if heads is not None else {}
     return found
 
 
-def _read(connection: sqlite3.Connection, layout: Layout, terms: Sequence[str]) -> dict[str, Postings]:
-    query = _READ.format(terms=",".join(f"({key},?)" for key in range(len(terms))))
-    heads, codes = connection.execute(query, (*terms, json.dumps(list(layout.starts)))).fetchone()
-    if heads is None:
-        return {}
+def _decoded(layout: Layout, terms: Sequence[str], heads: str, codes: bytes) -> dict[str, Postings]:
     keys, scopes, blocks, sizes = np.fromstring(heads, np.int64, sep=",").reshape(-1, 4).T
     sizes = sizes // _CODE.itemsize
-    codes = np.frombuffer(codes, _CODE)
-    starts = np.array(list(layout.starts.values()))[scopes] + (blocks << _PLACE_BITS)
-    places, counts = (codes >> _COUNT_BITS) + np.repeat(starts, sizes), codes & np.uint16(MOST)
+    packed = np.frombuffer(codes, _CODE)
+    starts = layout.places((scopes << NUMBER_BITS) + (blocks << _PLACE_BITS))
+    places, counts = (packed >> _COUNT_BITS) + np.repeat(starts, sizes), packed & np.uint16(MOST)
     ends = np.cumsum(np.bincount(keys, sizes, len(terms)).astype(np.int64)).tolist()
     parts = zip(terms, [0, *ends], ends, strict=False)
     return {term: Postings(places[start:end], counts[start:end]) for term, start, end in parts if end > start}

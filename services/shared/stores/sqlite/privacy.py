@@ -33,6 +33,7 @@ _ERASED = {
     "fingerprints": ("voice, key, number", _OF_VOICE),
     "voices": ("voice", _IN_SCOPE),
     "postings": ("scope, block, term", _IN_SCOPE),
+    "changes": ("scope, change", _IN_SCOPE),
     "sessions": ("session", "user_id = :user"),
     "digests": ("user_id, space, digest", "user_id = :user"),
     "records": ("user_id, kind, name", "user_id = :user"),
@@ -49,7 +50,7 @@ _REFERRED_TO = {
     "voices": f"SELECT voice FROM statements WHERE {_OF_VOICE} UNION SELECT voice FROM fingerprints WHERE {_OF_VOICE}",
     "scopes": " UNION ".join(
         f"SELECT scope FROM {table} WHERE scope IN {_SCOPES}"
-        for table in ("proposals", "entries", "entry_conversations", "voices", "postings")
+        for table in ("proposals", "entries", "entry_conversations", "voices", "postings", "changes")
     ),
 }
 """Keys that others still point to, which were added since those were looked for: they stay for the next round.
@@ -188,5 +189,7 @@ def _erase_rows(
         keys = [key for key in keys if key not in kept]
     where = " AND ".join(f"{column} = ?" for column in _ERASED[table][0].split(", "))
     db.executemany(f"DELETE FROM {table} WHERE {where}", keys)
+    if table == "postings":  # nothing else tells of it who keeps them in memory
+        db.execute("UPDATE scopes SET moved = random() WHERE user_id = ?", (user_id,))
     compaction.note_old_words(db)
     return True

@@ -1,16 +1,18 @@
 """Entries as they were read lately: what a question finds, the one before it has often found, too.
 
-An entry is taken from here only while the file holds it as it was when it was read, which the same read looks up: at
-once for all entries of a scope that nobody has changed since, and one by one in another. So nothing is seen that
-another process has changed, forgotten or erased meanwhile.
+An entry is taken from here only while the file holds it as it was when it was read, which the same read looks up: in
+the log of the changes of its scope, and one by one where that does not reach back. So nothing is seen that another
+process has changed, forgotten or erased meanwhile.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -18,6 +20,7 @@ from pydantic import TypeAdapter
 
 from contracts.v1.entries import Entry
 from services.shared.stores.moments import microseconds
+from services.shared.stores.sqlite.changelog import changes_between
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, in_one_row
 
 _KEPT = 60.0  # seconds: no longer than erasing may take
@@ -81,8 +84,7 @@ class RecentEntries:
         changes = {one.change for one in held.values()}
         if not changes <= (latest := _latest(connection, {scope for scope, _ in changes})):
             unsure = {id_: one for id_, one in held.items() if one.change not in latest}
-            states: dict[str, list[int]] = in_one_row(connection, _STATES, (json.dumps(list(unsure)),))
-            other = {id_ for id_, one in unsure.items() if one.state != states.get(id_)}
+            other = _changed(connection, unsure, dict(latest))
             self._confirm({id_: one for id_, one in unsure.items() if id_ not in other}, dict(latest))
             held = {id_: one for id_, one in held.items() if id_ not in other}
         return {id_: one.entry for id_, one in held.items()}
@@ -113,6 +115,35 @@ class RecentEntries:
                     break
                 del self._held[oldest]
         return {entry.id: entry for entry in entries}
+
+
+def _changed(connection: sqlite3.Connection, held: Mapping[str, _Held], latest: Mapping[int, int | None]) -> set[str]:
+    """Those of these entries that the file holds no more as they are here."""
+    by_scope: dict[int, dict[str, _Held]] = defaultdict(dict)
+    for id_, one in held.items():
+        by_scope[one.change[0]][id_] = one
+    changed, unsure = set[str](), dict[str, _Held]()
+    for scope, its in by_scope.items():
+        last = _last_changes(connection, scope, {one.change[1] for one in its.values()}, latest.get(scope))
+        if last is None:
+            unsure |= its
+        else:
+            changed |= {id_ for id_, one in its.items() if last.get(one.doc, -math.inf) > (one.change[1] or 0)}
+    if unsure:
+        states: dict[str, list[int]] = in_one_row(connection, _STATES, (json.dumps(list(unsure)),))
+        changed |= {id_ for id_, one in unsure.items() if one.state != states.get(id_)}
+    return changed
+
+
+def _last_changes(
+    connection: sqlite3.Connection, scope: int, since: Collection[int | None], until: int | None
+) -> dict[int, int] | None:
+    """By document its last change since the earliest of these; None where that is not known, or some are later."""
+    numbers = [number for number in since if number is not None]
+    if until is None or len(numbers) < len(since) or max(numbers) > until:
+        return None
+    changes = changes_between(connection, scope, min(numbers), until)
+    return None if changes is None else {one.doc: one.change for one in changes}
 
 
 def _latest(connection: sqlite3.Connection, scopes: Collection[int]) -> set[_Change]:

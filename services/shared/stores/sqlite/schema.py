@@ -15,6 +15,7 @@ from contracts.v1.entries import Entry
 from services.shared.core.fingerprint import near_keys
 from services.shared.core.repeats import with_bands
 from services.shared.stores.sqlite import postings, statements
+from services.shared.stores.sqlite.changelog import KEPT
 from services.shared.stores.sqlite.connection import UnusableFile
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK
 from services.shared.stores.sqlite.terms import terms_of
@@ -165,6 +166,32 @@ _CHANGES = (
     END""",
 )
 
+_CHANGE_LOG = (
+    # The last changes of each scope, counted by `changed`; `reworded`: other words find the entry since.
+    """CREATE TABLE changes (
+        scope INTEGER NOT NULL, change INTEGER NOT NULL, doc INTEGER NOT NULL, reworded INTEGER NOT NULL,
+        PRIMARY KEY (scope, change)) WITHOUT ROWID""",
+    "DROP TRIGGER scope_made",
+    "DROP TRIGGER entry_changed",
+    "DROP TRIGGER entry_deleted",
+    "UPDATE scopes SET changed = changed >> 2",  # so that it can be counted on
+    """CREATE TRIGGER scope_made AFTER INSERT ON scopes BEGIN
+        UPDATE scopes SET changed = random() >> 2, moved = random() WHERE scope = new.scope;
+    END""",
+    """CREATE TRIGGER entry_changed AFTER UPDATE ON entries BEGIN
+        UPDATE scopes SET changed = changed + 1 WHERE scope = new.scope;
+        INSERT INTO changes SELECT scope, changed, new.doc, new.words <> old.words OR new.status <> old.status
+            FROM scopes WHERE scope = new.scope;
+    END""",
+    """CREATE TRIGGER entry_deleted AFTER DELETE ON entries BEGIN
+        UPDATE scopes SET changed = changed + 1, moved = random() WHERE scope = old.scope;
+        INSERT INTO changes SELECT scope, changed, old.doc, 1 FROM scopes WHERE scope = old.scope;
+    END""",
+    f"""CREATE TRIGGER change_noted AFTER INSERT ON changes BEGIN
+        DELETE FROM changes WHERE scope = new.scope AND change <= new.change - {KEPT};
+    END""",
+)
+
 
 def _renew_words(connection: sqlite3.Connection) -> None:
     """Let the index hold every active entry under the words that this version finds it by."""
@@ -196,6 +223,7 @@ MIGRATIONS: tuple[Step, ...] = (
     (_renew_words,),  # words by the language of their text
     _RECORDS,
     _CHANGES,
+    _CHANGE_LOG,
 )
 """Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from contracts.ports import Filters, LexicalHit, Ref, Scope
 from services.shared.core import bm25
-from services.shared.core.analysis import Alternatives
 from services.shared.stores import lexical
 from services.shared.stores.decisions import owners
 from services.shared.stores.moments import microseconds
@@ -56,6 +55,12 @@ SELECT json_group_array(json_array(doc, entries.id, user_id)) FROM json_each(?) 
 _SEEN_FROM = """
 SELECT seen.scope, seen.numbered FROM scopes AS own JOIN scopes AS seen USING (user_id, space)
 WHERE own.scope = ?1 AND (seen.scope = ?1 OR seen.persona_id = '') ORDER BY seen.scope"""
+
+_GROUP = 16
+"""So many scores are looked at together to find the highest."""
+
+_MANY = 32
+"""Of so many terms the postings are not worth reading to count them: most of them occur nowhere."""
 
 _FEW = 8
 """The neighbours of so few entries are read without looking at all of their scope."""
@@ -101,7 +106,9 @@ class SqliteIndex(Engine):
             return []
         layout = Layout(scopes)
         sessions, order = self.sessions.of(db, layout)
-        matches = _match(db, layout, order, words, filters)
+        found = sessions.postings(db, layout, order, list(chain.from_iterable(words)))
+        terms = [postings.merged([found[term] for term in word if term in found]) for word in words]
+        matches = _match(db, layout, order, terms, filters)
         candidates = _candidates(matches, lexical.candidates(limit))
         if not candidates.size:
             return []
@@ -111,7 +118,13 @@ class SqliteIndex(Engine):
 
     @reading
     def frequencies(self, db: sqlite3.Connection, scope: Scope, terms: Sequence[str]) -> dict[str, int]:
-        return postings.frequencies(db, [number for number, _ in visible_scopes(db, scope)], terms)
+        scopes = visible_scopes(db, scope)
+        if len(terms) > _MANY:
+            return postings.frequencies(db, [number for number, _ in scopes], terms)
+        layout = Layout(scopes)
+        sessions, order = self.sessions.of(db, layout)
+        found = sessions.postings(db, layout, order, terms)
+        return {term: where.places.size for term, where in found.items()}
 
     @reading
     def neighbours(self, db: sqlite3.Connection, refs: Sequence[Ref], *, reach: int) -> dict[str, dict[int, str]]:
@@ -143,11 +156,8 @@ class SqliteIndex(Engine):
 
 
 def _match(
-    connection: sqlite3.Connection, layout: Layout, order: Order, words: list[Alternatives], filters: Filters
+    connection: sqlite3.Connection, layout: Layout, order: Order, terms: list[Postings], filters: Filters
 ) -> _Matches:
-    groups = required(filters)
-    found = postings.read(connection, layout, [*chain.from_iterable(words), *chain.from_iterable(groups)])
-    terms = [postings.merged([found[term] for term in word if term in found]) for word in words]
     total = int(np.count_nonzero(order.active))
     weights = [bm25.idf(total, where.places.size) for where in terms]
     turn_scores = np.zeros(layout.size)
@@ -155,8 +165,14 @@ def _match(
         turn_scores[where.places] += bm25.turn_scores(weight)[where.counts]
     allowed = order.active
     if not filters.empty:
-        allowed = allowed & postings.having(layout, found, groups) & _passing(connection, layout, filters)
+        allowed = allowed & _labelled(connection, layout, filters) & _passing(connection, layout, filters)
     return _Matches(order, terms, np.array(weights), turn_scores, allowed)
+
+
+def _labelled(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
+    """By place: whether it has the labels that the filters ask for."""
+    groups = required(filters)
+    return postings.having(layout, postings.read(connection, layout, chain.from_iterable(groups)), groups)
 
 
 def _passing(connection: sqlite3.Connection, layout: Layout, filters: Filters) -> NDArray[np.bool_]:
@@ -208,11 +224,20 @@ def _top(scores: NDArray[np.float32], count: int) -> Places:
     """The places of the highest scores above 0; among equal ones those stored last. Ascending but for the equal."""
     if count >= scores.size:
         return np.flatnonzero(scores > 0)
-    least = np.partition(scores, -count)[-count]
+    least = _least_of_best(scores, count)
     if least <= 0:
         return np.flatnonzero(scores > 0)
     above = np.flatnonzero(scores > least)
     return np.concatenate([above, np.flatnonzero(scores == least)[above.size - count :]])
+
+
+def _least_of_best(scores: NDArray[np.float32], count: int) -> np.float32:
+    """The least of the `count` highest scores. The highest of groups of scores leave few that can be among them."""
+    highest = scores[: scores.size // _GROUP * _GROUP].reshape(_GROUP, -1).max(axis=0)
+    if highest.size >= count:
+        scores = scores[scores >= np.partition(highest, -count)[-count]]
+    least: np.float32 = np.partition(scores, -count)[-count]
+    return least
 
 
 def _windows(order: Order, candidates: Places) -> Places:

@@ -14,14 +14,17 @@ import json
 import sqlite3
 import threading
 from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from services.shared.stores.sqlite import postings
-from services.shared.stores.sqlite.keys import in_one_row
-from services.shared.stores.sqlite.postings import NOWHERE, Layout
+from services.shared.stores.sqlite.changelog import changes_between
+from services.shared.stores.sqlite.keys import NUMBER_BITS, in_one_row
+from services.shared.stores.sqlite.known_terms import KnownTerms
+from services.shared.stores.sqlite.postings import BLOCK, NOWHERE, Layout, Postings
 from services.shared.stores.sqlite.terms import LENGTH
 
 _MOST = 2_000_000
@@ -29,6 +32,12 @@ _MOST = 2_000_000
 
 _NAME = 7
 """So many places weigh as much as an id."""
+
+_POSTINGS = 3
+"""So many postings weigh as much as a place."""
+
+_MOST_POSTINGS = 8
+"""Postings of terms that are kept for each place."""
 
 _MANY = 200
 """So many entries, and an eighth of their scopes, are found faster among all of these than one by one."""
@@ -107,6 +116,7 @@ class Sessions:
         self._row = np.empty(0, np.int32)
         self._order: Order | None = None
         self._names: dict[int, str] = {}
+        self._terms = KnownTerms()
 
     def fits(self, layout: Layout, states: _States) -> bool:
         """Whether what is kept is true in this state."""
@@ -115,7 +125,7 @@ class Sessions:
     @property
     def weight(self) -> int:
         """What it weighs, in places."""
-        return self._session.size + _NAME * len(self._names)
+        return self._session.size + _NAME * len(self._names) + self._terms.size // _POSTINGS
 
     def order(self, connection: sqlite3.Connection, layout: Layout, states: _States) -> Order:
         """The sessions as the connection sees them."""
@@ -134,8 +144,23 @@ class Sessions:
                 self._read(connection, layout, np.unique(missing))
             return list(map(self._names.__getitem__, asked)), self._said_at[places]
 
+    def postings(
+        self, connection: sqlite3.Connection, layout: Layout, order: Order, terms: Collection[str]
+    ) -> dict[str, Postings]:
+        """The postings of each term as the connection sees them; terms that occur nowhere are missing."""
+        with self._lock:
+            if self._order is None or self._order.states != order.states:  # somebody else sees another state
+                return postings.read(connection, layout, terms)
+            return self._terms.read(connection, layout, terms, _MOST_POSTINGS * layout.size)
+
     def _read_order(self, connection: sqlite3.Connection, layout: Layout, states: _States) -> Order:
-        lengths = postings.read(connection, layout, [LENGTH]).get(LENGTH, NOWHERE)
+        changed = self._changed_blocks(connection, layout, states)
+        if changed is None:
+            self._terms.clear()
+        else:
+            self._terms.note(changed)
+        known = self._terms.read(connection, layout, [LENGTH], _MOST_POSTINGS * layout.size)
+        lengths = known.get(LENGTH, NOWHERE)
         active, length = np.zeros(layout.size, np.bool_), np.zeros(layout.size, np.uint16)
         active[lengths.places], length[lengths.places] = True, lengths.counts
         mean = float(lengths.counts.mean()) if lengths.counts.size else 0.0
@@ -145,6 +170,20 @@ class Sessions:
         self._grow(layout.size)
         self._learn(connection, layout, np.flatnonzero(active & (self._session[: active.size] == _UNKNOWN)))
         return self._ordered(states, active, length, mean)
+
+    def _changed_blocks(self, connection: sqlite3.Connection, layout: Layout, states: _States) -> set[int] | None:
+        """The blocks of entries that are found by other words than in the order that is held; None: any may be."""
+        held, blocks = self._order, set[int]()
+        if held is None:
+            return None
+        for scope, (_, since, before), (_, until, numbered) in zip(layout.starts, held.states, states, strict=True):
+            changes = changes_between(connection, scope, since, until)
+            if changes is None or numbered < before:
+                return None
+            docs = [one.doc for one in changes if one.reworded]
+            docs += [(scope << NUMBER_BITS) + number for number in range(before + 1, numbered + 1)]
+            blocks.update((layout.places(np.array(docs, np.int64)) // BLOCK).tolist())
+        return blocks
 
     def _grow(self, size: int) -> None:
         if (more := size - self._session.size) > 0:
