@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 
 from contracts.errors import Unavailable
-from services.cli.common import NOT_SHOWN, DataOption, NatsOption, bars, err, fail, nats_url, out, plural, run
+from contracts.v1.commands import StatusReply
+from services.cli.common import NOT_SHOWN, DataOption, NatsOption, bars, err, fail, nats_url, one_line, out, plural, run
 from services.shared.bus.connection import NotPermitted
 from services.shared.client import RequestFailed, memory_client
 from services.shared.commands.formats import Format, FormatError, Source, count_turns, read_turns
@@ -29,13 +30,16 @@ EPILOG = """Examples:\n
   tail -f turns.jsonl | memorybus publish - --user me
 """
 
+_NAMED = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
     """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one.
 
-    Both are None where this user of the bus may not look; `refused`, what memory did not keep, where nobody waited;
-    `skipped` counts, by reason, what was in the file and is no turn.
+    Both are None where this user of the bus may not look; `refused`, what memory did not keep, and `new`, how many
+    turns more it has, where nobody waited; `skipped` counts, by reason, what was in the file and is no turn. `users`
+    are those whose turns they are, where it was not said.
     """
 
     turns: int
@@ -44,6 +48,8 @@ class Published:
     dead_letters: int | None
     digesting: float | None
     refused: int | None = None
+    new: int | None = None
+    users: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     problem: str | None = None
 
@@ -109,7 +115,8 @@ async def publish_source(
     total = await asyncio.to_thread(count_turns, source) if source.rereadable else None
     dead_before = await _dead_letters(client)
     wait = wait and dead_before is not None
-    refused_before = await _refused(client, source.user) if wait else None
+    whose = next(iter(source.users)) if len(source.users) == 1 else None
+    before = await _counts(client, whose) if wait else None
     turns = read_turns(source)
     batches = at_once(turns) if source.rereadable else as_they_come(turns)
     tally, is_published = Tally(), False
@@ -125,14 +132,16 @@ async def publish_source(
             so_far = f"{plural(tally.turns, 'turn')} published; publishing all again is harmless"
             console.print(f"interrupted: {done if is_published else so_far}", soft_wrap=True)
             raise
-    refused = None if refused_before is None else await _refused(client, source.user)
+    after = None if before is None or problem else await _counts(client, whose)
     return Published(
         tally.turns,
         tally.seconds,
         tally.rate,
         None if dead_before is None else max(0, (await client.backlog()).dead_letters - dead_before),
         digesting,
-        refused=None if refused is None or refused_before is None else max(0, refused - refused_before),
+        refused=max(0, after.refused - before.refused) if before and after else None,
+        new=min(tally.turns, max(0, after.turns - before.turns)) if before and after else None,
+        users=tuple(sorted(source.users)) if source.users != {source.user} else (),
         skipped=dict(source.skipped),
         problem=problem,
     )
@@ -146,10 +155,10 @@ async def _dead_letters(client: Bus) -> int | None:
         return None
 
 
-async def _refused(client: Bus, user: str | None) -> int | None:
-    """How many turns memory has refused, of this user or of all; None where nobody tells."""
+async def _counts(client: Bus, user: str | None) -> StatusReply | None:
+    """How many turns memory has, and has refused, of this user or of all; None where nobody tells."""
     try:
-        return (await client.status(user)).refused
+        return await client.status(user)
     except (Unavailable, RequestFailed):
         return None
 
@@ -163,6 +172,7 @@ def as_line(result: Published) -> str:
             "rate": round(result.rate, 1),
             "dead_letters": result.dead_letters,
             "refused": result.refused,
+            "new": result.new,
         }
     )
 
@@ -173,6 +183,12 @@ def show(result: Published, console: Console) -> None:
     if result.digesting is not None and result.problem is None:
         text += f", digested {result.digesting:.1f} s later"
     console.print(text, soft_wrap=True)
+    if result.users:
+        names = ", ".join(map(one_line, result.users[:_NAMED])) + (" and more" if len(result.users) > _NAMED else "")
+        console.print(f"of {plural(len(result.users), 'user')}: {names}", soft_wrap=True, markup=False)
+    if result.new is not None and result.new < result.turns:
+        others = "the others are known already, or not to be kept"
+        console.print(f"{result.new:,} of them new: {others}", soft_wrap=True)
     if result.skipped:
         left_out = ", ".join(f"{count:,} {reason}" for reason, count in result.skipped.items())
         console.print(f"left out {left_out}", soft_wrap=True)

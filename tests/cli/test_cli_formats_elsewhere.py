@@ -391,7 +391,7 @@ def test_what_is_longer_than_allowed_is_left_out_and_counted(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("format", "document", "wanted"),
     [
-        ("chatgpt", [CLAUDE], "export.json: conversation 1: mapping: Field required"),
+        ("chatgpt", [CLAUDE], "export.json: conversation 1: has no mapping: is it --format claude?"),
         ("claude", [chatgpt()], "export.json: item 1: has no chat_messages: is it --format chatgpt?"),
         ("mem0", {"profile": {}}, "export.json: has no memories in it; write what get_all gives into a file"),
         ("zep", {"profile": {}}, "export.json: has no messages and no facts in it; write what"),

@@ -74,6 +74,16 @@ def test_without_a_standard_input_a_file_is_asked_for(monkeypatch: pytest.Monkey
         (b'{"user_id": "u1"', "turns.jsonl:2: is not JSON: EOF"),
         (b'"text"', "turns.jsonl:2: is no JSON object"),
         (b'[{"role": "user"}]', "turns.jsonl:2: a list, not a turn: is it --format openai or --format locomo?"),
+        (b'[{"title": "t", "mapping": {}}]', "turns.jsonl:2: a list, not a turn: is it --format chatgpt?"),
+        (
+            b'[\n  {"uuid": "u",\n    "chat_messages" : []}]',
+            "turns.jsonl:2: a list, not a turn: is it --format claude?",
+        ),
+        (
+            b'[{"text": "' + b"x" * 60_000 + b'", "mapping": {}}]',
+            "turns.jsonl:2: a list, not a turn: is it --format chatgpt?",
+        ),
+        (b'[{"mapping": "' + b"x" * 2_000_000 + b'"}]', "turns.jsonl:2: a list, not a turn: is it --format chatgpt?"),
         (lines({"role": "user", "text": "x"}), "turns.jsonl:2: has no user_id: say whose memory it is with --user"),
         (lines({"user_id": "u1", "text": "x"}), "turns.jsonl:2: role: Field required"),
         (lines(A_TURN | {"role": "robot"}), "turns.jsonl:2: role: Input should be 'user'"),

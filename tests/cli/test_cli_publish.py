@@ -88,6 +88,39 @@ async def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     assert "left out 1 without text" in shown(result)
 
 
+async def test_how_many_turns_were_new_is_told(tmp_path: Path) -> None:
+    class Remembering(FakeMemory):
+        """Counts a turn once."""
+
+        async def status(self, user_id: str | None = None) -> StatusReply:
+            known = {turn.text for turn in self.turns if user_id in (None, turn.user_id)}
+            return (await super().status(user_id)).model_copy(update={"turns": len(known)})
+
+    memory, first = Remembering(), A_TURN | {"text": "first"}
+    results = [
+        await publish(memory, Source(written(tmp_path, lines(*turns)), user="somebody else"))
+        for turns in ([A_TURN], [A_TURN, first], [A_TURN, first])
+    ]
+    assert [result.new for result in results] == [1, 1, 0]
+    assert "new" not in shown(results[0])
+    assert "1 of them new: the others are known already, or not to be kept" in shown(results[1])
+    assert "0 of them new: the others" in shown(results[2])
+    assert json.loads(as_line(results[1]))["new"] == 1
+    assert (await publish(memory, Source(written(tmp_path, lines(A_TURN))), wait=False)).new is None
+
+
+async def test_whose_memories_were_written_is_told_where_the_file_says_it(tmp_path: Path) -> None:
+    async def told(users: list[str], user: str | None = None) -> str:
+        turns = [A_TURN | {"user_id": name, "text": name} for name in users]
+        return shown(await publish(FakeMemory(), Source(written(tmp_path, lines(*turns)), user=user)))
+
+    assert "of 2 users: ann, bert\n" in await told(["bert", "ann", "ann"], user="imp")
+    assert "of 1 user: ann\n" in await told(["ann"])
+    assert "user" not in await told(["imp"], user="imp")
+    assert "of 9 users: u0, u1, u2, u3, u4 and more\n" in await told([f"u{number}" for number in range(9)])
+    assert "of 1 user: [red] up\n" in await told(["[red]\n up"])
+
+
 async def test_turns_go_out_as_the_file_says_them(tmp_path: Path) -> None:
     memory = FakeMemory()
     await publish(memory, Source(written(tmp_path, lines({"role": "user", "text": "x"})), user="me", space="work"))
@@ -112,6 +145,7 @@ def test_the_line_for_scripts_has_the_numbers() -> None:
         "rate": 228.4,
         "dead_letters": 1,
         "refused": None,
+        "new": None,
     }
 
 

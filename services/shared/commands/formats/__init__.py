@@ -42,10 +42,12 @@ def read_turns(source: Source) -> Iterator[Turn]:
         FormatError: the file cannot be read, or something in it is no turn.
     """
     source.skipped.clear()
+    source.users.clear()
     try:
         is_empty = True
         for turn in _READERS[source.format](source):
             is_empty = False
+            source.users.add(turn.user_id)
             yield turn
     except OSError as error:
         raise FormatError(f"{source.name}: {error.strerror or error}") from error

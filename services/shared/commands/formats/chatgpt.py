@@ -21,7 +21,7 @@ from services.shared.commands.formats.elsewhere import (
     readable,
     turns,
 )
-from services.shared.commands.formats.source import Source, checked
+from services.shared.commands.formats.source import FormatError, Source, checked
 
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$")
 _SPOKEN = ("text", "multimodal_text")
@@ -87,6 +87,8 @@ def read_chatgpt(source: Source) -> Iterator[Turn]:
     for name, document in documents(source, _CONVERSATIONS):
         for number, data in enumerate(each(document, "conversations"), start=1):
             where = f"{name}: conversation {number}"
+            if isinstance(data, dict) and "chat_messages" in data and "mapping" not in data:
+                raise FormatError(f"{where}: has no mapping: is it --format claude?")
             conversation = checked(_Conversation, data, where)
             yield from turns(source, _statements(source, conversation, where), conversation.create_time)
 

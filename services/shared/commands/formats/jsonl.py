@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -10,19 +11,26 @@ from services.shared.commands.formats.source import FormatError, Source, parsed,
 
 MAX_LINE_BYTES = 1024 * 1024
 
+_BEGINNING = 64 * 1024
+_SHAPES = {rb'"mapping"\s*:': "--format chatgpt", rb'"chat_messages"\s*:': "--format claude"}
+"""Keys that only the lists of one format have."""
+
 
 def read_jsonl(source: Source) -> Iterator[Turn]:
     """The turns of a file, read line by line; `source` fills in users and spaces that are missing."""
     with source.open() as file:
-        for number, line in _lines(file, source.name):
+        for number, line in _lines(file, source):
             yield _turn(source, line, f"{source.name}:{number}")
 
 
-def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
+def _lines(file: BinaryIO, source: Source) -> Iterator[tuple[int, bytes]]:
     """Number and bytes of each line that is not blank."""
-    number = 0
+    name, number = source.name, 0
     while line := file.readline(MAX_LINE_BYTES + 1):
         number += 1
+        if line.lstrip().startswith(b"["):
+            beginning = line + (file.read(_BEGINNING) if source.rereadable else b"")
+            raise FormatError(f"{name}:{number}: a list, not a turn: is it {_guessed(beginning)}?")
         if len(line) > MAX_LINE_BYTES:
             raise FormatError(f"{name}:{number}: the line has more than {MAX_LINE_BYTES:,} bytes")
         if number == 1:
@@ -31,9 +39,13 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
+def _guessed(beginning: bytes) -> str:
+    """The formats that a list which begins so may be of."""
+    by_key = (name for key, name in _SHAPES.items() if re.search(key, beginning))
+    return next(by_key, "--format openai or --format locomo")
+
+
 def _turn(source: Source, line: bytes, where: str) -> Turn:
-    if line.lstrip().startswith(b"["):
-        raise FormatError(f"{where}: a list, not a turn: is it --format openai or --format locomo?")
     fields = parsed(line, where)
     if not isinstance(fields, dict):
         raise FormatError(f"{where}: is no JSON object")

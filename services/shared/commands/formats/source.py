@@ -35,7 +35,8 @@ class FormatError(Exception):
 class Source:
     """A file of turns, `-` for standard input, and what its turns get where the file leaves it open.
 
-    `longest` is the most bytes of UTF-8 a text may have; `skipped` counts, by reason, what was no turn.
+    `longest` is the most bytes of UTF-8 a text may have; `skipped` counts, by reason, what was no turn; `users`
+    are those of the turns that were read.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Source:
     space: str | None = None
     longest: int = 64 * 1024
     skipped: Counter[str] = field(default_factory=Counter)
+    users: set[str] = field(default_factory=set)
 
     @property
     def name(self) -> str:
