@@ -44,8 +44,9 @@ class CommandRequest(Request):
     """Do what a user says in a chat about their memory: "forget that", "what do you remember about …?".
 
     "That" and "this" mean what was said last in `conversation_id`, or the first of `shown`: the ids of the entries that
-    the assistant's last answer rests on, the best first. `confirm`: the token of an earlier reply, sent with the same
-    text in the same conversation, lets happen what that reply announced, to exactly the entries it listed.
+    the assistant's last answer rests on, the best first. With `listed` the reply before listed `shown` to the user:
+    "that" is one of these then, and of several it is asked which. `confirm`: the token of an earlier reply, sent with
+    the same text in the same conversation, lets happen what that reply announced, to exactly the entries it listed.
     `time_zone`: as in retrieve.
     """
 
@@ -53,6 +54,7 @@ class CommandRequest(Request):
     conversation_id: str | None = Field(default=None, min_length=1, max_length=256)
     space: str = Field(default="default", min_length=1, max_length=256)
     shown: tuple[str, ...] = Field(default=(), max_length=64)
+    listed: bool = False
     confirm: str | None = Field(default=None, max_length=16_384)
     time_zone: TimeZone | None = None
 

@@ -36,6 +36,7 @@ from services.shared.core.analysis import Alternatives, analyze, telling_terms, 
 from services.shared.core.chat_commands import command_in
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.salience import is_small_talk
 from services.shared.core.time_spans import spans_named
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
@@ -44,14 +45,15 @@ from services.shared.preferences import PreferenceReader, Preferences
 _CONFIRMED_WITHIN = 600
 """Seconds for which a confirmation is valid."""
 
-_MOST_LISTED = 50
+_MOST_LISTED, _MOST_RECALLED = 50, 12
 _LOOKED_THROUGH = 200
-"""Entries said last in which "that" is looked for."""
+"""Entries said last in which "that", and what tells something, is looked for."""
 
 _SURE = 0.3
 """Least relevance of what is shown as being about a topic."""
 
 _SHOWN_CHARS = 120
+_WHICH = "Which of these do you mean? Say “forget that …” in its words, or have it shown alone first."
 _SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
 _EVER = datetime.min.replace(tzinfo=UTC)
 
@@ -110,13 +112,14 @@ async def answer(request: CommandRequest, *, store: TextStore, actions: Actions)
     Raises:
         Rejected: the token is of another text or too old, or one of the commands behind it was refused.
     """
-    command = command_in(request.text)
+    command, none = command_in(request.text), CommandReply(understood=False, correlation_id=request.correlation_id)
     if command is None:
-        return CommandReply(understood=False, correlation_id=request.correlation_id)
+        return none
     chat = Chat(request, command, store, actions)
-    if request.confirm is None or command.verb not in _CONFIRMED:
-        return await _ASKED[command.verb](chat)
-    return await _CONFIRMED[command.verb](chat, _listed_in(request.confirm, request))
+    if request.confirm is not None and command.verb in _CONFIRMED:
+        return await _CONFIRMED[command.verb](chat, _listed_in(request.confirm, request))
+    reply = await _ASKED[command.verb](chat)
+    return none if command.or_chat and command.verb != "recall" and not reply.items else reply
 
 
 async def shorten(request: CommandRequest, reply: CommandReply, room: int) -> CommandReply:
@@ -129,10 +132,7 @@ async def shorten(request: CommandRequest, reply: CommandReply, room: int) -> Co
 async def _recall(chat: Chat) -> CommandReply:
     request, topic = chat.request, chat.command.about
     if not topic:
-        page = await chat.store.page(Selection(request.user_id, request.space), limit=12, cursor=None)
-        shown = [] if await is_hidden(chat.store, request.user_id) else page.entries
-        total = page.total if shown else 0
-        return chat.reply(_counted(total, "The latest are listed." if total > len(shown) else ""), shown)
+        return await _recall_latest(chat)
     asked = RetrieveRequest(
         user_id=request.user_id,
         query=topic,
@@ -150,12 +150,24 @@ async def _recall(chat: Chat) -> CommandReply:
     return chat.reply(words, items)
 
 
+async def _recall_latest(chat: Chat) -> CommandReply:
+    """What was said last, and how much there is, without the small talk of late."""
+    request = chat.request
+    if await is_hidden(chat.store, request.user_id):
+        return chat.reply(_counted(0, ""))
+    page = await chat.store.page(Selection(request.user_id, request.space), limit=_LOOKED_THROUGH, cursor=None)
+    telling = [entry for entry in page.entries if not is_small_talk(entry.text)]
+    total = page.total - (len(page.entries) - len(telling))
+    shown = telling[:_MOST_RECALLED]
+    return chat.reply(_counted(total, "The latest are listed." if total > len(shown) else ""), shown)
+
+
 async def _explain(chat: Chat) -> CommandReply:
     entries = (await _about(chat))[:1] if chat.command.about else await _meant(chat, by_answer=True)
-    if not entries and chat.command.or_chat:
-        return CommandReply(understood=False, correlation_id=chat.request.correlation_id)
     if not entries:
         return chat.reply("I do not know which memory you mean: nothing was shown or said here yet.")
+    if len(entries) > 1:
+        return chat.reply(_WHICH, entries)
     (entry,) = entries
     who = "you" if entry.role == "user" else f"the {entry.role}"
     said = f"On {_day(await _local(chat, entry.created_at))} {who} said: “{_short(entry)}”"
@@ -167,14 +179,14 @@ async def _ask_to_forget(chat: Chat) -> CommandReply:
     entries = await _meant(chat)
     if not entries:
         return chat.reply("There is nothing here that I could forget.")
+    if len(entries) > 1:
+        return chat.reply(_WHICH, entries)
     return chat.to_confirm(f"This will be forgotten: “{_short(entries[0])}”.", entries)
 
 
 async def _ask_to_forget_about(chat: Chat) -> CommandReply:
     command = chat.command
     entries = await (_said_then(chat) if command.when else _about(chat))
-    if not entries and command.or_chat:
-        return CommandReply(understood=False, correlation_id=chat.request.correlation_id)
     if not entries:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")
@@ -223,6 +235,8 @@ async def _pin(chat: Chat) -> CommandReply:
     entries = await _meant(chat)
     if not entries:
         return chat.reply(f"There is nothing here that I could {chat.command.verb}.")
+    if len(entries) > 1:
+        return chat.reply(_WHICH, entries)
     request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
     await (chat.actions.pin if chat.command.verb == "pin" else chat.actions.unpin)(request)
     return chat.reply(f"{'Pinned' if chat.command.verb == 'pin' else 'Unpinned'}: “{_short(entries[0])}”.", entries)
@@ -313,17 +327,21 @@ async def _open_conflicts(chat: Chat) -> list[Conflict]:
 
 
 async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list[Entry]:
-    """The entry that "that" is: what was said last in the conversation, or what the last answer rests on.
+    """The entry that "that" is: what was said last in the conversation, or what the last answer rests on; after a
+    list of several all of these.
 
-    The user points at what they said; with `by_answer`, at what the assistant used. `like`: of what was said, what
-    shares most words with this.
+    The user points at what they said; with `by_answer`, at what the assistant used. `like`: of what was listed or
+    said, what shares most words with this.
     """
     request = chat.request
     if await is_hidden(chat.store, request.user_id):
         return []
-    shown = [entry for entry in await _entries(chat, request.shown) if entry.status == "active"][:1]
-    if shown and (by_answer or request.conversation_id is None):
-        return shown
+    shown = [entry for entry in await _entries(chat, request.shown) if entry.status == "active"]
+    listed = shown if request.listed else []
+    if listed and not like:
+        return listed
+    if shown and not listed and (by_answer or request.conversation_id is None):
+        return shown[:1]
     selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id)
     page = await chat.store.page(selection, limit=_LOOKED_THROUGH, cursor=None)
     said = [entry for entry in page.entries if command_in(entry.text) is None]
@@ -331,7 +349,8 @@ async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list
         return [max(used, key=_used_at)]
     by_user = [entry for entry in said if entry.role == "user"]
     terms = set(telling_terms(like))
-    return sorted(by_user or said or shown, key=lambda entry: -len(terms & set(analyze(entry.text))))[:1]
+    meant = [*listed, *by_user] or said or shown
+    return sorted(meant, key=lambda entry: -len(terms & set(analyze(entry.text))))[:1]
 
 
 def _used_at(entry: Entry) -> tuple[datetime, float]:

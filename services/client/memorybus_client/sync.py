@@ -347,11 +347,18 @@ class Memory:
         conversation_id: str | None = None,
         space: str | None = None,
         shown: Sequence[str] | None = None,
+        listed: bool | None = None,
         confirm: str | None = None,
     ) -> CommandReply:
         """Do what a user says in a chat about their memory: "forget that", "what do you remember about …?"."""
         return self._caller.call(
-            flow.COMMANDS, text=text, conversation_id=conversation_id, space=space, shown=shown, confirm=confirm
+            flow.COMMANDS,
+            text=text,
+            conversation_id=conversation_id,
+            space=space,
+            shown=shown,
+            listed=listed,
+            confirm=confirm,
         )
 
     def audit(

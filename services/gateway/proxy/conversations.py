@@ -46,12 +46,16 @@ class Recalled:
 
 @dataclass(slots=True)
 class Conversation:
-    """One conversation: its recent turns, the memories that were put in lately, and a command to be confirmed."""
+    """One conversation: its recent turns, the memories that were put in lately, and a command to be confirmed.
+
+    `shown` are the ids of what was put in last or, where it is `listed`, of what the reply to a command listed.
+    """
 
     recent: deque[Said]
     memories: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_MEMORIES))
     blocks: OrderedDict[str, Recalled] = field(default_factory=OrderedDict)
     shown: tuple[str, ...] = ()
+    listed: bool = False
     seen_at: float = 0.0
     _confirm: tuple[str, str, float] | None = None
 

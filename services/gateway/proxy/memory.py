@@ -113,11 +113,12 @@ class ChatMemory:
 
     async def recall(self, exchange: Exchange, top_k: int | None) -> Recalled:
         """What matters for the question, or why nothing could be recalled, within the patience of the settings."""
+        conversation = self._conversations.of(exchange.key)
+        conversation.listed = False
         if not exchange.question or exchange.incognito:
             return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=not exchange.incognito)
         if not exchange.may_recall:
             return Recalled(degraded=("not_allowed_to_retrieve",))
-        conversation = self._conversations.of(exchange.key)
         known = conversation.blocks.get(exchange.question)
         if exchange.asked.answering_tools and known is not None:
             return known
@@ -211,6 +212,7 @@ class ChatMemory:
             conversation_id=exchange.key.name,
             space=exchange.key.space,
             shown=conversation.shown,
+            listed=conversation.listed,
             confirm=token,
         )
         if (share := await self._edge.count(caller, request)) and share.is_used_up:
@@ -223,6 +225,9 @@ class ChatMemory:
         reply = CommandReply.model_validate_json(raw)
         if not reply.understood or (may_pass and not reply.items):
             return None
+        conversation.listed = bool(reply.items)
+        if reply.items:
+            conversation.shown = tuple(entry.id for entry in reply.items)[:_MOST_IDS]
         if reply.needs_confirmation and reply.token:
             conversation.ask_to_confirm(text, reply.token)
             return f"{_told(reply)}\n\n{_CONFIRM}"

@@ -319,6 +319,27 @@ async def test_commands_are_answered_without_the_model(
     assert "bees" not in model.seen[-1].said
 
 
+async def test_after_a_list_that_is_what_is_on_the_screen(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    for text in ("My favourite tea is oolong.", "I work at Contoso as a welder."):
+        await chat(http, user, text, memory_id="c1")
+    await digested_all(client, user, 3)  # the model says the same each time
+
+    async def told(text: str) -> str:
+        return str((await chat(http, user, text, memory_id="c1")).json()["choices"][0]["message"]["content"])
+
+    assert "oolong" in await told("What do you remember about tea?")
+    for _ in range(2):
+        assert "forgotten: “My favourite tea is oolong.”" in await told("forget that")
+        assert await told("no") == "Then nothing was changed."
+    assert await told("What do you remember about me?") != "Fine."
+    assert "Which of these do you mean?" in await told("forget that")
+    assert await told("Nice weather.") == "Fine."
+    await digested_all(client, user, 4)
+    assert "forgotten: “Nice weather.”" in await told("forget that")
+
+
 async def test_a_command_passes_where_the_answer_has_to_be_json(
     http: httpx.AsyncClient, model: ModelServer, user: str
 ) -> None:
