@@ -48,13 +48,13 @@ _ABLATION: dict[str, Mapping[str, str]] = {
 }
 
 _FEATURES: dict[str, str] = {
-    "words": "bm_ctx bm_ctx_rank bm_turn bm_turn_rank cov bmcos bm_prev bm_next prevq_bm",
-    "meaning": "cos cos_ctx cos_sess cos_prev cos_next bmcos prevq_cos",
-    "neighbours": "bm_ctx bm_ctx_rank cos_ctx bm_prev bm_next cos_prev cos_next prevq_bm prevq_cos",
+    "words": "bm_ctx bm_turn_rank bm_none cov bmcos bmcos_ctx bm_prev bm_next prevq_bm",
+    "meaning": "cos cos_ctx cos_sess cos_prev cos_next bmcos bmcos_ctx prevq_cos",
+    "neighbours": "bm_ctx bmcos_ctx cos_ctx bm_prev bm_next cos_prev cos_next prevq_bm prevq_cos",
     "session": "cos_sess",
-    "speakers": "spk first",
-    "form": "endq loglen num",
-    "dates": "date when_date sprox",
+    "speakers": "spk first you",
+    "form": "endq loglen num many_num names where_place",
+    "dates": "when_date sprox",
     "age": "pos",
 }
 """What of the profile is left out together; the other weights stay, so that a fit without them would lose less."""

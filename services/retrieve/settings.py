@@ -24,7 +24,7 @@ class RetrieveSettings(ServiceSettings):
     )
     tau_days: float = Field(default=7.0, gt=0, description="recency is exp(-age/tau)")
     rrf_k: int = Field(default=60, ge=1, description="constant of reciprocal rank fusion")
-    lexical_weight: float = Field(default=1.0, ge=0, description="weight of the lexical leg in the fusion")
+    lexical_weight: float = Field(default=1.5, ge=0, description="weight of the lexical leg in the fusion")
     semantic_weight: float = Field(default=1.0, ge=0, description="weight of the semantic leg in the fusion")
     relevance: Literal["profile", "blend", "cosine", "rrf", "entities"] = Field(
         default="profile",
@@ -35,12 +35,12 @@ class RetrieveSettings(ServiceSettings):
         default=None, description="file with weights of the profile's features, as `memorybus eval fit` writes it"
     )
     min_score: float = Field(default=0.2, ge=0, le=1, description="least relevance, when the request names none")
-    mmr_lambda: float = Field(default=0.95, ge=0, le=1, description="1: best first; 0: as different as possible")
+    mmr_lambda: float = Field(default=0.97, ge=0, le=1, description="1: best first; 0: as different as possible")
     newest_first: bool = Field(
         default=True, description="show what tells of a change before an older memory with another day, time or number"
     )
-    candidates: int = Field(default=80, ge=1, le=1000, description="entries that are ranked")
-    lexical_depth: int = Field(default=50, ge=1, le=1000, description="entries that the search by words brings")
+    candidates: int = Field(default=90, ge=1, le=1000, description="entries that are ranked")
+    lexical_depth: int = Field(default=80, ge=1, le=1000, description="entries that the search by words brings")
     semantic_depth: int = Field(default=150, ge=1, le=5000, description="entries whose cosine is known to the ranking")
     leg_timeout_seconds: float = Field(default=1.0, gt=0, description="a leg that takes longer is left out")
     with_context: int = Field(default=48, ge=0, le=1000, description="candidates whose neighbours' meaning counts")

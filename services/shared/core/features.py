@@ -22,7 +22,7 @@ from services.shared.core.names import is_short_form
 from services.shared.core.salience import is_small_talk
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.time_spans import Span, spans_named, without
-from services.shared.core.traits import FIRST_PERSON, TOKEN, ByText, asks_only_for, traits_of, words_of
+from services.shared.core.traits import FIRST_PERSON, TOKEN, ByText, Traits, asks_only_for, traits_of, words_of
 
 _NOBODY = -1
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
@@ -35,8 +35,19 @@ _SECOND_PERSON = frozenset("you your yours".split())
 _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
 )
-
-
+_ASKS_WHERE = re.compile(r"\b(?:where|city|country|place)\b", re.IGNORECASE)
+_ASKS_HOW_MANY = re.compile(r"\bhow (?:many|much|often|old|long|far|big|tall)\b", re.IGNORECASE)
+_MOST_NAMES = 3
+_IN_FIRST_PERSON = [
+    (re.compile(rf"\b(?:{form})\b", re.IGNORECASE), own)
+    for form, own in (
+        ("himself|herself", "myself"),
+        ("he|she", "I"),
+        (r"his|her(?= [a-z])", "my"),
+        ("him|her", "me"),
+        ("hers", "mine"),
+    )
+]
 _is_small_talk = ByText(is_small_talk)
 
 
@@ -73,6 +84,7 @@ def features_of(found: Found) -> dict[str, Floats]:
     answers, said_before = _lent(features["endq"], before), _lent(features["bm_turn"], before)
     return features | {
         "bmcos": features["bm_turn"] * np.maximum(features["cos"], 0),
+        "bmcos_ctx": features["bm_ctx"] * np.maximum(features["cos_ctx"], 0),
         "bm_prev": said_before,
         "bm_next": _lent(features["bm_turn"], after),
         "prevq_bm": answers * said_before,
@@ -81,12 +93,12 @@ def features_of(found: Found) -> dict[str, Floats]:
 
 
 def _of_words(of: Columns) -> dict[str, Floats]:
-    context, turn = _over_highest(known(of.bm25)), _over_highest(known(of.bm25_turn))
+    turn = _over_highest(known(of.bm25_turn))
     return {
-        "bm_ctx": context,
+        "bm_ctx": _over_highest(known(of.bm25)),
         "bm_turn": turn,
-        "bm_ctx_rank": _reciprocal_ranks(context),
         "bm_turn_rank": _reciprocal_ranks(turn),
+        "bm_none": np.isnan(of.bm25).astype(np.float64),
         "cov": known(of.coverage),
     }
 
@@ -105,15 +117,23 @@ def _reciprocal_ranks(values: Floats) -> Floats:
 
 def _of_texts(found: Found) -> dict[str, Floats]:
     traits = list(chain.from_iterable(traits_of(entry.text) for entry in found.entries))
-    ends_in_question, length, in_first_person, names_time, has_number = np.array(traits, np.float64).reshape(-1, 5).T
+    read = np.array(traits, np.float64).reshape(-1, len(Traits._fields)).T
+    ends_in_question, length, in_first_person, names_time, has_number, is_about_you, names_place = read
     return {
         "endq": ends_in_question,
         "loglen": np.log1p(length),
         "first": in_first_person,
-        "date": names_time,
+        "you": is_about_you,
         "num": has_number,
-        "when_date": names_time * float(_ASKS_WHEN.search(found.question) is not None),
+        "names": np.array([float(min(len(entry.entities), _MOST_NAMES)) for entry in found.entries]),
+        "when_date": names_time * _asks(_ASKS_WHEN, found),
+        "where_place": names_place * _asks(_ASKS_WHERE, found),
+        "many_num": has_number * _asks(_ASKS_HOW_MANY, found),
     }
+
+
+def _asks(form: re.Pattern[str], found: Found) -> float:
+    return float(form.search(found.question) is not None)
 
 
 def _of_meaning(found: Found, of: Columns, earlier: Sequence[str], later: Sequence[str]) -> dict[str, Floats]:
@@ -154,12 +174,16 @@ def _best_of_session(entries: Sequence[Entry], cosines: Floats) -> Floats:
 
 
 def _of_voices(found: Found) -> dict[str, Floats]:
-    """1 for the voice that the question is about, 0 for another one, 0.5 when that is nobody's or unclear."""
+    """1 for the voice that the question is about, 0 for another one, 0.5 when that is nobody's or unclear.
+
+    Of several speakers it is about the one whom it names first, and perhaps about the others.
+    """
     named = named_speakers(found.question, {entry.speaker for entry in found.entries if entry.speaker})
-    if len(named) == 1:
-        return {"spk": np.array([float(entry.speaker in named) for entry in found.entries])}
+    if named:
+        voices = {speaker: 1.0 if place == min(named.values()) else 0.5 for speaker, place in named.items()}
+        return {"spk": np.array([voices.get(entry.speaker or "", 0.0) for entry in found.entries])}
     role = _role_meant(found.question)
-    if named or role is None or all(entry.role != "assistant" for entry in found.entries):
+    if role is None or all(entry.role != "assistant" for entry in found.entries):
         return {"spk": np.full(len(found.entries), 0.5)}
     return {"spk": np.array([float(entry.role == role) for entry in found.entries])}
 
@@ -194,10 +218,11 @@ def _may_be_one(name: str, other: str) -> bool:
     return other.startswith(name) or name.startswith(other) or is_short_form(name, other)
 
 
-def named_speakers(question: str, speakers: Collection[str]) -> set[str]:
-    """The speakers whose name, or first name, is in the question."""
-    said = {token.lower().removesuffix("'s") for token in TOKEN.findall(question)}
-    return {speaker for speaker in speakers if (first := TOKEN.findall(speaker)) and first[0].lower() in said}
+def named_speakers(question: str, speakers: Collection[str]) -> dict[str, int]:
+    """The speakers whose name, or first name, is in the question, with the place of that word."""
+    said = [token.lower().removesuffix("'s") for token in TOKEN.findall(question)]
+    first = {speaker: words[0].lower() for speaker in speakers if (words := TOKEN.findall(speaker))}
+    return {speaker: said.index(name) for speaker, name in first.items() if name in said}
 
 
 def that_tell(entries: Mapping[str, Entry], question: str) -> dict[str, Entry]:
@@ -212,11 +237,19 @@ def _is_echo(entry: Entry, asked: frozenset[str]) -> bool:
 
 
 def in_first_person(question: str, speakers: Collection[str]) -> str:
-    """The question as those whom it names would ask it: memory is told in the first person."""
-    for speaker in named_speakers(question, speakers):
+    """The question as whom it is about would ask it: memory is told in the first person.
+
+    That is who is named first; others become "you".
+    """
+    named = named_speakers(question, speakers)
+    for speaker, place in named.items():
+        whose, who = ("my", "I") if place == min(named.values()) else ("your", "you")
         name = "|".join(sorted({re.escape(speaker), re.escape(TOKEN.findall(speaker)[0])}, key=len, reverse=True))
-        question = re.sub(rf"\b(?:{name})['’]s?\b", "my", question, flags=re.IGNORECASE)
-        question = re.sub(rf"\b(?:{name})\b", "I", question, flags=re.IGNORECASE)
+        question = re.sub(rf"\b(?:{name})['’]s?\b", whose, question, flags=re.IGNORECASE)
+        question = re.sub(rf"\b(?:{name})\b", who, question, flags=re.IGNORECASE)
+    if len(named) == 1:
+        for third, first in _IN_FIRST_PERSON:
+            question = third.sub(first, question)
     return question
 
 

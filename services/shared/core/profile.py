@@ -15,30 +15,33 @@ from services.shared.core.features import Found, features_of, names_strangers
 from services.shared.core.scoring import Floats, blended
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
-    "bm_ctx": (2.58, 1.48),
-    "bm_ctx_rank": (0.67, 0.38),
-    "bm_turn": (0.29, -0.20),
-    "bm_turn_rank": (0.86, 1.38),
-    "bm_prev": (-0.92, -0.35),
-    "bm_next": (-0.84, -1.10),
-    "cov": (1.72, -0.52),
-    "cos": (3.86, 6.18),
-    "cos_ctx": (3.30, 4.69),
-    "cos_sess": (3.82, 4.76),
-    "cos_prev": (0.85, 1.56),
-    "cos_next": (0.36, 0.25),
-    "bmcos": (-3.10, -5.16),
-    "prevq_cos": (0.58, -1.18),
-    "prevq_bm": (1.58, 1.13),
-    "spk": (1.08, 1.02),
-    "first": (0.59, 0.20),
-    "endq": (-0.81, -0.31),
-    "loglen": (0.18, 0.51),
-    "date": (0.44, 0.03),
-    "num": (0.53, 0.16),
-    "when_date": (1.37, 0.05),
-    "sprox": (4.04, 4.99),
-    "pos": (-0.33, 1.68),
+    "bm_ctx": (4.47, 1.92),
+    "bm_turn_rank": (0.92, 1.07),
+    "bm_prev": (-1.27, 0.05),
+    "bm_next": (-1.04, -0.91),
+    "bm_none": (1.61, 0.46),
+    "cov": (2.21, 0.20),
+    "cos": (3.49, 5.41),
+    "cos_ctx": (4.42, 5.26),
+    "cos_sess": (5.28, 3.97),
+    "cos_prev": (0.63, 1.71),
+    "cos_next": (0.10, 0.68),
+    "bmcos": (-3.03, -2.85),
+    "bmcos_ctx": (-1.08, -2.80),
+    "prevq_cos": (0.73, -1.38),
+    "prevq_bm": (1.49, 0.89),
+    "spk": (1.16, 1.01),
+    "first": (0.13, 0.17),
+    "you": (-1.01, -0.22),
+    "endq": (-0.74, -0.29),
+    "loglen": (0.10, 0.38),
+    "num": (0.30, -0.01),
+    "many_num": (0.82, 1.71),
+    "names": (0.36, 0.16),
+    "when_date": (1.80, 0.01),
+    "where_place": (0.85, 1.49),
+    "sprox": (5.26, 3.63),
+    "pos": (-0.47, 1.67),
 }
 """(among people, with an assistant) by feature; a difference of 1 in the weighted sum is odds of 2.7 : 1."""
 
@@ -84,4 +87,4 @@ def _spread(found: Found) -> float:
     The more candidates there are, the less likely is any of them, and the farther one that answers as well may be
     behind the best.
     """
-    return (math.log(len(found.candidates)) + 0.8) / 1.1
+    return math.log(len(found.candidates)) + 0.8

@@ -14,6 +14,7 @@ from services.shared.core.analysis import Alternatives, telling_terms, words_ask
 
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
+_SECOND_PERSON = frozenset("you you're you've you'd you'll your yours".split())
 _NUMBER = re.compile(r"\d")
 _ENDS_EARLIER = re.compile(r"[.!?\n](?!\Z)")
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
@@ -22,6 +23,7 @@ _TIMES = frozenset(
     "dec monday tuesday wednesday thursday friday saturday sunday yesterday today tonight tomorrow ago weekend".split()
 )
 _RELATIVE = frozenset("last next this past few couple".split())
+_PLACE = re.compile(r"\b(?:in|at|to|from|near|around|through) (?:the )?(?!May\b)([A-Z][a-z]+)")
 _SPANS = frozenset("night week month year summer winter spring autumn fall weeks months years".split())
 
 _WAYS = """
@@ -43,6 +45,9 @@ class Traits(NamedTuple):
     in_first_person: bool
     names_time: bool
     has_number: bool
+    is_about_you: bool
+    """Speaks to somebody, and not of who speaks."""
+    names_place: bool
 
 
 class ByText(Generic[T]):
@@ -87,12 +92,15 @@ def words_of(text: str) -> frozenset[str]:
 
 def _read(text: str) -> Traits:
     words = words_of(text)
+    in_first_person = not words.isdisjoint(FIRST_PERSON)
     return Traits(
         ends_in_question=text.rstrip(" !.)\"'").endswith("?"),
         length=text.count(" ") + 1,
-        in_first_person=not words.isdisjoint(FIRST_PERSON),
+        in_first_person=in_first_person,
         names_time=_names_time(text, words),
         has_number=_NUMBER.search(text) is not None,
+        is_about_you=not in_first_person and not words.isdisjoint(_SECOND_PERSON),
+        names_place=any(name.lower() not in _TIMES for name in _PLACE.findall(text)),
     )
 
 

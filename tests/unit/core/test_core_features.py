@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contracts.v1.entries import Entity
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
 from services.shared.core.features import Found, features_of, in_first_person, names_strangers
@@ -47,6 +49,44 @@ def test_words_count_by_their_share_of_the_best_and_by_their_rank() -> None:
     assert of("bm_next", found()) == [0.667, 0.333, 0.0]
 
 
+def test_what_the_search_by_words_did_not_bring_is_told_apart_where_it_brought_any() -> None:
+    given = found()
+    missed = [candidate._replace(bm25=None, bm25_turn=None, coverage=None) for candidate in given.candidates]
+    assert of("bm_none", replace(given, candidates=[*given.candidates[:2], missed[2]])) == [0.0, 0.0, 1.0]
+    assert len(set(of("bm_none", replace(given, candidates=missed)))) == 1
+
+
+def test_words_and_meaning_in_context_count_together() -> None:
+    assert of("bmcos_ctx", found()) == [0.5, 0.333, 0.167]
+    opposite = [candidate._replace(cosine_context=-0.5) for candidate in found().candidates]
+    assert of("bmcos_ctx", replace(found(), candidates=opposite)) == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("feature", "asking", "other", "turns"),
+    [
+        ("where_place", "Which city did I row in?", "When did I row?", ("I rowed in Graz.", "I rowed in May.")),
+        ("many_num", "How many boats do I have?", "Which boats do I have?", ("I have 3 boats.", "I have boats.")),
+        ("when_date", "When did I row?", "Where did I row?", ("I rowed in May.", "I rowed in Graz.")),
+    ],
+)
+def test_what_may_answer_a_question_of_a_kind_counts_for_such_questions_only(
+    feature: str, asking: str, other: str, turns: tuple[str, ...]
+) -> None:
+    assert of(feature, found(asking, turns=turns)) == [1.0, 0.0]
+    assert of(feature, found(other, turns=turns)) == [0.0, 0.0]
+
+
+def test_what_only_speaks_to_somebody_is_told_apart() -> None:
+    turns = ("You rowed well!", "I rowed with you.", "The boat sank.")
+    assert of("you", found(turns=turns)) == [1.0, 0.0, 0.0]
+
+
+def test_names_found_in_an_entry_count_up_to_three() -> None:
+    names = [tuple(Entity(text=f"Name{i}", label="PERSON", confidence=1) for i in range(n)) for n in (0, 1, 5)]
+    assert of("names", found(entities=names)) == [0.0, 1.0, 3.0]
+
+
 def test_the_answer_gets_the_credit_of_its_question() -> None:
     assert of("endq", found()) == [1.0, 0.0, 0.0]
     assert of("prevq_bm", found()) == [0.0, 1.0, 0.0]
@@ -59,12 +99,17 @@ def test_a_session_lends_its_best_to_all_of_its_turns() -> None:
 
 @pytest.mark.parametrize(
     ("question", "expected"),
-    [("Where did Ada row?", [1.0, 0.0, 0.0]), ("Where?", [0.5] * 3), ("Do Ada and Ben row?", [0.5] * 3)],
+    [
+        ("Where did Ada row?", [1.0, 0.0, 0.0]),
+        ("Where?", [0.5] * 3),
+        ("Do Ada and Ben row?", [1.0, 0.5, 0.0]),
+        ("What did Ben say about Ada's boat?", [0.5, 1.0, 0.0]),
+    ],
 )
-def test_the_speaker_whom_the_question_names_counts_and_nobody_when_it_names_none_or_several(
+def test_the_speaker_whom_the_question_names_first_counts_and_nobody_when_it_names_none(
     question: str, expected: list[float]
 ) -> None:
-    assert of("spk", found(question, speaker=("Ada Byron", "Ben", "Ben"))) == expected
+    assert of("spk", found(question, speaker=("Ada Byron", "Ben", "Cleo"))) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,10 +177,18 @@ def test_relevance_is_between_zero_and_one(pairs: list[tuple[Candidate, str]], q
         ("Where does Ada Byron live?", "Where does I live?"),
         ("What is Adam's job?", "What is Adam's job?"),
         ("Where do I live?", "Where do I live?"),
+        ("Where did Ada row before she met her husband?", "Where did I row before I met my husband?"),
+        ("Who gave Ada his boat, and who told her?", "Who gave I my boat, and who told me?"),
+        ("Where did she row?", "Where did she row?"),
+        (
+            "What does Ada say about Ben's boat, and does he like it?",
+            "What does I say about your boat, and does he like it?",
+        ),
+        ("Does Ben like Ada's boat?", "Does I like your boat?"),
     ],
 )
 def test_a_question_is_asked_as_the_speaker_would(question: str, asked: str) -> None:
-    assert in_first_person(question, {"Ada Byron"}) == asked
+    assert in_first_person(question, {"Ada Byron", "Ben"}) == asked
 
 
 @pytest.mark.parametrize(

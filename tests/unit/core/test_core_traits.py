@@ -7,12 +7,35 @@ import pytest
 from services.shared.core.analysis import telling_terms
 from services.shared.core.traits import Traits, asks_only_for, traits_of
 
+NO_FORM = Traits(
+    ends_in_question=False,
+    length=0,
+    in_first_person=False,
+    names_time=False,
+    has_number=False,
+    is_about_you=False,
+    names_place=False,
+)
 
-def test_the_form_of_a_text() -> None:
-    told = Traits(ends_in_question=False, length=7, in_first_person=True, names_time=True, has_number=True)
-    assert traits_of("I rowed 3 miles on Monday, alone") == told
-    asked = Traits(ends_in_question=True, length=3, in_first_person=False, names_time=False, has_number=False)
-    assert [traits_of('"Is it far?"'), traits_of('"Is it far?"')] == [asked, asked]
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "I rowed 3 miles on Monday alone",
+            {"in_first_person": True, "names_time": True, "has_number": True},
+        ),
+        ('"Is it far?"', {"ends_in_question": True}),
+        ("Your boat sank!", {"is_about_you": True}),
+        ("You and I", {"in_first_person": True}),
+        ("Rowed in Graz", {"names_place": True}),
+        ("Across the Danube", {}),
+        ("Rowed in May", {"names_time": True}),
+    ],
+)
+def test_the_form_of_a_text(text: str, told: dict[str, bool]) -> None:
+    form = NO_FORM._replace(**told)._replace(length=len(text.split()))
+    assert [traits_of(text), traits_of(text)] == [form, form]
 
 
 @pytest.mark.parametrize(
