@@ -44,6 +44,9 @@ _MOST_UNDER_WAY = 256
 _MOST_ASKING = 4
 """Questions that are with the memory at a time: of many that come at once some are answered, not all too late."""
 _MOST_IDS = 64
+_MOST_SENT, _LONGEST_SENT = 64, 4096
+"""Turns of a history that the client sends, and characters of each, that an answer is compared with."""
+
 _LONGEST_SHOWN = 200
 _UNWANTED = frozenset({"incognito", "disabled"})
 _YES = re.compile(
@@ -254,9 +257,12 @@ class ChatMemory:
         task.add_done_callback(self._under_way.discard)
 
     def _keep_in_mind(self, exchange: Exchange, answer: str) -> tuple[str, ...]:
-        """Add to the conversation what was said; what had been put into it, of which the answer may repeat some."""
+        """Add to the conversation what was said; what the model had been told, of which the answer may repeat some."""
         conversation = self._conversations.of(exchange.key)
-        injected = (*conversation.memories, *(said.text for said in conversation.recent if said.role == "user"))
+        told = dict.fromkeys(said.text for said in conversation.recent if said.role == "user")
+        sent = [said.text[:_LONGEST_SENT] for said in exchange.asked.history if said.role == "user"]
+        told |= dict.fromkeys(sent[-_MOST_SENT:])
+        injected = (*conversation.memories, *told)
         if not exchange.asked.answering_tools:
             conversation.say([Said("user", exchange.question or "")])
         conversation.say([Said("assistant", answer)])

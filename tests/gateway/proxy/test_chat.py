@@ -373,6 +373,16 @@ async def test_a_wish_to_forget_is_not_kept_though_it_is_no_command(
     assert {entry.text for entry in await entries(client, user, 1)} == {"I play chess.", "Fine."}
 
 
+async def test_what_the_assistant_repeats_from_a_history_that_the_client_sends_is_not_learned(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    fact = "My favourite mountain is Grossglockner and I climbed it in 2019."
+    model.script = saying(lambda seen: f"{fact} Dachstein is near.")
+    await chat(http, user, fact, "Oh!", "Which one was it?")
+    await digested_all(client, user, 2)
+    assert {entry.text for entry in await entries(client, user, 2)} == {"Which one was it?", "Dachstein is near."}
+
+
 async def test_blocks_that_come_back_are_neither_asked_for_nor_kept(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
