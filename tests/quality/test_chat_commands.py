@@ -71,6 +71,7 @@ def test_a_long_text_is_judged_at_once() -> None:
         ("What have I told you about food?", False),
         ("is there anything in your memory about Berlin?", False),
         ("what do you remember about me?", False),
+        ("what do you remember about the link between sleep and memory?", True),
         ("why do you think I like jazz?", True),
         ("forget that I live in Porto", False),
         ("forget that I am a teacher and tell me a joke", True),
@@ -96,6 +97,7 @@ def test_what_is_not_of_the_user_may_be_meant_for_whoever_talks(text: str, or_ch
         "Delete from your memory that I was ill",
         "please erase what you remember of last week",
         "Forget that I know Python, please",
+        "forget the appointment at Hauptstr. 5, 4020 Linz at 14:30",
     ],
 )
 def test_a_wish_to_forget_is_known_also_where_it_is_no_command(text: str) -> None:

@@ -48,7 +48,8 @@ _WHEN = (
     "(?:today|yesterday|tonight|last night|this (?:morning|afternoon|evening|week|month|chat|conversation)"
     "|in this (?:chat|conversation)|last (?:week|month))"
 )
-_SUBJECT = rf"(?:{_NAME}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they)"
+_CLAUSE = r"[^\s.,;:!?\"](?:[^,;:!?\"\n]|:(?=\d)|,(?= \d))*"
+_SUBJECT = rf"(?:{_NAME}(?: [\w'-]+){{0,3}}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they)"
 _HOLDS = "(?:is|are|was|were|has|have|had|lives?|works?|likes?|loves?|hates?|moved|plays?|drives?|studies|owns?)"
 _STATED = "(?:like|love|hate|dislike|prefer|enjoy|live in|come from|work (?:at|for|as)|play|drink|eat|speak|own)"
 
@@ -113,8 +114,8 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_REMOVE} (?P<held>the {_TOPIC}) from your memory",
             f"forget (?P<mine>my {_TOPIC})",
             f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
-            rf"forget that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_TOPIC})",
-            rf"forget that (?P<clause>{_SUBJECT} {_HOLDS} {_TOPIC})",
+            rf"forget that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
+            rf"forget that (?P<clause>{_SUBJECT} {_HOLDS} {_CLAUSE})",
         ),
     ),
     ("unpin", (f"unpin (?:{_THAT}|it)(?: memory)?", f"remove the pin from (?:{_THAT}|it)(?: memory)?")),
@@ -221,18 +222,21 @@ _CORRECTION = re.compile(
 _SENTENCES = re.compile(r"[.!?]\s+\S")
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
 
-_ENDS = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)[.!?] "
+_ENDS = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)(?<!\bInc)(?<!\bLtd)[.!?] (?!\d)"
 _NO_TOPIC = re.compile(rf"\b(?:being|that|which|who|he|she|they|and then|so|but|yourself)\b|{_ENDS}", re.IGNORECASE)
 _NO_CLAUSE = re.compile(rf"\b(?:and then|so|but)\b|{_ENDS}", re.IGNORECASE)
 _AND = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
 _ELSEWHERE = re.compile(
-    r"\byour training\b|\battach(?:ed|ments?)\b|\b(?:above|below)$|^(?:the )?above\b|\b(?:docs|documentation)\b"
+    r"\byour training\b|^attached\b|\b(?:the|this|that|these|those) (?:attach|upload|past|link)ed\b"
+    r"|\b(?:above|below)$|^(?:the )?above\b|\b(?:docs|documentation)\b"
     r"|^(?:the|this|that|these|those)(?: [\w'-]+){0,2} (?:files?|documents?|articles?|pictures?|images?|photos?"
-    r"|screenshots?|links?|pages?|pdfs?)$",
+    r"|screenshots?|links?|pages?|pdfs?|attachments?)$",
     re.IGNORECASE,
 )
 _SHOWS_ME = re.compile(rf"{_SHOW}|can i see", re.IGNORECASE)
-_OF_USER = re.compile(r"\b(?:i|i'm|i've|my|mine|me|we|we're|our|us|memory|memories)\b", re.IGNORECASE)
+_OF_USER = re.compile(
+    r"\b(?:i|i'm|i've|my|mine|me|we|we're|our|us|memories|(?:in|my|your|the) memory)\b", re.IGNORECASE
+)
 _NO_TOPIC_TO_FORGET = re.compile(r"\b(?:and|or|imagine|again)\b", re.IGNORECASE)
 _NO_SHORT_TOPIC = re.compile(r"\b(?:in|on|from|at|of|with|older|the|above)\b", re.IGNORECASE)
 _NOT_MINE = re.compile(r"\b(?:head|self|manners|previous|instructions|at)\b", re.IGNORECASE)
@@ -257,7 +261,8 @@ _IDIOM = re.compile(
 
 _WISH = re.compile(
     r"(?:forget(?= (?:that|this|what|who|where|when|how|why|everything|anything|all)\b|(?!.* (?:is|are|was|were)\b))"
-    r"|(?:delete|erase|remove|clear|wipe)(?=.* (?:memor(?:y|ies)|you (?:remember|know))\b))(?: [^\s,;:!?—–]+)+",
+    r"|(?:delete|erase|remove|clear|wipe)(?=.* (?:memor(?:y|ies)|you (?:remember|know))\b))"
+    r"(?: (?:[^\s,;:!?—–]|:(?=\d)|,(?= \d))+)+",
     re.IGNORECASE,
 )
 _TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
