@@ -237,9 +237,21 @@ class Sessions:
 
     def _ordered(self, states: _States, active: NDArray[np.bool_], length: NDArray[np.uint16], mean: float) -> Order:
         row = self._row if active.size == self._session.size else self._row[self._row < active.size]
-        row, at = row[active[row]], np.zeros(active.size, np.int32)
-        at[row] = np.arange(row.size, dtype=np.int32)
+        if not (kept := active[row]).all():
+            row = row[kept]
+        at, first = np.zeros(active.size, np.int32), 0
+        if self._order is not None and self._order.at.size <= at.size:
+            at[: self._order.at.size] = self._order.at
+            first = _same(self._order.row, row)
+        at[row[first:]] = np.arange(first, row.size, dtype=np.int32)
         return Order(states, active, length, mean, row, at, self._session[: active.size])
+
+
+def _same(row: NDArray[np.int32], other: NDArray[np.int32]) -> int:
+    """How many of the first numbers of two rows are the same."""
+    shorter = min(row.size, other.size)
+    different = row[:shorter] != other[:shorter]
+    return int(different.argmax()) if different.any() else shorter
 
 
 def _pairs(connection: sqlite3.Connection, query: str, scope: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
