@@ -18,7 +18,8 @@ from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import VERB_OF
 from contracts.ports import TokenCounter
-from contracts.v1.chat import CommandReply, CommandRequest
+from contracts.v1.chat import ChatCommand, CommandReply, CommandRequest
+from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.turns import Role, Turn
 from services.gateway.api import Edge, too_often
@@ -29,10 +30,12 @@ from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
+from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.chat_commands import asks_to_forget, command_in
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
+from services.shared.core.traits import is_mere_question
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
 
@@ -201,14 +204,13 @@ class ChatMemory:
         command = command_in(text)
         if command is None or not exchange.caller.may(flow.COMMANDS.name, reads=False):
             return None
-        may_pass = command.verb == "recall" and command.or_chat
-        return await self._obeyed(exchange, conversation, text, token, may_pass=may_pass)
+        return await self._obeyed(exchange, conversation, command, text, token)
 
     async def _obeyed(
-        self, exchange: Exchange, conversation: Conversation, text: str, token: str | None, *, may_pass: bool
+        self, exchange: Exchange, conversation: Conversation, command: ChatCommand, text: str, token: str | None
     ) -> str | None:
-        """The answer to a command; None where it is none after all, or it `may_pass` and nothing is found for it."""
-        caller = exchange.caller
+        """The answer to a command; None where it is for the model after all, as no memory tells of it."""
+        caller, may_pass = exchange.caller, command.verb == "recall" and command.or_chat
         request = CommandRequest(
             user_id=caller.user_id,
             text=text,
@@ -226,7 +228,7 @@ class ChatMemory:
             flow.COMMANDS, request, patience=_COMMAND_PATIENCE, credential=caller.credential
         )
         reply = CommandReply.model_validate_json(raw)
-        if not reply.understood or (may_pass and not reply.items):
+        if not reply.understood or (may_pass and not any(_tells_of(entry, command.about) for entry in reply.items)):
             return None
         conversation.listed = bool(reply.items)
         if reply.items:
@@ -309,6 +311,13 @@ class ChatMemory:
         await self._overviews.close()
         if self._under_way:
             await asyncio.wait(self._under_way)
+
+
+def _tells_of(entry: Entry, topic: str) -> bool:
+    """Whether an entry has every telling word of a topic, and is no mere question."""
+    terms = set(analyze(entry.text))
+    words = (word for found in words_asked(topic).values() for word in found)
+    return not is_mere_question(entry.text) and not any(terms.isdisjoint(word) for word in words)
 
 
 def _told(reply: CommandReply) -> str:

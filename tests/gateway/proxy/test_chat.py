@@ -350,10 +350,20 @@ async def test_a_command_passes_where_the_answer_has_to_be_json(
 
 
 async def test_a_question_of_which_nothing_is_remembered_goes_to_the_model_unless_it_is_about_the_user(
-    http: httpx.AsyncClient, model: ModelServer, user: str
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
-    answer = await chat(http, user, "What do you remember about the French Revolution?")
-    assert answer.json()["choices"][0]["message"]["content"] == "Fine."
+    async def told_by_the_model() -> bool:
+        answer = await chat(http, user, "What do you remember about the French Revolution?")
+        return "memory-command" not in answer.headers
+
+    assert await told_by_the_model()
+    for text in ("I speak French.", "When was the French Revolution?"):
+        await chat(http, user, text)
+    await digested_all(client, user, 4)
+    assert await told_by_the_model(), "what shares a word, or asks the same, does not tell of it"
+    await chat(http, user, "My thesis is about the French Revolution.")
+    await digested_all(client, user, 6)
+    assert not await told_by_the_model()
     asked = len(model.seen)
     answer = await chat(http, user, "What do you remember about my sister?")
     assert answer.json()["choices"][0]["message"]["content"] == "I remember nothing about my sister."
