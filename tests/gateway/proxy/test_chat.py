@@ -359,10 +359,10 @@ async def test_a_question_of_which_nothing_is_remembered_goes_to_the_model_unles
     assert await told_by_the_model()
     for text in ("I speak French.", "When was the French Revolution?"):
         await chat(http, user, text)
-    await digested_all(client, user, 4)
+    await digested_all(client, user, 6)
     assert await told_by_the_model(), "what shares a word, or asks the same, does not tell of it"
     await chat(http, user, "My thesis is about the French Revolution.")
-    await digested_all(client, user, 6)
+    await digested_all(client, user, 8)
     assert not await told_by_the_model()
     asked = len(model.seen)
     answer = await chat(http, user, "What do you remember about my sister?")
