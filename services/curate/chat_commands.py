@@ -38,6 +38,7 @@ from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
 from services.shared.core.salience import is_small_talk
 from services.shared.core.time_spans import spans_named
+from services.shared.core.traits import is_mere_question
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import PreferenceReader, Preferences
@@ -143,7 +144,8 @@ async def _recall(chat: Chat) -> CommandReply:
         correlation_id=request.correlation_id,
     )
     found = await chat.actions.retrieve(asked)
-    items = await _entries(chat, [item.id for item in found.items])
+    entries = await _entries(chat, [item.id for item in found.items])
+    items = [entry for entry in entries if not is_mere_question(entry.text)] or entries
     words = f"This is what I remember about {topic}." if items else f"I remember nothing about {topic}."
     if "disabled" in found.degraded:
         words = "Memory is off, so nothing is looked up. What there is stays; turn memory on to be told."

@@ -253,6 +253,9 @@ async def test_what_is_remembered_about_something_is_asked_of_retrieve(memory: M
     reply = await memory.says("what do you remember about my city?", space="default")
     assert [(asked.query, asked.space) for asked in memory.asked] == [("my city", "default")]
     assert [entry.id for entry in reply.items] == [porto.id]
+    asked = await the_entry(memory.store, await say(memory.store, "Which city should I see?"))
+    for memory.found, told in (([asked, porto], [porto]), ([asked], [asked])):
+        assert [e.id for e in (await memory.says("what do you remember about my city?")).items] == [e.id for e in told]
     memory.found = []
     assert (await memory.says("what do you remember about tea?")).reply == "I remember nothing about tea."
 
