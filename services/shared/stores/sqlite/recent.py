@@ -20,7 +20,7 @@ from services.shared.stores.sqlite.changelog import KEPT, changes_between
 from services.shared.stores.sqlite.keys import NUMBER_BITS, chunks, in_one_row
 
 _KEPT = 60.0  # seconds: no longer than erasing may take
-_MOST = 4000
+_MOST = 8000
 
 _CHANGED = """
 SELECT json_group_array(json_array(scope, changed)) FROM json_each(?) AS asked

@@ -161,8 +161,7 @@ class Sessions:
             self._terms.note(changed)
         known = self._terms.read(connection, layout, [LENGTH], _MOST_POSTINGS * layout.size)
         lengths = known.get(LENGTH, NOWHERE)
-        active, length = np.zeros(layout.size, np.bool_), np.zeros(layout.size, np.uint16)
-        active[lengths.places], length[lengths.places] = True, lengths.counts
+        active, length = self._activity(layout, lengths, changed)
         mean = float(lengths.counts.mean()) if lengths.counts.size else 0.0
         held = self._order
         if held is not None and np.array_equal(held.active, active):
@@ -170,6 +169,23 @@ class Sessions:
         self._grow(layout.size)
         self._learn(connection, layout, np.flatnonzero(active & (self._session[: active.size] == _UNKNOWN)))
         return self._ordered(states, active, length, mean)
+
+    def _activity(
+        self, layout: Layout, lengths: Postings, changed: set[int] | None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint16]]:
+        """By place: whether its entry is active, and how many words it has. Only some blocks changed, or any may."""
+        held = self._order
+        if held is None or changed is None or held.active.size != layout.size:
+            active, length = np.zeros(layout.size, np.bool_), np.zeros(layout.size, np.uint16)
+            active[lengths.places], length[lengths.places] = True, lengths.counts
+            return active, length
+        active, length = held.active.copy(), held.length.copy()
+        for block in changed:
+            start, end = block * BLOCK, (block + 1) * BLOCK
+            here = slice(*np.searchsorted(lengths.places, [start, end]))
+            active[start:end], length[start:end] = False, 0
+            active[lengths.places[here]], length[lengths.places[here]] = True, lengths.counts[here]
+        return active, length
 
     def _changed_blocks(self, connection: sqlite3.Connection, layout: Layout, states: _States) -> set[int] | None:
         """The blocks of entries that are found by other words than in the order that is held; None: any may be."""
