@@ -88,6 +88,8 @@ class Proxy:
         self._guarded = guarded
         self._silent = settings.proxy_timeout_seconds
         self._backends = Backends.of(settings)
+        for setting in self._backends.settings_without_key() if guarded else ():
+            log.warning("model_without_key", extra={"why": "every chat is refused", "set": setting})
         self._memory = ChatMemory(edge, settings, counter)
         self._room = _MOST_ROOM * self.most_body
         self._answering: set[asyncio.Future[str]] = set()

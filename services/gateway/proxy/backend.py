@@ -99,6 +99,11 @@ class Backends:
         silent = settings.proxy_timeout_seconds
         return cls(openai, anthropic, httpx.Timeout(silent, connect=min(silent, _CONNECT_SECONDS), pool=None))
 
+    def settings_without_key(self) -> list[str]:
+        """The settings that would give a model its key, of those that have none."""
+        models = filter(None, (self.openai, self.anthropic))
+        return list(dict.fromkeys(model.key_setting for model in models if model.key is None))
+
     def of_request(self, path: str, headers: Iterable[Header]) -> Backend | None:
         """The model that is asked: Anthropic's clients name the version of its API."""
         is_anthropic = path.startswith("/v1/messages") or any(name == b"anthropic-version" for name, _ in headers)

@@ -416,7 +416,7 @@ async def test_fields_that_are_wrong_are_named(http: httpx.AsyncClient, user: st
         answer = await http.post("/chat/completions", json=asking("Hi"), headers={"Memory-User": user, header: "maybe"})
         assert answer.status_code == 400
         assert header.lower() in answer.json()["error"]["message"].lower()
-    for field, value in (("memory_top_k", 0), ("memory_id", ""), ("memory_incognito", "yes")):
+    for field, value in (("memory_top_k", 0), ("memory_id", ""), ("memory_incognito", "yes"), ("memory_topk", 3)):
         answer = await http.post("/chat/completions", json=asking("Hi", **{field: value}))
         assert answer.status_code == 400
         assert field in answer.json()["error"]["message"]

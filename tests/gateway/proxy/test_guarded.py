@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
+from unittest.mock import Mock
 
 import httpx
 import pytest
 
 from contracts.v1.commands import ListRequest
 from services.gateway.keys import KeyStore, new_key
+from services.gateway.proxy.app import Proxy
 from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
+from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import MemoryClient
 from tests.gateway.proxy.backend import ModelServer
 from tests.polling import eventually
@@ -44,6 +47,25 @@ async def test_the_key_names_the_user_and_never_reaches_the_model(
     assert "oboe" not in model.seen[-1].said
     assert all(seen.headers["authorization"] == "Bearer sk-of-the-operator" for seen in model.seen)
     assert all(ann not in str(seen) and bob not in str(seen) for seen in model.seen)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"openai_base_url": "http://m/v1"}, {"MEMORYBUS_OPENAI_API_KEY"}),
+        ({"anthropic_base_url": "http://m/v1", "openai_api_key": "sk"}, {"MEMORYBUS_ANTHROPIC_API_KEY"}),
+        ({"openai_base_url": "http://m/v1", "openai_api_key": "sk"}, set()),
+        ({}, set()),
+    ],
+)
+def test_a_model_whose_key_is_not_set_is_told_at_the_start(
+    settings: dict[str, str], told: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    given: dict[str, Any] = {"openai_base_url": "", "openai_api_key": None, **settings}
+    for guarded in (False, True):
+        Proxy(cast(Any, Mock()), ProxySettings(**given), Mock(), guarded=guarded)
+        records = [record for record in caplog.records if record.message == "model_without_key"]
+        assert {record.__dict__["set"] for record in records} == (told if guarded else set())
 
 
 async def test_anthropic_clients_show_it_as_they_show_keys(

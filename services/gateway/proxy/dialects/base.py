@@ -34,7 +34,7 @@ CACHE_MARK = "cache_control"
 
 
 class BadField(ValueError):
-    """A field of memory is not as it must be; the text says which, and what it may be."""
+    """A field of memory is not as it must be, or unknown; the text says which, and what it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,13 @@ def memory_fields(body: Json) -> MemoryFields:
     """The fields of memory, checked.
 
     Raises:
-        BadField: one of them is not as it must be.
+        BadField: one of them is not as it must be, or there is none of this name.
     """
+    fields = body if isinstance(body, dict) else {}
+    if unknown := next((name for name in fields if name.startswith("memory_") and name not in _MUST_BE), None):
+        raise BadField(f"{unknown[:64]!r} is no field of memory: there are {', '.join(_MUST_BE)}")
     try:
-        return MemoryFields.model_validate(body if isinstance(body, dict) else {})
+        return MemoryFields.model_validate(fields)
     except ValidationError as error:
         name = str(error.errors(include_url=False, include_context=False, include_input=False)[0]["loc"][0])
         raise BadField(f"{name} has to be {_MUST_BE[name]}") from None

@@ -66,12 +66,19 @@ def test_without_block_and_turns_nothing_changes(dialect: Dialect) -> None:
 
 
 @ALL
+@pytest.mark.parametrize("name", ["memory_topk", "memory_", "memory_Id"])
+def test_a_field_of_memory_that_is_misspelt_is_refused(dialect: Dialect, name: str) -> None:
+    with pytest.raises(BadField, match=f"{name}.*memory_id, memory_top_k, memory_incognito"):
+        ask(dialect, TALK, **{name: None})
+
+
+@ALL
 def test_fields_of_memory_are_read_and_taken_out(dialect: Dialect) -> None:
-    given = body(dialect, TALK, memory_id="trip", memory_top_k=200, memory_incognito=True, memory_budget=1)
+    given = body(dialect, TALK, memory_id="trip", memory_top_k=200, memory_incognito=True, memories=1)
     untouched = copy.deepcopy(given)
     asked = dialect.read(given)
     assert (asked.memory_id, asked.memory_top_k, asked.memory_incognito) == ("trip", 200, True)
-    assert asked.stripped == body(dialect, TALK, memory_budget=1)  # not ours
+    assert asked.stripped == body(dialect, TALK, memories=1)  # not ours
     dialect.with_memory(asked, BLOCK, ())
     assert given == untouched
     nothing = ask(dialect, TALK, memory_id=None, memory_top_k=None, memory_incognito=None)
