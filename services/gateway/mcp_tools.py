@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from contracts import flow
 from contracts.envelope import Moment
@@ -113,6 +113,12 @@ class UpdateArguments(ItemArguments):
     type: EntryType | None = None
     theme: Label | None = None
     tags: Labels | None = None
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> UpdateArguments:
+        if all(given is None for given in (self.content, self.type, self.theme, self.tags)):
+            raise ValueError("give what is to change: content, type, theme or tags")
+        return self
 
 
 class ThemesResult(Result):

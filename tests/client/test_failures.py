@@ -135,10 +135,11 @@ async def test_a_connection_that_broke_is_made_anew(up: Running) -> None:
         assert (await memory.recall("uv")).items
 
 
-async def test_a_wrong_password_is_no_matter_of_trying_again(up: Running) -> None:
-    url = "nats://memorybus:wrong@" + up.nats.rpartition("@")[2]
+@pytest.mark.parametrize("login", ["memorybus:wrong@", "nobody:wrong@", ""])
+async def test_a_wrong_password_is_no_matter_of_trying_again(up: Running, login: str) -> None:
+    url = f"nats://{login}{up.nats.rpartition('@')[2]}"
     async with AsyncMemory(url, user="ann") as memory:
-        with pytest.raises(RequestFailed, match="does not let us in") as failed:
+        with pytest.raises(RequestFailed, match="wrong user or password") as failed:
             await memory.recall("what?")
     assert not failed.value.retryable
 

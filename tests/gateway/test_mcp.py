@@ -132,6 +132,9 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("get", {"item_id": "../../etc/passwd"}, "not_found"),
     ("get", {"item_id": ""}, "item_id: "),
     ("update", {"item_id": "nobody-has-it", "content": "x"}, "not_found"),
+    ("update", {"item_id": "nobody-has-it"}, "give what is to change: content, type, theme or tags"),
+    ("update", {"item_id": "nobody-has-it", "content": None}, "give what is to change"),
+    ("update", {"item_id": "nobody-has-it", "tags": []}, "not_found"),
     ("delete", {"item_id": "nobody-has-it"}, "not_found"),
     ("summary", {"space": "office"}, "space: "),
 ]

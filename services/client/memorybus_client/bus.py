@@ -131,7 +131,8 @@ class BusTransport:
                 with suppress(Exception):
                     await asyncio.wait_for(client.close(), 0.5)
         if "authorization" in str(failed).lower():
-            raise RequestFailed("unauthenticated", f"the bus at {self._where} does not let us in: {_START}")
+            why = f"wrong user or password, or none, for the bus at {self._where}: `memorybus address` prints both"
+            raise RequestFailed("unauthenticated", why)
         if isinstance(failed, TimeoutError):
             hint = f"nothing at {self._where} speaks as a bus does: the address of the HTTP edge is http://…"
             raise Unavailable(f"{hint}; otherwise {_START}", undone=True)
