@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,16 +30,30 @@ def mcp(user: UserOption, data: DataOption = None, nats: NatsOption = None) -> N
 
     It uses the memorybus that runs. Where none runs and --data names a folder, it starts one there for itself.
     """
-    run(_serve(user, data, nats))
+    run(_until_stopped(user, data, nats))
 
 
-async def _serve(user: str, data: Path | None, nats: str | None) -> None:
+async def _until_stopped(user: str, data: Path | None, nats: str | None) -> None:
+    """Serve until standard input ends, or a signal says so, which ends a memorybus that was started here as well."""
     require_sdk()
+    main = asyncio.current_task()
+    assert main is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main.cancel)
+    try:
+        async with _bus(data, nats) as url, memory_client(url) as memory:
+            serving = asyncio.create_task(_serve(memory, user))
+            await asyncio.wait({serving})
+            serving.result()
+    except asyncio.CancelledError:
+        os._exit(0)  # nothing else ends the thread that waits for standard input
+
+
+async def _serve(memory: MemoryClient, user: str) -> None:
     from mcp.server.stdio import stdio_server
 
     from services.gateway.mcp_server import server
 
-    async with _bus(data, nats) as url, memory_client(url) as memory, stdio_server() as (reading, writing):
+    async with stdio_server() as (reading, writing):
         serving = server(lambda _: _asked(memory, user))
         await serving.run(reading, writing, serving.create_initialization_options())
 

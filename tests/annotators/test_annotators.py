@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import signal
@@ -220,6 +221,15 @@ async def test_a_process_that_does_not_end_is_killed(fake: SpacyAnnotator, monke
     assert not pids()
     with pytest.raises(Unavailable, match="closed"):
         await asking
+
+
+async def test_what_is_closed_while_it_starts_leaves_no_error_behind(caplog: pytest.LogCaptureFixture) -> None:
+    annotator = SpacyAnnotator(processes=2, load=fakes.load_slowly)
+    await eventually(lambda: len(pids()) == 2)
+    await annotator.close()
+    del annotator
+    gc.collect()
+    assert not caplog.records
 
 
 async def test_a_process_that_still_starts_is_killed() -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -23,6 +26,7 @@ from services.gateway.mcp_tools import MOST_THEMES, TOOLS
 from services.runtime import Running, running
 from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient
+from services.shared.instance import FolderLock
 from services.shared.settings import Settings
 from tests.polling import digested
 
@@ -184,6 +188,29 @@ async def test_without_a_running_memorybus_a_folder_is_enough(tmp_path: Path) ->
         await called(session, "add", type="preference", content=PREFERENCE)
     async with Client(command("ann", "--data", str(tmp_path / "own"))) as session:
         assert len((await called(session, "search", query="uv"))["results"]) == 1
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_with_the_memorybus_that_it_started(tmp_path: Path, signum: signal.Signals) -> None:
+    started = command("ann", "--data", str(tmp_path / "own"))
+    asks = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    process = await asyncio.create_subprocess_exec(
+        started.command, *started.args, env=started.env, cwd=started.cwd, stdin=PIPE, stdout=PIPE, stderr=PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    process.stdin.write(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asks}).encode() + b"\n"
+    )
+    assert json.loads(await process.stdout.readline())["id"] == 1
+    process.send_signal(signum)
+    said = await asyncio.wait_for(process.stderr.read(), 60)
+    assert (await process.wait(), said) == (0, b"")
+    folder = FolderLock(tmp_path / "own")
+    folder.acquire()
+    assert folder.was_clean
+    folder.release()
 
 
 async def test_over_http_the_credential_names_the_user(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,7 @@ class SpacyAnnotator:
         """End the processes; texts that still wait are told that the annotator is closed."""
         self._closed = True
         self._starting.cancel()
+        await asyncio.gather(self._starting, return_exceptions=True)
         await asyncio.gather(*(process.end() for process in self._processes))
 
     async def _answer(self, texts: Sequence[str]) -> list[Annotation]:
