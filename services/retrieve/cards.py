@@ -12,6 +12,7 @@ from services.retrieve.legs import Memory
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.aliases import Decisions
 from services.shared.core.cards import Card, cards_of, names_asked, telling
+from services.shared.core.facts import FactsOf
 from services.shared.core.slots import Pairs
 from services.shared.decided import read_both, read_decisions
 from services.shared.tasks import beside_the_loop
@@ -23,7 +24,8 @@ async def cards_asked_for(
 ) -> list[Card]:
     """The cards of whom a question names; `found` are the entries that answer it, the best first.
 
-    Where none of them tells who that is, nothing is read and nothing asked of the store.
+    Where none of them tells who that is, nothing is read and nothing asked of the store; where none states a fact,
+    nobody is asked what the user decided about names.
     """
     if not settings.card_share:
         return []
@@ -31,10 +33,12 @@ async def cards_asked_for(
     told = telling(asked, found)
     if not told:
         return []
-    decisions, both = await _decisions(request.user_id, store, settings.leg_timeout_seconds)
-    told = await _told(told, store, settings.leg_timeout_seconds)
+    told, read = await _told(told, store, settings.leg_timeout_seconds), FactsOf()
     chars = sum(len(entry.text) for entry in told)
-    return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now, both), chars)
+    if not await beside_the_loop(lambda: any(map(read, told)), chars):
+        return []
+    decisions, both = await _decisions(request.user_id, store, settings.leg_timeout_seconds)
+    return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now, both, read), chars)
 
 
 async def _told(entries: Sequence[Entry], store: Memory, patience: float) -> list[Entry]:

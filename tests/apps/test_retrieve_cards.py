@@ -50,13 +50,14 @@ async def test_others_are_not(store: TextStore, query: str) -> None:
     assert "who is meant" not in reply.context
 
 
-async def test_without_anybody_who_is_introduced_the_store_is_asked_nothing_more(store: TextStore) -> None:
+@pytest.mark.parametrize("text", ["Postgres 16 runs on the new server", "Restarting our Postgres took an hour"])
+async def test_without_a_fact_of_anybody_the_store_is_asked_nothing_more(store: TextStore, text: str) -> None:
     class Strict:
         def __getattr__(self, name: str) -> Any:
             assert name != "records"
             return getattr(store, name)
 
-    await store_entries(store, [said("Postgres 16 runs on the new server")])
+    await store_entries(store, [said(text)])
     assert (await asked(Strict(), "Which Postgres do we run?")).items
     assert (await asked(store, "Where does Clara live?", share=0)).entity_cards == ()
 

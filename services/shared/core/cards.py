@@ -76,23 +76,15 @@ def _may_be_alike(one: str, other: str) -> bool:
     return (len(begins) == 1 or is_short_form(one, other)) and likeness(Name.of(one), Name.of(other)) is not None
 
 
-def cards_for(question: str, entries: Sequence[Entry], decisions: Decisions, as_of: datetime | None) -> list[Card]:
-    """The cards of those whom a question names, of what these entries tell; none where it names nobody."""
-    asked = names_asked(question, entries)
-    return cards_of(asked, telling(asked, entries), decisions, as_of)
-
-
 def cards_of(
     asked: frozenset[str],
     entries: Sequence[Entry],
     decisions: Decisions,
     as_of: datetime | None,
-    both: Pairs = (),
+    both: Pairs,
+    read: FactsOf,
 ) -> list[Card]:
     """The cards of whom these words name; the user decided that `both` of each pair of statements hold."""
-    read = FactsOf()
-    if not any(map(read, entries)):
-        return []
     persons = people_of(entries, decisions, read).by_name()
     facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read, both))
     cards = [_card(ref, held, persons) for ref, held in facts.items() if _is_asked_for(ref, asked, persons)]
