@@ -196,6 +196,7 @@ class Retriever:
             store=self.store,
             vectors=self.vectors,
             embedder=self.embedder,
+            counter=self.counter,
             limits=(self.settings.lexical_depth, self.settings.semantic_depth),
             patience=self.settings.leg_timeout_seconds,
         )

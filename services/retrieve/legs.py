@@ -20,13 +20,14 @@ from contracts.ports import (
     SemanticHit,
     StoredPoint,
     TextRefused,
+    TokenCounter,
     Unavailable,
     UserRecords,
     Vector,
     VectorStore,
 )
 from contracts.v1.entries import Entry
-from services.retrieve.spelling import find_corrections
+from services.retrieve.spelling import as_the_model_reads_it, find_corrections
 from services.shared import telemetry
 from services.shared.core.scoring import Candidate
 from services.shared.core.typing_errors import respelled
@@ -80,6 +81,7 @@ async def search_both(
     store: LexicalIndex,
     vectors: VectorStore | None,
     embedder: Embedder | None,
+    counter: TokenCounter,
     limits: tuple[int, int],
     patience: float,
 ) -> Legs:
@@ -89,8 +91,9 @@ async def search_both(
     the caller's deadline ends the waiting: late is better than nothing.
     """
     widest, deepest = limits
-    by_words = _search_words(query, scope, filters, store, widest)
-    by_meaning = _search_meaning(query, scope, filters, vectors, embedder, deepest)
+    corrections = asyncio.create_task(find_corrections(query, scope, store))
+    by_words = _search_words(query, corrections, scope, filters, store, widest)
+    by_meaning = _search_meaning(query, corrections, counter, scope, filters, vectors, embedder, deepest)
     lexical = asyncio.create_task(_or_none("lexical", by_words))
     semantic = asyncio.create_task(_or_none("semantic", by_meaning))
     try:
@@ -99,6 +102,7 @@ async def search_both(
             _, late = await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
         words, meaning = _answer("lexical", lexical), _answer("semantic", semantic)
     finally:
+        corrections.cancel()
         lexical.cancel()
         semantic.cancel()
     degraded = tuple(leg for leg, found in (("lexical", words), ("semantic", meaning)) if found is None)
@@ -136,15 +140,24 @@ def copies_of(ids: Sequence[str], stored: Mapping[str, StoredPoint]) -> dict[str
     return {i: copy for i, copy in copies.items() if copy is not None}
 
 
-async def _search_words(query: str, scope: Scope, filters: Filters, store: LexicalIndex, limit: int) -> _Lexical:
+async def _search_words(
+    query: str,
+    corrections: Awaitable[Mapping[str, str]],
+    scope: Scope,
+    filters: Filters,
+    store: LexicalIndex,
+    limit: int,
+) -> _Lexical:
     """Search for the words as they are meant: which are typing errors is looked up first, in far less time."""
-    corrections = await find_corrections(query, scope, store)
-    hits = await store.search(scope, respelled(query, corrections), limit=limit, filters=filters, reach=REACH)
-    return _Lexical(hits, corrections)
+    meant = await corrections
+    hits = await store.search(scope, respelled(query, meant), limit=limit, filters=filters, reach=REACH)
+    return _Lexical(hits, meant)
 
 
 async def _search_meaning(
     query: str,
+    corrections: asyncio.Task[dict[str, str]],
+    counter: TokenCounter,
     scope: Scope,
     filters: Filters,
     vectors: VectorStore | None,
@@ -153,6 +166,7 @@ async def _search_meaning(
 ) -> _Semantic:
     if vectors is None or embedder is None or not query.strip():
         return _Semantic()
+    query = await as_the_model_reads_it(query, corrections, counter)
     started = time.perf_counter()
     vector = (await embedder.embed([query]))[0]
     embedding_ms = (time.perf_counter() - started) * 1000
