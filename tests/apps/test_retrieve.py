@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from contracts.ports import Filters, Scope, TextStore, Unavailable, Vector, VectorPoint
+from contracts.ports import Filters, Scope, TextStore, Unavailable, VectorPoint
 from contracts.v1.commands import ListRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
@@ -137,13 +136,6 @@ class Late:
     async def _late(self, *args: Any, **kwargs: Any) -> Any:
         await asyncio.sleep(SETTINGS.leg_timeout_seconds * 2)
         return await getattr(self.store, self.late)(*args, **kwargs)
-
-
-class Failing(Late):
-    """A text store that cannot answer one thing."""
-
-    async def _late(self, *args: Any, **kwargs: Any) -> Any:
-        raise Unavailable(self.late)
 
 
 async def test_while_both_searches_are_late_the_first_to_come_answers(store: TextStore, vectors: FakeVectors) -> None:
@@ -365,58 +357,6 @@ async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_ques
     assert await speakers.of(Scope("ann"), "Ada?", noting, noting) == {"Ada", "Ben"}
     now[0] = 61.0
     assert await speakers.of(Scope("ann"), "Does Ada row?", noting, noting) == {"Ada"}
-
-
-async def test_a_typing_error_finds_what_was_meant_and_explaining_tells_it(store: TextStore) -> None:
-    entries = ("my bicycle is red", "a bicicle of Anna", "the kitchen is white", "my bicycle squeaks")
-    await store_entries(store, [an_entry("ann", text) for text in entries])
-    retriever = a_retriever(store, None, None)
-    reply = await ask(retriever, "Where is my Bicyvle and the adventure?", explain=True)
-    assert {item.text for item in reply.items} == {"my bicycle is red", "my bicycle squeaks"}
-    assert reply.explanation == {"corrections": {"bicyvle": "bicycle"}, "times": [], "time_zone": "UTC"}
-    assert [item.text for item in (await ask(retriever, "bicicle")).items] == ["a bicicle of Anna"]
-    assert (await ask(retriever, "Bicyvle")).explanation is None
-
-
-class Listening(FakeEmbedder):
-    """Keeps what it is given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard: list[str] = []
-
-    async def embed(self, texts: Sequence[str]) -> Vector:
-        self.heard += texts
-        return await super().embed(texts)
-
-
-async def asked_with_errors(store: Any, vectors: FakeVectors) -> list[str]:
-    """What the model is given to read for a question with two words that the memory of tea and bicycles lacks."""
-    model = Listening()
-    await ask(a_retriever(store, vectors, model), "My bicyvle and a march")
-    return model.heard
-
-
-async def test_the_model_reads_what_is_no_word_as_it_was_meant(store: TextStore, vectors: FakeVectors) -> None:
-    await store_entries(store, [an_entry("ann", "my bicycle"), an_entry("ann", "a match")])
-    reply = await ask(a_retriever(store, vectors, Listening()), "My bicyvle and a march", explain=True)
-    assert (reply.explanation or {})["corrections"] == {"bicyvle": "bicycle", "march": "match"}
-    assert await asked_with_errors(store, vectors) == ["My bicycle and a march"]
-
-
-@pytest.mark.parametrize("failing", [Late, Failing])
-async def test_without_the_words_of_the_memory_the_model_reads_what_was_asked(
-    store: TextStore, vectors: FakeVectors, failing: Callable[..., Any]
-) -> None:
-    await store_entries(store, [an_entry("ann", "my bicycle")])
-    assert await asked_with_errors(failing(store, "frequencies"), vectors) == ["My bicyvle and a march"]
-
-
-async def test_nobody_elses_words_correct_a_question(store: TextStore) -> None:
-    await store_entries(store, [an_entry("bob", "my bicycle"), an_entry("ann", "my bicycle", space="work")])
-    await store_entries(store, [an_entry("ann", "my bicycle", persona_id="guide"), an_entry("ann", "a car")])
-    reply = await ask(a_retriever(store, None, None), "bicyvle car", explain=True)
-    assert reply.explanation == {"corrections": {}, "times": [], "time_zone": "UTC"}
 
 
 async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explaining_tells_it(store: TextStore) -> None:
