@@ -38,7 +38,8 @@ async def _until_stopped(user: str, data: Path | None, nats: str | None) -> None
     require_sdk()
     main = asyncio.current_task()
     assert main is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main.cancel)
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(signum, main.cancel)
     try:
         async with _bus(data, nats) as url, memory_client(url) as memory:
             serving = asyncio.create_task(_serve(memory, user))

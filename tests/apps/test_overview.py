@@ -121,7 +121,7 @@ async def test_an_export_page_by_page_is_the_file_that_the_command_writes(
     assert "\n".join(pages) + "\n" == file.read_text()
     other = await SqliteTextStore.open(tmp_path / "other.sqlite3")
     await transfer.read_archive(other, file)
-    assert await Desk(other).history(entries[1]) == [("corrected", None), ("b", None)]
+    assert await Desk(other).history(entries[1]) == [("corrected", "user"), ("b", None)]
     assert (await other.page(Selection("ann"), limit=9, cursor=None)).total == 4
     assert await other.records("ann", "theme") == themes
     assert await other.records("ann", "settings") == settings[:1]
