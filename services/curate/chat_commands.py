@@ -101,6 +101,12 @@ class Chat:
             }
         )
 
+    def unless_one(self, entries: Sequence[Entry], none: str) -> CommandReply | None:
+        """The answer where "that" may be several of these entries, or where there is `none`; None where it is one."""
+        if not entries:
+            return self.reply(none)
+        return self.reply(_WHICH, entries) if len(entries) > 1 else None
+
     def to_confirm(self, words: str, items: Sequence[Entry] = (), *, listed: Listed = ()) -> CommandReply:
         """What would be done, and the token that lets it happen to these entries, or to what else is listed."""
         token = _token(self.request, listed or [(entry.id, entry.version) for entry in items])
@@ -166,10 +172,9 @@ async def _recall_latest(chat: Chat) -> CommandReply:
 
 async def _explain(chat: Chat) -> CommandReply:
     entries = (await _about(chat))[:1] if chat.command.about else await _meant(chat, by_answer=True)
-    if not entries:
-        return chat.reply("I do not know which memory you mean: nothing was shown or said here yet.")
-    if len(entries) > 1:
-        return chat.reply(_WHICH, entries)
+    none = "I do not know which memory you mean: nothing was shown or said here yet."
+    if unclear := chat.unless_one(entries, none):
+        return unclear
     (entry,) = entries
     who = "you" if entry.role == "user" else f"the {entry.role}"
     said = f"On {_day(await _local(chat, entry.created_at))} {who} said: “{_short(entry)}”"
@@ -179,10 +184,8 @@ async def _explain(chat: Chat) -> CommandReply:
 
 async def _ask_to_forget(chat: Chat) -> CommandReply:
     entries = await _meant(chat)
-    if not entries:
-        return chat.reply("There is nothing here that I could forget.")
-    if len(entries) > 1:
-        return chat.reply(_WHICH, entries)
+    if unclear := chat.unless_one(entries, "There is nothing here that I could forget."):
+        return unclear
     return chat.to_confirm(f"This will be forgotten: “{_short(entries[0])}”.", entries)
 
 
@@ -235,10 +238,8 @@ async def _erase(chat: Chat, listed: Listed) -> CommandReply:
 
 async def _pin(chat: Chat) -> CommandReply:
     entries = await _meant(chat)
-    if not entries:
-        return chat.reply(f"There is nothing here that I could {chat.command.verb}.")
-    if len(entries) > 1:
-        return chat.reply(_WHICH, entries)
+    if unclear := chat.unless_one(entries, f"There is nothing here that I could {chat.command.verb}."):
+        return unclear
     request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
     await (chat.actions.pin if chat.command.verb == "pin" else chat.actions.unpin)(request)
     return chat.reply(f"{'Pinned' if chat.command.verb == 'pin' else 'Unpinned'}: “{_short(entries[0])}”.", entries)
