@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from contracts.v1.turns import Turn
 
@@ -44,13 +45,14 @@ _START = datetime(2026, 1, 5, 8, 0, tzinfo=UTC)
 
 
 class Talk:
-    """An endless, seeded source of turns: word frequencies fall off as in natural language (Zipf)."""
+    """An endless, seeded source of turns: word frequencies fall off as in natural language (Zipf).
+
+    Whatever the seed, the words are the same: a question is about what others said, too.
+    """
 
     def __init__(self, seed: int = 7) -> None:
         self._random = random.Random(seed)
-        words = {"".join(self._random.choices(_SYLLABLES, k=self._random.choice((2, 3, 3, 4)))) for _ in range(40_000)}
-        self._words = sorted(words)[:_VOCABULARY]
-        self._random.shuffle(self._words)
+        self._words = _vocabulary()
 
     def word(self) -> str:
         """A word, the frequent ones often."""
@@ -90,3 +92,11 @@ class Talk:
         where = pick(("", "", f" in {pick(_PLACES)}", f" with {pick(_NAMES)}", f" near the {self.word()}"))
         what = f"{pick(_ADJECTIVES)} {self.word()} {pick((pick(_NOUNS), self.word()))}"
         return f"{who} {pick(_VERBS)} the {what}{where} {pick(_TIMES)}"
+
+
+@lru_cache
+def _vocabulary() -> list[str]:
+    """Made-up words, those first that are said most often."""
+    any_of = random.Random(1)
+    words = {"".join(any_of.choices(_SYLLABLES, k=any_of.choice((2, 3, 3, 4)))) for _ in range(40_000)}
+    return any_of.sample(sorted(words), _VOCABULARY)

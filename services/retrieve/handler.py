@@ -29,7 +29,7 @@ from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.features import Found, in_first_person, that_tell
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.newest import newest_first
-from services.shared.core.profile import profile
+from services.shared.core.profile import profile, shortlist
 from services.shared.core.ranking import (
     maximal_marginal_relevance,
     pairwise_similarity,
@@ -145,11 +145,12 @@ class Retriever:
             legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)
         ids = list(fused)[: self.settings.candidates]
-        cosines, neighbours, held = await asyncio.gather(
-            self._cosines(scope, ids, legs),
-            self._neighbours(scope, ids[: self.settings.with_context], legs),
-            self._entries(scope, ids, legs),
+        cosines, neighbours = await asyncio.gather(
+            self._cosines(scope, ids, legs), self._neighbours(scope, ids[: self.settings.with_context], legs)
         )
+        candidates = self._shortlist(self._candidates(ids, legs, fused, cosines, neighbours), request)
+        ids = [candidate.id for candidate in candidates]
+        held = await self._entries(scope, ids, legs)
         entries, degraded = await self._or_copies(held, scope, ids, legs)
         visible = as_asked_for(entries, scope, filters)
         if shared:
@@ -157,7 +158,7 @@ class Retriever:
         visible = that_tell(visible, request.query)
         if self.settings.relevance == "profile":
             self.speakers.note(scope, visible.values())
-        candidates = self._candidates([i for i in ids if i in visible], legs, fused, cosines, neighbours)
+        candidates = [candidate for candidate in candidates if candidate.id in visible]
         of_candidates = [visible[candidate.id] for candidate in candidates]
         found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections.keys())
         measured = self._measure(found, now)
@@ -333,6 +334,12 @@ class Retriever:
             rows.append(row)
         around = np.array(rows).reshape(-1, 2 * REACH + 1)
         return dict(zip(known, context_cosines(around).tolist(), strict=True))
+
+    def _shortlist(self, candidates: Sequence[Candidate], request: RetrieveRequest) -> Sequence[Candidate]:
+        """The candidates that are read and ranked: for a relevance other than the profile all of them."""
+        if self.settings.relevance != "profile":
+            return candidates
+        return shortlist(candidates, max(self.settings.shortlist, round(request.limit * _POOL)))
 
     def _relevant(
         self, candidates: Sequence[Candidate], measured: Sequence[float], request: RetrieveRequest

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeVar
 
 from contracts.ports import (
@@ -27,7 +28,7 @@ from contracts.ports import (
     VectorStore,
 )
 from contracts.v1.entries import Entry
-from services.retrieve.spelling import as_the_model_reads_it, find_corrections
+from services.retrieve.spelling import as_the_model_reads_it, find_corrections, unknown_words
 from services.shared import telemetry
 from services.shared.core.scoring import Candidate
 from services.shared.core.typing_errors import respelled
@@ -91,9 +92,11 @@ async def search_both(
     the caller's deadline ends the waiting: late is better than nothing.
     """
     widest, deepest = limits
-    corrections = asyncio.create_task(find_corrections(query, scope, store))
+    unknown = asyncio.create_task(unknown_words(query, scope, store))
+    corrections = asyncio.create_task(find_corrections(query, unknown, scope, store))
+    reading = partial(as_the_model_reads_it, query, unknown, corrections, counter)
     by_words = _search_words(query, corrections, scope, filters, store, widest)
-    by_meaning = _search_meaning(query, corrections, counter, scope, filters, vectors, embedder, deepest)
+    by_meaning = _search_meaning(query, reading, scope, filters, vectors, embedder, deepest)
     lexical = asyncio.create_task(_or_none("lexical", by_words))
     semantic = asyncio.create_task(_or_none("semantic", by_meaning))
     try:
@@ -102,9 +105,8 @@ async def search_both(
             _, late = await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
         words, meaning = _answer("lexical", lexical), _answer("semantic", semantic)
     finally:
-        corrections.cancel()
-        lexical.cancel()
-        semantic.cancel()
+        for task in (unknown, corrections, lexical, semantic):
+            task.cancel()
     degraded = tuple(leg for leg, found in (("lexical", words), ("semantic", meaning)) if found is None)
     words, meaning = words or _Lexical(), meaning or _Semantic()
     return Legs(
@@ -156,8 +158,7 @@ async def _search_words(
 
 async def _search_meaning(
     query: str,
-    corrections: asyncio.Task[dict[str, str]],
-    counter: TokenCounter,
+    reading: Callable[[], Awaitable[str]],
     scope: Scope,
     filters: Filters,
     vectors: VectorStore | None,
@@ -166,7 +167,7 @@ async def _search_meaning(
 ) -> _Semantic:
     if vectors is None or embedder is None or not query.strip():
         return _Semantic()
-    query = await as_the_model_reads_it(query, corrections, counter)
+    query = await reading()
     started = time.perf_counter()
     vector = (await embedder.embed([query]))[0]
     embedding_ms = (time.perf_counter() - started) * 1000

@@ -39,7 +39,10 @@ class RetrieveSettings(ServiceSettings):
     newest_first: bool = Field(
         default=True, description="show what tells of a change before an older memory with another day, time or number"
     )
-    candidates: int = Field(default=90, ge=1, le=1000, description="entries that are ranked")
+    candidates: int = Field(default=90, ge=1, le=1000, description="entries of both searches that are compared")
+    shortlist: int = Field(
+        default=55, ge=1, le=1000, description="of these, entries that are read and ranked by all features"
+    )
     lexical_depth: int = Field(default=80, ge=1, le=1000, description="entries that the search by words brings")
     semantic_depth: int = Field(default=150, ge=1, le=5000, description="entries whose cosine is known to the ranking")
     leg_timeout_seconds: float = Field(default=1.0, gt=0, description="a leg that takes longer is left out")

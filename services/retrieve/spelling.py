@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from itertools import chain
 
-from contracts.ports import LexicalIndex, Scope, TokenCounter
+from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
 from services.shared.core.analysis import stems
 from services.shared.core.typing_errors import correctable, respelled, variants
 
@@ -16,38 +16,23 @@ _MOST = 3
 _PATIENCE = 0.1
 
 
-async def find_corrections(query: str, scope: Scope, index: LexicalIndex) -> dict[str, str]:
-    """By word of the query that the scope's entries do not have, the one closest to it that they have.
+async def unknown_words(query: str, scope: Scope, index: LexicalIndex) -> list[str]:
+    """The first words of the query, long enough to tell an error in, that the scope's entries do not have."""
+    words = correctable(query)
+    known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
+    return [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
+
+
+async def find_corrections(
+    query: str, unknown: Awaitable[Sequence[str]], scope: Scope, index: LexicalIndex
+) -> dict[str, str]:
+    """By unknown word the one closest to it that the scope's entries have.
 
     Of several it is the one that most entries have. Words without any are missing.
     """
-    words = correctable(query)
-    known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
-    unknown = [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
-    return await _nearest(unknown, query, scope, index) if unknown else {}
-
-
-async def as_the_model_reads_it(query: str, corrections: asyncio.Task[dict[str, str]], counter: TokenCounter) -> str:
-    """The query with the corrections of words that are none: a model knows what a word means that the memory lacks.
-
-    Where every word is one, and where the corrections do not come or come late, it is the query as it is.
-    """
-    if all(_is_word(word, counter) for word in correctable(query)):
-        return query
-    await asyncio.wait({corrections}, timeout=_PATIENCE)
-    if not corrections.done() or corrections.cancelled() or corrections.exception() is not None:
-        return query
-    found: Mapping[str, str] = corrections.result()
-    return respelled(query, {word: meant for word, meant in found.items() if not _is_word(word, counter)})
-
-
-def _is_word(word: str, counter: TokenCounter) -> bool:
-    """Whether one token spells it, in lower case or as a name: so it is with words that are often written."""
-    return counter.count(f" {word}") == 1 or counter.count(f" {word.capitalize()}") == 1
-
-
-async def _nearest(words: Sequence[str], query: str, scope: Scope, index: LexicalIndex) -> dict[str, str]:
-    near = {word: list(variants(word)) for word in words}
+    near = {word: list(variants(word)) for word in await unknown}
+    if not near:
+        return {}
     terms = {word: stems(its, query) for word, its in near.items()}
     having = await index.frequencies(scope, list(chain.from_iterable(terms.values())))
     best = {}
@@ -55,3 +40,31 @@ async def _nearest(words: Sequence[str], query: str, scope: Scope, index: Lexica
         if there := [(-having[term], other) for other, term in zip(its, terms[word], strict=True) if term in having]:
             best[word] = min(there)[1]
     return best
+
+
+async def as_the_model_reads_it(
+    query: str,
+    unknown: asyncio.Task[list[str]],
+    corrections: asyncio.Task[dict[str, str]],
+    counter: TokenCounter,
+) -> str:
+    """The query with the corrections of words that are none: a model knows what a word means that the memory lacks.
+
+    Where the memory has them all, and where the corrections do not come or come late, it is the query as it is.
+    """
+    odd = [word for word in correctable(query) if not _is_word(word, counter)]
+    if not odd:
+        return query
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            if set(odd).isdisjoint(await asyncio.shield(unknown)):
+                return query
+            found = await asyncio.shield(corrections)
+    except (Unavailable, TextRefused, TimeoutError):
+        return query
+    return respelled(query, {word: found[word] for word in odd if word in found})
+
+
+def _is_word(word: str, counter: TokenCounter) -> bool:
+    """Whether one token spells it, in lower case or as a name: so it is with words that are often written."""
+    return counter.count(f" {word}") == 1 or counter.count(f" {word.capitalize()}") == 1

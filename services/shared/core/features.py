@@ -77,14 +77,12 @@ def features_of(found: Found) -> dict[str, Floats]:
     """Each feature of each candidate."""
     of, around = found.columns, [found.neighbours.get(one.id, _ALONE) for one in found.candidates]
     earlier, later = ([near.get(distance, "") for near in around] for distance in (-1, 1))
-    features = _of_words(of) | _of_texts(found) | _of_meaning(found, of, earlier, later)
+    features = told_by_searches(of) | _of_texts(found) | _of_surroundings(found, of, earlier, later)
     features |= _of_voices(found) | _of_time(found)
     row = {candidate.id: i for i, candidate in enumerate(found.candidates)}
     before, after = ([row.get(name, _NOBODY) for name in names] for names in (earlier, later))
     answers, said_before = _lent(features["endq"], before), _lent(features["bm_turn"], before)
     return features | {
-        "bmcos": features["bm_turn"] * np.maximum(features["cos"], 0),
-        "bmcos_ctx": features["bm_ctx"] * np.maximum(features["cos_ctx"], 0),
         "bm_prev": said_before,
         "bm_next": _lent(features["bm_turn"], after),
         "prevq_bm": answers * said_before,
@@ -92,14 +90,20 @@ def features_of(found: Found) -> dict[str, Floats]:
     }
 
 
-def _of_words(of: Columns) -> dict[str, Floats]:
-    turn = _over_highest(known(of.bm25_turn))
+def told_by_searches(of: Columns) -> dict[str, Floats]:
+    """The features of candidates that are known before their entries: words and meaning, alone and in context."""
+    turn, in_context = _over_highest(known(of.bm25_turn)), _over_highest(known(of.bm25))
+    cosine, around = _filled(of.cosine), _filled(of.in_context)
     return {
-        "bm_ctx": _over_highest(known(of.bm25)),
+        "bm_ctx": in_context,
         "bm_turn": turn,
         "bm_turn_rank": _reciprocal_ranks(turn),
         "bm_none": np.isnan(of.bm25).astype(np.float64),
         "cov": known(of.coverage),
+        "cos": cosine,
+        "cos_ctx": around,
+        "bmcos": turn * np.maximum(cosine, 0),
+        "bmcos_ctx": in_context * np.maximum(around, 0),
     }
 
 
@@ -136,13 +140,10 @@ def _asks(form: re.Pattern[str], found: Found) -> float:
     return float(form.search(found.question) is not None)
 
 
-def _of_meaning(found: Found, of: Columns, earlier: Sequence[str], later: Sequence[str]) -> dict[str, Floats]:
-    """Cosines of the turn, and of what was said around it and in its session."""
-    own = _filled(of.cosine)
+def _of_surroundings(found: Found, of: Columns, earlier: Sequence[str], later: Sequence[str]) -> dict[str, Floats]:
+    """Cosines of what was said before, after, and in the session of each turn."""
     return {
-        "cos": own,
-        "cos_ctx": _filled(of.in_context),
-        "cos_sess": _best_of_session(found.entries, own),
+        "cos_sess": _best_of_session(found.entries, _filled(of.cosine)),
         "cos_prev": _cosines(found, earlier),
         "cos_next": _cosines(found, later),
     }

@@ -7,12 +7,12 @@ both kinds: LoCoMo (Maharana et al., ACL 2024) and chats of a user with an assis
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from services.shared.core.features import Found, features_of, names_strangers
-from services.shared.core.scoring import Floats, blended
+from services.shared.core.features import Found, features_of, names_strangers, told_by_searches
+from services.shared.core.scoring import Candidate, Columns, Floats, blended
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (4.47, 1.92),
@@ -45,6 +45,11 @@ WEIGHTS: Mapping[str, tuple[float, float]] = {
 }
 """(among people, with an assistant) by feature; a difference of 1 in the weighted sum is odds of 2.7 : 1."""
 
+_BY_SEARCHES = {
+    name: sum(WEIGHTS[name]) / 2
+    for name in ("bm_ctx", "bm_turn_rank", "bm_none", "cov", "cos", "cos_ctx", "bmcos", "bmcos_ctx")
+}
+
 _MANY = 80
 """Candidates of the memories that the level of the best is fitted on."""
 
@@ -64,6 +69,15 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     score = np.einsum("f,fn->n", weighed, [features[name] for name in weights])
     relevance: list[float] = (_best(found, features) * np.exp((score - score.max()) / _spread(found))).tolist()
     return relevance
+
+
+def shortlist(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
+    """So many of the candidates, in their order: those that weigh most by what the searches alone tell of them."""
+    if len(candidates) <= most:
+        return list(candidates)
+    told = told_by_searches(Columns.of(candidates))
+    score = np.einsum("f,fn->n", list(_BY_SEARCHES.values()), [told[name] for name in _BY_SEARCHES])
+    return [candidates[i] for i in sorted(np.argsort(-score, kind="stable")[:most].tolist())]
 
 
 def _best(found: Found, features: Mapping[str, Floats]) -> float:

@@ -154,12 +154,12 @@ def _is_same_moment(held: object, wanted: float) -> bool:
 
 def is_visible(payload: Mapping[str, Any], scope: Scope) -> bool:
     """Whether the scope sees a point with this payload."""
-    held = payload.get("scope")
-    return not set(visible_keys(scope)).isdisjoint([held] if isinstance(held, str) else held or ())
+    held = payload.get("scope") or ()
+    return any(key in held for key in visible_keys(scope))  # a single keyword is as long as any other
 
 
 def copied_entry(payload: Mapping[str, Any] | None, scope: Scope) -> Entry | None:
     """The copy of an entry in a payload, if there is one that the scope sees."""
-    if payload is None or not is_visible(payload, scope) or COPY not in payload:
+    if payload is None or COPY not in payload or not is_visible(payload, scope):
         return None
     return Entry.model_validate_json(payload[COPY])

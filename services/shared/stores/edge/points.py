@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import qdrant_edge as qdrant
 
-from contracts.ports import Filters, Scope, StoredPoint, VectorPoint
+from contracts.ports import Filters, Scope, SemanticHit, StoredPoint, Vector, VectorPoint
 from contracts.v1.entries import Entry
 from services.shared.stores.edge.known import Known
 from services.shared.stores.points import (
@@ -19,7 +19,6 @@ from services.shared.stores.points import (
     THEMES,
     TURN,
     check_point,
-    checked_vector,
     copied_entry,
     is_visible,
     newest,
@@ -32,7 +31,7 @@ from services.shared.stores.scopes import visible_keys
 
 __all__ = [
     "INDEXES",
-    "checked_vector",
+    "cosines",
     "payload_update",
     "point_id",
     "search_filter",
@@ -111,6 +110,14 @@ def stored_points(points: Mapping[str, Known], scope: Scope) -> dict[str, Stored
         for id_, point in points.items()
         if is_visible(point.fields, scope)
     }
+
+
+def cosines(points: Mapping[str, Known], vector: Vector, scope: Scope) -> list[SemanticHit]:
+    """The cosine of a unit vector with each of the points that the scope sees."""
+    seen = {id_: point.vector for id_, point in points.items() if is_visible(point.fields, scope)}
+    if not seen:
+        return []
+    return list(map(SemanticHit, seen, (np.array(list(seen.values())) @ vector).clip(-1.0, 1.0).tolist()))
 
 
 @lru_cache(maxsize=1024)
