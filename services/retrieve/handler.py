@@ -56,6 +56,8 @@ T = TypeVar("T")
 
 _MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
 _POOL = 1.5  # how many times the limit is diversified over
+_HEAD_START = 0.002
+"""Seconds by which the searches go before what is read beside them: they are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,7 @@ class Retriever:
 
     async def _is_hidden(self, user_id: str) -> bool:
         """Whether the user is being erased; while the text store is away nobody knows."""
+        await asyncio.sleep(_HEAD_START)
         return await self._or(False, is_hidden(self.store, user_id))
 
     async def _or(self, otherwise: T, reading: Awaitable[T]) -> T:
