@@ -54,7 +54,6 @@ from services.shared.audit import AuditTrail
 from services.shared.bus.extraction import ask_for_facts
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
-from services.shared.client import MemoryClient
 from services.shared.llm.budget import Budget
 from services.shared.llm.configured import configured_model
 from services.shared.preferences import PreferenceReader
@@ -100,7 +99,7 @@ async def build(host: Host) -> Service:
         return await commands.status(None, store=store, vectors=vectors, enriches=enriches)
 
     chat_actions = chat_commands.Actions(
-        retrieve=MemoryClient(host.client).retrieve,
+        retrieve=host.memory().retrieve,
         forget=editor.forget,
         erase=erase,
         pin=editor.pin,

@@ -19,7 +19,6 @@ from contracts.paths import PREFIX
 from services.gateway import asyncapi, static
 from services.gateway.settings import GatewaySettings
 from services.shared.app import Host, Service
-from services.shared.client import MemoryClient
 from services.shared.settings import UnusableSetting
 from services.shared.site import Route
 
@@ -43,7 +42,7 @@ async def build(host: Host) -> Service:
     settings = GatewaySettings()
     tokens = _verifier(settings) if settings.auth else None
     edge = api.Edge(
-        MemoryClient(host.client),
+        host.memory(),
         callers.GuardedDoor(keys.KeyRing(keys.KeyStore(host.bus)), tokens, settings)
         if settings.auth
         else callers.OpenDoor(passing_on=f"{proxies.PREFIX}/"),

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from contracts.errors import Unavailable
-from contracts.flow import FLOW
+from contracts.flow import FLOW, Answer
 from contracts.ports import Annotator, Embedder, EmbeddingIdentity, TextStore, TokenCounter, VectorStore
 from services.shared.annotators.spacy import SpacyAnnotator
 from services.shared.audit import AuditTrail
@@ -23,6 +23,7 @@ from services.shared.bus.provisioning import provision
 from services.shared.bus.requests import RequestBroker, RequestHandler
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Stage, Worker
+from services.shared.client import Answering, MemoryClient
 from services.shared.embedders import open_embedder
 from services.shared.errors import MissingExtra as MissingExtra
 from services.shared.files import make_folder
@@ -157,6 +158,16 @@ class Host:
     def bus_address(self) -> str:
         """The servers of the bus as they may be shown."""
         return redact_address(self._nats_url)
+
+    def memory(self) -> MemoryClient:
+        """A client of memorybus: what this process answers itself it is asked without the bus between."""
+        return MemoryClient(self.client, self._answering)
+
+    def _answering(self, answer: Answer[Any, Any]) -> Answering | None:
+        """What answers a request here; nothing does while the bus is away, as everywhere else."""
+        if self._requests is None or not self.client.is_connected or answer.name not in self._requests.handled:
+            return None
+        return self._requests.handled[answer.name].answer_here
 
     async def text_store(self) -> TextStore:
         """The system of record."""

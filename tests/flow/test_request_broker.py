@@ -20,8 +20,10 @@ from contracts import flow, subjects
 from contracts.v1.commands import StatusReply, StatusRequest
 from services.shared.bus import requests
 from services.shared.bus.connection import connect
-from services.shared.bus.requests import RequestBroker, RequestHandler
+from services.shared.bus.requests import Answered, RequestBroker, RequestHandler
 from services.shared.bus.server import NatsServer
+from services.shared.client import MemoryClient
+from services.shared.errors import Rejected, RequestFailed
 
 Handle = Callable[[StatusRequest], Awaitable[StatusReply]]
 COUNTED = StatusReply(turns=1, entries=1, inactive=0, merged=0, refused=0, vectors=1, pending=0)
@@ -34,8 +36,10 @@ class Bus:
     service: Client
     caller: Client
 
-    async def answering(self, handle: Handle, *, at_once: int = 1000) -> RequestBroker:
-        broker = RequestBroker(self.service)
+    async def answering(
+        self, handle: Handle, *, at_once: int = 1000, heard: Callable[[Answered], None] = lambda _: None
+    ) -> RequestBroker:
+        broker = RequestBroker(self.service, heard)
         broker.answer("curate", RequestHandler(flow.STATUS, handle, at_once))
         await broker.start()
         return broker
@@ -70,6 +74,49 @@ async def test_a_partial_answers_like_any_function(bus: Bus) -> None:
     broker = await bus.answering(partial(counted, entries=7))
     assert (await bus.ask())["entries"] == 7
     await broker.stop()
+
+
+@pytest.mark.parametrize("entries", [3, -1])
+async def test_who_asks_in_the_same_process_hears_the_same_and_is_accounted_for_alike(bus: Bus, entries: int) -> None:
+    async def handle(_: StatusRequest) -> StatusReply:
+        if entries < 0:
+            raise Rejected("refused", "not today")
+        return COUNTED.model_copy(update={"entries": entries})
+
+    heard: list[Answered] = []
+    broker = await bus.answering(handle, heard=heard.append)
+    across = MemoryClient(bus.caller)
+    beside = MemoryClient(bus.caller, lambda answer: broker.handled[answer.name].answer_here)
+    said = [await outcome(client.ask(flow.STATUS, StatusRequest(), patience=2.0)) for client in (across, beside)]
+    assert said[0] == said[1]
+    assert [(one.outcome, one.reply, one.credential) for one in heard[:1]] * 2 == [
+        (one.outcome, one.reply, one.credential) for one in heard
+    ]
+    await broker.stop()
+    assert broker.handled == {}
+
+
+async def outcome(asked: Awaitable[bytes]) -> bytes | str:
+    """The reply, or the error in words."""
+    try:
+        return await asked
+    except RequestFailed as error:
+        return str(error)
+
+
+async def test_a_request_within_a_request_has_a_deadline_of_its_own(bus: Bus) -> None:
+    left: list[float] = []
+
+    async def handle(_: StatusRequest) -> StatusReply:
+        if not left:
+            left.append(0.0)
+            await broker.handled[flow.STATUS.name].answer_here(StatusRequest(), 60.0, None)
+        left.append(requests.time_left())
+        return COUNTED
+
+    broker = await bus.answering(handle)
+    assert code(await bus.ask()) == "ok"
+    assert left[1] > 50 > left[2]
 
 
 async def test_who_finds_no_room_is_told_at_once(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from faststream import BaseMiddleware
@@ -32,7 +33,7 @@ from contracts.errors import Unavailable
 from contracts.flow import Answer, Q, R
 from services.shared import telemetry
 from services.shared.descriptors import named_when_exhausted
-from services.shared.errors import Rejected, describe_error
+from services.shared.errors import Rejected, RequestFailed, describe_error
 from services.shared.redaction import redact_text
 from services.shared.tasks import end
 
@@ -95,11 +96,13 @@ class RequestBroker(NatsBroker):
         self.client = client
         self.heard = heard
         self.subscriptions: list[Subscription] = []
+        self.handled: dict[str, RequestMiddleware[Any, Any]] = {}
+        """What this process answers, by the name of the request."""
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def answer(self, service: str, handler: RequestHandler[Any, Any]) -> None:
         """Subscribe a handler once this broker starts; replicas of a service share its requests as a queue group."""
-        middleware = RequestMiddleware(handler, self)
+        middleware = self.handled[handler.answer.name] = RequestMiddleware(handler, self)
 
         async def handle(request: Any) -> Any:  # FastStream counts parameters, and those a `partial` has filled in too
             return await handler.handle(request)
@@ -123,6 +126,7 @@ class RequestBroker(NatsBroker):
 
     async def stop(self, *_: Any, patience: float = 10.0) -> None:
         """Hear no more, and answer what has been heard: a caller whose request was routed here still waits for it."""
+        self.handled.clear()
         for subscription in self.subscriptions if self.client.is_connected else ():
             with suppress(NatsError, TimeoutError):
                 await subscription.drain()  # type: ignore[no-untyped-call]
@@ -188,52 +192,78 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             log.warning("reply_subject_refused", extra={"request": name})
             msg.reply_to = ""
             return None
-        started, outcome = time.perf_counter(), "ok"
+        credential = (msg.headers or {}).get(subjects.CREDENTIAL_HEADER)
+        raw, _ = await self._answered(
+            msg.decode, partial(seconds_left, msg.headers), partial(call_next, msg), credential
+        )
+        return raw
+
+    async def answer_here(self, body: Q, seconds: float, credential: str | None) -> bytes:
+        """The reply to a request of this process, treated like one from the bus.
+
+        Raises:
+            RequestFailed: it is answered with an error.
+        """
+
+        async def read() -> Q:
+            return body
+
+        raw, failed = await self._answered(read, lambda: seconds, partial(self.handler.handle, body), credential)
+        if failed is not None:
+            raise RequestFailed(failed)
+        return raw
+
+    async def _answered(
+        self,
+        read: Callable[[], Awaitable[Any]],
+        seconds: Callable[[], float],
+        handle: Callable[[], Awaitable[R]],
+        credential: str | None,
+    ) -> tuple[bytes, ErrorInfo | None]:
+        """The reply within so many seconds, or the error that is answered with; both are kept account of."""
+        started, failed = time.perf_counter(), None
         body: Any = None
         reply: BaseModel | None = None
         self._waiting += 1
         try:
             if self._waiting > _MOST_WAITING:
                 raise Rejected("overloaded", "too many requests are waiting here; ask again later", retryable=True)
-            left = seconds_left(msg.headers)
-            body = await msg.decode()
-            reply, raw = await self._within(left, call_next, msg)
+            left = seconds()
+            body = await read()
+            reply, raw = await self._within(left, handle, body)
         except Exception as error:
-            info = error_info(error)
-            failed = ErrorReply(error=info, correlation_id=getattr(body, "correlation_id", None))
-            outcome, raw = info.code, failed.model_dump_json().encode()
+            failed = error_info(error)
+            told = ErrorReply(error=failed, correlation_id=getattr(body, "correlation_id", None))
+            raw = told.model_dump_json().encode()
         finally:
             self._waiting -= 1
-        took = time.perf_counter() - started
-        telemetry.REQUEST_SECONDS.labels(name, outcome).observe(took)
-        credential = (msg.headers or {}).get(subjects.CREDENTIAL_HEADER)
+        took, outcome = time.perf_counter() - started, failed.code if failed else "ok"
+        telemetry.REQUEST_SECONDS.labels(self.handler.answer.name, outcome).observe(took)
         self._broker.heard(Answered(self.handler.answer, body, reply, outcome, took, credential))
-        return raw
+        return raw, failed
 
-    async def _within(
-        self, seconds: float, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage
-    ) -> tuple[R, bytes]:
+    async def _within(self, seconds: float, handle: Callable[[], Awaitable[R]], body: Q) -> tuple[R, bytes]:
         """The handler's reply in time. One whose time is over is ended, which may take a while.
 
         Raises:
             TimeoutError: it took longer.
         """
-        _answer_by.set(time.monotonic() + seconds)
-        handling = self._broker.start_task(self._in_turn(call_next, msg))
+        handling = self._broker.start_task(self._in_turn(handle, body, time.monotonic() + seconds))
         await asyncio.wait([handling], timeout=seconds)
         if not handling.done():
             self._broker.start_task(end([handling]))
             raise TimeoutError
         return handling.result()
 
-    async def _in_turn(self, call_next: Callable[[Any], Awaitable[R]], msg: NatsMessage) -> tuple[R, bytes]:
+    async def _in_turn(self, handle: Callable[[], Awaitable[R]], body: Q, by: float) -> tuple[R, bytes]:
+        _answer_by.set(by)
         room = self._broker.client.max_payload - _HEADERS
         async with self._turns:
             with named_when_exhausted():
-                reply = await call_next(msg)
+                reply = await handle()
                 raw = reply.model_dump_json().encode()
                 if len(raw) > room and self.handler.shorten is not None:
-                    reply = await self.handler.shorten(await msg.decode(), reply, room)  # type: ignore[arg-type]
+                    reply = await self.handler.shorten(body, reply, room)
                     raw = reply.model_dump_json().encode()
         if len(raw) > room:
             raise Rejected("invalid_request", "the reply is larger than the bus takes; ask for fewer at a time")
