@@ -15,7 +15,7 @@ from contracts.v1.entries import Entity
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
 from services.shared.core.features import Found, features_of, in_first_person, names_strangers
-from services.shared.core.profile import WEIGHTS, profile
+from services.shared.core.profile import WEIGHTS, profile, shortlist
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import an_entry
 
@@ -247,3 +247,23 @@ def test_of_somebody_who_is_never_mentioned_nothing_is_known() -> None:
     candidates = [Candidate(entry.id, bm25=3, bm25_turn=3, coverage=0.4, cosine=0.3) for entry in entries]
     known, unknown = (profile(Found(f"Where did {name} move to?", candidates, entries)) for name in ("Ada", "Caroline"))
     assert max(known) > RetrieveSettings().min_score > max(unknown)
+
+
+numbers = st.none() | st.floats(0, 1)
+some = st.builds(Candidate, st.uuids().map(str), bm25=numbers, coverage=numbers, bm25_turn=numbers, cosine=numbers)
+
+
+@given(st.lists(some, max_size=12, unique_by=lambda one: one.id), st.integers(1, 12))
+def test_a_shortlist_is_some_of_the_candidates_in_their_order(candidates: list[Candidate], most: int) -> None:
+    kept = shortlist(candidates, most)
+    assert len(kept) == min(most, len(candidates))
+    assert kept == [candidate for candidate in candidates if candidate in kept]
+
+
+def test_what_both_searches_find_near_is_shortlisted_before_what_one_finds_far_away() -> None:
+    near = Candidate("near", bm25=4.0, bm25_turn=3.0, coverage=0.9, cosine=0.7, cosine_context=0.6)
+    by_words = Candidate("words", bm25=3.0, bm25_turn=3.0, coverage=0.8, cosine=0.1, cosine_context=0.1)
+    by_meaning = Candidate("meaning", cosine=0.65, cosine_context=0.6)
+    far = Candidate("far", bm25=0.2, bm25_turn=0.2, coverage=0.1, cosine=0.1, cosine_context=0.1)
+    assert shortlist([far, by_meaning, near, by_words], 1) == [near]
+    assert far not in shortlist([far, by_meaning, near, by_words], 3)
