@@ -57,8 +57,8 @@ _MANY = 80
 def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) -> list[float]:
     """The relevance of each candidate, 0 to 1: that of the best, and of the others as far as they fall behind it.
 
-    As a threshold, 0.2 is below the best of 97 % (chats with an assistant) to 99.9 % (people) of the questions that the
-    memory answers, and of 53 to 75 % of those that are about another memory. Of the others it keeps, where the best is
+    As a threshold, 0.2 is below the best of 99.9 % (people) to all (chats with an assistant) of the questions that the
+    memory answers, and of 45 to 63 % of those that are about another memory. Of the others it keeps, where the best is
     sure, about two in a memory of five entries, and twenty in one of hundreds.
     """
     if not found.candidates:
