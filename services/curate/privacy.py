@@ -37,8 +37,8 @@ from contracts.v1.commands import EraseReceipt, EraseReply, EraseRequest, Forget
 from contracts.v1.entries import Entry
 from services.curate.commands import no_entry
 from services.curate.neighbour_tags import take_back_tags
-from services.curate.reconcile import embed_again
 from services.shared.changes import change_entries, change_record
+from services.shared.core.embedding import embed_again
 from services.shared.core.lineage import fact_keys
 from services.shared.decided import drop_settled
 from services.shared.erasures import SETTLING, erased_key, erased_record

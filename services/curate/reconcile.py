@@ -18,7 +18,7 @@ from contracts.v1.commands import Difference, Kind, ReconcileReply, ReconcileReq
 from contracts.v1.entries import Entry, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Proposal, entry_id
 from services.shared.changes import change_entries
-from services.shared.core.embedding import out_of_use
+from services.shared.core.embedding import embed_again, out_of_use
 from services.shared.core.pinning import pinned
 from services.shared.core.repeats import find_canonical
 from services.shared.errors import Rejected
@@ -143,13 +143,6 @@ async def _keep_wish(copy: Entry, canonical: Entry, stores: Stores) -> bool:
     if copy.pinned <= canonical.pinned and copy.manually_saved <= canonical.manually_saved:
         return True
     return bool(await change_entries(stores.text, [canonical], kept))
-
-
-def embed_again(entry: Entry) -> Entry | None:
-    """The entry, to be embedded once more; None when it is out of use, or will be anyway."""
-    if entry.status != "active" or entry.embedding_state != "ready":
-        return None
-    return entry.model_copy(update={"embedding_state": "pending"})
 
 
 async def _vectors(request: ReconcileRequest, stores: Stores) -> ReconcileReply:

@@ -11,7 +11,7 @@ from contracts.ports import Embedder, EmbeddingIdentity, EntryStore, VectorPoint
 from contracts.v1.entries import Entry, EntryEmbedded, EntryEnriched, EntryRef, cause_of
 from services.embed.neighbours import Neighbourhood
 from services.shared.changes import change_entries
-from services.shared.core.embedding import made_by, out_of_use
+from services.shared.core.embedding import embed_again, made_by, out_of_use
 from services.shared.core.neighbour_tags import with_proposed
 
 
@@ -25,9 +25,10 @@ async def embed_entries(
 ) -> list[EntryEmbedded]:
     """Embed every entry of the events that has no vector yet; without a model they stay pending, found by words.
 
-    The vectors of the others are filtered by what the entries say now. Of those that are out of use no vector is left:
-    an earlier delivery may have written one and died. Where it `proposes_tags`, entries get those that their nearest
-    neighbours have.
+    The vectors of the others are filtered by what the entries say now, and made again where one is missing: an edit
+    removes the vector of the former text, and may meet that of the new one. Of those that are out of use no vector is
+    left: an earlier delivery may have written one and died. Where it `proposes_tags`, entries get those that their
+    nearest neighbours have.
     """
     if vectors is None or embedder is None:
         return []
@@ -35,8 +36,10 @@ async def embed_entries(
     found = await store.get(list(refs.values()), may_lag=needs_embedding)
     if gone := out_of_use(refs, found):
         await vectors.remove(gone)
-    await vectors.refresh([entry for entry in found.values() if is_embedded(entry)])
-    todo = [entry for entry in found.values() if needs_embedding(entry)]
+        found |= await store.get([refs[id_] for id_ in gone])  # restored meanwhile, one lacks its vector
+    missing = await vectors.refresh([entry for entry in found.values() if is_embedded(entry)])
+    again = await change_entries(store, [found[id_] for id_ in missing], embed_again) if missing else []
+    todo = [*again, *(entry for entry in found.values() if needs_embedding(entry))]
     if todo:
         await embed_and_mark(todo, store=store, vectors=vectors, embedder=embedder, proposes_tags=proposes_tags)
     done = [EntryRef(**dict(refs[entry.id])) for entry in todo]

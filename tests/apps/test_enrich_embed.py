@@ -131,3 +131,34 @@ async def test_what_is_said_again_while_it_is_embedded_is_filtered_by_that(store
     event = EntryEnriched.of(refs([entry]), at=NOW)
     await embed_entries([event], store=store, vectors=vectors, embedder=FakeEmbedder())
     assert vectors.points[entry.id].entry.last_said_at == later
+
+
+async def test_a_vector_that_an_edit_removed_after_it_was_made_is_made_again(store: TextStore) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "one")])
+    vectors, embedder = FakeVectors(), FakeEmbedder()
+    event = EntryEnriched.of(refs([entry]), at=NOW)
+    await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
+    await vectors.remove([entry.id])
+
+    (told,) = await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
+
+    assert set(vectors.points) == {entry.id}
+    assert [ref.id for ref in told.entries] == [entry.id]
+    assert (await store.get([entry]))[entry.id].embedding_state == "ready"
+
+
+async def test_an_entry_that_is_restored_while_its_vector_is_removed_has_one(store: TextStore) -> None:
+    (entry,) = await store_entries(store, [an_entry("ann", "one")])
+    vectors, embedder = FakeVectors(), FakeEmbedder()
+    event = EntryEnriched.of(refs([entry]), at=NOW)
+    await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
+    await modify(store, [entry], lambda e: e.model_copy(update={"status": "archived"}))
+    remove = vectors.remove
+
+    async def removed_and_restored(ids: Sequence[str]) -> None:
+        await remove(ids)
+        await modify(store, [entry], lambda e: e.model_copy(update={"status": "active"}))
+
+    vectors.remove = removed_and_restored  # type: ignore[method-assign]
+    await embed_entries([event], store=store, vectors=vectors, embedder=embedder)
+    assert set(vectors.points) == {entry.id}

@@ -193,6 +193,7 @@ def test_nothing_is_found_while_it_loads_and_when_it_fails(visitor: Visitor) -> 
 def test_what_is_broken_is_found(visitor: Visitor) -> None:
     visitor.add(TEA)
     page = loaded(visitor, "")
+    expect(page.locator(".memory time")).to_be_visible()
     page.evaluate("document.querySelector('.memory time').style.color = '#ddd'")
     page.evaluate("document.querySelector('#search').removeAttribute('aria-label')")
     page.evaluate("document.querySelector('#search').removeAttribute('placeholder')")

@@ -29,3 +29,10 @@ def made_by(entry: Entry, identity: EmbeddingIdentity) -> Entry:
         "embedding_error": None,
     }
     return entry.model_copy(update=labels)
+
+
+def embed_again(entry: Entry) -> Entry | None:
+    """The entry, to be embedded once more; None when it is out of use, or will be anyway."""
+    if entry.status != "active" or entry.embedding_state != "ready":
+        return None
+    return entry.model_copy(update={"embedding_state": "pending"})
