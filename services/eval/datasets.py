@@ -55,9 +55,18 @@ class Dataset:
 
 
 def misdirected(dataset: Dataset) -> Dataset:
-    """The dataset with each question put to the memory of the next user as well, which should answer nothing."""
-    users = list(dict.fromkeys(turn.user_id or "" for turn in dataset.turns))
-    following = dict(zip(users, [*users[1:], *users[:1]], strict=True))
+    """The dataset with each question put to the memory of another user as well, which should answer nothing.
+
+    It is the next one in whose memory nobody of the same name speaks: of that John it may answer a good deal.
+    """
+    speakers: dict[str, set[str]] = {}
+    for turn in dataset.turns:
+        speakers.setdefault(turn.user_id or "", set()).update({turn.speaker} if turn.speaker else ())
+    users = list(speakers)
+    following = dict[str, str]()
+    for place, user in enumerate(users):
+        after = [*users[place + 1 :], *users[:place], user]
+        following[user] = next((one for one in after if speakers[one].isdisjoint(speakers[user])), after[0])
     others = [
         replace(q, user_id=following[q.user_id], evidence=frozenset(), stale=frozenset(), kind=MISDIRECTED, answer="")
         for q in dataset.questions

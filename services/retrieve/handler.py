@@ -162,7 +162,7 @@ class Retriever:
             self.speakers.note(scope, visible.values())
         candidates = [candidate for candidate in candidates if candidate.id in visible]
         of_candidates = [visible[candidate.id] for candidate in candidates]
-        found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections.keys())
+        found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections)
         measured = self._measure(found, now)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)

@@ -28,6 +28,8 @@ _NOBODY = -1
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
 _WHERE = frozenset("at from in into near on to via".split())
 _NAME_OR_BEGINNING = re.compile(r"\b[A-Z][a-z]{2,}\b")
+_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
+_IN_LOWER_CASE = re.compile(r"\b[a-z]{3,}\b")
 _NO_NAMES = wordlists.words("names", "no names") | wordlists.words("names", "times")
 _ALONE: Mapping[int, str] = {}
 _OF_QUESTIONS = frozenset("ask asked asking question questions".split())
@@ -56,7 +58,7 @@ class Found:
     """The candidates for a question with their entries, in the same order, and what is known around them.
 
     `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `now` is when
-    the question is asked, in the zone of who asks. `misspelt` are words of the question that were taken for others.
+    the question is asked, in the zone of who asks. `corrections` are words of the question that were taken for others.
     """
 
     question: str
@@ -65,7 +67,7 @@ class Found:
     neighbours: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     cosines: Mapping[str, float] = field(default_factory=dict)
     now: datetime | None = None
-    misspelt: Collection[str] = ()
+    corrections: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> Columns:
@@ -199,20 +201,21 @@ def _role_meant(question: str) -> str | None:
 def names_strangers(found: Found) -> bool:
     """Whether an English question is about somebody or something, and the entries mention none of those that it names.
 
-    Of two names one may be short for the other: Mel or Bob, and Melanie or Robert. Where something happens is not
-    what a question is about: a seat on the flight to Lisbon is like any other.
+    Of two names one may be short for the other: Mel or Bob, and Melanie or Robert. A name is misspelt where what it was
+    taken for is one. Where something happens is not what a question is about: a seat on the flight to Lisbon is like
+    any other.
     """
     named = {name.lower(): before.lower() for before, name in _NAME.findall(found.question) if name.istitle()}
     names = named.keys() - _NO_NAMES
-    if all(named[name] in _WHERE for name in names) or not names.isdisjoint(found.misspelt):
-        return False
-    if not is_english(found.question):
+    if all(named[name] in _WHERE for name in names) or not is_english(found.question):
         return False
     said = "\n".join(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)
     if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):
         return False
-    known = set(map(str.lower, _NAME_OR_BEGINNING.findall(said)))
-    return not any(_may_be_one(name, word) for word in known for name in names)
+    begun, within = (set(map(str.lower, written.findall(said))) for written in (_NAME_OR_BEGINNING, _WITHIN))
+    known = begun - set(_IN_LOWER_CASE.findall(said)) | within
+    meant = {found.corrections[name] for name in names if name in found.corrections}
+    return meant.isdisjoint(known) and not any(_may_be_one(name, word) for word in known for name in names)
 
 
 def _may_be_one(name: str, other: str) -> bool:

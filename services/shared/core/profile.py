@@ -85,12 +85,17 @@ def _best(found: Found, features: Mapping[str, Floats]) -> float:
 
     The best of few has to be less alike than the best of many, of which some are alike by chance: as measured with
     candidates left out at random. While no cosine is known, the words stand for it.
+
+    Of somebody whom nobody mentions nothing is known, where people go by names. Elsewhere it may be the user, whom a
+    program asks about by a name that they never said.
     """
+    strangers = names_strangers(found)
+    if strangers and any(entry.speaker for entry in found.entries):
+        return 0.0
     of = found.columns
     top, knows_meaning = blended(of).max(), not np.isnan(of.cosine).all()
     highest = top, features["cos"].max() if knows_meaning else top, features["cov"].max()
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
-    strangers = names_strangers(found)
     logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness - 5 * strangers
     return 1 / (1 + math.exp(-logit))
 

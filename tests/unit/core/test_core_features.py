@@ -236,10 +236,12 @@ def test_any_moment_and_question_have_a_nearness(moment: datetime, question: str
     ],
 )
 def test_a_question_about_nobody_who_is_mentioned_is_told(question: str, expected: bool) -> None:
-    entries = [an_entry("ann", "ADA and melanie rowed."), an_entry("ann", "Melanie and Robert rowed.")]
+    entries = [an_entry("ann", "ADA and melanie rowed."), an_entry("ann", "Then Melanie and Robert rowed.")]
     assert names_strangers(Found(question, [], entries)) == expected
     assert not names_strangers(Found(question, [], [an_entry("ann", "We rowed.", speaker="Caroline"), *entries]))
-    assert not names_strangers(Found(question, [], entries, misspelt=("caroline",)))
+    others = [*entries, an_entry("ann", "Carolina may join; Join them! Carol goes, as carol goes.")]
+    assert not names_strangers(Found(question, [], others, corrections={"caroline": "carolina"}))
+    assert names_strangers(Found(question, [], others, corrections={"caroline": "join"})) == expected
 
 
 def test_of_somebody_who_is_never_mentioned_nothing_is_known() -> None:
@@ -249,8 +251,17 @@ def test_of_somebody_who_is_never_mentioned_nothing_is_known() -> None:
     assert max(known) > RetrieveSettings().min_score > max(unknown)
 
 
+def test_among_people_with_names_nothing_makes_up_for_a_name_that_nobody_mentions() -> None:
+    entries = [an_entry("ann", "I moved to Graz.", speaker=speaker) for speaker in ("Ada", "Ben")]
+    candidates = [Candidate(entry.id, bm25=9, bm25_turn=9, coverage=1.0, cosine=1.0) for entry in entries]
+    known, unknown = (profile(Found(f"Where did {name} move to?", candidates, entries)) for name in ("Ada", "Caroline"))
+    assert max(known) > 0.9
+    assert unknown == [0.0, 0.0]
+
+
 numbers = st.none() | st.floats(0, 1)
-some = st.builds(Candidate, st.uuids().map(str), bm25=numbers, coverage=numbers, bm25_turn=numbers, cosine=numbers)
+told = dict.fromkeys(("bm25", "coverage", "bm25_turn", "cosine", "cosine_context"), numbers)
+some = st.builds(Candidate, st.uuids().map(str), **told)
 
 
 @given(st.lists(some, max_size=12, unique_by=lambda one: one.id), st.integers(1, 12))
