@@ -10,8 +10,8 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
 from contracts.errors import Unavailable
-from contracts.flow import Answer, Q, R
+from contracts.flow import RETRIEVE, Answer, Q, R
 from services.shared import telemetry
 from services.shared.descriptors import named_when_exhausted
 from services.shared.errors import Rejected, RequestFailed, describe_error
@@ -45,6 +45,9 @@ DEFAULT_DEADLINE = 2.0
 _LONGEST_DEADLINE = 60.0
 _LONGEST_DETAIL = 500
 _MOST_WAITING = 1000
+_GIVES_WAY = 0.05
+"""Seconds that a batch waits at most while somebody waits for an answer."""
+
 _HEADERS = 1024
 """Bytes of a message that a reply leaves to headers and to what servers put before its subject."""
 _REPLY_SUBJECTS = re.compile(
@@ -98,6 +101,9 @@ class RequestBroker(NatsBroker):
         self.subscriptions: list[Subscription] = []
         self.handled: dict[str, RequestMiddleware[Any, Any]] = {}
         """What this process answers, by the name of the request."""
+        self._asked = 0
+        self._nobody_asks = asyncio.Event()
+        self._nobody_asks.set()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def answer(self, service: str, handler: RequestHandler[Any, Any]) -> None:
@@ -117,6 +123,25 @@ class RequestBroker(NatsBroker):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """While this lasts somebody waits for what matters now."""
+        self._asked += 1
+        self._nobody_asks.clear()
+        try:
+            yield
+        finally:
+            self._asked -= 1
+            if not self._asked:
+                self._nobody_asks.set()
+
+    async def give_way(self) -> None:
+        """Wait until nobody waits for what matters now, for a moment at most: the work goes on under any load."""
+        if self._asked:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_GIVES_WAY):
+                    await self._nobody_asks.wait()
 
     async def start(self) -> None:
         """Listen; when this returns, the bus knows of it, and who asks is answered."""
@@ -258,8 +283,9 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
     async def _in_turn(self, handle: Callable[[], Awaitable[R]], body: Q, by: float) -> tuple[R, bytes]:
         _answer_by.set(by)
         room = self._broker.client.max_payload - _HEADERS
+        urgent = self._broker.answering() if self.handler.answer is RETRIEVE else nullcontext()
         async with self._turns:
-            with named_when_exhausted():
+            with named_when_exhausted(), urgent:
                 reply = await handle()
                 raw = reply.model_dump_json().encode()
                 if len(raw) > room and self.handler.shorten is not None:

@@ -86,10 +86,14 @@ class Stage(Generic[M]):
 
 
 class Worker(Generic[M]):
-    """One running stage. `stuck` says which engine it waits for, `progress_at` when it last finished a batch."""
+    """One running stage. `stuck` says which engine it waits for, `progress_at` when it last finished a batch.
 
-    def __init__(self, stage: Stage[M], bus: Bus) -> None:
+    Before each batch it gives way to what somebody waits for in this process.
+    """
+
+    def __init__(self, stage: Stage[M], bus: Bus, give_way: Callable[[], Awaitable[None]]) -> None:
         self.stage = stage
+        self._give_way = give_way
         self.stuck: str | None = None
         self.progress_at = time.monotonic()
         self._bus = bus
@@ -152,6 +156,7 @@ class Worker(Generic[M]):
             self._idle.clear()
             self.progress_at = time.monotonic()
             try:
+                await self._give_way()
                 await self._process(batch)
             except Exception:
                 log.exception("stage_failed", extra={"stage": self.stage.name})
