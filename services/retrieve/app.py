@@ -55,7 +55,7 @@ async def build(host: Host) -> Service:
         with retriever() as one:
             return await one.shorten(located(request, settings), reply, room, shares)
 
-    answers = (RequestHandler(flow.RETRIEVE, retrieve, knobs.max_concurrency, shorten),)
+    answers = (RequestHandler(flow.RETRIEVE, retrieve, knobs.max_concurrency, shorten, goes_first=True),)
     return Service("retrieve", answers=answers, background=(recorder.run,))
 
 

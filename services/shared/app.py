@@ -129,7 +129,9 @@ class Host:
             for handler in service.answers:
                 requests.answer(service.name, handler)
         await requests.start()
-        self.workers = [Worker(stage, self.bus, requests.give_way) for service in self.services for stage in service.stages]
+        self.workers = [
+            Worker(stage, self.bus, requests.give_way) for service in self.services for stage in service.stages
+        ]
         for worker in self.workers:
             await worker.start()
         background = [measure_loop_lag, *(work for service in self.services for work in service.background)]

@@ -37,10 +37,15 @@ class Bus:
     caller: Client
 
     async def answering(
-        self, handle: Handle, *, at_once: int = 1000, heard: Callable[[Answered], None] = lambda _: None
+        self,
+        handle: Handle,
+        *,
+        at_once: int = 1000,
+        heard: Callable[[Answered], None] = lambda _: None,
+        goes_first: bool = False,
     ) -> RequestBroker:
         broker = RequestBroker(self.service, heard)
-        broker.answer("curate", RequestHandler(flow.STATUS, handle, at_once))
+        broker.answer("curate", RequestHandler(flow.STATUS, handle, at_once, goes_first=goes_first))
         await broker.start()
         return broker
 
@@ -175,6 +180,33 @@ async def test_one_that_does_not_end_is_answered_at_the_deadline(bus: Bus) -> No
     assert code(reply) == "deadline_exceeded"
     assert time.time() - began < 1.5
     await asyncio.wait_for(ended.wait(), 10)
+
+
+async def test_batches_wait_for_a_request_that_goes_first_and_not_for_ever(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "_GIVES_WAY", 0.3)
+    begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: StatusRequest) -> StatusReply:
+        begun.set()
+        await may_end.wait()
+        return COUNTED
+
+    broker = await bus.answering(slow, goes_first=True)
+    await asyncio.wait_for(broker.give_way(), 0.1)
+    asking = asyncio.create_task(bus.ask())
+    await begun.wait()
+    started = time.monotonic()
+    await broker.give_way()
+    assert time.monotonic() - started >= 0.29, "as long as it may"
+
+    waiting = asyncio.create_task(broker.give_way())
+    await asyncio.sleep(0)
+    may_end.set()
+    await asyncio.gather(asking, waiting)
+    await asyncio.wait_for(broker.give_way(), 0.1)
+    await broker.stop()
 
 
 async def test_headers_of_a_request_do_not_come_back(bus: Bus) -> None:

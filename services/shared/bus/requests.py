@@ -30,7 +30,7 @@ from pydantic import BaseModel, ValidationError
 from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
 from contracts.errors import Unavailable
-from contracts.flow import RETRIEVE, Answer, Q, R
+from contracts.flow import Answer, Q, R
 from services.shared import telemetry
 from services.shared.descriptors import named_when_exhausted
 from services.shared.errors import Rejected, RequestFailed, describe_error
@@ -46,7 +46,7 @@ _LONGEST_DEADLINE = 60.0
 _LONGEST_DETAIL = 500
 _MOST_WAITING = 1000
 _GIVES_WAY = 0.05
-"""Seconds that a batch waits at most while somebody waits for an answer."""
+"""Seconds that a batch waits at most for requests that go first."""
 
 _HEADERS = 1024
 """Bytes of a message that a reply leaves to headers and to what servers put before its subject."""
@@ -62,13 +62,15 @@ _answer_by: ContextVar[float] = ContextVar("answer_by")
 class RequestHandler(Generic[Q, R]):
     """What answers a request: `handle`, for at most `max_concurrency` callers at a time, the others wait.
 
-    `shorten` makes a reply that fits into so many bytes of one that does not.
+    `shorten` makes a reply that fits into so many bytes of one that does not. For one that `goes_first` the batches of
+    this process wait: somebody is in the middle of a talk.
     """
 
     answer: Answer[Q, R]
     handle: Callable[[Q], Awaitable[R]]
     max_concurrency: int
     shorten: Callable[[Q, R, int], Awaitable[R]] | None = None
+    goes_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,8 @@ class RequestBroker(NatsBroker):
         self.subscriptions: list[Subscription] = []
         self.handled: dict[str, RequestMiddleware[Any, Any]] = {}
         """What this process answers, by the name of the request."""
-        self._asked = 0
-        self._nobody_asks = asyncio.Event()
-        self._nobody_asks.set()
+        self._going_first = 0
+        self._none_goes_first = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def answer(self, service: str, handler: RequestHandler[Any, Any]) -> None:
@@ -125,23 +126,23 @@ class RequestBroker(NatsBroker):
         return task
 
     @contextmanager
-    def answering(self) -> Iterator[None]:
-        """While this lasts somebody waits for what matters now."""
-        self._asked += 1
-        self._nobody_asks.clear()
+    def going_first(self) -> Iterator[None]:
+        """While this lasts batches give way."""
+        self._going_first += 1
+        self._none_goes_first.clear()
         try:
             yield
         finally:
-            self._asked -= 1
-            if not self._asked:
-                self._nobody_asks.set()
+            self._going_first -= 1
+            if not self._going_first:
+                self._none_goes_first.set()
 
     async def give_way(self) -> None:
-        """Wait until nobody waits for what matters now, for a moment at most: the work goes on under any load."""
-        if self._asked:
+        """Wait for the requests that go first, for a moment at most: under any load the work goes on."""
+        if self._going_first:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_GIVES_WAY):
-                    await self._nobody_asks.wait()
+                    await self._none_goes_first.wait()
 
     async def start(self) -> None:
         """Listen; when this returns, the bus knows of it, and who asks is answered."""
@@ -283,9 +284,9 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
     async def _in_turn(self, handle: Callable[[], Awaitable[R]], body: Q, by: float) -> tuple[R, bytes]:
         _answer_by.set(by)
         room = self._broker.client.max_payload - _HEADERS
-        urgent = self._broker.answering() if self.handler.answer is RETRIEVE else nullcontext()
+        first = self._broker.going_first() if self.handler.goes_first else nullcontext()
         async with self._turns:
-            with named_when_exhausted(), urgent:
+            with named_when_exhausted(), first:
                 reply = await handle()
                 raw = reply.model_dump_json().encode()
                 if len(raw) > room and self.handler.shorten is not None:

@@ -88,10 +88,10 @@ class Stage(Generic[M]):
 class Worker(Generic[M]):
     """One running stage. `stuck` says which engine it waits for, `progress_at` when it last finished a batch.
 
-    Before each batch it gives way to what somebody waits for in this process.
+    Before each batch it may `give_way` to requests that somebody waits for.
     """
 
-    def __init__(self, stage: Stage[M], bus: Bus, give_way: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, stage: Stage[M], bus: Bus, give_way: Callable[[], Awaitable[None]] | None = None) -> None:
         self.stage = stage
         self._give_way = give_way
         self.stuck: str | None = None
@@ -156,7 +156,8 @@ class Worker(Generic[M]):
             self._idle.clear()
             self.progress_at = time.monotonic()
             try:
-                await self._give_way()
+                if self._give_way is not None:
+                    await self._give_way()
                 await self._process(batch)
             except Exception:
                 log.exception("stage_failed", extra={"stage": self.stage.name})
