@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +15,7 @@ from contracts.v1.turns import EntryType, Role, Turn
 from services.eval.metrics import DEEPEST
 from services.shared.commands.formats import FormatError, Question, Source, read_locomo_questions, read_turns
 from services.shared.commands.formats.source import checked, later, parsed
+from services.shared.core.names import Name, likeness
 
 GOLDEN = Path(__file__).with_name("golden.json")
 """The golden cases that are part of memorybus."""
@@ -57,7 +58,7 @@ class Dataset:
 def misdirected(dataset: Dataset) -> Dataset:
     """The dataset with each question put to the memory of another user as well, which should answer nothing.
 
-    It is the next one in whose memory nobody of the same name speaks: of that John it may answer a good deal.
+    It is the next one in whose memory nobody of a like name speaks: of another John, or Jon, it may answer a good deal.
     """
     speakers: dict[str, set[str]] = {}
     for turn in dataset.turns:
@@ -66,13 +67,17 @@ def misdirected(dataset: Dataset) -> Dataset:
     following = dict[str, str]()
     for place, user in enumerate(users):
         after = [*users[place + 1 :], *users[:place], user]
-        following[user] = next((one for one in after if speakers[one].isdisjoint(speakers[user])), after[0])
+        following[user] = next((one for one in after if not _alike(speakers[one], speakers[user])), after[0])
     others = [
         replace(q, user_id=following[q.user_id], evidence=frozenset(), stale=frozenset(), kind=MISDIRECTED, answer="")
         for q in dataset.questions
         if q.evidence and following[q.user_id] != q.user_id
     ]
     return replace(dataset, questions=[*dataset.questions, *others])
+
+
+def _alike(some: Collection[str], others: Collection[str]) -> bool:
+    return any(likeness(Name.of(one), Name.of(other)) for one in some for other in others)
 
 
 def locomo(path: Path) -> Dataset:

@@ -162,7 +162,8 @@ class Retriever:
             self.speakers.note(scope, visible.values())
         candidates = [candidate for candidate in candidates if candidate.id in visible]
         of_candidates = [visible[candidate.id] for candidate in candidates]
-        found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections)
+        speakers = await self.speakers.of(scope, request.query, self.store)
+        found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers)
         measured = self._measure(found, now)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)
@@ -191,7 +192,7 @@ class Retriever:
     async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:
         query = request.query[: self.settings.max_query_chars]
         if self.settings.relevance == "profile":
-            query = in_first_person(query, await self.speakers.of(scope, query, self.store, self.store))
+            query = in_first_person(query, await self.speakers.of(scope, query, self.store))
         legs = await search_both(
             query,
             scope,

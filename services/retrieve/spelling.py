@@ -8,7 +8,7 @@ from itertools import chain
 
 from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
 from services.shared.core.analysis import stems
-from services.shared.core.typing_errors import correctable, respelled, variants
+from services.shared.core.typing_errors import correctable, is_likely, may_mean, respelled, variants
 
 _MOST = 3
 """Words of a question that are corrected: a question full of unknown words is about something else."""
@@ -28,17 +28,18 @@ async def find_corrections(
 ) -> dict[str, str]:
     """By unknown word the one closest to it that the scope's entries have.
 
-    Of several it is the one that most entries have. Words without any are missing.
+    Of several it is one of the likely ones, and of these the one that most entries have. Words without any are missing.
     """
-    near = {word: list(variants(word)) for word in await unknown}
+    near = {word: [other for other in variants(word) if may_mean(word, other, query)] for word in await unknown}
     if not near:
         return {}
     terms = {word: stems(its, query) for word, its in near.items()}
     having = await index.frequencies(scope, list(chain.from_iterable(terms.values())))
     best = {}
     for word, its in near.items():
-        if there := [(-having[term], other) for other, term in zip(its, terms[word], strict=True) if term in having]:
-            best[word] = min(there)[1]
+        found = [(other, having[term]) for other, term in zip(its, terms[word], strict=True) if term in having]
+        if found:
+            best[word] = min(found, key=lambda one: (not is_likely(word, one[0]), -one[1], one[0]))[0]
     return best
 
 

@@ -18,19 +18,20 @@ from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
 from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
-from services.shared.core.names import is_short_form
+from services.shared.core.names import Name, is_short_form, likeness
 from services.shared.core.salience import is_small_talk
 from services.shared.core.scoring import Candidate, Columns, Floats, known
+from services.shared.core.spelling import TITLES
 from services.shared.core.time_spans import Span, spans_named, without
 from services.shared.core.traits import FIRST_PERSON, TOKEN, ByText, Traits, asks_only_for, traits_of, words_of
 
 _NOBODY = -1
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
 _WHERE = frozenset("at from in into near on to via".split())
-_NAME_OR_BEGINNING = re.compile(r"\b[A-Z][a-z]{2,}\b")
-_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b")
+_NAME_OR_BEGINNING = re.compile(r"\b[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b")
+_WITHIN = re.compile(r"(?<=[a-z,] )[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b")
 _IN_LOWER_CASE = re.compile(r"\b[a-z]{3,}\b")
-_NO_NAMES = wordlists.words("names", "no names") | wordlists.words("names", "times")
+_NO_NAMES = TITLES.union(*(wordlists.words("names", section) for section in ("no names", "times", "kin")))
 _ALONE: Mapping[int, str] = {}
 _OF_QUESTIONS = frozenset("ask asked asking question questions".split())
 _SECOND_PERSON = frozenset("you your yours".split())
@@ -40,6 +41,9 @@ _ASKS_WHEN = re.compile(
 _ASKS_WHERE = re.compile(r"\b(?:where|city|country|place)\b", re.IGNORECASE)
 _ASKS_HOW_MANY = re.compile(r"\bhow (?:many|much|often|old|long|far|big|tall)\b", re.IGNORECASE)
 _MOST_NAMES = 3
+_BEGINNING = 4
+"""Letters that two forms of a name share, as Kathie and Katherine."""
+
 _IN_FIRST_PERSON = [
     (re.compile(rf"\b(?:{form})\b", re.IGNORECASE), own)
     for form, own in (
@@ -58,7 +62,8 @@ class Found:
     """The candidates for a question with their entries, in the same order, and what is known around them.
 
     `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `now` is when
-    the question is asked, in the zone of who asks. `corrections` are words of the question that were taken for others.
+    the question is asked, in the zone of who asks. `corrections` are words of the question that were taken for others,
+    `speakers` are known to speak in the memory, whether or not they say one of the entries.
     """
 
     question: str
@@ -68,6 +73,7 @@ class Found:
     cosines: Mapping[str, float] = field(default_factory=dict)
     now: datetime | None = None
     corrections: Mapping[str, str] = field(default_factory=dict)
+    speakers: Collection[str] = ()
 
     @cached_property
     def columns(self) -> Columns:
@@ -201,25 +207,30 @@ def _role_meant(question: str) -> str | None:
 def names_strangers(found: Found) -> bool:
     """Whether an English question is about somebody or something, and the entries mention none of those that it names.
 
-    Of two names one may be short for the other: Mel or Bob, and Melanie or Robert. A name is misspelt where what it was
-    taken for is one. Where something happens is not what a question is about: a seat on the flight to Lisbon is like
-    any other.
+    Two names may be of one person: Mel or Bob, and Melanie or Robert; Catherine and Kathryn; Zoe and Zoë. A name is
+    misspelt where what it was taken for is one. Where something happens is not what a question is about: a seat on the
+    flight to Lisbon is like any other.
     """
     named = {name.lower(): before.lower() for before, name in _NAME.findall(found.question) if name.istitle()}
     names = named.keys() - _NO_NAMES
     if all(named[name] in _WHERE for name in names) or not is_english(found.question):
         return False
-    said = "\n".join(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)
+    said = "\n".join((*found.speakers, *(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)))
     if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):
         return False
     begun, within = (set(map(str.lower, written.findall(said))) for written in (_NAME_OR_BEGINNING, _WITHIN))
     known = begun - set(_IN_LOWER_CASE.findall(said)) | within
+    known.update(word for speaker in found.speakers for word in Name.of(speaker).words)
     meant = {found.corrections[name] for name in names if name in found.corrections}
     return meant.isdisjoint(known) and not any(_may_be_one(name, word) for word in known for name in names)
 
 
 def _may_be_one(name: str, other: str) -> bool:
-    return other.startswith(name) or name.startswith(other) or is_short_form(name, other)
+    if name[:_BEGINNING] == other[:_BEGINNING] or is_short_form(name, other):
+        return True
+    if other.startswith(name) or name.startswith(other):
+        return True
+    return likeness(Name.of(name), Name.of(other)) is not None
 
 
 def named_speakers(question: str, speakers: Collection[str]) -> dict[str, int]:

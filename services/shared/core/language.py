@@ -42,8 +42,12 @@ def is_english(words: Iterable[str]) -> bool:
 def language_of(words: Iterable[str]) -> Language | None:
     """The language of a text by its folded words; None when none of them tells.
 
-    A word counts for each language that has it, for its share among them. Of equals it is English.
+    A word counts for each language that has it, for its share among them. Of equals it is English. One word alone tells
+    none: Mia is a name, too.
     """
+    words = list(words)
+    if len(words) == 1:
+        return None
     shares: dict[Language, float] = dict.fromkeys(get_args(Language), 0.0)
     for word in words:
         if languages := _SPEAKERS.get(word) or (("english",) if "'" in word and _is_contraction(word) else ()):

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from services.shared.core.features import Found, features_of, names_strangers, told_by_searches
 from services.shared.core.scoring import Candidate, Columns, Floats, blended
+from services.shared.core.traits import ByText, is_mere_request
+
+Flags: TypeAlias = npt.NDArray[np.bool_]
+
+_is_request = ByText(is_mere_request)
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (4.47, 1.92),
@@ -50,6 +57,9 @@ _BY_SEARCHES = {
     for name in ("bm_ctx", "bm_turn_rank", "bm_none", "cov", "cos", "cos_ctx", "bmcos", "bmcos_ctx")
 }
 
+_OF_REQUESTS = 0.5
+"""Relevance of what the user once asked for, beside that of a statement."""
+
 _MANY = 80
 """Candidates of the memories that the level of the best is fitted on."""
 
@@ -67,8 +77,10 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     with_assistant = any(entry.role == "assistant" for entry in found.entries)
     weighed = [pair[with_assistant] for pair in weights.values()]
     score = np.einsum("f,fn->n", weighed, [features[name] for name in weights])
-    relevance: list[float] = (_best(found, features) * np.exp((score - score.max()) / _spread(found))).tolist()
-    return relevance
+    tell = _tell(found)
+    behind = np.minimum(score - score[tell].max(), 0.0)
+    relevance = _best(found, features, tell) * np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS)
+    return [float(one) for one in relevance]
 
 
 def shortlist(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
@@ -80,7 +92,16 @@ def shortlist(candidates: Sequence[Candidate], most: int) -> list[Candidate]:
     return [candidates[i] for i in sorted(np.argsort(-score, kind="stable")[:most].tolist())]
 
 
-def _best(found: Found, features: Mapping[str, Floats]) -> float:
+def _tell(found: Found) -> Flags:
+    """Which candidates may answer: what the user once asked for is likest to what they ask, and answers nothing.
+
+    All of them where there are no others.
+    """
+    tell = np.array([one.role != "user" or bool(one.speaker) or not _is_request(one.text) for one in found.entries])
+    return tell if tell.any() else np.ones(len(tell), bool)
+
+
+def _best(found: Found, features: Mapping[str, Floats], tell: Flags) -> float:
     """How likely it is that the memory holds an answer: a logistic fit, moved towards answering.
 
     The best of few has to be less alike than the best of many, of which some are alike by chance: as measured with
@@ -93,8 +114,8 @@ def _best(found: Found, features: Mapping[str, Floats]) -> float:
     if strangers and any(entry.speaker for entry in found.entries):
         return 0.0
     of = found.columns
-    top, knows_meaning = blended(of).max(), not np.isnan(of.cosine).all()
-    highest = top, features["cos"].max() if knows_meaning else top, features["cov"].max()
+    top, knows_meaning = blended(of)[tell].max(), not np.isnan(of.cosine).all()
+    highest = top, features["cos"][tell].max() if knows_meaning else top, features["cov"][tell].max()
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
     logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness - 5 * strangers
     return 1 / (1 + math.exp(-logit))

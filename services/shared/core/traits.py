@@ -17,6 +17,11 @@ FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
 _SECOND_PERSON = frozenset("you you're you've you'd you'll your yours".split())
 _NUMBER = re.compile(r"\d")
 _ENDS_EARLIER = re.compile(r"[.!?\n](?!\Z)")
+_REQUEST = re.compile(
+    r"\s*(?:(?:please|ok|okay|hey|now),? )?(?:compare|create|describe|draft|explain|find|generate|give|help|list|make|"
+    r"propose|recommend|show|suggest|summari[sz]e|tell|translate|write) (?!myself|himself|herself)\w+",
+    re.IGNORECASE,
+)
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|\bMay\b")
 _TIMES = frozenset(
     "january february march april june july august september october november december jan feb aug sep sept oct nov "
@@ -71,6 +76,11 @@ def is_mere_question(text: str) -> bool:
     """Whether a text is a single question, and says nothing beside it."""
     text = text.strip()
     return text.endswith("?") and not _ENDS_EARLIER.search(text)
+
+
+def is_mere_request(text: str) -> bool:
+    """Whether a text is a single question, or asks in English for something to be done, and says nothing beside it."""
+    return is_mere_question(text) or (_REQUEST.match(text) is not None and not _ENDS_EARLIER.search(text.strip()))
 
 
 def asks_only_for(text: str, terms: Collection[str]) -> bool:

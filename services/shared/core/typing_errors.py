@@ -44,6 +44,19 @@ def _each_between(head: str, letters: str, tail: str) -> str:
     return head + f"{tail} {head}".join(letters) + tail
 
 
+def is_likely(word: str, other: str) -> bool:
+    """Whether of two words that are one error apart letters of one are swapped in the other, or its end is missing."""
+    return sorted(word) == sorted(other) or word.startswith(other) or other.startswith(word)
+
+
+def may_mean(word: str, other: str, query: str) -> bool:
+    """Whether a word of the query may be another that is one error away: a name that begins with another letter is one
+    of somebody else, as Dora is not Nora.
+    """
+    is_name = re.search(rf"\w {word.capitalize()}\b", query) is not None
+    return not is_name or other[0] == word[0] or sorted(word) == sorted(other)
+
+
 def respelled(query: str, corrections: Mapping[str, str]) -> str:
     """The query with words replaced, whatever their case."""
     return _WORD.sub(lambda word: corrections.get(word[0].lower(), word[0]), query) if corrections else query

@@ -74,6 +74,11 @@ def test_threads_agree_on_the_terms() -> None:
     assert together == alone * 40
 
 
+def test_one_word_alone_is_a_word_of_no_language() -> None:
+    assert "mia" in analyze_query("Mia")[0], "a name, and Italian for my"
+    assert not any("mia" in word for word in analyze_query("la mia casa"))
+
+
 def test_words_that_only_ask_are_not_looked_for() -> None:
     assert analyze_query("What did you say about my bikes?") == [("sai",), ("bike",)]
 

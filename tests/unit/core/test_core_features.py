@@ -239,9 +239,41 @@ def test_a_question_about_nobody_who_is_mentioned_is_told(question: str, expecte
     entries = [an_entry("ann", "ADA and melanie rowed."), an_entry("ann", "Then Melanie and Robert rowed.")]
     assert names_strangers(Found(question, [], entries)) == expected
     assert not names_strangers(Found(question, [], [an_entry("ann", "We rowed.", speaker="Caroline"), *entries]))
-    others = [*entries, an_entry("ann", "Carolina may join; Join them! Carol goes, as carol goes.")]
-    assert not names_strangers(Found(question, [], others, corrections={"caroline": "carolina"}))
+    others = [*entries, an_entry("ann", "Aroline may join; Join them! Carol goes, as carol goes.")]
+    assert not names_strangers(Found(question, [], others, corrections={"caroline": "aroline"}))
     assert names_strangers(Found(question, [], others, corrections={"caroline": "join"})) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("What did Catherine buy?", False),
+        ("What did Kathie buy?", False),
+        ("Is Renee allergic to cats?", False),
+        ("What did Smith say?", False),
+        ("What did Dr Smith say?", False),
+        ("What is Mum making?", False),
+        ("What did Caroline buy?", True),
+    ],
+)
+def test_a_speaker_goes_by_many_forms_of_a_name(question: str, expected: bool) -> None:
+    speakers, entries = {"Katherine", "Renée", "Dr. Smith"}, [an_entry("ann", "I row.", speaker="Ada")]
+    assert names_strangers(Found(question, [], entries, speakers=speakers)) == expected
+
+
+@pytest.mark.parametrize("asked", ["Which dessert could I have in Rome?", "Suggest a dessert for me"])
+def test_what_was_asked_for_before_does_not_stand_before_what_answers_it(asked: str) -> None:
+    entries = [an_entry("ann", text, role="user") for text in (asked, "I am lactose intolerant.", "We rowed.")]
+    likest, answer, other = (
+        Candidate(entry.id, bm25=of, bm25_turn=of, coverage=of, cosine=of)
+        for entry, of in zip(entries, (1.0, 0.4, 0.1), strict=True)
+    )
+    relevance = profile(Found("Which dessert can I have?", [likest, answer, other], entries))
+    assert relevance[1] == max(relevance)
+    assert relevance[1] == pytest.approx(
+        profile(Found("Which dessert can I have?", [answer, other], entries[1:]))[0], abs=0.2
+    )
+    assert profile(Found("Which dessert can I have?", [likest], entries[:1]))[0] > 0.9, "better than nothing"
 
 
 def test_of_somebody_who_is_never_mentioned_nothing_is_known() -> None:

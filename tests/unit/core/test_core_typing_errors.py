@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core.analysis import STOP_WORDS, analyze, stems
-from services.shared.core.typing_errors import correctable, respelled, variants
+from services.shared.core.typing_errors import correctable, is_likely, may_mean, respelled, variants
 
 WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyz", min_size=4, max_size=24)
 PLAIN = "abcdefghijklmnopqrstuvwxyz"
@@ -21,6 +21,28 @@ def test_an_error_is_undone(typed: str) -> None:
 @pytest.mark.parametrize(("typed", "meant"), [("cafe", "café"), ("собакы", "собаки"), ("muhle", "mühle")])
 def test_errors_are_undone_in_letters_beyond_ascii(typed: str, meant: str) -> None:
     assert meant in variants(typed)
+
+
+@pytest.mark.parametrize(
+    ("word", "other", "likely"), [("neice", "niece", True), ("norah", "nora", True), ("neice", "nice", False)]
+)
+def test_letters_are_swapped_and_ends_missing_more_often_than_other_letters(
+    word: str, other: str, likely: bool
+) -> None:
+    assert is_likely(word, other) == likely
+
+
+@pytest.mark.parametrize(
+    ("query", "other", "expected"),
+    [
+        ("Where does Dora live?", "nora", False),
+        ("Where does Dora live?", "dorma", True),
+        ("Where does Dora live?", "odra", True),
+        ("where does dora live?", "nora", True),
+    ],
+)
+def test_a_name_with_another_first_letter_is_of_somebody_else(query: str, other: str, expected: bool) -> None:
+    assert may_mean("dora", other, query) == expected
 
 
 @given(WORDS)
