@@ -14,6 +14,7 @@ from typing import Any
 
 from contracts import flow
 from contracts.ports import TextStore
+from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -43,7 +44,7 @@ from services.curate import profile as profiles
 from services.curate import seed as seeding
 from services.curate import themes as themes_proposed
 from services.curate.edits import Editor, shorten_history
-from services.curate.privacy import DataStores
+from services.curate.privacy import DataStores, until_heard
 from services.curate.rollups import RollUps
 from services.curate.scheduler import Scheduler
 from services.curate.settings import CurateSettings
@@ -54,9 +55,13 @@ from services.shared.audit import AuditTrail
 from services.shared.bus.extraction import ask_for_facts
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
+from services.shared.core.chat_commands import command_in
 from services.shared.llm.budget import Budget
 from services.shared.llm.configured import configured_model
 from services.shared.preferences import PreferenceReader
+
+_ABOUT_WHAT_WAS_SAID = frozenset(("correct", "forget", "forget_about", "pin", "recall"))
+"""Commands that may mean what was said a moment ago."""
 
 _MOST_TOKENS = 1600
 """Of an answer with a summary: all of its sentences, with room to spare."""
@@ -110,7 +115,13 @@ async def build(host: Host) -> Service:
         conflicts=partial(conflicts.list_conflicts, store=store),
         resolve=partial(conflicts.resolve, stores=stores, say=host.bus.publish_events),
     )
-    do_as_said = partial(chat_commands.answer, store=store, actions=chat_actions)
+
+    async def do_as_said(request: CommandRequest) -> CommandReply:
+        command = command_in(request.text) if request.confirm is None else None
+        if command is not None and command.verb in _ABOUT_WHAT_WAS_SAID:
+            await until_heard(request.user_id, stores)
+        return await chat_commands.answer(request, store=store, actions=chat_actions)
+
     answers: tuple[RequestHandler[Any, Any], ...] = (
         RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),
         RequestHandler(flow.SEED, partial(seeding.seed, create=create), at_once),

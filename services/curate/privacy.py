@@ -52,6 +52,7 @@ _ROUNDS = 10
 """How often in a row a place is emptied and counted, before the stages are given time."""
 
 _DECIDED_SOON = 0.2  # seconds
+_HEARD_SOON = 0.02  # seconds
 _LOOK_EVERY = 1.0
 _OTHERS = timedelta(seconds=10)
 """Age of a mark of another process from which on this one completes it: that has died, or a store was away."""
@@ -71,6 +72,20 @@ class DataStores:
     text: TextStore
     vectors: VectorStore | None
     in_flight: InFlight
+
+
+async def until_heard(user_id: str, stores: DataStores, *, patience: float = 5.0) -> None:
+    """Wait until all that the bus promised to keep of a user is a memory, or was refused; for a while at most.
+
+    Who asks at once to forget what they just said means it, and not what they said before.
+    """
+    with suppress(TimeoutError, Unavailable):
+        async with asyncio.timeout(patience):
+            while True:
+                waiting = await stores.in_flight.count(user_id, None)
+                if not waiting.turns and not (await stores.text.counts(user_id)).undecided:
+                    return
+                await asyncio.sleep(_HEARD_SOON)
 
 
 async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: timedelta) -> ForgetReply:

@@ -8,7 +8,7 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -152,7 +152,8 @@ class Proxy:
                 return "command"
             asking = self._asking(request, backend, passing, credential)
             PROXY_ADDED.labels(dialect.name if dialect else "other").observe(time.perf_counter() - started)
-            return await self._while_there(request, partial(self._pass_on, asking, passing, send), passing)
+            with self._memory.answering(passing.exchange) if passing.exchange else nullcontext():
+                return await self._while_there(request, partial(self._pass_on, asking, passing, send), passing)
 
     async def _let_in(self, request: Request) -> tuple[Caller, str | None]:
         """The caller, and their credential, which no model may see."""

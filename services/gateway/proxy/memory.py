@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from hashlib import sha256
@@ -61,6 +62,7 @@ _OVERVIEW_SHARE = 0.3
 """The part of the budget that cards and a summary have at most."""
 _MORE_PATIENCE = 0.05
 _COMMAND_PATIENCE = 10.0
+_ANSWERED_SOON = 0.5
 _NOT_CONFIRMED = "Then nothing was changed."
 _CONFIRM = "Say yes to do it, or anything else to leave it."
 
@@ -108,6 +110,7 @@ class ChatMemory:
         self._settings = settings
         self._conversations = Conversations(settings.proxy_recent_turns)
         self._under_way: set[asyncio.Task[None]] = set()
+        self._answering: set[tuple[Key, asyncio.Future[None]]] = set()
         self._asking = asyncio.Semaphore(_MOST_ASKING)
         self._overviews = Overviews(edge, settings)
         self._counter = cache(counter)
@@ -224,6 +227,7 @@ class ChatMemory:
             if may_pass:
                 return None
             raise too_often(share)
+        await self._until_published(exchange.key)
         raw = await self._edge.memory.ask(
             flow.COMMANDS, request, patience=_COMMAND_PATIENCE, credential=caller.credential
         )
@@ -240,6 +244,23 @@ class ChatMemory:
             self._conversations.forget(caller.user_id)
             self._overviews.forget(caller.user_id)
         return _told(reply)
+
+    @contextmanager
+    def answering(self, exchange: Exchange) -> Iterator[None]:
+        """While this lasts an exchange is answered and then remembered; a command that comes at once waits for it."""
+        answered = exchange.key, asyncio.get_running_loop().create_future()
+        self._answering.add(answered)
+        try:
+            yield
+        finally:
+            self._answering.discard(answered)
+            answered[1].set_result(None)
+
+    async def _until_published(self, key: Key) -> None:
+        """Wait until what was said in a conversation is with the bus, for a moment at most."""
+        for _ in range(2):  # what is answered has to be published, too
+            if waiting := {*self._under_way, *(answered for its, answered in self._answering if its == key)}:
+                await asyncio.wait(waiting, timeout=_ANSWERED_SOON)
 
     def remember(self, exchange: Exchange, recalled: Recalled, answer: str) -> None:
         """Remember what was said, beside everything else; nobody waits for it."""

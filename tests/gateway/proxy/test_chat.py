@@ -340,6 +340,14 @@ async def test_after_a_list_that_is_what_is_on_the_screen(
     assert "forgotten: “Nice weather.”" in await told("forget that")
 
 
+async def test_what_was_said_a_moment_ago_can_be_forgotten_at_once(http: httpx.AsyncClient, user: str) -> None:
+    for number in range(5):
+        said = f"My locker number {number} has the code 44{number}1."
+        await chat(http, user, said, memory_id="c1")
+        told = (await chat(http, user, "Forget that.", memory_id="c1")).json()["choices"][0]["message"]["content"]
+        assert f"forgotten: “{said}”" in told
+
+
 async def test_a_command_passes_where_the_answer_has_to_be_json(
     http: httpx.AsyncClient, model: ModelServer, user: str
 ) -> None:
