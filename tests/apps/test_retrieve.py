@@ -348,15 +348,15 @@ async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_ques
     noting: Any = Noting()
     speakers, now = Speakers(), [0.0]
     monkeypatch.setattr("services.retrieve.speakers.time", SimpleNamespace(monotonic=lambda: now[0] + 1000))
-    assert await speakers.of(Scope("ann"), "What did i say?", noting, noting) == frozenset()
+    assert await speakers.of(Scope("ann"), "What did i say?", noting) == frozenset()
     assert calls == []
     for _ in range(2):
-        assert await speakers.of(Scope("ann"), "Where on the lake does Ada row?", noting, noting) == {"Ada"}
-    assert calls == ["search", "get"]
+        assert await speakers.of(Scope("ann"), "Where on the lake does Ada row?", noting) == {"Ada"}
+    assert calls == ["search", "get", "page"]
     speakers.note(Scope("ann"), [entries[0].model_copy(update={"speaker": "Ben"})])
-    assert await speakers.of(Scope("ann"), "Ada?", noting, noting) == {"Ada", "Ben"}
+    assert await speakers.of(Scope("ann"), "Ada?", noting) == {"Ada", "Ben"}
     now[0] = 61.0
-    assert await speakers.of(Scope("ann"), "Does Ada row?", noting, noting) == {"Ada"}
+    assert await speakers.of(Scope("ann"), "Does Ada row?", noting) == {"Ada"}
 
 
 async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explaining_tells_it(store: TextStore) -> None:

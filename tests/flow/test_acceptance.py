@@ -37,7 +37,7 @@ from tests.servers.fickle import fickle
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PATIENCE = 20.0
+PATIENCE = 40.0
 """Seconds for an answer: it is to be right, also where other tests leave it little of the machine."""
 
 PLAIN: dict[str, Any] = {"nats_port": 0, "http_port": 0, "ner": "none", "log_level": "error"}
