@@ -158,11 +158,9 @@ class Retriever:
         if shared:
             visible = {i: entry for i, entry in visible.items() if not set(shared).isdisjoint(entry.tags)}
         visible = that_tell(visible, request.query)
-        if self.settings.relevance == "profile":
-            self.speakers.note(scope, visible.values())
+        speakers = self.speakers.note(scope, visible.values()) if self.settings.relevance == "profile" else ()
         candidates = [candidate for candidate in candidates if candidate.id in visible]
         of_candidates = [visible[candidate.id] for candidate in candidates]
-        speakers = await self.speakers.of(scope, request.query, self.store)
         found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers)
         measured = self._measure(found, now)
         relevant = self._relevant(candidates, measured, request)

@@ -28,8 +28,9 @@ from services.shared.core.traits import FIRST_PERSON, TOKEN, ByText, Traits, ask
 _NOBODY = -1
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
 _WHERE = frozenset("at from in into near on to via".split())
-_NAME_OR_BEGINNING = re.compile(r"\b[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b")
-_WITHIN = re.compile(r"(?<=[a-z,] )[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b")
+_CAPITALIZED = r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b"
+_NAME_OR_BEGINNING = re.compile(rf"\b{_CAPITALIZED}")
+_WITHIN = re.compile(rf"(?<=[a-z,] ){_CAPITALIZED}")
 _IN_LOWER_CASE = re.compile(r"\b[a-z]{3,}\b")
 _NO_NAMES = TITLES.union(*(wordlists.words("names", section) for section in ("no names", "times", "kin")))
 _ALONE: Mapping[int, str] = {}
@@ -222,15 +223,21 @@ def names_strangers(found: Found) -> bool:
     known = begun - set(_IN_LOWER_CASE.findall(said)) | within
     known.update(word for speaker in found.speakers for word in Name.of(speaker).words)
     meant = {found.corrections[name] for name in names if name in found.corrections}
-    return meant.isdisjoint(known) and not any(_may_be_one(name, word) for word in known for name in names)
+    asked = {name: Name.of(name) for name in names}
+    return meant.isdisjoint(known) and not any(_is_of_one(word, asked) for word in known)
 
 
-def _may_be_one(name: str, other: str) -> bool:
-    if name[:_BEGINNING] == other[:_BEGINNING] or is_short_form(name, other):
+def _is_of_one(word: str, asked: Mapping[str, Name]) -> bool:
+    """Whether a word may be another form of one of the names, in lower case, that are asked about."""
+    if any(_begin_alike(word, name) or is_short_form(word, name) for name in asked):
         return True
-    if other.startswith(name) or name.startswith(other):
-        return True
-    return likeness(Name.of(name), Name.of(other)) is not None
+    other = Name.of(word)
+    return any(likeness(name, other) for name in asked.values())
+
+
+def _begin_alike(one: str, other: str) -> bool:
+    shared = min(len(one), len(other), _BEGINNING)
+    return one[:shared] == other[:shared]
 
 
 def named_speakers(question: str, speakers: Collection[str]) -> dict[str, int]:

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from services.shared.core.features import Found, features_of, names_strangers, told_by_searches
-from services.shared.core.scoring import Candidate, Columns, Floats, blended
+from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.traits import ByText, is_mere_request
-
-Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _is_request = ByText(is_mere_request)
 
@@ -79,8 +75,9 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     score = np.einsum("f,fn->n", weighed, [features[name] for name in weights])
     tell = _tell(found)
     behind = np.minimum(score - score[tell].max(), 0.0)
-    relevance = _best(found, features, tell) * np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS)
-    return [float(one) for one in relevance]
+    fallen = np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS)
+    relevance: list[float] = (_best(found, features, tell) * fallen).tolist()
+    return relevance
 
 
 def shortlist(candidates: Sequence[Candidate], most: int) -> list[Candidate]:

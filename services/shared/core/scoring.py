@@ -23,6 +23,7 @@ from contracts.v1.entries import Entry, Scores
 from services.shared.core.importance import living
 
 Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 DECAY = 0.5
 """What a turn's neighbour counts for, per turn of distance."""
