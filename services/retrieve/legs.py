@@ -165,11 +165,16 @@ async def _search_meaning(
     embedder: Embedder | None,
     limit: int,
 ) -> _Semantic:
+    """Search for the meaning of the query as the model is to read it.
+
+    It is embedded as it is while that is looked up: nearly always they are the same.
+    """
     if vectors is None or embedder is None or not query.strip():
         return _Semantic()
-    query = await reading()
     started = time.perf_counter()
-    vector = (await embedder.embed([query]))[0]
+    [vector], meant = await asyncio.gather(embedder.embed([query]), reading())
+    if meant != query:
+        [vector] = await embedder.embed([meant])
     embedding_ms = (time.perf_counter() - started) * 1000
     return _Semantic(await vectors.search(scope, vector, limit=limit, filters=filters), vector, embedding_ms)
 
