@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from contracts.ports import Filters, Key, Scope, Selection, Unavailable
 from contracts.v1.entries import Entry
@@ -22,19 +22,26 @@ _PATIENCE = 0.2
 _CAPITALIZED = re.compile(r"\b[A-Z]\w+")
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    names: frozenset[str] = frozenset()
+    until: float = 0.0
+    looked_up: bool = False
+
+
 @dataclass(slots=True)
 class Speakers:
     """The speakers by scope, each for a minute; the scopes asked for longest ago go first."""
 
-    _known: Cache[Scope, tuple[float, frozenset[str]]] = field(default_factory=lambda: Cache(_MOST_SCOPES))
+    _known: Cache[Scope, _Known] = field(default_factory=lambda: Cache(_MOST_SCOPES))
 
     async def of(self, scope: Scope, question: str, store: Memory) -> frozenset[str]:
-        """The speakers whom a question may name; looked up where it may name one and none are known: by its words, and
-        where people speak there also those who did last.
+        """The speakers whom a question may name; looked up once where it may name one: by its words, and where people
+        speak there also those who did last.
         """
-        until, known = self._known.get(scope) or (0.0, frozenset())
-        if until > time.monotonic() or not telling_terms(" ".join(_CAPITALIZED.findall(question))):
-            return known
+        known = self._of_late(scope)
+        if known.looked_up or not telling_terms(" ".join(_CAPITALIZED.findall(question))):
+            return known.names
         try:
             async with asyncio.timeout(_PATIENCE):
                 hits = await store.search(scope, question, limit=_LOOKED_AT, filters=Filters())
@@ -43,15 +50,17 @@ class Speakers:
                     of_scope = Selection(scope.user_id, space=scope.space, persona_id=scope.persona_id)
                     found += (await store.page(of_scope, limit=_LATEST, cursor=None)).entries
         except (Unavailable, TimeoutError):
-            return frozenset()
-        self._known.pop(scope)
+            return known.names
+        self._known.put(scope, replace(self._of_late(scope), looked_up=True))
         return self.note(scope, found)
 
     def note(self, scope: Scope, entries: Iterable[Entry]) -> frozenset[str]:
         """Remember who speaks in these entries of a scope; who is known to speak there then."""
-        until, known = self._known.get(scope) or (0.0, frozenset[str]())
-        if until < time.monotonic():
-            until, known = time.monotonic() + _KEPT, frozenset()
-        known |= {entry.speaker for entry in entries if entry.speaker and scope.sees(entry)}
-        self._known.put(scope, (until, known))
-        return known
+        known = self._of_late(scope)
+        names = known.names.union(entry.speaker for entry in entries if entry.speaker and scope.sees(entry))
+        self._known.put(scope, replace(known, names=names))
+        return names
+
+    def _of_late(self, scope: Scope) -> _Known:
+        known = self._known.get(scope)
+        return known if known and known.until > time.monotonic() else _Known(until=time.monotonic() + _KEPT)

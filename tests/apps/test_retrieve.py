@@ -356,7 +356,9 @@ async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_ques
     speakers.note(Scope("ann"), [entries[0].model_copy(update={"speaker": "Ben"})])
     assert await speakers.of(Scope("ann"), "Ada?", noting) == {"Ada", "Ben"}
     now[0] = 61.0
-    assert await speakers.of(Scope("ann"), "Does Ada row?", noting) == {"Ada"}
+    speakers.note(Scope("ann"), [entries[0].model_copy(update={"speaker": "Cleo"})])
+    assert await speakers.of(Scope("ann"), "what did i say?", noting) == {"Cleo"}
+    assert await speakers.of(Scope("ann"), "Does Ada row?", noting) == {"Ada", "Cleo"}, "noted is not looked up"
 
 
 async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explaining_tells_it(store: TextStore) -> None:
