@@ -45,6 +45,7 @@ class ListRequest(Request):
     `conversation_id`: only what was said in this conversation.
     `persona_id`: only what a retrieval for this persona sees, its own entries and those of none. Null means here
     all of the user's, as `"*"` does: a list hides nothing that it was not asked to. An empty one: entries of none.
+    `settled`: the list waits until all that was said before it is a memory, or was refused; for 5 seconds at most.
     """
 
     space: str | None = Field(default=None, min_length=1, max_length=256)
@@ -59,6 +60,7 @@ class ListRequest(Request):
     pinned: bool | None = None
     manually_saved: bool | None = None
     status: Status = "active"
+    settled: bool = False
 
 
 class ListReply(Reply):

@@ -14,12 +14,13 @@ from typing import Any
 
 from contracts import flow
 from contracts.ports import TextStore
-from contracts.v1.chat import CommandReply, CommandRequest
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
     EraseReply,
     EraseRequest,
+    ListReply,
+    ListRequest,
     StatusReply,
     StatusRequest,
     UserStatusRequest,
@@ -55,13 +56,9 @@ from services.shared.audit import AuditTrail
 from services.shared.bus.extraction import ask_for_facts
 from services.shared.bus.in_flight import NatsInFlight
 from services.shared.bus.requests import RequestHandler, time_left
-from services.shared.core.chat_commands import command_in
 from services.shared.llm.budget import Budget
 from services.shared.llm.configured import configured_model
 from services.shared.preferences import PreferenceReader
-
-_ABOUT_WHAT_WAS_SAID = frozenset(("correct", "forget", "forget_about", "pin", "recall"))
-"""Commands that may mean what was said a moment ago."""
 
 _MOST_TOKENS = 1600
 """Of an answer with a summary: all of its sentences, with room to spare."""
@@ -114,13 +111,8 @@ async def build(host: Host) -> Service:
         incognito=partial(control.set_incognito, records=store, in_flight=stores.in_flight),
         conflicts=partial(conflicts.list_conflicts, store=store),
         resolve=partial(conflicts.resolve, stores=stores, say=host.bus.publish_events),
+        until_heard=partial(until_heard, stores=stores),
     )
-
-    async def do_as_said(request: CommandRequest) -> CommandReply:
-        command = command_in(request.text) if request.confirm is None else None
-        if command is not None and command.verb in _ABOUT_WHAT_WAS_SAID:
-            await until_heard(request.user_id, stores)
-        return await chat_commands.answer(request, store=store, actions=chat_actions)
 
     answers: tuple[RequestHandler[Any, Any], ...] = (
         RequestHandler(flow.CREATE, create, at_once, commands.shorten_entry),
@@ -128,7 +120,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.GET, partial(commands.get, store=store), at_once, commands.shorten_entry),
         RequestHandler(
             flow.LIST,
-            partial(commands.list_entries, store=store),
+            partial(_list_entries, stores=stores),
             at_once,
             partial(commands.shorten_list, store=store),
         ),
@@ -144,7 +136,12 @@ async def build(host: Host) -> Service:
         *_roll_ups(scheduler.roll_ups, at_once),
         RequestHandler(flow.ERASE, erase, at_once),
         RequestHandler(flow.USER_STATUS, user_status, at_once),
-        RequestHandler(flow.COMMANDS, do_as_said, at_once, chat_commands.shorten),
+        RequestHandler(
+            flow.COMMANDS,
+            partial(chat_commands.answer, store=store, actions=chat_actions),
+            at_once,
+            chat_commands.shorten,
+        ),
         RequestHandler(flow.STATUS, status, at_once),
         RequestHandler(flow.RECONCILE, partial(reconcile.reconcile, stores=compared), 1),
         *_control(stores, settings, scheduler),
@@ -165,6 +162,12 @@ def _summary_writer(
     host.closes(model.close)
     budget = Budget(store, of_user=settings.summary_user_budget, of_all=settings.summary_budget)
     return SummaryWriter(store, model, preferences=preferences, budget=budget)
+
+
+async def _list_entries(request: ListRequest, *, stores: DataStores) -> ListReply:
+    if request.settled:
+        await until_heard(request.user_id, stores)
+    return await commands.list_entries(request, store=stores.text)
 
 
 async def _ask_for_facts(host: Host, entry: Entry) -> None:

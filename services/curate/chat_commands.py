@@ -6,11 +6,7 @@ token does it to exactly what was listed.
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import re
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +28,7 @@ from contracts.v1.edits import PinRequest, UpdateRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA
+from services.curate.confirmations import Listed, listed_in, token_of
 from services.shared.core.analysis import Alternatives, analyze, telling_terms, words_asked
 from services.shared.core.chat_commands import command_in
 from services.shared.core.dates import in_zone, zone_of
@@ -43,8 +40,8 @@ from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import PreferenceReader, Preferences
 
-_CONFIRMED_WITHIN = 600
-"""Seconds for which a confirmation is valid."""
+_ABOUT_WHAT_WAS_SAID = frozenset[ChatVerb](("correct", "forget", "forget_about", "pin", "recall"))
+"""Commands that may mean what was said a moment ago."""
 
 _MOST_LISTED, _MOST_RECALLED = 50, 12
 _LOOKED_THROUGH = 200
@@ -57,10 +54,6 @@ _SHOWN_CHARS = 120
 _WHICH = "Which of these do you mean? Say “forget that …” in its words, or have it shown alone first."
 _SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
 _EVER = datetime.min.replace(tzinfo=UTC)
-
-
-Listed = Sequence[tuple[str, int]]
-"""Entries by id and version, as they were listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +70,7 @@ class Actions:
     incognito: Callable[[IncognitoStartRequest | IncognitoEndRequest], Awaitable[IncognitoReply]]
     conflicts: Callable[[ConflictsRequest], Awaitable[ConflictsReply]]
     resolve: Callable[[ResolveRequest], Awaitable[ResolveReply]]
+    until_heard: Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +103,7 @@ class Chat:
 
     def to_confirm(self, words: str, items: Sequence[Entry] = (), *, listed: Listed = ()) -> CommandReply:
         """What would be done, and the token that lets it happen to these entries, or to what else is listed."""
-        token = _token(self.request, listed or [(entry.id, entry.version) for entry in items])
+        token = token_of(self.request, listed or [(entry.id, entry.version) for entry in items])
         return self.reply(f"{words} Confirm to go on.", items, needs_confirmation=True, token=token)
 
 
@@ -124,7 +118,9 @@ async def answer(request: CommandRequest, *, store: TextStore, actions: Actions)
         return none
     chat = Chat(request, command, store, actions)
     if request.confirm is not None and command.verb in _CONFIRMED:
-        return await _CONFIRMED[command.verb](chat, _listed_in(request.confirm, request))
+        return await _CONFIRMED[command.verb](chat, listed_in(request.confirm, request))
+    if command.verb in _ABOUT_WHAT_WAS_SAID:
+        await actions.until_heard(request.user_id)
     reply = await _ASKED[command.verb](chat)
     return none if command.or_chat and command.verb != "recall" and not reply.items else reply
 
@@ -441,36 +437,6 @@ def _counted(total: int, more: str) -> str:
     if not total:
         return "I remember nothing yet."
     return f"I remember {'1 thing' if total == 1 else f'{total:,} things'}. {more}".strip()
-
-
-def _token(request: CommandRequest, listed: Listed) -> str:
-    pairs = (f"{id_} {version}" for id_, version in listed)
-    body = json.dumps([_digest(request), int(time.time()) + _CONFIRMED_WITHIN, *pairs], separators=(",", ":"))
-    return base64.urlsafe_b64encode(body.encode()).decode()
-
-
-def _listed_in(token: str, request: CommandRequest) -> Listed:
-    """The entries of a token, which opens nothing that the user could not name themselves.
-
-    Raises:
-        Rejected: it is no token of this text in this conversation, or an old one.
-    """
-    try:
-        digest, until, *listed = json.loads(base64.urlsafe_b64decode(token))
-        if digest == _digest(request) and time.time() < int(until):
-            return [(id_, int(version)) for id_, _, version in (one.rpartition(" ") for one in listed)]
-    except (ValueError, TypeError, AttributeError):
-        pass
-    raise Rejected(
-        "invalid_request",
-        "confirm: it belongs to another text or conversation, or is older than ten minutes; "
-        "send the text without it again",
-    )
-
-
-def _digest(request: CommandRequest) -> str:
-    parts = (request.user_id, request.space, request.conversation_id or "", " ".join(request.text.split()))
-    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=12).hexdigest()
 
 
 _SIDES: dict[str, Literal["new", "old", "both"]] = {"the newer": "new", "the older": "old", "both": "both"}

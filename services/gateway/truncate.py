@@ -22,7 +22,10 @@ _MOST = 1000
 
 
 async def truncate(edge: Edge, caller: Caller, conversation_id: str, space: str | None) -> TruncateReply:
-    """Forget the entries of a conversation, but what is pinned or saved, or was said in another one, too."""
+    """Forget the entries of a conversation, but what is pinned or saved, or was said in another one, too.
+
+    What was said last in it is waited for.
+    """
     going, kept = list[str](), 0
     for state in _STATES:
         async for entry in _said_in(edge, caller, conversation_id, space, state):
@@ -47,6 +50,7 @@ async def _said_in(
     edge: Edge, caller: Caller, conversation_id: str, space: str | None, state: Status
 ) -> AsyncIterator[Entry]:
     values: dict[str, Any] = {"conversation_id": conversation_id, "status": state, "limit": _PAGE}
+    values["settled"] = state == _STATES[0]
     values |= {"space": space} if space else {}
     while True:
         page = ListReply.model_validate_json(await edge.ask(caller, VERB_OF[flow.LIST.subject], values))
@@ -54,7 +58,7 @@ async def _said_in(
             yield entry
         if page.next_cursor is None:
             return
-        values["cursor"] = page.next_cursor
+        values |= {"cursor": page.next_cursor, "settled": False}
 
 
 def _is_said_elsewhere(entry: Entry, conversation_id: str) -> bool:

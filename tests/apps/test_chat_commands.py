@@ -52,6 +52,7 @@ class Memory:
     asked: list[RetrieveRequest] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
     decided: list[Any] = field(default_factory=list)
+    waited_for: list[str] = field(default_factory=list)
     zone: str | None = None
 
     async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
@@ -80,6 +81,9 @@ class Memory:
         self.erased.append(request.user_id)
         return EraseReply(receipt=EraseReceipt(removed={}, left={}, drained=True, swept=True))
 
+    async def until_heard(self, user_id: str) -> None:
+        self.waited_for.append(user_id)
+
     async def says(self, text: str, **fields: Any) -> CommandReply:
         request = CommandRequest(user_id="ann", text=text, **fields)
         editor = Editor(places(self.store)[0], self.publish, finishing, DAY, 16_384)
@@ -94,6 +98,7 @@ class Memory:
             incognito=self.incognito,
             conflicts=partial(conflicts.list_conflicts, store=self.store),
             resolve=partial(conflicts.resolve, stores=places(self.store)[0], say=self.publish),
+            until_heard=self.until_heard,
         )
         return await chat_commands.answer(request, store=self.store, actions=actions)
 
@@ -104,6 +109,17 @@ class Memory:
 @pytest.fixture
 def memory(store: TextStore) -> Memory:
     return Memory(store)
+
+
+@pytest.mark.parametrize(
+    ("text", "waits"), [("forget that I play chess", True), ("pause my memory", False), ("Hi!", False)]
+)
+async def test_what_was_said_just_now_is_waited_for_where_it_may_be_meant(
+    memory: Memory, text: str, waits: bool
+) -> None:
+    await say(memory.store, "I play chess.")
+    await memory.says(text)
+    assert memory.waited_for == ["ann"] * waits
 
 
 async def test_what_is_no_command_does_nothing(memory: Memory) -> None:
@@ -219,7 +235,7 @@ async def test_a_confirmation_fits_its_text_its_user_and_its_time(
             await memory.says(text, confirm=confirm)
     with pytest.raises(Rejected, match="another text or conversation"):
         await memory.says("forget everything about Porto", conversation_id="c2", confirm=token)
-    monkeypatch.setattr("services.curate.chat_commands.time.time", lambda: 4e9)
+    monkeypatch.setattr("services.curate.confirmations.time.time", lambda: 4e9)
     with pytest.raises(Rejected, match="older than ten minutes"):
         await memory.says("forget everything about Porto", confirm=token)
     assert await memory.texts() == {"I live in Porto."}

@@ -48,6 +48,14 @@ async def test_what_was_said_in_a_conversation_alone_is_forgotten(
     assert (again["forgotten"], again["kept"]) == (0, 3)
 
 
+async def test_what_was_said_just_now_is_forgotten_too(http: httpx.AsyncClient, client: MemoryClient) -> None:
+    for number in range(5):
+        await said(client, f"c{number}", f"My locker {number} has the code 40{number}7.", f"I own {number + 2} kayaks.")
+        assert (await http.delete(f"/conversations/c{number}", headers=ANN)).json()["forgotten"] == 2
+    await eventually(lambda: client.status("ann"), lambda s: s.turns == 10 and s.pending == 0)
+    assert (await client.list(ListRequest(user_id="ann"))).total_count == 0
+
+
 async def test_a_conversation_that_nobody_knows_has_nothing_to_forget(http: httpx.AsyncClient) -> None:
     for name in ("nothing", "a%2Fb", "chat-%C3%A9"):
         answer = await http.delete(f"/conversations/{name}", headers=ANN)
