@@ -18,6 +18,7 @@ from services.eval import datasets, variants
 from services.eval.datasets import Dataset
 from services.eval.llm import Answered, ask_model, open_model
 from services.eval.misspelling import misspelt
+from services.eval.mlflow_log import Experiment, Untracked
 from services.eval.page import page
 from services.eval.report import Report, Run, shortfalls
 from services.eval.runs import Asked, evaluate
@@ -32,6 +33,7 @@ LOCOMO_EPILOG = """Examples:\n
   memorybus eval locomo locomo10.json\n
   memorybus eval locomo locomo10.json --ablation --outages --json report.json\n
   memorybus eval locomo locomo10.json --misdirected\n
+  MLFLOW_TRACKING_URI=http://127.0.0.1:5000 memorybus eval locomo locomo10.json --mlflow memory\n
   memorybus eval locomo locomo10.json --sweep beta,tau,mmr_lambda=0.8:0.9:1\n
   MEMORYBUS_RETRIEVE_RELEVANCE=cosine memorybus eval locomo locomo10.json\n
   MEMORYBUS_TEXT_STORE=opensearch memorybus eval locomo locomo10.json\n
@@ -61,6 +63,15 @@ JsonOption = Annotated[
 ]
 HtmlOption = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Write a page with plots there.", show_default=False)
+]
+MlflowOption = Annotated[
+    str,
+    typer.Option(
+        "--mlflow",
+        metavar="EXPERIMENT",
+        help="Log the figures as runs of this experiment, where MLFLOW_TRACKING_URI points.",
+        show_default=False,
+    ),
 ]
 AblationOption = Annotated[
     bool, typer.Option("--ablation", help="Ask again with each component of the ranking switched off, or alone.")
@@ -102,6 +113,7 @@ class Wishes:
 
     json: Path | None
     html: Path | None
+    mlflow: str
     ablation: bool
     sweep: str
     outages: bool
@@ -121,6 +133,7 @@ def locomo(
     path: PathArgument,
     report: JsonOption = None,
     html: HtmlOption = None,
+    mlflow: MlflowOption = "",
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -138,7 +151,7 @@ def locomo(
     read: Callable[[Path], Dataset] = datasets.locomo
     if typing_errors is not None:
         read = partial(_misspelt, seed=typing_errors)
-    _evaluate(path, _also(read, misdirected), Wishes(report, html, ablation, sweep, outages, llm))
+    _evaluate(path, _also(read, misdirected), Wishes(report, html, mlflow, ablation, sweep, outages, llm))
 
 
 def _also(read: Callable[[Path], Dataset], misdirected: bool) -> Callable[[Path], Dataset]:
@@ -153,6 +166,7 @@ def chats(
     path: PathArgument,
     report: JsonOption = None,
     html: HtmlOption = None,
+    mlflow: MlflowOption = "",
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -165,7 +179,9 @@ def chats(
     A file is a list of {id, turns: [{id, conversation_id, role, created_at, text}], questions: [{q, kind, evidence,
     stale, now, answer}]}: `evidence` are the turns that answer, `stale` those with a value that changed later.
     """
-    _evaluate(path, _also(datasets.chats, misdirected), Wishes(report, html, ablation, sweep, outages, llm, extract))
+    _evaluate(
+        path, _also(datasets.chats, misdirected), Wishes(report, html, mlflow, ablation, sweep, outages, llm, extract)
+    )
 
 
 def longmemeval(
@@ -175,6 +191,7 @@ def longmemeval(
     ] = None,
     report: JsonOption = None,
     html: HtmlOption = None,
+    mlflow: MlflowOption = "",
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -185,13 +202,16 @@ def longmemeval(
     hit@k is recall_any@k of the original, all@k recall_all@k, and ndcg@k ndcg_any@k. Questions that are to be abstained
     from (`_abs`) count in none of them.
     """
-    _evaluate(path, partial(datasets.longmemeval, first=first), Wishes(report, html, ablation, sweep, outages, llm))
+    _evaluate(
+        path, partial(datasets.longmemeval, first=first), Wishes(report, html, mlflow, ablation, sweep, outages, llm)
+    )
 
 
 def golden(
     path: CasesArgument = datasets.GOLDEN,
     report: JsonOption = None,
     html: HtmlOption = None,
+    mlflow: MlflowOption = "",
     ablation: AblationOption = False,
     sweep: SweepOption = "",
     outages: OutagesOption = False,
@@ -203,7 +223,7 @@ def golden(
     have `kind`, `half`, `now`, `answer`, `token_budget`, `outdated` contents, and `other_user_memories`, which nobody
     may find.
     """
-    _evaluate(path, datasets.golden, Wishes(report, html, ablation, sweep, outages, llm))
+    _evaluate(path, datasets.golden, Wishes(report, html, mlflow, ablation, sweep, outages, llm))
 
 
 def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> None:
@@ -213,7 +233,8 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
         dataset = read(path)
         knobs = EvalSettings()
         model = open_model(wishes.llm, knobs) if wishes.llm else None
-    except (FormatError, BadSweep, UnusableSetting) as error:
+        experiment = Experiment.open(wishes.mlflow) if wishes.mlflow else None
+    except (FormatError, BadSweep, UnusableSetting, Untracked) as error:
         fail(str(error))
     asked, *others = run(_asked(dataset, chosen, is_extracting=wishes.extract))
     runs = [Run.of(*pair) for pair in zip(chosen, others, strict=True)]
@@ -223,8 +244,17 @@ def _evaluate(path: Path, read: Callable[[Path], Dataset], wishes: Wishes) -> No
         write(wishes.json, json.dumps(report.as_json(), indent=2) + "\n")
     if wishes.html is not None:
         write(wishes.html, page(report))
+    if experiment is not None:
+        _log(experiment, report)
     if short := shortfalls(dataset, report.metrics):
         fail("; ".join(short))
+
+
+def _log(experiment: Experiment, report: Report) -> None:
+    try:
+        out.print(f"logged as run {experiment.log(report)} of MLflow")
+    except Untracked as error:
+        fail(str(error))
 
 
 def refuse_a_bus() -> None:
