@@ -73,6 +73,11 @@ class Conversation:
         """Add what was said."""
         self.recent.extend(Said(said.role, said.text[:_LONGEST]) for said in turns if said.text)
 
+    def said_before(self, question: str) -> str:
+        """What the user said last but this: asked again at once it is the same question, said again later it is not."""
+        said = (turn.text for turn in reversed(self.recent) if turn.role == "user")
+        return next((text for text in said if text != question[:_LONGEST]), "")
+
     def newest(self, characters: int, *, before: str | None = None) -> Sequence[Said]:
         """The newest turns that fit into so many characters, in order; they begin with the user.
 

@@ -272,10 +272,12 @@ class ChatMemory:
             PROXY_LOST.inc()
             log.warning("exchange_lost", extra={"why": "too many wait for the bus"})
             return
+        conversation = self._conversations.of(exchange.key)
+        before = conversation.said_before(exchange.question or "") if exchange.sends_newest_only else ""
         injected = () if exchange.incognito else self._keep_in_mind(exchange, answer)
         if self._settings.proxy_commands and asks_to_forget(exchange.question or ""):
             return
-        task = asyncio.create_task(self._remembered(exchange, recalled, answer, injected))
+        task = asyncio.create_task(self._remembered(exchange, recalled, answer, injected, before))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
@@ -291,7 +293,9 @@ class ChatMemory:
         conversation.say([Said("assistant", answer)])
         return injected
 
-    async def _remembered(self, exchange: Exchange, recalled: Recalled, answer: str, injected: Sequence[str]) -> None:
+    async def _remembered(
+        self, exchange: Exchange, recalled: Recalled, answer: str, injected: Sequence[str], before: str
+    ) -> None:
         question, said = exchange.question or "", _cut(without_blocks(answer), self._edge.longest)
         size = len(said) + len(question) + sum(map(len, injected))
         learned = await beside_the_loop(partial(without_echoes, said, injected, question), size)
@@ -302,8 +306,8 @@ class ChatMemory:
             PROXY_MEMORY.labels("none").inc()
         position = exchange.asked.position
         turns = (
-            self._turn(exchange, "user", position, question),
-            self._turn(exchange, "assistant", position + 1, learned),
+            self._turn(exchange, "user", (str(position), before), question),
+            self._turn(exchange, "assistant", (str(position + 1), before), learned),
         )
         try:
             for turn in filter(None, turns):
@@ -312,12 +316,12 @@ class ChatMemory:
             PROXY_LOST.inc()
             log.warning("exchange_lost", extra={"why": type(error).__name__})
 
-    def _turn(self, exchange: Exchange, role: Role, position: int, text: str) -> Turn | None:
+    def _turn(self, exchange: Exchange, role: Role, place: tuple[str, str], text: str) -> Turn | None:
         text = _cut(text, self._edge.longest)
         if not text.strip():
             return None
         user_id, space, conversation = exchange.key
-        parts = ("proxy", user_id, space, conversation, role, str(position), text)
+        parts = ("proxy", user_id, space, conversation, role, *place, text)
         return Turn(
             user_id=user_id,
             space=space,

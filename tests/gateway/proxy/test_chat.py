@@ -348,6 +348,18 @@ async def test_what_was_said_a_moment_ago_can_be_forgotten_at_once(http: httpx.A
         assert f"forgotten: “{said}”" in told
 
 
+async def test_what_is_said_again_later_is_what_was_said_last(
+    http: httpx.AsyncClient, client: MemoryClient, user: str
+) -> None:
+    chainsaw, knee = "I own a chainsaw.", "My knee hurts."
+    for said in (chainsaw, chainsaw, knee, chainsaw, chainsaw):
+        await chat(http, user, said, memory_id="c1")
+    told = (await chat(http, user, "Forget that.", memory_id="c1")).json()["choices"][0]["message"]["content"]
+    assert f"forgotten: “{chainsaw}”" in told
+    await digested_all(client, user, 6)
+    assert (await client.status(user)).turns == 6, "asked again at once it is the same"
+
+
 async def test_a_command_passes_where_the_answer_has_to_be_json(
     http: httpx.AsyncClient, model: ModelServer, user: str
 ) -> None:
