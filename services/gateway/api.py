@@ -30,6 +30,7 @@ from services.gateway.callers import Caller, Doorkeeper, refuse_other_sites
 from services.gateway.limits import HEADERS, RateLimits, Share, searches, seconds_left
 from services.gateway.live import Live
 from services.gateway.problems import Problem
+from services.gateway.removals import Removals
 from services.gateway.settings import GatewaySettings
 from services.gateway.truncate import truncate
 from services.shared.client import MemoryClient, RequestFailed
@@ -69,11 +70,7 @@ class Edge:
         self.live = Live(memory)
         self._door = door
         self._limits = limits
-        self._told: list[Callable[[str], None]] = []
-
-    def on_removal(self, tell: Callable[[str], None]) -> None:
-        """Have a listener told of each user who removes something, or wants less kept."""
-        self._told.append(tell)
+        self.removals = Removals()
 
     async def let_in(self, request: Request) -> Caller:
         """The caller of a request.
@@ -130,11 +127,13 @@ class Edge:
                 headers.update(share.headers)
             if share.is_used_up:
                 return _nothing_for(body, share)
+        if verb.answer is flow.ERASE:
+            self.removals.erasing(caller.user_id)
         try:
             return raw or await asking()
         finally:
-            for tell in self._told if verb.answer in _REMOVING else ():
-                tell(caller.user_id)
+            if verb.answer in _REMOVING:
+                self.removals.removed(caller.user_id)
 
     async def count(self, caller: Caller, body: BaseModel) -> Share | None:
         """Count a request that searches; what is left to the caller, None where nothing was counted."""
@@ -413,6 +412,7 @@ async def forget_conversation(
     space: Annotated[str | None, Query(min_length=1, max_length=_LONGEST_NAME)] = None,
 ) -> Response:
     """Forget what was said in a conversation, in a space or in all; with what became of it."""
+    _edge(request).removals.erasing(caller.user_id, conversation_id, space)
     reply = await truncate(_edge(request), caller, conversation_id, space)
     return _answer(request, reply.model_dump_json().encode(), 200)
 

@@ -119,9 +119,7 @@ def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
-        if not _says_json(request) and any(each["loc"] == ("body",) for each in error.errors()):
-            return response("invalid_request", "The body is to be JSON, and to say so: Content-Type: application/json.")
-        return _invalid([each | {"loc": each["loc"][1:]} for each in error.errors()])
+        return _unreadable(request, error) or _invalid([each | {"loc": each["loc"][1:]} for each in error.errors()])
 
     @app.exception_handler(ValidationError)
     async def invalid_together(_: Request, error: ValidationError) -> Response:
@@ -143,6 +141,16 @@ def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
 def _says_json(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip().endswith("json")
+
+
+def _unreadable(request: Request, error: RequestValidationError) -> Response | None:
+    """The answer to a body that is no JSON, or does not say that it is; None where it is read."""
+    if broken := next((each for each in error.errors() if each["type"] == "json_invalid"), None):
+        where, why = broken["loc"][-1], broken["ctx"]["error"]
+        return response("invalid_request", f"The body is no JSON: at character {where}: {why}.")
+    if not _says_json(request) and any(each["loc"] == ("body",) for each in error.errors()):
+        return response("invalid_request", "The body is to be JSON, and to say so: Content-Type: application/json.")
+    return None
 
 
 def _of_the_framework(error: HTTPException, request: Request, routes: Sequence[BaseRoute]) -> Response:

@@ -176,6 +176,14 @@ async def test_a_path_says_what_it_takes(http: httpx.AsyncClient) -> None:
         assert "Content-Type: application/json" in answer.json()["detail"]
 
 
+async def test_a_body_that_is_no_json_is_called_so(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/entries", content=b'{"text":', headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        "The body is no JSON: at character 8: Expecting value.",
+    )
+
+
 async def test_what_was_said_is_not_in_a_problem(http: httpx.AsyncClient) -> None:
     answer = await http.post("/entries", json={"text": ["s3cretMARKER"], "s3cret": "s3cretMARKER"})
     assert answer.status_code == 422

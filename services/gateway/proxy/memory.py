@@ -102,6 +102,15 @@ def conversation_of(asked: Asked, named: str | None) -> str:
     return f"chat-{sha256(without_blocks(first).encode(errors='replace')).hexdigest()[:16]}"
 
 
+@dataclass(slots=True)
+class _Answering:
+    """An exchange whose answer is under way; unwanted where all of it was removed meanwhile."""
+
+    key: Key
+    over: asyncio.Future[None]
+    is_unwanted: bool = False
+
+
 class ChatMemory:
     """Recalls before a model is asked, and remembers after it has answered."""
 
@@ -110,11 +119,12 @@ class ChatMemory:
         self._settings = settings
         self._conversations = Conversations(settings.proxy_recent_turns)
         self._under_way: set[asyncio.Task[None]] = set()
-        self._answering: set[tuple[Key, asyncio.Future[None]]] = set()
+        self._answering: dict[int, _Answering] = {}  # by the identity of its exchange
         self._asking = asyncio.Semaphore(_MOST_ASKING)
         self._overviews = Overviews(edge, settings)
         self._counter = cache(counter)
-        edge.on_removal(self._conversations.forget)
+        edge.removals.on_removal(self._conversations.forget)
+        edge.removals.on_erasure(self._let_go)
 
     def readable(self, question: str) -> str:
         """As much of a question as is read and kept."""
@@ -243,28 +253,38 @@ class ChatMemory:
         if reply.verb in ("forget", "forget_about", "erase", "correct", "settle", "memory_off", "incognito_start"):
             self._conversations.forget(caller.user_id)
             self._overviews.forget(caller.user_id)
+        if reply.verb == "erase":
+            self._let_go(caller.user_id)
         return _told(reply)
 
     @contextmanager
     def answering(self, exchange: Exchange) -> Iterator[None]:
         """While this lasts an exchange is answered and then remembered; a command that comes at once waits for it."""
-        answered = exchange.key, asyncio.get_running_loop().create_future()
-        self._answering.add(answered)
+        answering = _Answering(exchange.key, asyncio.get_running_loop().create_future())
+        self._answering[id(exchange)] = answering
         try:
             yield
         finally:
-            self._answering.discard(answered)
-            answered[1].set_result(None)
+            del self._answering[id(exchange)]
+            answering.over.set_result(None)
+
+    def _let_go(self, user_id: str, conversation: str | None = None, space: str | None = None) -> None:
+        """Remember nothing of what was asked before all of the user, or of the conversation, was removed."""
+        for one in self._answering.values():
+            if one.key.user_id == user_id and conversation in (None, one.key.name) and space in (None, one.key.space):
+                one.is_unwanted = True
 
     async def _until_published(self, key: Key) -> None:
         """Wait until what was said in a conversation is with the bus, for a moment at most."""
         for _ in range(2):  # what is answered has to be published, too
-            if waiting := {*self._under_way, *(answered for its, answered in self._answering if its == key)}:
+            if waiting := {*self._under_way, *(one.over for one in self._answering.values() if one.key == key)}:
                 await asyncio.wait(waiting, timeout=_ANSWERED_SOON)
 
     def remember(self, exchange: Exchange, recalled: Recalled, answer: str) -> None:
         """Remember what was said, beside everything else; nobody waits for it."""
         if not exchange.may_publish or not (recalled.is_kept or exchange.incognito):
+            return
+        if (answering := self._answering.get(id(exchange))) and answering.is_unwanted:
             return
         if not exchange.incognito and exchange.may_recall:
             self._overviews.renew(exchange.caller, self._places(exchange))

@@ -63,7 +63,7 @@ class Overviews:
         self._held: OrderedDict[Key, _Read] = OrderedDict()
         self._reading: dict[Key, asyncio.Task[None]] = {}
         self._room = asyncio.Semaphore(_AT_ONCE)
-        edge.on_removal(self.forget)
+        edge.removals.on_removal(self.forget)
 
     def places(self, caller: Caller, key: Key, *, is_named: bool) -> list[Key]:
         """What there is to be known in a conversation: cards, under a name that none has, and its summary."""

@@ -109,6 +109,36 @@ async def test_a_stream_comes_as_the_model_speaks_and_is_kept(
     assert [e.text for e in found] == ["We travel to Rome.", "Rome is lovely in May."]
 
 
+@pytest.mark.parametrize("removing", [("DELETE", "/memory/conversations/c1"), ("POST", "/memory/erase")])
+async def test_what_was_asked_before_all_of_it_was_removed_is_not_kept(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str, removing: tuple[str, str]
+) -> None:
+    spoken = Event()
+
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await begin(writer)
+        await chunk(writer, event({"content": "A vault"}))
+        await asyncio.to_thread(spoken.wait, 60)
+        await chunk(writer, event({"content": " has a code."}) + b"data: [DONE]\n\n")
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+    model.script = script
+    body = asking("My vault has the code 990.", stream=True, memory_id="c1")
+    async with http.stream("POST", "/chat/completions", json=body, headers={"Memory-User": user}) as answer:
+        chunks = answer.aiter_raw()
+        await asyncio.wait_for(anext(chunks), 30)
+        method, path = removing
+        removed = await http.request(method, path, json={} if method == "POST" else None, headers={"Memory-User": user})
+        assert removed.status_code == 200, removed.text
+        spoken.set()
+        assert b"has a code" in b"".join([part async for part in chunks])
+    model.script = saying(lambda seen: "A red one.")
+    await chat(http, user, "I own a kayak.", memory_id="c2")
+    await digested_all(client, user, 2)
+    assert [e.text for e in await entries(client, user, 2)] == ["I own a kayak.", "A red one."]
+
+
 async def test_a_client_that_goes_ends_the_stream_of_the_model_and_what_was_said_counts(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:

@@ -17,6 +17,7 @@ from services.gateway.proxy import overviews
 from services.gateway.proxy.conversations import Key
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
+from services.gateway.removals import Removals
 from tests.stores.builders import NOON
 
 ANN = Caller("ann")
@@ -33,9 +34,7 @@ class Memory:
         self.gate.set()
         self.heard = asyncio.Event()
         self.is_away = False
-
-    def on_removal(self, tell: Any) -> None:
-        self.forget = tell
+        self.removals = Removals()
 
     async def ask(self, caller: Caller, verb: Verb, values: dict[str, Any], *, patience: float) -> bytes:
         self.asked.append(values)
@@ -108,14 +107,14 @@ async def test_what_is_being_read_when_something_is_forgotten_is_dropped(held: O
     places = held.places(ANN, HERS, is_named=True)
     (reading,) = held.begin(ANN, places)
     await memory.heard.wait()
-    memory.forget("bob")
+    memory.removals.removed("bob")
     assert held.begin(ANN, places) == [reading]
-    memory.forget("ann")
+    memory.removals.removed("ann")
     await asyncio.wait([reading])
     assert held.known(places) == []
     memory.gate.set()
     assert await read(held) == ["Read 2."]
-    memory.forget("ann")
+    memory.removals.removed("ann")
     assert held.known(places) == []
 
 
