@@ -138,7 +138,7 @@ VERBS = (
         "Do the same to many entries",
         "ids",
         patience=30.0,
-        leave=("whole",),
+        leave=("whole", "conversation_id"),
         example={"ids": ["…"], "action": "pin"},
     ),
     Verb("GET", "/themes", flow.THEMES, "List themes", "space"),

@@ -71,13 +71,15 @@ class BulkRequest(IrreversibleRequest):
     """Do the same to entries, by their ids. `tags` are those to add or take away.
 
     A beginning of an id is enough, of eight characters or more, when no other of the user's entries has it. `whole`
-    tells the audit that they are what is to go of a whole conversation.
+    tells the audit that they are what is to go of a whole conversation, and `conversation_id` which: of what was said
+    in another one as well, only that it was said there is forgotten.
     """
 
     ids: tuple[str, ...] = Field(min_length=1, max_length=200)
     action: Literal["pin", "unpin", "forget", "tag", "untag"]
     tags: Labels = ()
     whole: Literal["conversation"] | None = None
+    conversation_id: str | None = None
 
 
 class BulkFailure(Message):

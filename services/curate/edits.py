@@ -42,6 +42,7 @@ from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.lineage import fact_keys, superseded
 from services.shared.core.pinning import pinned, unpinned
 from services.shared.core.repeats import find_canonical
+from services.shared.core.sayings import not_said_in
 from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
@@ -166,12 +167,21 @@ class Editor:
                 await self._changed(key, pinned)
             case "unpin":
                 await self._changed(key, unpinned)
-            case "forget":
+            case "forget" if request.conversation_id is None or not await self._take_out(key, request.conversation_id):
                 await self._forget(ForgetRequest(user_id=key.user_id, id=key.id))
             case "tag":
                 await self._changed(key, partial(_tagged, add=request.tags))
             case "untag":
                 await self._changed(key, partial(_tagged, take=request.tags))
+
+    async def _take_out(self, key: Key, conversation_id: str) -> bool:
+        """Forget that an entry was said in this conversation; False where it was said nowhere else."""
+        entry = await self._entry(key)
+        now, is_there = datetime.now(UTC), conversation_id in entry.conversations
+        changed = await change_entries(self.stores.text, [entry], lambda one: not_said_in(one, conversation_id, now))
+        for one in changed:
+            await self._refresh(one)
+        return bool(changed) or not is_there
 
     async def _key(self, request: Request, id_: str) -> Key:
         """The entry that is meant."""

@@ -10,6 +10,7 @@ from contracts.paths import VERB_OF, TruncateReply
 from contracts.v1.commands import ListReply
 from contracts.v1.edits import BulkFailure, BulkReply
 from contracts.v1.entries import Entry, Status
+from services.shared.core.sayings import is_said_elsewhere
 
 if TYPE_CHECKING:
     from services.gateway.api import Edge
@@ -22,27 +23,28 @@ _MOST = 1000
 
 
 async def truncate(edge: Edge, caller: Caller, conversation_id: str, space: str | None) -> TruncateReply:
-    """Forget the entries of a conversation, but what is pinned or saved, or was said in another one, too.
-
-    What was said last in it is waited for.
+    """Forget the entries of a conversation, but what is pinned or saved; of what was said in another one, too, that it
+    was said in this. What was said last in it is waited for.
     """
-    going, kept = list[str](), 0
+    going, shared, kept = list[str](), list[str](), 0
     for state in _STATES:
         async for entry in _said_in(edge, caller, conversation_id, space, state):
-            stays = entry.pinned or entry.manually_saved or _is_said_elsewhere(entry, conversation_id)
-            kept += stays
-            going += () if stays else (entry.id,)
-    done, failed = 0, list[BulkFailure]()
-    for start in range(0, min(len(going), _MOST), _PAGE):
-        ids = going[start : min(start + _PAGE, _MOST)]
-        raw = await edge.ask(
-            caller, VERB_OF[flow.BULK.subject], {"ids": ids, "action": "forget", "whole": "conversation"}
-        )
-        reply = BulkReply.model_validate_json(raw)
-        done, failed = done + len(reply.done), [*failed, *reply.failed]
-    left = len(going) - done - len(failed)
+            if entry.pinned or entry.manually_saved:
+                kept += 1
+            else:
+                (shared if is_said_elsewhere(entry, conversation_id) else going).append(entry.id)
+    meant = {"action": "forget", "whole": "conversation", "conversation_id": conversation_id}
+    done, failed, ids = set[str](), list[BulkFailure](), [*going, *shared]
+    for start in range(0, min(len(ids), _MOST), _PAGE):
+        values = {"ids": ids[start : min(start + _PAGE, _MOST)], **meant}
+        reply = BulkReply.model_validate_json(await edge.ask(caller, VERB_OF[flow.BULK.subject], values))
+        done, failed = done.union(reply.done), [*failed, *reply.failed]
     return TruncateReply(
-        conversation_id=conversation_id, forgotten=done, kept=kept, left=left, failed=tuple(failed[:_PAGE])
+        conversation_id=conversation_id,
+        forgotten=len(done.intersection(going)),
+        kept=kept + len(done.intersection(shared)),
+        left=len(ids) - len(done) - len(failed),
+        failed=tuple(failed[:_PAGE]),
     )
 
 
@@ -59,8 +61,3 @@ async def _said_in(
         if page.next_cursor is None:
             return
         values |= {"cursor": page.next_cursor, "settled": False}
-
-
-def _is_said_elsewhere(entry: Entry, conversation_id: str) -> bool:
-    told = (entry.conversation_id, *(saying.conversation_id for saying in entry.repeated_in))
-    return any(name != conversation_id for name in told)

@@ -88,3 +88,27 @@ def told_in(entry: Entry, conversation_id: str | None) -> Entry:
     if saying is None:
         return entry
     return entry.model_copy(update={"conversation_id": saying.conversation_id, "turn_id": saying.turn_id})
+
+
+def is_said_elsewhere(entry: Entry, conversation_id: str) -> bool:
+    """Whether the entry names a turn that said it outside of this conversation."""
+    named = (entry.conversation_id, *(saying.conversation_id for saying in entry.repeated_in))
+    return any(name != conversation_id for name in named)
+
+
+def not_said_in(entry: Entry, conversation_id: str, now: datetime) -> Entry | None:
+    """The entry without what was said in this conversation; None where it was not said there, or nowhere else.
+
+    Where it was said there first, it stands where the earliest of the other turns said it.
+    """
+    if conversation_id not in entry.conversations or not is_said_elsewhere(entry, conversation_id):
+        return None
+    rest = tuple(saying for saying in entry.repeated_in if saying.conversation_id != conversation_id)
+    first: dict[str, object] = {}
+    if entry.conversation_id == conversation_id:
+        rest, earliest = rest[:-1], rest[-1]
+        place = {"conversation_id": earliest.conversation_id, "turn_id": earliest.turn_id, "created_at": earliest.at}
+        first = {**place, "session_id": None, "ordinal": 0}
+    changed = entry.model_copy(update={**first, "repeated_in": rest, "updated_at": now})
+    last = max([changed.created_at, *(saying.at for saying in rest)])
+    return changed.model_copy(update={"last_said_at": last})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Scores
-from services.shared.core.sayings import as_of, renewed
+from services.shared.core.sayings import as_of, not_said_in, renewed
 
 NOON = datetime(2026, 2, 1, 12, tzinfo=UTC)
 
@@ -73,3 +73,19 @@ def test_an_entry_that_was_stored_without_a_last_time_was_last_said_when_it_was_
     former = said(0).model_dump(exclude={"last_said_at", "repeated_in", "clock_ahead"})
     assert Entry.model_validate(former).last_said_at == NOON
     assert said(3, last_said_at=NOON).last_said_at == NOON + timedelta(days=3)
+
+
+@given(days, st.lists(days, max_size=MOST_SAYINGS), days)
+def test_what_was_not_said_in_a_conversation_is_as_if_it_had_never_been_said_there(
+    first: int, repeats: list[int], day: int
+) -> None:
+    left = not_said_in(told(first, repeats), f"c{day}", NOON)
+    others = [one for one in (first, *repeats) if one != day]
+    if not others or day not in (first, *repeats):
+        assert left is None
+        return
+    expected = told(others[0], others[1:])
+    assert left is not None
+    assert f"c{day}" not in left.conversations
+    assert [saying.at for saying in left.sayings] == [saying.at for saying in expected.sayings]
+    assert (left.created_at, left.last_said_at) == (expected.created_at, expected.last_said_at)
