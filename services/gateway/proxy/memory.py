@@ -389,7 +389,8 @@ def _telling(known: Sequence[Line], reply: RetrieveReply, exchange: Exchange, se
     about = "\n".join((exchange.question or "", *(item.text for item in reply.items)))
     with_user = any(item.role == "user" for item in reply.items)
     shown = {item.id for item in reply.items} | {pinned.id for pinned in reply.foundation}
-    return telling_lines(known, about=about, with_user=with_user, shown=shown, sent=sent)
+    changed = {former.id for item in reply.items for former in item.before}
+    return telling_lines(known, about=about, with_user=with_user, shown=shown, sent=sent, changed=changed)
 
 
 def _flat(text: str) -> str:

@@ -63,11 +63,18 @@ def summary_lines(summary: RollingSummary) -> list[Line]:
 
 
 def telling_lines(
-    lines: Iterable[Line], *, about: str, with_user: bool, shown: Collection[str], sent: Collection[str]
+    lines: Iterable[Line],
+    *,
+    about: str,
+    with_user: bool,
+    shown: Collection[str],
+    sent: Collection[str],
+    changed: Collection[str] = (),
 ) -> list[Line]:
     """The lines that add something: facts of what these words are `about`, and nothing that the prompt has anyhow.
 
-    `with_user`: it is about the user, too. `shown`: the entries that are told already; `sent`: texts of the prompt.
+    `with_user`: it is about the user, too. `shown`: the entries that are told already; `sent`: texts of the prompt;
+    `changed`: the entries that are told as what held before.
     """
     named = frozenset(analyze(about))
     return [
@@ -75,6 +82,7 @@ def telling_lines(
         for line in lines
         if (line.heading == SUMMARY or _is_meant(line.about, named, with_user=with_user))
         and not set(line.ids) <= set(shown)
+        and set(line.ids).isdisjoint(changed)
         and not any(line.words in text for text in sent)
     ]
 

@@ -71,6 +71,12 @@ def test_cards_are_of_those_who_are_named_and_of_the_user() -> None:
     assert telling(lines, with_user=False) == []
 
 
+def test_what_is_told_as_having_held_before_is_on_no_card() -> None:
+    (kiki,) = card_lines(a_profile(me="Has a parrot named Kiki"))
+    found = telling_lines([kiki], about="", with_user=True, shown=(), sent=(), changed={*kiki.ids, "other"})
+    assert (found, telling([kiki])) == ([], ["Has a parrot named Kiki"])
+
+
 def test_what_the_prompt_has_anyhow_is_not_told_again() -> None:
     lines = card_lines(a_profile(me="Is a nurse")) + a_summary("I moved to Graz.", "The  lamp is broken.")
     assert telling(lines, shown=lines[0].ids[0]) == ["I moved to Graz.", "The lamp is broken."]
