@@ -190,6 +190,7 @@ def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -
     subject = "people" if found.subject == "profile" and speaker else found.subject
     whose = f"{found.of[:1].upper()}{found.of[1:]}" if found.of else label
     told = found.text.replace("their", f"{speaker}'s") if speaker else found.text
+    is_whole = not whose or found.text.startswith(f"{found.value} ")  # as "Elke is their wife"
     return Fact(
         subject=subject,
         entity_refs=(f"{kind}:{slug}", *(f"{of}:{slug_of(name)}" for of, name in found.refs)),
@@ -197,7 +198,7 @@ def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -
         fact_type=found.fact_type,
         memory_key=f"{subject}|{kind}|{slug}|{found.slot}",
         value=found.value,
-        text=f"{whose} {told}" if whose else f"{told[:1].upper()}{told[1:]}",
+        text=f"{told[:1].upper()}{told[1:]}" if is_whole else f"{whose} {told}",
         holds_many=found.holds_many,
         level=found.level,
         confidence=found.confidence,

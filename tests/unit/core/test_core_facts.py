@@ -65,3 +65,9 @@ def test_what_may_be_pasted_is_read_at_any_length(piece: str) -> None:
 def test_of_an_endless_text_only_the_beginning_is_read() -> None:
     assert told("Well, yes. " * 150 + "I live in Bergen.") == ["Lives in Bergen"]
     assert told("Well, yes. " * 250 + "I live in Bergen.") == []
+
+
+def test_the_partner_of_a_speaker_has_no_other_name_before_their_own() -> None:
+    for text in ("My wife is called Elke.", "My wife Elke plays the cello."):
+        said = [one.text for one in facts_in(text, role="user", speaker="Tobias", said_at=NOON)]
+        assert "Elke is Tobias's wife" in said
