@@ -28,7 +28,8 @@ def correctable(query: str) -> dict[str, Alternatives]:
 
 
 def variants(word: str) -> set[str]:
-    """The words that are one typing error away from a word, in letters of the same script."""
+    """The words that are one typing error away from a word, in letters of the same script, and not too short either:
+    Kira is no Kia."""
     letters = _LATIN if word[0] < "\u0400" else _CYRILLIC
     changed = letters + (_ACCENTED if letters is _LATIN else "")
     splits = [(word[:i], word[i:]) for i in range(len(word) + 1)]
@@ -36,7 +37,7 @@ def variants(word: str) -> set[str]:
     found += [head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1]
     found += [_each_between(head, letters, tail) for head, tail in splits]
     found += [_each_between(head, changed, tail[1:]) for head, tail in splits if tail]
-    return set(" ".join(found).split(" ")) - {word}
+    return {other for other in " ".join(found).split(" ") if len(other) >= _SHORTEST and other != word}
 
 
 def _each_between(head: str, letters: str, tail: str) -> str:

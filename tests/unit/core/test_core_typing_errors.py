@@ -18,6 +18,11 @@ def test_an_error_is_undone(typed: str) -> None:
     assert "adventure" in variants(typed)
 
 
+def test_a_word_is_not_taken_for_a_very_short_one() -> None:
+    assert "kia" not in variants("kira")
+    assert "kiara" in variants("kira")
+
+
 @pytest.mark.parametrize(("typed", "meant"), [("cafe", "café"), ("собакы", "собаки"), ("muhle", "mühle")])
 def test_errors_are_undone_in_letters_beyond_ascii(typed: str, meant: str) -> None:
     assert meant in variants(typed)
