@@ -98,6 +98,8 @@ def test_what_is_not_of_the_user_may_be_meant_for_whoever_talks(text: str, or_ch
         "please erase what you remember of last week",
         "Forget that I know Python, please",
         "forget the appointment at Hauptstr. 5, 4020 Linz at 14:30",
+        "scratch that",
+        "Please delete my last message.",
     ],
 )
 def test_a_wish_to_forget_is_known_also_where_it_is_no_command(text: str) -> None:
@@ -122,6 +124,8 @@ def test_a_wish_to_forget_is_known_also_where_it_is_no_command(text: str) -> Non
         "I forgot my keys at the office",
         "what do you remember about me?",
         "forget it\nI like tea",
+        "scratch that, Vienna was right",
+        "delete that file",
     ],
 )
 def test_what_may_tell_something_new_is_no_wish_to_forget(text: str) -> None:

@@ -262,7 +262,8 @@ _IDIOM = re.compile(
 _WISH = re.compile(
     r"(?:forget(?= (?:that|this|what|who|where|when|how|why|everything|anything|all)\b|(?!.* (?:is|are|was|were)\b))"
     r"|(?:delete|erase|remove|clear|wipe)(?=.* (?:memor(?:y|ies)|you (?:remember|know))\b))"
-    r"(?: (?:[^\s,;:!?—–]|:(?=\d)|,(?= \d))+)+",
+    r"(?: (?:[^\s,;:!?—–]|:(?=\d)|,(?= \d))+)+"
+    r"|(?:scratch|strike|delete|erase|unremember) (?:that|this|it|my last message)",
     re.IGNORECASE,
 )
 _TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
