@@ -58,7 +58,10 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
         _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')})(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"),
     ),
     ("switched", _form(rf"(?P<old>.+?) {_AUX}replaced (?:by|with) (?P<new>.+?)")),
-    ("ended", _form(r"(?P<topic>.+?) (?:(?:is|am|are|do|does|have|has|was|were) )?no longer (?P<old>.+?)(?:(?:,| but) .*)?")),
+    (
+        "ended",
+        _form(r"(?P<topic>.+?) (?:(?:is|am|are|do|does|have|has|was|were) )?no longer (?P<old>.+?)(?:(?:,| but) .*)?"),
+    ),
     ("ended", _form(r"(?P<topic>.+?) (?:do|does|am|is|are|can|have|will) not (?P<old>.+?) anymore(?:,.*)?")),
     ("left", _form(rf"(?:i|we) {_AUX}(?:left|quit|moved out of) (?P<old>.+?)")),
     ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
