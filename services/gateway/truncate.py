@@ -52,8 +52,7 @@ async def _said_in(
     edge: Edge, caller: Caller, conversation_id: str, space: str | None, state: Status
 ) -> AsyncIterator[Entry]:
     values: dict[str, Any] = {"conversation_id": conversation_id, "status": state, "limit": _PAGE}
-    values["settled"] = state == _STATES[0]
-    values |= {"space": space} if space else {}
+    values |= {"settled": state == _STATES[0]} | ({"space": space} if space else {})
     while True:
         page = ListReply.model_validate_json(await edge.ask(caller, VERB_OF[flow.LIST.subject], values))
         for entry in page.items:

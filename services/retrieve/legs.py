@@ -171,12 +171,17 @@ async def _search_meaning(
     """
     if vectors is None or embedder is None or not query.strip():
         return _Semantic()
-    started = time.perf_counter()
-    [vector], meant = await asyncio.gather(embedder.embed([query]), reading())
+    (vector, took), meant = await asyncio.gather(_embedded(query, embedder), reading())
     if meant != query:
-        [vector] = await embedder.embed([meant])
-    embedding_ms = (time.perf_counter() - started) * 1000
-    return _Semantic(await vectors.search(scope, vector, limit=limit, filters=filters), vector, embedding_ms)
+        vector, took = await _embedded(meant, embedder)
+    return _Semantic(await vectors.search(scope, vector, limit=limit, filters=filters), vector, took)
+
+
+async def _embedded(query: str, embedder: Embedder) -> tuple[Vector, float]:
+    """The vector of a query, and the milliseconds that it took."""
+    started = time.perf_counter()
+    [vector] = await embedder.embed([query])
+    return vector, (time.perf_counter() - started) * 1000
 
 
 async def _or_none(leg: str, search: Awaitable[T]) -> T | None:

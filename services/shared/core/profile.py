@@ -64,7 +64,7 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     """The relevance of each candidate, 0 to 1: that of the best, and of the others as far as they fall behind it.
 
     As a threshold, 0.2 is below the best of 99.9 % (people) to all (chats with an assistant) of the questions that the
-    memory answers, and of 3 to 58 % of those that are about another memory. Of the others it keeps, where the best is
+    memory answers, and of 3 to 57 % of those that are about another memory. Of the others it keeps, where the best is
     sure, about two in a memory of five entries, and twenty in one of hundreds.
     """
     if not found.candidates:

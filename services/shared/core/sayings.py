@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from contracts.v1.entries import MOST_SAYINGS, Entry, Saying
@@ -75,7 +76,7 @@ def as_of(entry: Entry, moment: datetime | None) -> Entry:
         update={
             "repeated_in": before,
             "repeat_count": max(0, entry.repeat_count - later) if before else 0,
-            "last_said_at": max([entry.created_at, *(saying.at for saying in before)]),
+            "last_said_at": _last_said(entry.created_at, before),
         }
     )
 
@@ -110,5 +111,8 @@ def not_said_in(entry: Entry, conversation_id: str, now: datetime) -> Entry | No
         place = {"conversation_id": earliest.conversation_id, "turn_id": earliest.turn_id, "created_at": earliest.at}
         first = {**place, "session_id": None, "ordinal": 0}
     changed = entry.model_copy(update={**first, "repeated_in": rest, "updated_at": now})
-    last = max([changed.created_at, *(saying.at for saying in rest)])
-    return changed.model_copy(update={"last_said_at": last})
+    return changed.model_copy(update={"last_said_at": _last_said(changed.created_at, rest)})
+
+
+def _last_said(first: datetime, again: Sequence[Saying]) -> datetime:
+    return max([first, *(saying.at for saying in again)])

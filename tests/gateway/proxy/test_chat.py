@@ -17,7 +17,7 @@ from services.shared.client import MemoryClient
 from services.shared.core.context import HEAD, TAIL
 from services.shared.core.echoes import memories_in
 from services.shared.core.overview import CARDS, SUMMARY
-from tests.gateway.proxy.backend import ModelServer, Seen, begin, chunk, event, saying
+from tests.gateway.proxy.backend import ModelServer, Script, Seen, begin, chunk, event, saying
 from tests.gateway.proxy.backend import answer as answered
 from tests.polling import eventually
 
@@ -85,20 +85,25 @@ async def test_both_turns_are_kept_once_however_often_a_request_is_sent(
     assert all("memory_id" not in seen.json for seen in model.seen)
 
 
+def pausing(begins: str, until: Event, ends: str) -> Script:
+    """A model that streams the beginning of an answer, and the end once it may."""
+
+    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        await begin(writer)
+        await chunk(writer, event({"content": begins}))
+        await asyncio.to_thread(until.wait, 60)
+        await chunk(writer, event({"content": ends}) + b"data: [DONE]\n\n")
+        writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+    return script
+
+
 async def test_a_stream_comes_as_the_model_speaks_and_is_kept(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
     spoken = Event()
-
-    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        await begin(writer)
-        await chunk(writer, event({"content": "Rome is"}))
-        await asyncio.to_thread(spoken.wait, 60)
-        await chunk(writer, event({"content": " lovely in May."}) + b"data: [DONE]\n\n")
-        writer.write(b"0\r\n\r\n")
-        await writer.drain()
-
-    model.script = script
+    model.script = pausing("Rome is", spoken, " lovely in May.")
     body = asking("We travel to Rome.", stream=True)
     async with http.stream("POST", "/chat/completions", json=body, headers={"Memory-User": user}) as answer:
         chunks = answer.aiter_raw()
@@ -114,16 +119,7 @@ async def test_what_was_asked_before_all_of_it_was_removed_is_not_kept(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str, removing: tuple[str, str]
 ) -> None:
     spoken = Event()
-
-    async def script(seen: Seen, writer: asyncio.StreamWriter) -> None:
-        await begin(writer)
-        await chunk(writer, event({"content": "A vault"}))
-        await asyncio.to_thread(spoken.wait, 60)
-        await chunk(writer, event({"content": " has a code."}) + b"data: [DONE]\n\n")
-        writer.write(b"0\r\n\r\n")
-        await writer.drain()
-
-    model.script = script
+    model.script = pausing("A vault", spoken, " has a code.")
     body = asking("My vault has the code 990.", stream=True, memory_id="c1")
     async with http.stream("POST", "/chat/completions", json=body, headers={"Memory-User": user}) as answer:
         chunks = answer.aiter_raw()
