@@ -102,7 +102,7 @@ async def test_a_replica_that_hangs_is_noticed(running: Replicas) -> None:
         await remember(client, load.user_id)
         send(running.workers[-1], signal.SIGSTOP)
         async with asyncio.TaskGroup() as lanes:
-            lanes.create_task(load.run(client, rate=RATE / CONNECTIONS))
+            lanes.create_task(load.run(client, rate=RATE))  # so many that some surely fall to it
             await asyncio.sleep(SETTLE)
             load.stopped.set()
         send(running.workers[-1], signal.SIGCONT)
