@@ -14,6 +14,7 @@ from contracts.ports import Conversation, TextStore, Unavailable
 from contracts.v1.control import SpaceSettings
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.handler import Retriever, Share
+from services.retrieve.questions import QuestionVectors
 from services.retrieve.recorder import ScoreRecorder
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
@@ -30,13 +31,13 @@ async def build(host: Host) -> Service:
     knobs = RetrieveSettings()
     store = await host.text_store()
     recorder, preferences = ScoreRecorder(store), PreferenceReader(store)
-    index, counter, speakers = await host.vector_index(), host.token_counter(), Speakers()
+    index, counter, speakers, questions = await host.vector_index(), host.token_counter(), Speakers(), QuestionVectors()
     measure = partial(profile, weights=load_weights(knobs.weights))
 
     @contextmanager
     def retriever() -> Iterator[Retriever]:
         with using(index) as (vectors, embedder):
-            yield Retriever(store, vectors, embedder, counter, knobs, speakers, measure)
+            yield Retriever(store, vectors, embedder, counter, knobs, speakers, questions, measure)
 
     async def retrieve(request: RetrieveRequest) -> RetrieveReply:
         why, settings = await decided(request, preferences)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from services.retrieve.cards import cards_asked_for
 from services.retrieve.conflicts import other_halves, with_halves
 from services.retrieve.formerly import with_former
 from services.retrieve.legs import REACH, Legs, Memory, copies_of, describe, search_both
+from services.retrieve.questions import QuestionVectors
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
@@ -94,6 +96,7 @@ class Retriever:
     counter: TokenCounter
     settings: RetrieveSettings
     speakers: Speakers = field(default_factory=Speakers)
+    questions: QuestionVectors = field(default_factory=QuestionVectors)
     measure: Callable[[Found], list[float]] = profile
 
     async def retrieve(self, request: RetrieveRequest, shares: Sequence[Share] = ()) -> RetrieveReply:
@@ -197,7 +200,7 @@ class Retriever:
             filters,
             store=self.store,
             vectors=self.vectors,
-            embedder=self.embedder,
+            embed=partial(self.questions.of, self.embedder) if self.embedder else None,
             counter=self.counter,
             limits=(self.settings.lexical_depth, self.settings.semantic_depth),
             patience=self.settings.leg_timeout_seconds,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeVar
 
 from contracts.ports import (
-    Embedder,
     EntryStore,
     Filters,
     LexicalHit,
@@ -28,6 +26,7 @@ from contracts.ports import (
     VectorStore,
 )
 from contracts.v1.entries import Entry
+from services.retrieve.questions import Embedding
 from services.retrieve.spelling import as_the_model_reads_it, find_corrections, unknown_words
 from services.shared import telemetry
 from services.shared.core.scoring import Candidate
@@ -37,6 +36,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Hit = TypeVar("Hit", LexicalHit, SemanticHit)
+Embed = Callable[[str], Embedding]
 
 REACH = 2
 """Turns before and after an entry whose meaning counts for it."""
@@ -81,7 +81,7 @@ async def search_both(
     *,
     store: LexicalIndex,
     vectors: VectorStore | None,
-    embedder: Embedder | None,
+    embed: Embed | None,
     counter: TokenCounter,
     limits: tuple[int, int],
     patience: float,
@@ -96,7 +96,7 @@ async def search_both(
     corrections = asyncio.create_task(find_corrections(query, unknown, scope, store))
     reading = partial(as_the_model_reads_it, query, unknown, corrections, counter)
     by_words = _search_words(query, corrections, scope, filters, store, widest)
-    by_meaning = _search_meaning(query, reading, scope, filters, vectors, embedder, deepest)
+    by_meaning = _search_meaning(query, reading, scope, filters, vectors, embed, deepest)
     lexical = asyncio.create_task(_or_none("lexical", by_words))
     semantic = asyncio.create_task(_or_none("semantic", by_meaning))
     try:
@@ -162,26 +162,24 @@ async def _search_meaning(
     scope: Scope,
     filters: Filters,
     vectors: VectorStore | None,
-    embedder: Embedder | None,
+    embed: Embed | None,
     limit: int,
 ) -> _Semantic:
     """Search for the meaning of the query as the model is to read it.
 
-    It is embedded as it is while that is looked up: nearly always they are the same.
+    It is embedded as it is while that is looked up: nearly always they are the same. Where they are not, nobody waits
+    for the first.
     """
-    if vectors is None or embedder is None or not query.strip():
+    if vectors is None or embed is None or not query.strip():
         return _Semantic()
-    (vector, took), meant = await asyncio.gather(_embedded(query, embedder), reading())
-    if meant != query:
-        vector, took = await _embedded(meant, embedder)
-    return _Semantic(await vectors.search(scope, vector, limit=limit, filters=filters), vector, took)
-
-
-async def _embedded(query: str, embedder: Embedder) -> tuple[Vector, float]:
-    """The vector of a query, and the milliseconds that it took."""
-    started = time.perf_counter()
-    [vector] = await embedder.embed([query])
-    return vector, (time.perf_counter() - started) * 1000
+    embedding = embed(query)
+    known = embedding.done()
+    if (meant := await reading()) != query:
+        embedding = embed(meant)
+        known = embedding.done()
+    vector, took = await asyncio.shield(embedding)
+    hits = await vectors.search(scope, vector, limit=limit, filters=filters)
+    return _Semantic(hits, vector, 0.0 if known else took)
 
 
 async def _or_none(leg: str, search: Awaitable[T]) -> T | None:

@@ -27,14 +27,15 @@ class MiniLmEmbedder:
     """The `Embedder` of contracts.ports. A text's vector does not depend on the texts it is embedded with.
 
     Batches are computed side by side, each in one thread: that wastes less than several threads on one batch. Single
-    texts, as questions are, have a thread of their own, so that they do not wait behind the batches.
+    texts, as questions are, have two of their own, so that they do not wait behind the batches, and a question read
+    anew not behind what it was read as before.
     """
 
     def __init__(self, session: InferenceSession, tokenizer: Tokenizer, threads: int) -> None:
         self._session = session
         self._tokenizer = tokenizer
         self._batches = ThreadPoolExecutor(threads, thread_name_prefix="embed", initializer=give_way)
-        self._singles = ThreadPoolExecutor(1, thread_name_prefix="embed-single")
+        self._singles = ThreadPoolExecutor(2, thread_name_prefix="embed-single")
         self._closed = False
 
     @classmethod
