@@ -32,12 +32,15 @@ ChatVerb = Literal[
 class ChatCommand(Message):
     """What a text asks for; `about` is the topic of recalling and forgetting, the words of a
     correction, what an answer rests on, and which side of a conflict holds; `when` the time of what was said.
-    `or_chat`: where nothing is found it is meant for whoever talks."""
+    `or_chat`: where nothing is found it is meant for whoever talks. `of_list`: it is about what was listed just before,
+    at these `places`, of which -1 is the last, or all of it; without a list it is meant for whoever talks, too."""
 
     verb: ChatVerb
     about: str = ""
     when: str = ""
     or_chat: bool = False
+    of_list: bool = False
+    places: tuple[int, ...] = ()
 
 
 class CommandRequest(Request):
@@ -45,9 +48,10 @@ class CommandRequest(Request):
 
     "That" and "this" mean what was said last in `conversation_id`, or the first of `shown`: the ids of the entries that
     the assistant's last answer rests on, the best first. With `listed` the reply before listed `shown` to the user:
-    "that" is one of these then, and of several it is asked which. `confirm`: the token of an earlier reply, sent with
-    the same text in the same conversation, lets happen what that reply announced, to exactly the entries it listed.
-    `time_zone`: as in retrieve.
+    "that" is one of these then, of several it is asked which, and "forget the second one" is understood.
+
+    `confirm`: the token of an earlier reply, sent with the same text in the same conversation, lets happen what that
+    reply announced, to exactly the entries it listed. `time_zone`: as in retrieve.
     """
 
     text: str = Field(min_length=1, max_length=16_384)

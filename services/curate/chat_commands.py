@@ -51,7 +51,8 @@ _SURE = 0.3
 """Least relevance of what is shown as being about a topic."""
 
 _SHOWN_CHARS = 120
-_WHICH = "Which of these do you mean? Say “forget that …” in its words, or have it shown alone first."
+_WHICH = "Which of these do you mean? {} have it shown alone first."
+_SAY = "Say “{} the second one”, or"
 _SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
 _EVER = datetime.min.replace(tzinfo=UTC)
 
@@ -99,7 +100,11 @@ class Chat:
         """The answer where "that" may be several of these entries, or where there is `none`; None where it is one."""
         if not entries:
             return self.reply(none)
-        return self.reply(_WHICH, entries) if len(entries) > 1 else None
+        if len(entries) == 1 or self.command.of_list:
+            return None
+        verb = self.command.verb
+        which = _WHICH.format("Please" if verb == "explain" else _SAY.format(verb))
+        return self.reply(which, entries)
 
     def to_confirm(self, words: str, items: Sequence[Entry] = (), *, listed: Listed = ()) -> CommandReply:
         """What would be done, and the token that lets it happen to these entries, or to what else is listed."""
@@ -114,7 +119,7 @@ async def answer(request: CommandRequest, *, store: TextStore, actions: Actions)
         Rejected: the token is of another text or too old, or one of the commands behind it was refused.
     """
     command, none = command_in(request.text), CommandReply(understood=False, correlation_id=request.correlation_id)
-    if command is None:
+    if command is None or (command.of_list and not (request.listed and request.shown)):
         return none
     chat = Chat(request, command, store, actions)
     if request.confirm is not None and command.verb in _CONFIRMED:
@@ -180,8 +185,10 @@ async def _explain(chat: Chat) -> CommandReply:
 
 async def _ask_to_forget(chat: Chat) -> CommandReply:
     entries = await _meant(chat)
-    if unclear := chat.unless_one(entries, "There is nothing here that I could forget."):
+    if unclear := chat.unless_one(entries, _nothing(chat)):
         return unclear
+    if len(entries) > 1:
+        return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.", entries)
     return chat.to_confirm(f"This will be forgotten: “{_short(entries[0])}”.", entries)
 
 
@@ -234,7 +241,7 @@ async def _erase(chat: Chat, listed: Listed) -> CommandReply:
 
 async def _pin(chat: Chat) -> CommandReply:
     entries = await _meant(chat)
-    if unclear := chat.unless_one(entries, f"There is nothing here that I could {chat.command.verb}."):
+    if unclear := chat.unless_one(entries, _nothing(chat)):
         return unclear
     request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
     await (chat.actions.pin if chat.command.verb == "pin" else chat.actions.unpin)(request)
@@ -335,9 +342,9 @@ async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list
     request = chat.request
     if await is_hidden(chat.store, request.user_id):
         return []
-    shown = [entry for entry in await _entries(chat, request.shown) if entry.status == "active"]
+    shown = [entry for entry in await _entries(chat, _pointed_at(chat)) if entry.status == "active"]
     listed = shown if request.listed else []
-    if listed and not like:
+    if (listed and not like) or chat.command.of_list:
         return listed
     if shown and not listed and (by_answer or request.conversation_id is None):
         return shown[:1]
@@ -350,6 +357,20 @@ async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list
     terms = set(telling_terms(like))
     meant = [*listed, *by_user] or said or shown
     return sorted(meant, key=lambda entry: -len(terms & set(analyze(entry.text))))[:1]
+
+
+def _pointed_at(chat: Chat) -> Sequence[str]:
+    """The ids of what was shown, or of those places in the list that the command names."""
+    shown, places = chat.request.shown, chat.command.places
+    named = [place - 1 if place > 0 else len(shown) + place for place in places]
+    return [shown[place] for place in named if 0 <= place < len(shown)] if chat.command.of_list and places else shown
+
+
+def _nothing(chat: Chat) -> str:
+    """Why nothing can be done to what is meant."""
+    if not chat.command.of_list:
+        return f"There is nothing here that I could {chat.command.verb}."
+    return f"The list has no such place that is still remembered: it ends at {len(chat.request.shown)}."
 
 
 def _used_at(entry: Entry) -> tuple[datetime, float]:
@@ -407,8 +428,10 @@ def _stretch(when: str, now: datetime) -> tuple[datetime, datetime | None]:
 
 
 async def _entries(chat: Chat, ids: Sequence[str]) -> list[Entry]:
-    entries = await chat.store.get([Key(chat.request.user_id, id_) for id_ in dict.fromkeys(ids)])
-    return [entry for entry in entries.values() if entry.status != "forgotten"]
+    keys = [Key(chat.request.user_id, id_) for id_ in dict.fromkeys(ids)]
+    found = await chat.store.get(keys)
+    entries = (found.get(key.id) for key in keys)
+    return [entry for entry in entries if entry and entry.status != "forgotten"]
 
 
 def _short(entry: Entry) -> str:

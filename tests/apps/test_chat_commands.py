@@ -151,40 +151,6 @@ async def test_without_a_conversation_that_is_what_the_last_answer_showed(memory
     assert [entry.id for entry in reply.items] == [porto.id]
 
 
-async def test_after_a_list_that_is_what_was_listed_and_of_several_it_is_asked_which(memory: Memory) -> None:
-    tea, trip = [
-        await the_entry(memory.store, await say(memory.store, text, conversation_id="c0"))
-        for text in ("My favourite tea is oolong.", "I drank tea in Kyoto.")
-    ]
-    await say(memory.store, "I work as a welder.", conversation_id="c1", created_at=NOON + timedelta(1))
-    in_chat = {"conversation_id": "c1", "listed": True}
-    for said in ("forget that", "why do you think that?", "pin that"):
-        reply = await memory.says(said, shown=[tea.id], **in_chat)
-        assert [entry.id for entry in reply.items] == [tea.id]
-        asked = await memory.says(said, shown=[tea.id, trip.id], **in_chat)
-        assert [entry.id for entry in asked.items] == [tea.id, trip.id]
-        assert asked.reply.startswith("Which of these do you mean?")
-        assert asked.token is None
-    assert {entry.text for entry in (await store_page(memory)) if entry.pinned} == {tea.text}
-    asked = await memory.says("forget that", shown=[tea.id], conversation_id="c1")
-    assert [entry.text for entry in asked.items] == ["I work as a welder."], "the answer before listed nothing"
-
-
-async def test_a_correction_after_a_list_is_of_what_it_resembles_there_or_of_what_was_said(memory: Memory) -> None:
-    tea, trip = [
-        await the_entry(memory.store, await say(memory.store, text, conversation_id="c0"))
-        for text in ("My favourite tea is oolong.", "I drank tea in Kyoto.")
-    ]
-    await say(memory.store, "I work as a welder.", conversation_id="c1", created_at=NOON + timedelta(1))
-    for words, text in (
-        ("I drank coffee in Kyoto", trip.text),
-        ("I work as a baker", "I work as a welder."),
-        ("it is sencha I like", tea.text),
-    ):
-        asked = await memory.says(f"correct: {words}", conversation_id="c1", listed=True, shown=[tea.id, trip.id])
-        assert [entry.text for entry in asked.items] == [text]
-
-
 async def test_an_entry_of_somebody_else_is_never_that(memory: Memory) -> None:
     theirs = await the_entry(memory.store, await say(memory.store, "I live in Rome.", "bob", conversation_id="c1"))
     for said in ("forget that", "why do you think that?"):

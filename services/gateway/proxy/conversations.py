@@ -48,7 +48,8 @@ class Recalled:
 class Conversation:
     """One conversation: its recent turns, the memories that were put in lately, and a command to be confirmed.
 
-    `shown` are the ids of what was put in last or, where it is `listed`, of what the reply to a command listed.
+    `shown` are the ids of what was put in last or, where it is `listed`, of what the reply to a command listed;
+    `choosing` is what shall be done to one of the list, as soon as the user says to which.
     """
 
     recent: deque[Said]
@@ -57,6 +58,7 @@ class Conversation:
     shown: tuple[str, ...] = ()
     listed: bool = False
     seen_at: float = 0.0
+    choosing: str = ""
     _confirm: tuple[str, str, float] | None = None
 
     def put_block(self, question: str, recalled: Recalled) -> None:

@@ -32,7 +32,7 @@ from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
 from services.shared.core.analysis import analyze, words_asked
-from services.shared.core.chat_commands import asks_to_forget, command_in
+from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
@@ -214,8 +214,13 @@ class ChatMemory:
         if waiting and _NO.fullmatch(question.strip()):
             return _NOT_CONFIRMED
         text, token = waiting if waiting and _YES.fullmatch(question.strip()) else (question, None)
+        choosing, conversation.choosing = conversation.choosing, ""
+        if choosing and is_choice(text):
+            text = f"{choosing} {text}"
         command = command_in(text)
         if command is None or not exchange.caller.may(flow.COMMANDS.name, reads=False):
+            return None
+        if command.of_list and not conversation.listed:
             return None
         return await self._obeyed(exchange, conversation, command, text, token)
 
@@ -245,6 +250,8 @@ class ChatMemory:
         if not reply.understood or (may_pass and not any(_tells_of(entry, command.about) for entry in reply.items)):
             return None
         conversation.listed = bool(reply.items)
+        if reply.verb in ("forget", "pin", "unpin") and len(reply.items) > 1 and not command.of_list:
+            conversation.choosing = reply.verb
         if reply.items:
             conversation.shown = tuple(entry.id for entry in reply.items)[:_MOST_IDS]
         if reply.needs_confirmation and reply.token:
@@ -366,9 +373,10 @@ def _tells_of(entry: Entry, topic: str) -> bool:
 
 
 def _told(reply: CommandReply) -> str:
-    """The reply to a command with the entries it is about, as a chat shows it."""
-    shown = (snippet(entry.text, _LONGEST_SHOWN) for entry in reply.items if entry.status != "forgotten")
-    return "\n".join((reply.reply, *(f"- {text}" for text in shown if text)))
+    """The reply to a command with the entries it is about, as a chat shows it: several with their numbers."""
+    shown = [snippet(entry.text, _LONGEST_SHOWN) if entry.status != "forgotten" else "" for entry in reply.items]
+    signs = [f"{number}." for number in range(1, len(shown) + 1)] if len(shown) > 1 else ["-"]
+    return "\n".join((reply.reply, *(f"{sign} {text}" for sign, text in zip(signs, shown, strict=False) if text)))
 
 
 def _as_recalled(reply: RetrieveReply, sent: Collection[str]) -> Recalled:

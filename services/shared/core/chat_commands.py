@@ -51,6 +51,14 @@ _WHEN = (
 _CLAUSE = r"[^\s.,;:!?\"](?:[^,;:!?\"\n]|:(?=\d)|,(?= \d))*"
 _SUBJECT = rf"(?:{_NAME}(?: [\w'-]+){{0,3}}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they)"
 _HOLDS = "(?:is|are|was|were|has|have|had|lives?|works?|likes?|loves?|hates?|moved|plays?|drives?|studies|owns?)"
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ITEM = "(?:one|memory|entry|item|point|thing|line)"
+_PLACE = (
+    rf"(?:(?:the )?(?:{'|'.join(_ORDINALS)}|last|\d{{1,2}}(?:st|nd|rd|th))(?: {_ITEM})?"
+    rf"|(?:(?:the )?(?:number|no\.?|{_ITEM}) |#)?\d{{1,2}})"
+)
+_PLACES = rf"(?P<places>{_PLACE}(?:(?:,| and|, and) {_PLACE})*)"
+_ALL_LISTED = "(?P<all>both|all of them|both of them|them all|them|these|all (?:of )?these)"
 _STATED = "(?:like|love|hate|dislike|prefer|enjoy|live in|come from|work (?:at|for|as)|play|drink|eat|speak|own)"
 
 _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
@@ -97,6 +105,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"forget (?:(?:what|that|the last thing) )?i (?:just )?(?:said|told you)(?: {_THAT})?",
             "forget (?:my|the) (?:last|previous) (?:message|sentence)",
             f"(?:don't|do not) remember {_THAT}",
+            f"{_REMOVE} (?:{_PLACES}|{_ALL_LISTED})",
         ),
     ),
     (
@@ -118,11 +127,19 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             rf"forget that (?P<clause>{_SUBJECT} {_HOLDS} {_CLAUSE})",
         ),
     ),
-    ("unpin", (f"unpin (?:{_THAT}|it)(?: memory)?", f"remove the pin from (?:{_THAT}|it)(?: memory)?")),
+    (
+        "unpin",
+        (
+            f"unpin (?:{_THAT}|it)(?: memory)?",
+            f"remove the pin from (?:{_THAT}|it)(?: memory)?",
+            f"unpin (?P<places>{_PLACE})",
+        ),
+    ),
     (
         "pin",
         (
             f"pin (?:{_THAT}|it)(?: memory| one)?",
+            f"pin (?P<places>{_PLACE})",
             "pin what i (?:just )?said",
             f"(?:keep|leave) (?:{_THAT}|it)(?: memory)? (?:pinned|forever)",
             f"always remember {_THAT}",
@@ -219,6 +236,8 @@ _CORRECTION = re.compile(
     r" *(?P<words>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_CHOICE = re.compile(_PLACES, re.IGNORECASE)
+_ONE_PLACE = re.compile(rf"(?P<ordinal>{'|'.join(_ORDINALS)})|(?P<last>last)|(?P<number>\d+)", re.IGNORECASE)
 _SENTENCES = re.compile(r"[.!?]\s+\S")
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
 
@@ -284,6 +303,11 @@ def command_in(text: str) -> ChatCommand | None:
     return None if command and _only_wonders(command, said) else command
 
 
+def is_choice(text: str) -> bool:
+    """Whether a text says no more than which of a list is meant: "the second one", "1 and 3"."""
+    return len(text) <= _LONGEST and _CHOICE.fullmatch(_without_manners(text)) is not None
+
+
 def asks_to_forget(text: str) -> bool:
     """Whether a text is a wish to have something forgotten, understood or not, and tells nothing beside it."""
     said = text.translate(_APOSTROPHES).strip()
@@ -316,10 +340,21 @@ def _command(verb: ChatVerb, found: re.Match[str]) -> ChatCommand | None:
     groups = {name: value for name, value in found.groupdict().items() if value}
     if _is_unfit(verb, groups):
         return None
+    if "all" in groups or "places" in groups:
+        return ChatCommand(verb=verb, of_list=True, places=_places_in(groups.get("places", "")))
     if when := groups.get("when"):
         return ChatCommand(verb=verb, about=f"what you said {when}", when=when)
     about = next((groups[name] for name in _WHOLE if name in groups), groups.get("about", ""))
     return ChatCommand(verb=verb, about=about, or_chat=bool(about) and _may_be_chat(verb, groups, found.string))
+
+
+def _places_in(words: str) -> tuple[int, ...]:
+    found = (match.groupdict() for match in _ONE_PLACE.finditer(words.lower()))
+    places = (
+        -1 if one["last"] else int(one["number"]) if one["number"] else _ORDINALS.index(one["ordinal"]) + 1
+        for one in found
+    )
+    return tuple(dict.fromkeys(places))
 
 
 def _may_be_chat(verb: ChatVerb, groups: Mapping[str, str], words: str) -> bool:

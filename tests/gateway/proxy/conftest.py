@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -88,3 +89,8 @@ async def http(place: Place, model: ModelServer) -> AsyncIterator[httpx.AsyncCli
 async def client(place: Place) -> AsyncIterator[MemoryClient]:
     async with memory_client(place.nats) as memory:
         yield memory
+
+
+@pytest.fixture
+def user() -> str:
+    return f"u-{uuid4().hex[:8]}"

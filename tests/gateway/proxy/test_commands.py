@@ -1,0 +1,140 @@
+"""Commands in a chat that passes through the proxy: answered without the model, or left to it."""
+
+from __future__ import annotations
+
+import httpx
+
+from contracts.v1.commands import ListRequest
+from services.shared.client import MemoryClient
+from tests.gateway.proxy.backend import ModelServer, saying
+from tests.gateway.proxy.test_chat import chat, digested_all, entries
+
+
+async def test_commands_are_answered_without_the_model(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    await chat(http, user, "I keep bees in the garden.", memory_id="c1")
+    await entries(client, user, 1)
+    asked = len(model.seen)
+    answer = await chat(http, user, "What do you remember about bees?", memory_id="c1")
+    assert "I keep bees" in answer.json()["choices"][0]["message"]["content"]
+    warned = await chat(http, user, "Forget everything about bees.", memory_id="c1", stream=True)
+    assert warned.headers["content-type"].startswith("text/event-stream")
+    assert "Say yes" in warned.text
+    await chat(http, user, "yes", memory_id="c1")
+    assert len(model.seen) == asked
+    reply = await client.list(ListRequest(user_id=user, q="bees"))
+    assert reply.total_count == 0
+    await chat(http, user, "yes", memory_id="c1")
+    assert len(model.seen) == asked + 1, "nothing waits for a yes any more"
+    assert "bees" not in model.seen[-1].said
+
+
+async def test_after_a_list_that_is_what_is_on_the_screen(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    for text in ("My favourite tea is oolong.", "I work at Contoso as a welder."):
+        await chat(http, user, text, memory_id="c1")
+    await digested_all(client, user, 3)  # the model says the same each time
+
+    async def told(text: str) -> str:
+        return str((await chat(http, user, text, memory_id="c1")).json()["choices"][0]["message"]["content"])
+
+    assert "oolong" in await told("What do you remember about tea?")
+    for _ in range(2):
+        assert "forgotten: “My favourite tea is oolong.”" in await told("forget that")
+        assert await told("no") == "Then nothing was changed."
+    assert await told("What do you remember about me?") != "Fine."
+    assert "Which of these do you mean?" in await told("forget that")
+    assert await told("Nice weather.") == "Fine."
+    assert await told("the second one") == "Fine.", "it is asked no longer which"
+    await digested_all(client, user, 5)
+    assert "forgotten: “the second one”" in await told("forget that")
+    assert "Forgotten" in await told("yes")
+    assert "forgotten: “Nice weather.”" in await told("forget that")
+
+
+async def test_one_of_a_list_is_named_by_its_number(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    for text in ("My favourite tea is oolong.", "I work at Contoso as a welder."):
+        await chat(http, user, text, memory_id="c1")
+    await digested_all(client, user, 3)
+
+    async def told(text: str) -> str:
+        return str((await chat(http, user, text, memory_id="c1")).json()["choices"][0]["message"]["content"])
+
+    assert await told("forget the second one") == "Fine.", "nothing is listed"
+    await digested_all(client, user, 4)
+    listed = (await told("What do you remember about me?")).splitlines()
+    assert [line.partition(" ")[0] for line in listed[1:]] == [f"{number}." for number in range(1, len(listed))]
+    place = next(line.partition(".")[0] for line in listed if "oolong" in line)
+    assert "Which of these do you mean?" in await told("pin that")
+    assert await told(place) == "Pinned: “My favourite tea is oolong.”.\n- My favourite tea is oolong."
+    await told("What do you remember about me?")
+    assert "forgotten: “My favourite tea is oolong.”" in await told(f"forget number {place}")
+    assert "Forgotten: 1 memory." in await told("yes")
+    assert "oolong" not in await told("What do you remember about me?")
+
+
+async def test_what_was_said_a_moment_ago_can_be_forgotten_at_once(http: httpx.AsyncClient, user: str) -> None:
+    for number in range(5):
+        said = f"My locker number {number} has the code 44{number}1."
+        await chat(http, user, said, memory_id="c1")
+        told = (await chat(http, user, "Forget that.", memory_id="c1")).json()["choices"][0]["message"]["content"]
+        assert f"forgotten: “{said}”" in told
+
+
+async def test_what_is_said_again_later_is_what_was_said_last(
+    http: httpx.AsyncClient, client: MemoryClient, user: str
+) -> None:
+    chainsaw, knee = "I own a chainsaw.", "My knee hurts."
+    for said in (chainsaw, chainsaw, knee, chainsaw, chainsaw):
+        await chat(http, user, said, memory_id="c1")
+    told = (await chat(http, user, "Forget that.", memory_id="c1")).json()["choices"][0]["message"]["content"]
+    assert f"forgotten: “{chainsaw}”" in told
+    await digested_all(client, user, 6)
+    assert (await client.status(user)).turns == 6, "asked again at once it is the same"
+
+
+async def test_a_command_passes_where_the_answer_has_to_be_json(
+    http: httpx.AsyncClient, model: ModelServer, user: str
+) -> None:
+    form = {"type": "json_object"}
+    answer = await chat(http, user, "What do you remember about me?", response_format=form)
+    assert "memory-command" not in answer.headers
+    assert model.seen[-1].json["response_format"] == form
+
+
+async def test_a_question_of_which_nothing_is_remembered_goes_to_the_model_unless_it_is_about_the_user(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    async def told_by_the_model() -> bool:
+        answer = await chat(http, user, "What do you remember about the French Revolution?")
+        return "memory-command" not in answer.headers
+
+    assert await told_by_the_model()
+    for text in ("I speak French.", "When was the French Revolution?"):
+        await chat(http, user, text)
+    await digested_all(client, user, 6)
+    assert await told_by_the_model(), "what shares a word, or asks the same, does not tell of it"
+    await chat(http, user, "My thesis is about the French Revolution.")
+    await digested_all(client, user, 8)
+    assert not await told_by_the_model()
+    asked = len(model.seen)
+    answer = await chat(http, user, "What do you remember about my sister?")
+    assert answer.json()["choices"][0]["message"]["content"] == "I remember nothing about my sister."
+    assert len(model.seen) == asked
+
+
+async def test_a_wish_to_forget_is_not_kept_though_it_is_no_command(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    model.script = saying(lambda seen: "I will never mention the divorce again.")
+    wish = "Please forget the long conversation about the divorce on Monday"
+    await chat(http, user, wish)
+    assert wish in model.seen[-1].said
+    model.script = saying(lambda seen: "Fine.")
+    await chat(http, user, "I play chess.")
+    await digested_all(client, user, 2)
+    assert {entry.text for entry in await entries(client, user, 1)} == {"I play chess.", "Fine."}
