@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
-from uuid import uuid4
 
 import openai
 import pytest
@@ -28,11 +27,6 @@ class Answer(BaseModel):
     """What a structured answer is read into."""
 
     city: str
-
-
-@pytest.fixture
-def user() -> str:
-    return f"u-{uuid4().hex[:8]}"
 
 
 @pytest.fixture
