@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
 from contracts.ports import Filters, Key, Record, Scope, Selection, TextStore
@@ -18,6 +18,7 @@ from contracts.v1.turns import entry_id
 from services.shared import telemetry
 from services.shared.changes import change_entries
 from services.shared.core.capacity import is_protected
+from services.shared.core.corrections import corrects_unnamed, may_correct_unnamed
 from services.shared.core.extraction import is_borne_out
 from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
 from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored, superseded
@@ -31,6 +32,8 @@ _CANDIDATES = 24
 
 _MOST_NAMED = 8
 """Entries that one supersedes, or conflicts with, at most."""
+
+_JUST_BEFORE = timedelta(minutes=30)
 
 _NAMING = ("supersedes", "conflicts_with")
 
@@ -62,7 +65,7 @@ async def settle_changes(
             gone += again
         looked_at = said and (contradictions or may_change_facts(entry.text))
         query = to_compare(entry.text) or words_of_changed(entry.text) if looked_at else None
-        if query is not None:
+        if query is not None or (said and may_correct_unnamed(entry.text)):
             gone += await _settle(entry, query, store, policy, contradictions=contradictions)
     return gone
 
@@ -157,11 +160,12 @@ async def _of_same_key(entry: Entry, store: TextStore) -> list[Entry]:
 
 
 async def _settle(
-    entry: Entry, query: str, store: TextStore, policy: Policy, *, contradictions: bool
+    entry: Entry, query: str | None, store: TextStore, policy: Policy, *, contradictions: bool
 ) -> list[EntryRef]:
-    candidates = await _older(entry, query, store)
+    candidates = await _older(entry, query, store) if query is not None else []
     chars = len(entry.text) + sum(len(one.text) for one in candidates)
     found = await beside_the_loop(lambda: _related(entry, candidates), chars)
+    found["unclear"] += await _fixed_unnamed(entry, store)
     if not contradictions:
         found["contradiction"] = []
     undecided = await _undecided(entry, [one for group in found.values() for one in group], store)
@@ -174,6 +178,21 @@ async def _settle(
     entry = await _name(entry, superseded, [one.id for one in conflicts], store)
     await _flag(entry, conflicts, store)
     return await _put_away(entry, store)
+
+
+async def _fixed_unnamed(entry: Entry, store: TextStore) -> list[Entry]:
+    """What its speaker said just before in the same conversation, where the entry gives that another value unnamed.
+
+    It says too little to stand for the other: both are shown, as a conflict.
+    """
+    if not may_correct_unnamed(entry.text):
+        return []
+    voice = Selection(entry.user_id, entry.space, entry.persona_id or "", conversation_id=entry.conversation_id)
+    page = await store.page(voice, limit=_CANDIDATES, cursor=None)
+    older = (one for one in page.entries if _is_older(one, entry) and one.conversation_id == entry.conversation_id)
+    last = max(older, key=_place, default=None)
+    soon = last is not None and entry.created_at - last.last_said_at < _JUST_BEFORE
+    return [last] if last and soon and corrects_unnamed(last.text, entry.text) else []
 
 
 def _changed(found: _Found, policy: Policy) -> list[Entry]:

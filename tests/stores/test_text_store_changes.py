@@ -77,6 +77,23 @@ async def test_an_end_takes_the_older_statement_out_of_use_though_it_says_nothin
     assert [one.status for one in await current(text_store, pet, other, end)] == ["superseded", "active", "active"]
 
 
+async def test_a_correction_that_names_nothing_conflicts_with_what_was_said_just_before_it(
+    text_store: TextStore, user: str
+) -> None:
+    texts = ("My flight leaves at 9:10", "My bus leaves at 7:15", "No, it is 7:40", "My ferry leaves at 11:20")
+    flight, bus, fixed, _ = await said(text_store, user, *texts, conversation_id="c1")
+    (elsewhere,) = await said(text_store, user, "No, it is 6:30", conversation_id="c2")
+    late = an_entry(user, "No, it is 12:20", conversation_id="c1", created_at=NOON + minutes(90))
+    await store_entries(text_store, [late])
+    for one in (fixed, elsewhere, late):
+        assert await settle_changes([one], store=text_store) == []
+    now = await current(text_store, flight, bus, fixed, elsewhere, late)
+    assert [entry.conflicts_with for entry in now] == [(), (fixed.id,), (bus.id,), (), ()]
+    assert {entry.status for entry in now} == {"active"}
+    (noted,) = await conflicts(text_store, user, fixed, bus)
+    assert noted.body["older"] == bus.id
+
+
 async def test_done_again_it_changes_nothing_and_tells_the_same(text_store: TextStore, user: str) -> None:
     old, new = await said(text_store, user, TUESDAY, THURSDAY)
     first = await settle_changes([new], contradictions=True, store=text_store)
