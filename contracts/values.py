@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -370,6 +371,9 @@ class Overview:
     latest: datetime | None = None
 
 
+_OF_ENGLISH = re.compile(r"all-minilm|(?<![a-z])en(?:glish)?(?![a-z])")
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingIdentity:
     """Which model makes the vectors. Vectors of different identities are never compared.
@@ -383,6 +387,11 @@ class EmbeddingIdentity:
     dimensions: int
     generation: int = field(default=0, compare=False)
     url: str = field(default="", compare=False)
+
+    @property
+    def reads_english_only(self) -> bool:
+        """Whether the name of the model tells so, as "all-MiniLM-L6-v2" and "bge-small-en-v1.5" do."""
+        return _OF_ENGLISH.search(self.model.lower()) is not None
 
 
 @dataclass(frozen=True, slots=True)

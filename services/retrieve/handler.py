@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -26,6 +26,8 @@ from services.retrieve.questions import QuestionVectors
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
+from services.retrieve.visibility import as_asked_for, filters_of
+from services.shared.core.analysis import is_foreign
 from services.shared.core.context import MOST_PINNED
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.features import Found, in_first_person, that_tell
@@ -38,7 +40,6 @@ from services.shared.core.ranking import (
     reciprocal_rank_fusion,
     tag_counts,
 )
-from services.shared.core.sayings import as_of, told_in
 from services.shared.core.scoring import (
     Candidate,
     Ranked,
@@ -164,7 +165,10 @@ class Retriever:
         speakers = self.speakers.note(scope, visible.values()) if self.settings.relevance == "profile" else ()
         candidates = [candidate for candidate in candidates if candidate.id in visible]
         of_candidates = [visible[candidate.id] for candidate in candidates]
-        found = Found(request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers)
+        reads = not (self.embedder and self.embedder.identity.reads_english_only and is_foreign(request.query))
+        found = Found(
+            request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers, reads
+        )
         measured = self._measure(found, now)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)
@@ -189,6 +193,10 @@ class Retriever:
             tau_seconds=self.settings.tau_days * 86400,
             lives=self.settings.importance == "living",
         )
+
+    @property
+    def _reads_english_only(self) -> bool:
+        return self.embedder is not None and self.embedder.identity.reads_english_only
 
     async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:
         query = request.query[: self.settings.max_query_chars]
@@ -447,50 +455,3 @@ def joined(parts: Sequence[Seen]) -> Seen:
         sum(part.found for part in parts),
         tuple(dict.fromkeys(chain.from_iterable(part.degraded for part in parts))),
     )
-
-
-def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:
-    """Those of the entries that may go out, as they were at the moment and in the conversation asked for."""
-    if filters.until is not None:
-        entries = {i: as_of(entry, filters.until) for i, entry in entries.items()}
-    visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
-    if filters.conversation_id is None:
-        return visible
-    return {i: told_in(entry, filters.conversation_id) for i, entry in visible.items()}
-
-
-def is_visible(entry: Entry, scope: Scope, filters: Filters) -> bool:
-    """The last look at scope and filters, on the entry itself: whatever a leg returned, only this goes out."""
-    return entry.status == "active" and scope.sees(entry) and (filters.empty or _passes(entry, filters))
-
-
-def _passes(entry: Entry, filters: Filters) -> bool:
-    return (
-        (not filters.types or entry.type in filters.types)
-        and (not filters.tags or not set(filters.tags).isdisjoint(entry.tags))
-        and (filters.theme is None or filters.theme in entry.themes)
-        and (filters.conversation_id is None or filters.conversation_id in entry.conversations)
-        and (filters.since is None or entry.last_said_at >= filters.since)
-        and (filters.until is None or entry.created_at <= filters.until)
-    )
-
-
-def filters_of(request: RetrieveRequest, now: datetime) -> Filters:
-    """What the request filters by."""
-    since = _days_before(now, request.recency_days) if request.recency_days is not None else None
-    return Filters(
-        types=request.types,
-        tags=request.tags,
-        theme=request.theme,
-        conversation_id=request.conversation_id,
-        since=since,
-        until=request.now,
-    )
-
-
-def _days_before(now: datetime, days: float) -> datetime | None:
-    """The moment so many days ago; None when that is before all time, and nothing is older."""
-    try:
-        return now - timedelta(days=days)
-    except OverflowError:
-        return None

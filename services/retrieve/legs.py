@@ -27,7 +27,7 @@ from contracts.ports import (
 )
 from contracts.v1.entries import Entry
 from services.retrieve.questions import Embedding
-from services.retrieve.spelling import as_the_model_reads_it, find_corrections, unknown_words
+from services.retrieve.spelling import as_the_model_reads_it, find_corrections
 from services.shared import telemetry
 from services.shared.core.scoring import Candidate
 from services.shared.core.typing_errors import respelled
@@ -92,9 +92,8 @@ async def search_both(
     the caller's deadline ends the waiting: late is better than nothing.
     """
     widest, deepest = limits
-    unknown = asyncio.create_task(unknown_words(query, scope, store))
-    corrections = asyncio.create_task(find_corrections(query, unknown, scope, store))
-    reading = partial(as_the_model_reads_it, query, unknown, corrections, counter)
+    corrections = asyncio.create_task(find_corrections(query, scope, store, counter))
+    reading = partial(as_the_model_reads_it, query, corrections)
     by_words = _search_words(query, corrections, scope, filters, store, widest)
     by_meaning = _search_meaning(query, reading, scope, filters, vectors, embed, deepest)
     lexical = asyncio.create_task(_or_none("lexical", by_words))
@@ -105,7 +104,7 @@ async def search_both(
             _, late = await asyncio.wait(late, return_when=asyncio.FIRST_COMPLETED)
         words, meaning = _answer("lexical", lexical), _answer("semantic", semantic)
     finally:
-        for task in (unknown, corrections, lexical, semantic):
+        for task in (corrections, lexical, semantic):
             task.cancel()
     degraded = tuple(leg for leg, found in (("lexical", words), ("semantic", meaning)) if found is None)
     words, meaning = words or _Lexical(), meaning or _Semantic()

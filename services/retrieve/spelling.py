@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
 from itertools import chain
 
 from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
@@ -16,21 +15,25 @@ _MOST = 3
 _PATIENCE = 0.1
 
 
-async def unknown_words(query: str, scope: Scope, index: LexicalIndex) -> list[str]:
-    """The first words of the query, long enough to tell an error in, that the scope's entries do not have."""
-    words = correctable(query)
-    known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
-    return [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
+async def unknown_words(query: str, scope: Scope, index: LexicalIndex, counter: TokenCounter) -> list[str]:
+    """The first words of the query, long enough to tell an error in, that the scope's entries do not have.
+
+    A word that is often written is none of them: it says what it says, whether the memory has it or not.
+    """
+    odd = {word: terms for word, terms in correctable(query).items() if not _is_word(word, counter)}
+    if not odd:
+        return []
+    known = await index.frequencies(scope, list(chain.from_iterable(odd.values())))
+    return [word for word, terms in odd.items() if known.keys().isdisjoint(terms)][:_MOST]
 
 
-async def find_corrections(
-    query: str, unknown: Awaitable[Sequence[str]], scope: Scope, index: LexicalIndex
-) -> dict[str, str]:
+async def find_corrections(query: str, scope: Scope, index: LexicalIndex, counter: TokenCounter) -> dict[str, str]:
     """By unknown word the one closest to it that the scope's entries have.
 
     Of several it is one of the likely ones, and of these the one that most entries have. Words without any are missing.
     """
-    near = {word: [other for other in variants(word) if may_mean(word, other, query)] for word in await unknown}
+    unknown = await unknown_words(query, scope, index, counter)
+    near = {word: [other for other in variants(word) if may_mean(word, other, query)] for word in unknown}
     if not near:
         return {}
     terms = {word: stems(its, query) for word, its in near.items()}
@@ -43,27 +46,13 @@ async def find_corrections(
     return best
 
 
-async def as_the_model_reads_it(
-    query: str,
-    unknown: asyncio.Task[list[str]],
-    corrections: asyncio.Task[dict[str, str]],
-    counter: TokenCounter,
-) -> str:
-    """The query with the corrections of words that are none: a model knows what a word means that the memory lacks.
-
-    Where the memory has them all, and where the corrections do not come or come late, it is the query as it is.
-    """
-    odd = [word for word in correctable(query) if not _is_word(word, counter)]
-    if not odd:
-        return query
+async def as_the_model_reads_it(query: str, corrections: asyncio.Task[dict[str, str]]) -> str:
+    """The query with its corrections; where these do not come or come late, it is the query as it is."""
     try:
         async with asyncio.timeout(_PATIENCE):
-            if set(odd).isdisjoint(await asyncio.shield(unknown)):
-                return query
-            found = await asyncio.shield(corrections)
+            return respelled(query, await asyncio.shield(corrections))
     except (Unavailable, TextRefused, TimeoutError):
         return query
-    return respelled(query, {word: found[word] for word in odd if word in found})
 
 
 def _is_word(word: str, counter: TokenCounter) -> bool:

@@ -16,9 +16,10 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.curate.commands import list_entries
 from services.enrich.lineage import settle_changes
-from services.retrieve.handler import Retriever, is_visible
+from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
+from services.retrieve.visibility import is_visible
 from services.shared.core.sayings import renewed
 from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeVectors

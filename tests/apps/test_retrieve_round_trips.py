@@ -89,6 +89,6 @@ async def test_the_text_store_is_asked_for_nothing_twice(store: TextStore) -> No
     retriever = Retriever(store=text, vectors=vectors, embedder=embedder, counter=Cl100kCounter(), settings=settings)
     reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query="tea", limit=10))
     assert {item.id for item in reply.items} == {entry.id for entry in entries}
-    assert sorted(noting.calls) == ["erasures", "frequencies", "get", "neighbours", "pinned", "search"]
+    assert sorted(noting.calls) == ["erasures", "get", "neighbours", "pinned", "search"]
     assert sorted(noting.looked_around) == sorted({entry.id for entry in entries}.difference(noting.found))
     assert noting.found

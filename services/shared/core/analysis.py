@@ -40,6 +40,7 @@ _PART = re.compile(rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
 _RUN = re.compile(f"[{_UNSPACED}]")
 _OF_KANA = re.compile(f"[{_KANA}]")
 _SURROGATE = re.compile("[\ud800-\udfff]+")
+_LAST_LATIN = "\u024f"
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
 _LATIN: tuple[Language, ...] = get_args(Language)
@@ -99,6 +100,14 @@ def words_asked(query: str) -> Mapping[str, Sequence[Alternatives]]:
 def is_english(text: str) -> bool:
     """Whether the language of a text is English, or cannot be told."""
     return language_of(_tokens(text)) in (None, "english")
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is surely not English: its words are those of another language, or of another script."""
+    tokens = _tokens(text)
+    return language_of(tokens) not in (None, "english") or any(
+        token.isalpha() and min(token) > _LAST_LATIN for token in tokens
+    )
 
 
 def stems(words: Sequence[str], query: str) -> list[str]:

@@ -64,7 +64,8 @@ class Found:
 
     `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `now` is when
     the question is asked, in the zone of who asks. `corrections` are words of the question that were taken for others,
-    `speakers` are known to speak in the memory, whether or not they say one of the entries.
+    `speakers` are known to speak in the memory, whether or not they say one of the entries. `is_understood` is False
+    where the vectors are of a model that does not know the language of the question.
     """
 
     question: str
@@ -75,6 +76,7 @@ class Found:
     now: datetime | None = None
     corrections: Mapping[str, str] = field(default_factory=dict)
     speakers: Collection[str] = ()
+    is_understood: bool = True
 
     @cached_property
     def columns(self) -> Columns:
@@ -261,9 +263,9 @@ def _is_echo(entry: Entry, asked: frozenset[str]) -> bool:
 def in_first_person(question: str, speakers: Collection[str]) -> str:
     """The question as whom it is about would ask it: memory is told in the first person.
 
-    That is who is named first; others become "you".
+    That is who is named first; others become "you". A question of which nothing would be left stays as it is.
     """
-    named = named_speakers(question, speakers)
+    asked, named = question, named_speakers(question, speakers)
     for speaker, place in named.items():
         whose, who = ("my", "I") if place == min(named.values()) else ("your", "you")
         name = "|".join(sorted({re.escape(speaker), re.escape(TOKEN.findall(speaker)[0])}, key=len, reverse=True))
@@ -272,7 +274,7 @@ def in_first_person(question: str, speakers: Collection[str]) -> str:
     if len(named) == 1:
         for third, first in _IN_FIRST_PERSON:
             question = third.sub(first, question)
-    return question
+    return question if not named or telling_terms(question) else asked
 
 
 def _of_time(found: Found) -> dict[str, Floats]:

@@ -53,6 +53,11 @@ _BY_SEARCHES = {
     for name in ("bm_ctx", "bm_turn_rank", "bm_none", "cov", "cos", "cos_ctx", "bmcos", "bmcos_ctx")
 }
 
+_NOT_UNDERSTOOD = {"bmcos": 0.0, "bmcos_ctx": 0.0} | dict.fromkeys(
+    ("cos", "cos_ctx", "cos_sess", "cos_prev", "cos_next", "prevq_cos"), 0.5
+)
+"""What meaning counts for in a language that the model does not know: it tells a little, and nothing of the words."""
+
 _OF_REQUESTS = 0.5
 """Relevance of what the user once asked for, beside that of a statement."""
 
@@ -71,7 +76,8 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     with_assistant = any(entry.role == "assistant" for entry in found.entries)
-    weighed = [pair[with_assistant] for pair in weights.values()]
+    counts = {} if found.is_understood else _NOT_UNDERSTOOD
+    weighed = [pair[with_assistant] * counts.get(name, 1.0) for name, pair in weights.items()]
     score = np.einsum("f,fn->n", weighed, [features[name] for name in weights])
     tell = _tell(found)
     behind = np.minimum(score - score[tell].max(), 0.0)

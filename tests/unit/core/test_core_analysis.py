@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core import analysis
-from services.shared.core.analysis import LONGEST_TERM, STOP_WORDS, analyze, analyze_query
+from services.shared.core.analysis import LONGEST_TERM, STOP_WORDS, analyze, analyze_query, is_foreign
 
 
 @pytest.mark.parametrize(
@@ -131,3 +131,20 @@ def test_any_text_is_read_in_linear_time(text: str) -> None:
 
     seconds(10_000)
     assert seconds(200_000) < 1.0 + 60 * seconds(10_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("Wie heißt mein Enkel?", True),
+        ("¿Dónde trabajo?", True),
+        ("Где я живу?", True),
+        ("我住在哪里?", True),
+        ("Where do I live?", False),
+        ("Kubernetes ingress?", False),
+        ("Who is Zoë?", False),
+        ("", False),
+    ],
+)
+def test_what_is_surely_not_english_is_foreign(text: str, foreign: bool) -> None:
+    assert is_foreign(text) == foreign

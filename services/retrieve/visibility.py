@@ -1,0 +1,58 @@
+"""What a request may see: its filters, and the last look at each entry before it goes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from contracts.ports import Filters, Scope
+from contracts.v1.entries import Entry
+from contracts.v1.retrieval import RetrieveRequest
+from services.shared.core.sayings import as_of, told_in
+
+
+def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:
+    """Those of the entries that may go out, as they were at the moment and in the conversation asked for."""
+    if filters.until is not None:
+        entries = {i: as_of(entry, filters.until) for i, entry in entries.items()}
+    visible = {i: entry for i, entry in entries.items() if is_visible(entry, scope, filters)}
+    if filters.conversation_id is None:
+        return visible
+    return {i: told_in(entry, filters.conversation_id) for i, entry in visible.items()}
+
+
+def is_visible(entry: Entry, scope: Scope, filters: Filters) -> bool:
+    """The last look at scope and filters, on the entry itself: whatever a leg returned, only this goes out."""
+    return entry.status == "active" and scope.sees(entry) and (filters.empty or _passes(entry, filters))
+
+
+def _passes(entry: Entry, filters: Filters) -> bool:
+    return (
+        (not filters.types or entry.type in filters.types)
+        and (not filters.tags or not set(filters.tags).isdisjoint(entry.tags))
+        and (filters.theme is None or filters.theme in entry.themes)
+        and (filters.conversation_id is None or filters.conversation_id in entry.conversations)
+        and (filters.since is None or entry.last_said_at >= filters.since)
+        and (filters.until is None or entry.created_at <= filters.until)
+    )
+
+
+def filters_of(request: RetrieveRequest, now: datetime) -> Filters:
+    """What the request filters by."""
+    since = _days_before(now, request.recency_days) if request.recency_days is not None else None
+    return Filters(
+        types=request.types,
+        tags=request.tags,
+        theme=request.theme,
+        conversation_id=request.conversation_id,
+        since=since,
+        until=request.now,
+    )
+
+
+def _days_before(now: datetime, days: float) -> datetime | None:
+    """The moment so many days ago; None when that is before all time, and nothing is older."""
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return None
