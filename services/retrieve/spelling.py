@@ -7,6 +7,7 @@ from itertools import chain
 
 from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
 from services.shared.core.analysis import stems
+from services.shared.core.spelling import other_spellings
 from services.shared.core.typing_errors import correctable, is_likely, may_mean, respelled, variants
 
 _MOST = 3
@@ -15,25 +16,18 @@ _MOST = 3
 _PATIENCE = 0.1
 
 
-async def unknown_words(query: str, scope: Scope, index: LexicalIndex, counter: TokenCounter) -> list[str]:
-    """The first words of the query, long enough to tell an error in, that the scope's entries do not have.
-
-    A word that is often written is none of them: it says what it says, whether the memory has it or not.
-    """
-    odd = {word: terms for word, terms in correctable(query).items() if not _is_word(word, counter)}
-    if not odd:
-        return []
-    known = await index.frequencies(scope, list(chain.from_iterable(odd.values())))
-    return [word for word, terms in odd.items() if known.keys().isdisjoint(terms)][:_MOST]
-
-
 async def find_corrections(query: str, scope: Scope, index: LexicalIndex, counter: TokenCounter) -> dict[str, str]:
     """By unknown word the one closest to it that the scope's entries have.
 
     Of several it is one of the likely ones, and of these the one that most entries have. Words without any are missing.
+    A word that is often written says what it says, and is only looked for in its other spelling.
     """
-    unknown = await unknown_words(query, scope, index, counter)
-    near = {word: [other for other in variants(word) if may_mean(word, other, query)] for word in unknown}
+    words = {word: terms for word, terms in correctable(query).items() if _may_be_another(word, counter)}
+    if not words:
+        return {}
+    known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
+    unknown = [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
+    near = {word: [other for other in _others(word, counter) if may_mean(word, other, query)] for word in unknown}
     if not near:
         return {}
     terms = {word: stems(its, query) for word, its in near.items()}
@@ -53,6 +47,14 @@ async def as_the_model_reads_it(query: str, corrections: asyncio.Task[dict[str, 
             return respelled(query, await asyncio.shield(corrections))
     except (Unavailable, TextRefused, TimeoutError):
         return query
+
+
+def _may_be_another(word: str, counter: TokenCounter) -> bool:
+    return not _is_word(word, counter) or bool(other_spellings(word))
+
+
+def _others(word: str, counter: TokenCounter) -> set[str]:
+    return other_spellings(word) if _is_word(word, counter) else variants(word)
 
 
 def _is_word(word: str, counter: TokenCounter) -> bool:

@@ -33,6 +33,8 @@ _NAME_OR_BEGINNING = re.compile(rf"\b{_CAPITALIZED}")
 _WITHIN = re.compile(rf"(?<=[a-z,] ){_CAPITALIZED}")
 _IN_LOWER_CASE = re.compile(r"\b[a-z]{3,}\b")
 _NO_NAMES = TITLES.union(*(wordlists.words("names", section) for section in ("no names", "times", "kin")))
+_MENTIONED_AS = {line.split()[0]: frozenset(line.split()) for line in wordlists.sections("names")["mentioned as"]}
+_OF_MINE = re.compile(rf"\b(?:my|our) (?:\w+ )?({'|'.join(_MENTIONED_AS)})(?:'?s)?\b")
 _ALONE: Mapping[int, str] = {}
 _OF_QUESTIONS = frozenset("ask asked asking question questions".split())
 _SECOND_PERSON = frozenset("you your yours".split())
@@ -227,6 +229,15 @@ def names_strangers(found: Found) -> bool:
     meant = {found.corrections[name] for name in names if name in found.corrections}
     asked = {name: Name.of(name) for name in names}
     return meant.isdisjoint(known) and not any(_is_of_one(word, asked) for word in known)
+
+
+def names_unmentioned_kin(found: Found) -> bool:
+    """Whether a question is about a relative, the boss or the like of who asks, of whom none of the entries speaks."""
+    asked = _OF_MINE.findall(found.question.lower())
+    if not asked:
+        return False
+    said = words_of("\n".join(entry.text for entry in found.entries))
+    return all(_MENTIONED_AS[kin].isdisjoint(said) for kin in asked)
 
 
 def _is_of_one(word: str, asked: Mapping[str, Name]) -> bool:

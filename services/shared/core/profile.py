@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from services.shared.core.features import Found, features_of, names_strangers, told_by_searches
+from services.shared.core.asked import asked_in, is_told
+from services.shared.core.features import Found, features_of, names_strangers, names_unmentioned_kin, told_by_searches
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.traits import ByText, is_mere_request
 
@@ -61,6 +62,12 @@ _NOT_UNDERSTOOD = {"bmcos": 0.0, "bmcos_ctx": 0.0} | dict.fromkeys(
 _OF_REQUESTS = 0.5
 """Relevance of what the user once asked for, beside that of a statement."""
 
+_OF_THE_FACT = 1.5
+"""What stating the fact that a question asks for adds to the weighted sum."""
+
+_READ = 16
+"""Candidates that are read for the fact which a question asks for: it takes half a millisecond each, the first time."""
+
 _MANY = 80
 """Candidates of the memories that the level of the best is fitted on."""
 
@@ -79,10 +86,11 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     counts = {} if found.is_understood else _NOT_UNDERSTOOD
     weighed = [pair[with_assistant] * counts.get(name, 1.0) for name, pair in weights.items()]
     score = np.einsum("f,fn->n", weighed, [features[name] for name in weights])
-    tell = _tell(found)
+    tell, told = _tell(found), _told(found, score)
+    score += _OF_THE_FACT * told
     behind = np.minimum(score - score[tell].max(), 0.0)
     fallen = np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS)
-    relevance: list[float] = (_best(found, features, tell) * fallen).tolist()
+    relevance: list[float] = (_best(found, features, tell, is_told=bool(told.any())) * fallen).tolist()
     return relevance
 
 
@@ -104,11 +112,21 @@ def _tell(found: Found) -> Flags:
     return tell if tell.any() else np.ones(len(tell), bool)
 
 
-def _best(found: Found, features: Mapping[str, Floats], tell: Flags) -> float:
+def _told(found: Found, score: Floats) -> Flags:
+    """Which candidates, of those that weigh most, state the fact that the question asks for, if it asks for one."""
+    told = np.zeros(len(score), bool)
+    if asked := asked_in(found.question):
+        for i in np.argsort(-score, kind="stable")[:_READ].tolist():
+            told[i] = is_told(asked, found.entries[i])
+    return told
+
+
+def _best(found: Found, features: Mapping[str, Floats], tell: Flags, *, is_told: bool) -> float:
     """How likely it is that the memory holds an answer: a logistic fit, moved towards answering.
 
     The best of few has to be less alike than the best of many, of which some are alike by chance: as measured with
-    candidates left out at random. While no cosine is known, the words stand for it.
+    candidates left out at random. While no cosine is known, the words stand for it. Where the fact that is asked for
+    is stated, little likeness is enough: "I moved to Linz" shares no word with "Where do I live?".
 
     Of somebody whom nobody mentions nothing is known, where people go by names. Elsewhere it may be the user, whom a
     program asks about by a name that they never said.
@@ -120,7 +138,8 @@ def _best(found: Found, features: Mapping[str, Floats], tell: Flags) -> float:
     top, knows_meaning = blended(of)[tell].max(), not np.isnan(of.cosine).all()
     highest = top, features["cos"][tell].max() if knows_meaning else top, features["cov"][tell].max()
     fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
-    logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness - 5 * strangers
+    logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness
+    logit += 4 * is_told - 5 * strangers - 4 * names_unmentioned_kin(found)
     return 1 / (1 + math.exp(-logit))
 
 

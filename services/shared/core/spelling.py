@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, permutations
 
 from services.shared.core import wordlists
 
@@ -116,13 +116,30 @@ def _plain_words(token: str) -> tuple[str, ...]:
     if stem and ending in _ENDINGS:
         return (stem, _ENDINGS[ending])
     if token.endswith("'s"):
-        return (token[:-2], "is") if token[:-2] in _BEFORE_IS else (f"{_american(token[:-2])}'s",)
+        return (token[:-2], "is") if token[:-2] in _BEFORE_IS else (f"{american(token[:-2])}'s",)
     if _THOUSANDS.fullmatch(token):
         return (token.replace(",", ""),)
-    return (NUMBER_WORDS.get(token) or _american(token),)
+    return (NUMBER_WORDS.get(token) or american(token),)
 
 
-def _american(word: str) -> str:
+_EITHER_WAY = [
+    (one, other)
+    for pair in ("or our", "z s", "ce se", "er re", "l ll", "e ae", "gray grey")
+    for one, other in permutations(pair.split())
+]
+
+
+def other_spellings(word: str) -> set[str]:
+    """How an English word in lower case is written on the other side of the ocean: license for licence, colour for
+    color; nothing where both write it alike.
+    """
+    plain = american(word)
+    swapped = {word.replace(one, other) for one, other in _EITHER_WAY}
+    return {other for other in {plain, *swapped} if other != word and american(other) == plain}
+
+
+def american(word: str) -> str:
+    """A word in lower case as Americans write it."""
     if not word.isascii() or not word.isalpha():
         return word
     word = _BRITISH.get(word, word)

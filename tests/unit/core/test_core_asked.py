@@ -1,0 +1,91 @@
+"""The fact that a question asks for, and which statements tell it."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.v1.entries import Entry
+from services.shared.core.asked import Asked, asked_in, is_told
+from services.shared.core.features import Found, names_unmentioned_kin
+from services.shared.core.profile import profile
+from services.shared.core.scoring import Candidate
+from tests.stores.builders import an_entry
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Where do I live?", Asked("home")),
+        ("Do you remember which city I live in?", None),
+        ("which town do we live in now", Asked("home")),
+        ("And where does my older sister live these days?", Asked("home", "sister")),
+        ("Where is Liam’s flat?", Asked("home", "liam")),
+        ("Where did Anna Berg grow up?", Asked("origin", "anna_berg")),
+        ("Who do I work for?", Asked("employer")),
+        ("What does my wife do for a living?", Asked("occupation", "wife")),
+        ("What's Noor's profession?", Asked("occupation", "noor")),
+        ("How old is my daughter?", Asked("age", "daughter")),
+        ("Am I allergic to anything?", Asked("allergy")),
+        ("Do I have any food allergies?", Asked("allergy")),
+        ("Am I a vegetarian?", Asked("diet")),
+        ("Who is my manager?", Asked("relationship", kin="manager")),
+        ("What is my husband's name?", Asked("partner")),
+        ("What's my name?", Asked("name")),
+        ("Where did I leave my keys?", None),
+        ("Where do I live and work?", None),
+        ("What do I do if the boiler leaks?", None),
+        ("Where do I " + "very " * 100 + "live?", None),
+        ("", None),
+    ],
+)
+def test_a_question_asks_for_one_fact_or_none(question: str, asked: Asked | None) -> None:
+    assert asked_in(question) == asked
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "told"),
+    [
+        ("Where do I live?", "I moved from Graz to Linz because I got a job there.", True),
+        ("Where do I live?", "My sister Anna lives in Rome.", False),
+        ("Where does my sister live?", "My sister Anna lives in Rome.", True),
+        ("Where does Anna live?", "My sister Anna lives in Rome.", True),
+        ("Where does Anna live?", "I live in Rome.", False),
+        ("Who is my manager?", "My boss is called Ingrid.", True),
+        ("Who is my dentist?", "My boss is called Ingrid.", False),
+        ("What do I do for a living?", "I'm a nurse on the children's ward.", True),
+        ("What am I allergic to?", "I'm allergic to cats.", True),
+        ("Where do I live?", "Do I live in Rome?", False),
+    ],
+)
+def test_a_statement_tells_the_fact_of_the_one_who_is_asked_about(question: str, text: str, told: bool) -> None:
+    asked = asked_in(question)
+    assert asked is not None
+    assert is_told(asked, an_entry("ann", text)) == told
+    assert not is_told(asked, an_entry("ann", text, role="assistant"))
+
+
+def unlike(question: str, *texts: str) -> Found:
+    """What is found by a little likeness alone."""
+    entries: list[Entry] = [an_entry("ann", text) for text in texts]
+    return Found(question, [Candidate(entry.id, cosine=0.2, cosine_context=0.2) for entry in entries], entries)
+
+
+def test_who_states_what_is_asked_for_answers_however_unlike_the_words_are() -> None:
+    silent, first = profile(unlike("Where do I live?", "I like the sea.", "I moved to Linz."))
+    assert silent < 0.3 < 0.5 < first
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "unmentioned"),
+    [
+        ("What is my sister's name?", "My brother lives in Rome.", True),
+        ("What is my sister's name?", "My siblings live in Rome.", False),
+        ("How tall is our daughter?", "The youngest starts school.", False),
+        ("How tall is our daughter?", "The cat is asleep.", True),
+        ("Where do my mother and my uncle live?", "My mum called.", False),
+        ("Who is your sister?", "The cat is asleep.", False),
+        ("Which bank do I use?", "The cat is asleep.", False),
+    ],
+)
+def test_of_a_relative_whom_nobody_mentions_nothing_is_known(question: str, text: str, unmentioned: bool) -> None:
+    assert names_unmentioned_kin(unlike(question, text)) == unmentioned
