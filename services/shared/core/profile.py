@@ -65,8 +65,14 @@ _OF_REQUESTS = 0.5
 _OF_THE_FACT = 1.5
 """What stating the fact that a question asks for adds to the weighted sum."""
 
+_OF_TOLD = 4.0
+"""What that adds to the logit: "I moved to Linz" shares no word with "Where do I live?", and answers it."""
+
 _READ = 16
 """Candidates that are read for the fact which a question asks for: it takes half a millisecond each, the first time."""
+
+_ALONE = 0.3
+"""What a candidate of few counts for that is likely to answer by itself, however far it falls behind the best."""
 
 _MANY = 80
 """Candidates of the memories that the level of the best is fitted on."""
@@ -77,7 +83,8 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
 
     As a threshold, 0.2 is below the best of 99.9 % (people) to all (chats with an assistant) of the questions that the
     memory answers, and of 3 to 57 % of those that are about another memory. Of the others it keeps, where the best is
-    sure, about two in a memory of five entries, and twenty in one of hundreds.
+    sure, about two in a memory of five entries, and twenty in one of hundreds; of few also those that are likely to
+    answer by themselves: "I quit the gym" beside "I go to the gym twice a week".
     """
     if not found.candidates:
         return []
@@ -90,7 +97,10 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     score += _OF_THE_FACT * told
     behind = np.minimum(score - score[tell].max(), 0.0)
     fallen = np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS)
-    relevance: list[float] = (_best(found, features, tell, is_told=bool(told.any())) * fallen).tolist()
+    signs, level = _signs(found, features), _level(found)
+    best = _likely(signs[:, tell].max(axis=1).sum() + level + _OF_TOLD * told.any())
+    alone = _likely(signs.sum(axis=0) + level + _OF_TOLD * told) * tell
+    relevance: list[float] = np.maximum(best * fallen, _ALONE * _fewness(found) * alone).tolist()
     return relevance
 
 
@@ -121,26 +131,40 @@ def _told(found: Found, score: Floats) -> Flags:
     return told
 
 
-def _best(found: Found, features: Mapping[str, Floats], tell: Flags, *, is_told: bool) -> float:
-    """How likely it is that the memory holds an answer: a logistic fit, moved towards answering.
+def _signs(found: Found, features: Mapping[str, Floats]) -> Floats:
+    """What tells of each candidate, taken alone, that it answers, shape (3, n): blend, meaning and words.
+
+    While no cosine is known, the words stand for it.
+    """
+    blend = blended(found.columns)
+    others = (features["cos"], features["cov"]) if not np.isnan(found.columns.cosine).all() else (blend, blend)
+    signs: Floats = np.array([[5.96], [10.36], [2.54]]) * np.array([blend, *others])
+    return signs
+
+
+def _level(found: Found) -> float:
+    """What the signs have to outweigh: a logistic fit, moved towards answering.
 
     The best of few has to be less alike than the best of many, of which some are alike by chance: as measured with
-    candidates left out at random. While no cosine is known, the words stand for it. Where the fact that is asked for
-    is stated, little likeness is enough: "I moved to Linz" shares no word with "Where do I live?".
+    candidates left out at random.
 
     Of somebody whom nobody mentions nothing is known, where people go by names. Elsewhere it may be the user, whom a
-    program asks about by a name that they never said.
+    program asks about by a name that they never said. Of a relative whom nobody mentions little is known.
     """
     strangers = names_strangers(found)
     if strangers and any(entry.speaker for entry in found.entries):
-        return 0.0
-    of = found.columns
-    top, knows_meaning = blended(of)[tell].max(), not np.isnan(of.cosine).all()
-    highest = top, features["cos"][tell].max() if knows_meaning else top, features["cov"][tell].max()
-    fewness = max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
-    logit = float(np.dot((5.96, 10.36, 2.54), highest)) - 6.2 + 3 * fewness
-    logit += 4 * is_told - 5 * strangers - 4 * names_unmentioned_kin(found)
-    return 1 / (1 + math.exp(-logit))
+        return -math.inf
+    return 3 * _fewness(found) - 5.9 - 5 * strangers - 4 * names_unmentioned_kin(found)
+
+
+def _likely(logit: Floats) -> Floats:
+    likely: Floats = 1 / (1 + np.exp(-logit))
+    return likely
+
+
+def _fewness(found: Found) -> float:
+    """1 for a single candidate, 0 for as many as the level is fitted on."""
+    return max(0.0, 1 - math.log(len(found.candidates)) / math.log(_MANY))
 
 
 def _spread(found: Found) -> float:

@@ -151,6 +151,20 @@ def test_the_best_of_few_counts_for_more_than_the_best_of_many(others: int, answ
     assert (best >= RetrieveSettings().min_score) == answers
 
 
+@pytest.mark.parametrize(("others", "shown"), [(0, True), (78, False)])
+def test_of_few_what_is_likely_by_itself_is_shown_beside_the_best(others: int, shown: bool) -> None:
+    entries = [an_entry("ann", text) for text in ("I go to the gym a lot.", "I quit the gym.", *("Hm.",) * others)]
+    known = [(4.0, 1.0, 0.75), (2.5, 0.6, 0.62), *[(0.0, 0.0, 0.1)] * others]
+    candidates = [
+        Candidate(entry.id, bm25=bm25, bm25_turn=bm25, coverage=coverage, cosine=cosine, cosine_context=cosine)
+        for entry, (bm25, coverage, cosine) in zip(entries, known, strict=True)
+    ]
+    weights = {name: (4 * people, 4 * chats) for name, (people, chats) in WEIGHTS.items()}
+    first, second, *_ = profile(Found("Do I still go to the gym?", candidates, entries), weights)
+    assert first > second
+    assert (second >= RetrieveSettings().min_score) == shown
+
+
 @pytest.mark.parametrize(("is_understood", "first"), [(True, "likest"), (False, "said")])
 def test_words_go_before_meaning_in_a_language_that_the_model_does_not_know(is_understood: bool, first: str) -> None:
     said, likest = (an_entry("ann", text) for text in ("Der Enkel heißt Emil.", "Großartig!"))
