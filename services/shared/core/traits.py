@@ -17,6 +17,16 @@ FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
 _SECOND_PERSON = frozenset("you you're you've you'd you'll your yours".split())
 _NUMBER = re.compile(r"\d")
 _ENDS_EARLIER = re.compile(r"[.!?\n](?!\Z)")
+_AUX = "(?:is|are|was|were|do|does|did|can|could|should|would|will|have|has|had|am)"
+_ASKS = re.compile(
+    r"(?:(?:hey|hi|so|and|but|ok|okay|please),? )*"
+    rf"(?:(?:when|where|who|why|how|what)(?:'s| {_AUX})"
+    r"|(?:how (?:much|many|long|old|often|far|big|tall)|(?:what|which|whose)(?= \w+ \w))"
+    rf"(?: (?!(?:i|you|we|he|she|they|it|a|an|the|{_AUX})\b)[\w'-]+){{0,2}} (?<!which ){_AUX}"
+    rf"|{_AUX} (?:i|you|we|he|she|they|u|there)"
+    r")\b(?!.* (?:is|are|was|were) (?:that|because|the|a|my|when|what)\b).{0,160}",
+    re.IGNORECASE,
+)
 _REQUEST = re.compile(
     r"\s*(?:(?:please|ok|okay|hey|now),? )?(?:compare|create|describe|draft|explain|find|generate|give|help|list|make|"
     r"propose|recommend|show|suggest|summari[sz]e|tell|translate|write) (?!myself|himself|herself)\w+",
@@ -73,9 +83,9 @@ class ByText(Generic[T]):
 
 
 def is_mere_question(text: str) -> bool:
-    """Whether a text is a single question, and says nothing beside it."""
+    """Whether a text is a single question, with its mark or in plain words, and says nothing beside it."""
     text = text.strip()
-    return text.endswith("?") and not _ENDS_EARLIER.search(text)
+    return (text.endswith("?") or _ASKS.fullmatch(text) is not None) and not _ENDS_EARLIER.search(text)
 
 
 def is_mere_request(text: str) -> bool:

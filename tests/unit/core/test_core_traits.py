@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.shared.core.analysis import telling_terms
-from services.shared.core.traits import Traits, asks_only_for, traits_of
+from services.shared.core.traits import Traits, asks_only_for, is_mere_question, traits_of
 
 NO_FORM = Traits(
     ends_in_question=False,
@@ -55,3 +55,40 @@ def test_a_single_question_asks_only_for_what_was_asked(text: str, expected: boo
     terms = telling_terms("Which bike did I buy in Ghent?")
     assert [asks_only_for(text, terms) for _ in range(2)] == [expected, expected]
     assert not asks_only_for("Which bike did I buy?", telling_terms("Which boat?"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where does gabi live",
+        "so when is the dentist",
+        "how many kids do I have",
+        "what books have I read",
+        "what's my name",
+        "do i have a dog",
+        "Is it far?",
+    ],
+)
+def test_a_question_is_one_without_its_mark_too(text: str) -> None:
+    assert is_mere_question(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "where I live it rains",
+        "what I have is a Volvo",
+        "what was great was the food",
+        "what is annoying is that my bike broke",
+        "which is why I left",
+        "when I was a kid I had a dog",
+        "did the laundry today",
+        "had a great day",
+        "do it tomorrow",
+        "Will is my brother",
+        "where is my bike. I had it yesterday",
+        "I sold the bike. Where is the key?",
+    ],
+)
+def test_what_states_something_is_no_mere_question(text: str) -> None:
+    assert not is_mere_question(text)
