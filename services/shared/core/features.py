@@ -38,6 +38,12 @@ _OF_MINE = re.compile(rf"\b(?:my|our) (?:\w+ )?({'|'.join(_MENTIONED_AS)})(?:'?s
 _ALONE: Mapping[int, str] = {}
 _OF_QUESTIONS = frozenset("ask asked asking question questions".split())
 _SECOND_PERSON = frozenset("you your yours".split())
+_TOLD_YOU = re.compile(
+    r"\b(?:i|we)(?:'ve)? (?:(?:have|had|just|already|once|ever|last|first) )*"
+    r"(?:tell|told|ask|asked|send|sent|show|showed|shown|give|gave|given|write|wrote|(?:mention(?:ed)?|sa(?:y|id)) to) "
+    r"(?:(?:it|that|this|them) )?(?:to )?you\b",
+    re.IGNORECASE,
+)
 _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
 )
@@ -205,7 +211,7 @@ def _of_voices(found: Found) -> dict[str, Floats]:
 def _role_meant(question: str) -> str | None:
     words = words_of(question)
     if not words.isdisjoint(_SECOND_PERSON):
-        return "assistant"
+        return "user" if _TOLD_YOU.search(question) else "assistant"
     return None if words.isdisjoint(FIRST_PERSON) else "user"
 
 

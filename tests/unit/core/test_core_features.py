@@ -118,6 +118,9 @@ def test_the_speaker_whom_the_question_names_first_counts_and_nobody_when_it_nam
     [
         ("What did you suggest?", [0.0, 1.0, 0.0]),
         ("Where did I row?", [1.0, 0.0, 1.0]),
+        ("What did I tell you about the lake?", [1.0, 0.0, 1.0]),
+        ("Which lake have I just mentioned to you?", [1.0, 0.0, 1.0]),
+        ("I forgot which lake you told me about?", [0.0, 1.0, 0.0]),
         ("Which lake is deep?", [0.5] * 3),
     ],
 )
