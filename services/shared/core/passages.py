@@ -9,17 +9,13 @@ from collections.abc import Collection, Iterator
 _SHORTEST = 3  # letters: what begins with fewer is mostly another word
 _LONG = 2000
 _WORD = re.compile(r"\w+")
-_SENTENCE_END = re.compile(r"[.!?;:][\"')\]]* ")
+_SENTENCE_END = re.compile(r"[.!?;:][\"')\]]* |\n")
+_FULL_STOP = re.compile(r"[.!?](?=[\"')\]]*\s|\Z)|(?=\n|\Z)")
 
 
 def snippet(text: str, limit: int) -> str:
     """The text on one line in at most `limit` characters, cut between words, with "…" where something is missing."""
-    flat = " ".join(text.split())
-    if len(flat) <= limit:
-        return flat
-    space = flat.rfind(" ", 0, max(limit, 0))
-    head = flat[:space] if space > limit // 2 else flat[: max(limit - 1, 0)]
-    return f"{head.rstrip()}…"[: max(limit, 0)]
+    return _head(" ".join(text.split()), limit)
 
 
 def passage(text: str, terms: Collection[str], limit: int) -> str:
@@ -28,15 +24,29 @@ def passage(text: str, terms: Collection[str], limit: int) -> str:
     `terms` are as `analysis` makes them. A word counts that begins as a term does: stems are not made here, so that a
     long text costs no more than reading it once.
     """
-    flat = " ".join(text.split())
-    if len(flat) <= limit:
-        return flat
-    spots = _spots(flat, terms)
+    return excerpt(" ".join(text.split()), terms, limit)
+
+
+def excerpt(text: str, terms: Collection[str], limit: int) -> str:
+    """The same of a text whose spaces and lines stay as they are."""
+    if len(text) <= limit:
+        return text
+    spots = _spots(text, terms)
     if not spots:
-        return snippet(flat, limit)
-    first, last = _densest(spots, limit)
-    start = _beginning(flat, first, last, limit)
-    return f"…{snippet(flat[start:], limit - 1)}"[: max(limit, 0)] if start else snippet(flat, limit)
+        return _head(text, limit)
+    start = _beginning(text, *_densest(spots, limit), limit)
+    if not start:
+        return _head(text, limit)
+    mark = "…\n" if text[start - 1] == "\n" else "…"
+    return f"{mark}{_head(text[start:], limit - len(mark))}"[: max(limit, 0)]
+
+
+def _head(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
+    space = max(text.rfind(mark, 0, max(limit, 0)) for mark in " \n")
+    head = text[:space] if space > limit // 2 else text[: max(limit - 1, 0)]
+    return f"{head.rstrip()}…"[: max(limit, 0)]
 
 
 def _spots(text: str, terms: Collection[str]) -> list[tuple[int, int, str]]:
@@ -82,10 +92,19 @@ def _densest(spots: list[tuple[int, int, str]], limit: int) -> tuple[int, int]:
 
 
 def _beginning(text: str, first: int, last: int, limit: int) -> int:
-    """Where to begin for what lies between `first` and `last`: at a sentence, else a few words before it."""
+    """Where to begin for what lies between `first` and `last`: at a sentence, else a few words before it.
+
+    Where it can be, the sentence that `last` is in is shown to its end.
+    """
     room = max(0, limit - 2 - (last - first))
     earliest = min(first - room // 2, len(text) - limit + 1)
-    if earliest <= 0:
+    ending = _FULL_STOP.search(text, last, min(len(text), last + limit))
+    to_its_end = max(earliest, ending.start() + 3 - limit) if ending else earliest
+    if to_its_end <= 0:
         return 0
-    sentence = _SENTENCE_END.search(text, earliest, first)
-    return sentence.end() if sentence else text.find(" ", earliest, first) + 1 or first
+    if sentence := _SENTENCE_END.search(text, to_its_end, first):
+        return sentence.end()
+    *_, start = (-1, *(sentence.end() for sentence in _SENTENCE_END.finditer(text, max(earliest, 0), first)))
+    if start >= 0 or earliest <= 0:
+        return max(start, 0)
+    return text.find(" ", earliest, first) + 1 or first
