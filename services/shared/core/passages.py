@@ -15,7 +15,7 @@ _FULL_STOP = re.compile(r"[.!?](?=[\"')\]]*\s|\Z)|(?=\n|\Z)")
 
 def snippet(text: str, limit: int) -> str:
     """The text on one line in at most `limit` characters, cut between words, with "…" where something is missing."""
-    return _head(" ".join(text.split()), limit)
+    return passage(text, (), limit)
 
 
 def passage(text: str, terms: Collection[str], limit: int) -> str:
@@ -29,24 +29,31 @@ def passage(text: str, terms: Collection[str], limit: int) -> str:
 
 def excerpt(text: str, terms: Collection[str], limit: int) -> str:
     """The same of a text whose spaces and lines stay as they are."""
+    start, stop = span(text, terms, limit)
+    part = text[start:] if stop == len(text) else f"{text[start:stop].rstrip()}…"
+    return f"{_mark(text, start)}{part}"[: max(limit, 0)]
+
+
+def span(text: str, terms: Collection[str], limit: int) -> tuple[int, int]:
+    """Where the part of so many characters that has most of these terms begins and ends, marks of cuts included."""
     if len(text) <= limit:
-        return text
+        return 0, len(text)
     spots = _spots(text, terms)
-    if not spots:
-        return _head(text, limit)
-    start = _beginning(text, *_densest(spots, limit), limit)
-    if not start:
-        return _head(text, limit)
-    mark = "…\n" if text[start - 1] == "\n" else "…"
-    return f"{mark}{_head(text[start:], limit - len(mark))}"[: max(limit, 0)]
+    start = _beginning(text, *_densest(spots, limit), limit) if spots else 0
+    return start, _end(text, start, limit - len(_mark(text, start)))
 
 
-def _head(text: str, limit: int) -> str:
-    if len(text) <= limit:
-        return text
-    space = max(text.rfind(mark, 0, max(limit, 0)) for mark in " \n")
-    head = text[:space] if space > limit // 2 else text[: max(limit - 1, 0)]
-    return f"{head.rstrip()}…"[: max(limit, 0)]
+def _mark(text: str, start: int) -> str:
+    """What says that something is missing before: on a line of its own where a line begins."""
+    return "" if not start else "…\n" if text[start - 1] == "\n" else "…"
+
+
+def _end(text: str, start: int, limit: int) -> int:
+    """The end of the last word that fits into so many characters; of a very long word, what fits of it."""
+    if len(text) - start <= limit:
+        return len(text)
+    space = max(text.rfind(mark, start, start + max(limit, 0)) for mark in " \n")
+    return space if space - start > limit // 2 else start + max(limit - 1, 0)
 
 
 def _spots(text: str, terms: Collection[str]) -> list[tuple[int, int, str]]:
