@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+
+Spot = tuple[int, int, str]
+"""Where a word begins and ends, and the term that it begins as."""
 
 _SHORTEST = 3  # letters: what begins with fewer is mostly another word
 _LONG = 2000
@@ -39,7 +42,7 @@ def span(text: str, terms: Collection[str], limit: int) -> tuple[int, int]:
     if len(text) <= limit:
         return 0, len(text)
     spots = _spots(text, terms)
-    start = _beginning(text, *_densest(spots, limit), limit) if spots else 0
+    start = _start(text, spots, limit) if spots else 0
     return start, _end(text, start, limit - len(_mark(text, start)))
 
 
@@ -56,7 +59,7 @@ def _end(text: str, start: int, limit: int) -> int:
     return space if space - start > limit // 2 else start + max(limit - 1, 0)
 
 
-def _spots(text: str, terms: Collection[str]) -> list[tuple[int, int, str]]:
+def _spots(text: str, terms: Collection[str]) -> list[Spot]:
     """Where words begin and end that begin as a term does, and which one."""
     beginnings = {term.removesuffix("i"): term for term in terms if len(term) >= _SHORTEST}
     if not beginnings:
@@ -83,7 +86,17 @@ def _words(text: str, beginnings: Collection[str]) -> Iterator[re.Match[str]]:
     return re.finditer(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\w*", text, re.IGNORECASE)
 
 
-def _densest(spots: list[tuple[int, int, str]], limit: int) -> tuple[int, int]:
+def _start(text: str, spots: Sequence[Spot], limit: int) -> int:
+    """Where to begin, so that most of the terms are shown in sentences that are whole, if that can be."""
+    first, last = _densest(spots, limit)
+    start = _whole(text, first, last, limit)
+    if start is None:
+        first, last = _shortest([spot for spot in spots if first <= spot[0] and spot[1] <= last])
+        start = _whole(text, first, last, limit)
+    return _near(text, first, last, limit) if start is None else start
+
+
+def _densest(spots: Sequence[Spot], limit: int) -> tuple[int, int]:
     """Where the window of `limit` characters with most different terms, then most words, begins and ends."""
     within: Counter[str] = Counter()
     best, place, oldest = (0, 0), spots[0][:2], 0
@@ -98,20 +111,39 @@ def _densest(spots: list[tuple[int, int, str]], limit: int) -> tuple[int, int]:
     return place
 
 
-def _beginning(text: str, first: int, last: int, limit: int) -> int:
-    """Where to begin for what lies between `first` and `last`: at a sentence, else a few words before it.
+def _shortest(spots: Sequence[Spot]) -> tuple[int, int]:
+    """Where the shortest window with all the terms of these spots begins and ends."""
+    every, within, oldest = len({term for *_, term in spots}), Counter[str](), 0
+    place = spots[0][0], spots[-1][1]
+    for _, end, term in spots:
+        within[term] += 1
+        while within[spots[oldest][2]] > 1:
+            within[spots[oldest][2]] -= 1
+            oldest += 1
+        if len(within) == every and end - spots[oldest][0] < place[1] - place[0]:
+            place = spots[oldest][0], end
+    return place
 
-    Where it can be, the sentence that `last` is in is shown to its end.
-    """
-    room = max(0, limit - 2 - (last - first))
-    earliest = min(first - room // 2, len(text) - limit + 1)
+
+def _whole(text: str, first: int, last: int, limit: int) -> int | None:
+    """Where a sentence begins before `first`, so that the one `last` is in is shown to its end; None if none does."""
     ending = _FULL_STOP.search(text, last, min(len(text), last + limit))
-    to_its_end = max(earliest, ending.start() + 3 - limit) if ending else earliest
-    if to_its_end <= 0:
+    earliest = max(_earliest(text, first, last, limit), ending.start() + 3 - limit if ending else 0)
+    if earliest <= 0:
         return 0
-    if sentence := _SENTENCE_END.search(text, to_its_end, first):
-        return sentence.end()
+    sentence = _SENTENCE_END.search(text, earliest, first)
+    return sentence.end() if sentence else None
+
+
+def _near(text: str, first: int, last: int, limit: int) -> int:
+    """Where the sentence that `first` is in begins, else a few words before it."""
+    earliest = _earliest(text, first, last, limit)
     *_, start = (-1, *(sentence.end() for sentence in _SENTENCE_END.finditer(text, max(earliest, 0), first)))
     if start >= 0 or earliest <= 0:
         return max(start, 0)
     return text.find(" ", earliest, first) + 1 or first
+
+
+def _earliest(text: str, first: int, last: int, limit: int) -> int:
+    """Where to begin at the earliest, so that as much is shown before as after, and nothing goes unused at the end."""
+    return min(first - max(0, limit - 2 - (last - first)) // 2, len(text) - limit + 1)

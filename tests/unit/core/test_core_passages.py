@@ -99,6 +99,12 @@ def test_a_short_text_is_searched_as_a_long_one(said: list[str], terms: list[str
             "…Simmer the lentils for 25 minutes, until they are soft. Serve with…",
         ),
         (
+            "Wash the lentils till the water is clear. Simmer the lentils for 25 minutes with the lid on. Serve them.",
+            "How long must the lentils simmer?",
+            60,
+            "…Simmer the lentils for 25 minutes with the lid on. Serve…",
+        ),
+        (
             "We met in May. The landlord, who lives next door, wants the rent by the third of every month or earlier.",
             "landlord?",
             40,
@@ -114,7 +120,9 @@ def test_the_sentence_that_answers_is_shown_to_its_end_where_it_has_room(
 
 def test_an_excerpt_keeps_lines_and_begins_with_one() -> None:
     code = "import csv\nimport sys\ndef total(rows):\n    return sum(rows)\nprint(total([1, 2, 3]))\nsys.exit(0)"
-    assert excerpt(code, ["total"], 60) == "…\ndef total(rows):\n    return sum(rows)\nprint(total([1, 2,…"
+    assert (
+        excerpt(code, ["return", "print"], 70) == "…\ndef total(rows):\n    return sum(rows)\nprint(total([1, 2, 3]))…"
+    )
 
 
 @given(st.lists(words, max_size=200), st.lists(st.sampled_from(["salmon", "rice", "lamb"])), st.integers(0, 120))
