@@ -248,18 +248,19 @@ def _add_pinned(block: _Block, newest: Sequence[_Line], *, limit: int) -> None:
 def _place_cut(block: _Block, line: _Line, *, limit: int) -> None:
     """Add as much of the line as has room: of its text the part with what was asked for."""
     bare = replace(line, words="", further="")
-    room = limit - block.spent - block.cost(bare) - _JOINING
+    frame = block.cost(bare)
+    room = limit - block.spent - frame - _JOINING
     if room < _SHORTEST_CUT:
         return
-    size = max(len(block.counter.cut(line.words, room)), _CHARACTERS * room)
+    size = min(len(line.words), max(len(block.counter.cut(line.words, room)), _CHARACTERS * room))
     while size > 1:
         part = _part(line.words, block.terms, size)
         cut = replace(bare, words=part, further="…" if part == line.words else "", cut=True)
-        cost = block.cost(cut) + _JOINING
-        if cost <= limit - block.spent:
+        takes = block.cost(cut) - frame
+        if takes <= room:
             block.place(cut, limit=limit)
             return
-        size = min(size * 19 // 20, size * (limit - block.spent) // cost)
+        size = min(size * 19 // 20, size * room // takes)
 
 
 def _rendered(block: _Block, budget: int) -> tuple[str, int]:
