@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts.ports import TokenCounter
 from contracts.v1.entries import Entity, Entry
 from services.shared.core.analysis import telling_terms
 from services.shared.core.context import HEAD, LONGEST, TAIL, Assembled, ago, assemble
@@ -84,8 +85,8 @@ entries = st.lists(
 
 
 @settings(max_examples=200)
-@given(entries, st.integers(0, 900), st.sampled_from([Characters(), Runs()]))
-def test_the_block_never_exceeds_its_budget(found: list[Entry], budget: int, counter: Characters | Runs) -> None:
+@given(entries, st.integers(0, 900), st.sampled_from([Characters(), Runs(), Cl100kCounter()]))
+def test_the_block_never_exceeds_its_budget(found: list[Entry], budget: int, counter: TokenCounter) -> None:
     pinned = [one for one in found[3:] if one.pinned]
     result = assemble(found[:5], pinned=pinned, token_budget=budget, counter=counter, terms=["mer", "obey"])
     found = [one for index, one in enumerate(found) if index < 5 or one.pinned]
