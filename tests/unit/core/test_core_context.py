@@ -328,11 +328,16 @@ def test_pinned_entries_have_what_the_others_leave_the_newest_first(
 
 
 def test_a_pinned_entry_that_its_share_cuts_is_whole_where_the_others_leave_room() -> None:
-    long = an_entry(1, "p" * 300, pinned=True)
+    long = an_entry(8, "p" * 300, pinned=True)
     short = [an_entry(n, "q", pinned=True) for n in (3, 2)]
-    shown = assemble([an_entry(9, "o" * 50)], pinned=[long, *short], token_budget=660, counter=Characters())
-    assert "p" * 300 in shown.context or shown.context.count("] q") == 2
-    assert shown.token_count <= 660
+    other = an_entry(9, "o" * 50)
+    room = assemble([other], pinned=[long], token_budget=9000, counter=Characters()).token_count
+    shown = assemble([other], pinned=[long, *short], token_budget=room + 10, counter=Characters())
+    assert "p" * 300 in shown.context
+    assert shown.kept == (other.id, long.id)
+    less = assemble([other], pinned=[long, *short], token_budget=room - 50, counter=Characters())
+    assert re.search(r"\] p{200,290}…\n", less.context)
+    assert less.token_count <= room - 50
 
 
 CODE = """Here is my script for the invoices:
