@@ -112,6 +112,7 @@ class RetrieveReply(Reply):
 
     `total_count` is how many candidates were found, `token_count` what `context` weighs in cl100k_base tokens,
     `truncated` whether the budget, the limit or the size of a message left something out,
+    `pinned_left_out` how many of the pinned ones, the latest 20, had no room in it,
     `degraded` the legs that could not answer, or why the user wants no answer: `"incognito"`, `"disabled"`.
     `explanation` tells, on request, how the question was read:
     `corrections` names its words that the memory does not have, with those that were looked for instead,
@@ -125,6 +126,7 @@ class RetrieveReply(Reply):
     total_count: int
     token_count: int
     truncated: bool
+    pinned_left_out: int = 0
     degraded: tuple[str, ...] = ()
     query_embedding_ms: float
     retrieval_ms: float

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
+from zoneinfo import ZoneInfo
 
 import typer
 from pydantic import ValidationError
@@ -12,19 +14,32 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from contracts.errors import Unavailable
+from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply, RetrieveRequest
 from services.cli.asking import JsonOption
-from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, one_line, out, run
-from services.shared.client import memory_client
+from services.cli.common import DataOption, NatsOption, UserOption, fail, nats_url, one_line, out, plural, run
+from services.shared.client import RequestFailed, memory_client
 
 EPILOG = """Examples:\n
   memorybus ask "which package manager?" --user me\n
   memorybus ask "when is the dentist?" --user me --type fact --explain\n
-  memorybus ask "what about the deadline?" --user me --space work --json
+  memorybus ask "what about the deadline?" --user me --space work --json\n
+  memorybus ask "what did I do yesterday?" --user me --now 2026-02-01T18:00 --time-zone Europe/Vienna\n
+  memorybus ask "which host?" --user me --conversation chat-7 --min-score 0.4
 """
 
 _EXPLAINED = 72
 _SHOWN_OF_ID = 8  # as many as `memorybus forget` asks for
+_ENOUGH = 1000  # tokens of a context that nearly always has room for something
+_LOOKED_AT = 100  # entries, those said last, that tell which spaces there are
+_MOST_SPACES = 5
+
+
+class Lists(Protocol):
+    """What looking into other spaces needs of a client."""
+
+    async def list(self, request: ListRequest) -> ListReply: ...
 
 
 def ask(
@@ -50,6 +65,38 @@ def ask(
             "--tag", metavar="TAG", help="Only what has this tag; repeat for any of several.", show_default=False
         ),
     ] = None,
+    conversation: Annotated[
+        str | None,
+        typer.Option("--conversation", help="Only what was said in this conversation.", show_default=False),
+    ] = None,
+    min_score: Annotated[
+        float | None,
+        typer.Option(
+            "--min-score",
+            min=0,
+            max=1,
+            help="Least relevance (rel) of what is shown; not given: as retrieve is set.",
+            show_default=False,
+        ),
+    ] = None,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            "--now",
+            metavar="MOMENT",
+            help="Answer as of this moment, as in ISO 8601; without a zone it is one of --time-zone, or of here.",
+            show_default=False,
+        ),
+    ] = None,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(
+            "--time-zone",
+            metavar="ZONE",
+            help='Where "yesterday" is read, for example Europe/Vienna; not given: as the space is set.',
+            show_default=False,
+        ),
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show every feature of the ranking.")] = False,
     data: DataOption = None,
     nats: NatsOption = None,
@@ -64,6 +111,10 @@ def ask(
         token_budget=budget,
         types=types or None,
         tags=tags or None,
+        conversation_id=conversation,
+        min_score=min_score,
+        now=moment_of(now, time_zone),
+        time_zone=time_zone,
         explain=explain,
     )
     run(_ask(request, data, nats, as_json=as_json))
@@ -77,7 +128,26 @@ def request_of(**fields: Any) -> RetrieveRequest:
         return RetrieveRequest(**fields)
     except ValidationError as error:
         problem = error.errors()[0]
-        fail(f"--{str(problem['loc'][0]).removesuffix('s').removesuffix('_id')}: {problem['msg']}")
+        option = str(problem["loc"][0]).removesuffix("s").removesuffix("_id").replace("_", "-")
+        fail(f"--{option}: {problem['msg'].removeprefix('Value error, ')}")
+
+
+def moment_of(written: str | None, zone: str | None) -> datetime | None:
+    """A moment as it is written; without a zone of its own one of this zone, or of here."""
+    if written is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(written)
+        return moment if moment.tzinfo else moment.replace(tzinfo=_zone(zone)) if zone else moment.astimezone()
+    except (ValueError, OverflowError):
+        fail("--now: a moment is written as in ISO 8601, for example 2026-02-01T10:00 or 2026-02-01T10:00:00Z")
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        fail("--time-zone: is no time zone of the IANA database, for example Europe/Vienna")
 
 
 async def _ask(request: RetrieveRequest, data: Path | None, nats: str | None, *, as_json: bool) -> None:
@@ -86,15 +156,32 @@ async def _ask(request: RetrieveRequest, data: Path | None, nats: str | None, *,
         if as_json:
             print(reply.model_dump_json())
             return
-        show_reply(reply, request, out)
+        elsewhere = () if reply.total_count or reply.degraded else await other_spaces(client, request)
+        show_reply(reply, request, out, elsewhere=elsewhere)
 
 
-def show_reply(reply: RetrieveReply, request: RetrieveRequest, console: Console) -> None:
-    """A reply as a table, with what it cost and what could not answer."""
+async def other_spaces(client: Lists, request: RetrieveRequest) -> tuple[str, ...]:
+    """Where else the user has memories when the space that was asked has none; nothing if nobody can tell."""
+    try:
+        here = await client.list(ListRequest(user_id=request.user_id, space=request.space, limit=1))
+        if here.total_count:
+            return ()
+        every = await client.list(ListRequest(user_id=request.user_id, limit=_LOOKED_AT))
+    except (RequestFailed, Unavailable):
+        return ()
+    return tuple(dict.fromkeys(entry.space for entry in every.items if entry.space != request.space))[:_MOST_SPACES]
+
+
+def show_reply(
+    reply: RetrieveReply, request: RetrieveRequest, console: Console, *, elsewhere: Sequence[str] = ()
+) -> None:
+    """A reply as a table, with what it cost and what could not answer; of an empty one, what to try."""
     if reply.items:
         console.print(memory_table(reply.items))
+    elif reply.total_count and reply.truncated:
+        _show_no_room(reply, request, console)
     else:
-        _show_nothing(request, console)
+        _show_nothing(request, console, elsewhere)
     for card in reply.entity_cards:
         console.print(Text(f"{one_line(card.entity)}: ", style="bold") + Text(one_line("; ".join(card.facts))))
     if request.explain:
@@ -154,10 +241,22 @@ def _feature(value: object) -> str:
     return shown if len(shown) <= _EXPLAINED else shown[:_EXPLAINED] + "…"
 
 
-def _show_nothing(request: RetrieveRequest, console: Console) -> None:
-    filters = request.types or request.tags
-    hint = "Leave out the filters" if filters else "Try other words"
+def _show_no_room(reply: RetrieveReply, request: RetrieveRequest, console: Console) -> None:
+    found = plural(reply.total_count, "memory matches", "memories match")
+    hint = f": try --budget {_ENOUGH}" if request.token_budget < _ENOUGH else ": try a larger --budget"
+    told = f"{found}, but not one fits into {plural(request.token_budget, 'token')}{hint}."
+    console.print(told, markup=False, soft_wrap=True)
+
+
+def _show_nothing(request: RetrieveRequest, console: Console, elsewhere: Sequence[str]) -> None:
     place = one_line(f"the space {request.space!r} of user {request.user_id!r}")
+    if elsewhere:
+        console.print(f"There is nothing in {place}.", markup=False, soft_wrap=True)
+        names = one_line(", ".join(map(repr, elsewhere)))
+        console.print(f"There are memories in {names}: name the space with --space.", markup=False, soft_wrap=True)
+        return
+    narrowing = (request.types, request.tags, request.conversation_id, request.min_score, request.now)
+    hint = "Leave out the filters" if any(one not in (None, ()) for one in narrowing) else "Try other words"
     console.print(f"Nothing in {place} matches.", markup=False, soft_wrap=True)
     console.print(f"{hint}, or see with `memorybus status --user …` whether anything is stored.", soft_wrap=True)
 
@@ -170,6 +269,9 @@ def _show_footer(reply: RetrieveReply, console: Console) -> None:
         f"retrieval {reply.retrieval_ms:.1f} ms",
     ]
     console.print(" · ".join(parts), style="dim", soft_wrap=True)
+    if reply.pinned_left_out:
+        left_out = plural(reply.pinned_left_out, "pinned memory", "pinned memories")
+        console.print(f"{left_out} had no room in the context: a larger --budget has it", style="dim", soft_wrap=True)
     for leg in reply.degraded:
         searched = {"semantic": "meaning", "lexical": "words"}.get(leg, leg)
         warning = f"degraded: {one_line(searched)} could not be searched, something may be missing"

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from contracts import flow
-from contracts.envelope import Moment
+from contracts.envelope import ErrorInfo, Moment
 from contracts.flow import Answer, R
 from contracts.v1.commands import ForgetReceipt
 from contracts.v1.edits import EntryVersion, Label, Labels
@@ -18,6 +18,8 @@ from contracts.v1.entries import EmbeddingState, Entry, Scores
 from contracts.v1.overview import SummaryReply, Theme
 from contracts.v1.retrieval import RetrievedItem
 from contracts.v1.turns import EntryType, Role
+from services.gateway.problems import Problem
+from services.shared.errors import RequestFailed
 
 SNIPPET = 400
 """Characters of an entry that a search shows."""
@@ -26,6 +28,7 @@ MOST_THEMES = 10
 """Themes that a prompt names."""
 
 _MOST_LISTED = 100
+_SHOWN_OF_ID = 48  # of one that no entry has
 
 
 class Ask(Protocol):
@@ -103,7 +106,11 @@ class AddResult(Result):
 class ItemArguments(Arguments):
     """Name an entry by its id, or by a beginning of eight characters or more."""
 
-    item_id: str = Field(min_length=1, max_length=256)
+    item_id: str = Field(
+        min_length=1,
+        max_length=256,
+        description="the id of an entry, as search returns it, or its first eight characters or more",
+    )
 
 
 class UpdateArguments(ItemArguments):
@@ -188,7 +195,7 @@ async def add(ask: Ask, given: AddArguments) -> AddResult:
 
 async def get(ask: Ask, given: ItemArguments) -> Entry:
     """One entry, with every field."""
-    return (await ask(flow.GET, id=given.item_id)).entry
+    return (await _of_entry(ask, flow.GET, given.item_id)).entry
 
 
 async def update(ask: Ask, given: UpdateArguments) -> Entry:
@@ -196,12 +203,25 @@ async def update(ask: Ask, given: UpdateArguments) -> Entry:
     fields = {"text": given.content, "type": given.type, "tags": given.tags}
     themes = None if given.theme is None else (given.theme,)
     changed = {name: value for name, value in {**fields, "themes": themes}.items() if value is not None}
-    return (await ask(flow.UPDATE, id=given.item_id, **changed)).entry
+    return (await _of_entry(ask, flow.UPDATE, given.item_id, **changed)).entry
 
 
 async def delete(ask: Ask, given: ItemArguments) -> ForgetReceipt:
     """What was removed with an entry."""
-    return (await ask(flow.FORGET, id=given.item_id)).receipt
+    return (await _of_entry(ask, flow.FORGET, given.item_id)).receipt
+
+
+async def _of_entry(ask: Ask, answer: Answer[Any, R], id_: str, **fields: Any) -> R:
+    """The reply to a request about one entry; where there is none the error says what to give."""
+    try:
+        return await ask(answer, id=id_, **fields)
+    except (RequestFailed, Problem) as error:
+        if (error.code if isinstance(error, Problem) else error.info.code) != "not_found":
+            raise
+    told = (
+        f"there is no entry {id_[:_SHOWN_OF_ID]!r}: give the id that search returns, or its first 8 characters or more"
+    )
+    raise RequestFailed(ErrorInfo(code="not_found", message=told))
 
 
 async def list_themes(ask: Ask, given: Arguments) -> ThemesResult:
@@ -216,7 +236,7 @@ async def summary(ask: Ask, given: Arguments) -> SummaryReply:
 
 async def why(ask: Ask, given: WhyArguments) -> WhyResult:
     """Where an entry comes from, and how it is found."""
-    entry = (await ask(flow.GET, id=given.item_id)).entry
+    entry = (await _of_entry(ask, flow.GET, given.item_id)).entry
     history = (await ask(flow.HISTORY, id=entry.id)).items
     return WhyResult(
         id=entry.id,

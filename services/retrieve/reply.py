@@ -87,6 +87,7 @@ def build_reply(
         total_count=found,
         token_count=block.token_count,
         truncated=block.truncated or found > len(items),
+        pinned_left_out=sum(entry.id not in kept for entry in pinned),
         degraded=tuple(degraded),
         query_embedding_ms=0.0,
         retrieval_ms=0.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from services.retrieve.settings import RetrieveSettings
 from services.shared.preferences import PreferenceReader
 from services.shared.stores.sqlite import SqliteTextStore
 from services.shared.tokens import Cl100kCounter
-from tests.stores.builders import an_entry, store_entries
+from tests.stores.builders import NOON, an_entry, store_entries
 
 TAGS, SPACES = ("food", "home", "work"), ("a", "b", "c", "d")
 SETTINGS = RetrieveSettings(min_score=0.0, candidates=1000, lexical_depth=1000)
@@ -132,6 +132,22 @@ async def test_the_foundation_is_what_is_pinned_in_the_scope_whatever_was_asked(
     assert len(reply.foundation) == len(shown)
     assert all(one.snippet in reply.context and one.pinned for one in reply.foundation)
     assert ("## pinned" in reply.context) == bool(shown)
+
+
+@pytest.mark.parametrize(("budget", "told", "left_out"), [(1000, 8, 0), (140, 3, 5), (70, 1, 7), (0, 0, 8)])
+async def test_the_newest_pinned_ones_have_what_is_left_of_the_budget_and_how_many_had_no_room_is_told(
+    store: SqliteTextStore, budget: int, told: int, left_out: int
+) -> None:
+    pins = [
+        an_entry("ann", f"never serve me dish {n}", space="a", pinned=True, created_at=NOON + timedelta(hours=n))
+        for n in range(8)
+    ]
+    await store_entries(store, pins)
+    reply = await ask(store, "a", query="where?", token_budget=budget)
+    assert [one.snippet for one in reply.foundation] == [pin.text for pin in reversed(pins)][:told]
+    assert reply.pinned_left_out == left_out
+    assert reply.truncated == bool(left_out)
+    assert reply.token_count <= budget
 
 
 async def test_a_pinned_entry_that_answers_is_an_item_too_and_in_the_context_once(store: SqliteTextStore) -> None:

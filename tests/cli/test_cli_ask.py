@@ -12,18 +12,24 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from typer.testing import CliRunner
 
+from contracts.envelope import ErrorInfo
+from contracts.errors import Unavailable
+from contracts.v1.commands import ListReply, ListRequest
 from contracts.v1.retrieval import EntityCard, RetrieveReply, RetrieveRequest, Signals
-from services.cli.ask import request_of, show_reply, why
+from services.cli import app
+from services.cli.ask import moment_of, other_spaces, request_of, show_reply, why
 from services.cli.common import one_line
-from tests.cli.fake_memory import NOON, a_reply, an_item
+from services.shared.errors import RequestFailed
+from tests.cli.fake_memory import NOON, a_reply, an_entry, an_item
 
 ID = "0badcafe-0000-5000-8000-000000000001"
 
 
-def shown(reply: RetrieveReply, *, width: int = 120, **request: Any) -> str:
+def shown(reply: RetrieveReply, *, width: int = 120, elsewhere: tuple[str, ...] = (), **request: Any) -> str:
     console = Console(record=True, width=width, file=StringIO())
-    show_reply(reply, RetrieveRequest(**({"user_id": "me", "query": "x"} | request)), console)
+    show_reply(reply, RetrieveRequest(**({"user_id": "me", "query": "x"} | request)), console, elsewhere=elsewhere)
     return console.export_text()
 
 
@@ -80,6 +86,118 @@ def test_nothing_found_says_where_and_what_to_try() -> None:
     assert "Leave out the filters" in shown(a_reply(), tags=("python",))
 
 
+@pytest.mark.parametrize("filters", [{"types": ("fact",)}, {"conversation_id": "c"}, {"min_score": 0.0}, {"now": NOON}])
+def test_what_narrows_the_question_is_to_be_left_out(filters: dict[str, Any]) -> None:
+    assert "Leave out the filters" in shown(a_reply(total_count=0), **filters)
+
+
+@pytest.mark.parametrize(
+    ("found", "budget", "told"),
+    [
+        (12, 20, "12 memories match, but not one fits into 20 tokens: try --budget 1000."),
+        (1, 1, "1 memory matches, but not one fits into 1 token: try --budget 1000."),
+        (1, 2000, "1 memory matches, but not one fits into 2,000 tokens: try a larger --budget."),
+    ],
+)
+def test_a_budget_that_is_too_small_is_said(found: int, budget: int, told: str) -> None:
+    text = shown(a_reply(total_count=found, truncated=True), token_budget=budget)
+    assert told in text
+    assert "Nothing in" not in text
+    assert "other words" not in text
+
+
+def test_pinned_memories_without_room_are_counted() -> None:
+    assert "3 pinned memories had no room" in shown(a_reply(an_item("x"), pinned_left_out=3))
+    assert "1 pinned memory had no room" in shown(a_reply(total_count=0, pinned_left_out=1))
+    assert "pinned" not in shown(a_reply(an_item("x")))
+
+
+def test_nothing_in_a_space_names_those_that_have_something() -> None:
+    text = shown(a_reply(total_count=0), space="wrok", elsewhere=("work", "[/b]\x1b"))
+    assert "There is nothing in the space 'wrok' of user 'me'." in text
+    assert "There are memories in 'work', '[/b]\\x1b': name the space with --space." in text
+
+
+class Lists:
+    """Lists entries of these spaces, or cannot."""
+
+    def __init__(self, *spaces: str, error: Exception | None = None) -> None:
+        self.spaces, self.error = spaces, error
+
+    async def list(self, request: ListRequest) -> ListReply:
+        if self.error:
+            raise self.error
+        items = tuple(an_entry(str(n), space=s) for n, s in enumerate(self.spaces) if request.space in (None, s))
+        return ListReply(items=items[: request.limit], next_cursor=None, total_count=len(items))
+
+
+@pytest.mark.parametrize(
+    ("client", "named"),
+    [
+        (Lists("work", "work", "home"), ("work", "home")),
+        (Lists("work", "default"), ()),
+        (Lists(), ()),
+        (Lists(*"abcdefgh"), tuple("abcde")),
+        (Lists("work", error=RequestFailed(ErrorInfo(code="refused", message="no"))), ()),
+        (Lists("work", error=Unavailable("away")), ()),
+    ],
+)
+async def test_other_spaces_are_named_where_the_one_asked_is_empty(client: Lists, named: tuple[str, ...]) -> None:
+    assert await other_spaces(client, RetrieveRequest(user_id="me", query="x")) == named
+
+
+@pytest.mark.parametrize(
+    ("written", "zone", "moment"),
+    [
+        (None, "Europe/Vienna", None),
+        ("2026-02-01T10:00:00Z", "Europe/Vienna", "2026-02-01T10:00:00+00:00"),
+        ("2026-02-01T10:00+05:30", None, "2026-02-01T04:30:00+00:00"),
+        ("2026-02-01T10:00", "Europe/Vienna", "2026-02-01T09:00:00+00:00"),
+        ("2026-07-01", "Europe/Vienna", "2026-06-30T22:00:00+00:00"),
+    ],
+)
+def test_a_moment_is_read_in_its_zone(written: str | None, zone: str | None, moment: str | None) -> None:
+    read = moment_of(written, zone)
+    assert (read and read.astimezone(UTC).isoformat()) == moment
+
+
+def test_a_moment_without_a_zone_is_one_of_here() -> None:
+    assert moment_of("2026-02-01T10:00", None) == datetime(2026, 2, 1, 10).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("written", "zone", "says"),
+    [
+        ("yesterday", None, "--now: a moment is written as in ISO 8601"),
+        ("", None, "--now: a moment"),
+        ("0001-01-01", None, "--now: a moment"),
+        ("2026-02-01", "Atlantis", "--time-zone: is no time zone"),
+        ("2026-02-01", "../etc", "--time-zone: is no time zone"),
+    ],
+)
+def test_a_wrong_moment_is_one_line(
+    written: str, zone: str | None, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(typer.Exit):
+        request_of(**REQUEST, now=moment_of(written, zone), time_zone=zone)
+    assert " ".join(capsys.readouterr().err.split()).startswith(f"error: {says}")
+
+
+def test_every_option_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[RetrieveRequest] = []
+
+    async def keep(request: RetrieveRequest, *_: object, as_json: bool) -> None:
+        asked.append(request)
+
+    monkeypatch.setattr("services.cli.ask._ask", keep)
+    options = "--user me --now 2026-02-01T10:00 --time-zone Asia/Tokyo --min-score 0.4 --conversation c7".split()
+    result = CliRunner().invoke(app, ["ask", "which host?", *options])
+    assert result.exit_code == 0, result.output
+    (request,) = asked
+    assert request.now == datetime(2026, 2, 1, 1, tzinfo=UTC)
+    assert (request.time_zone, request.min_score, request.conversation_id) == ("Asia/Tokyo", 0.4, "c7")
+
+
 def test_every_feature_is_shown_on_request() -> None:
     item = an_item("x", explanation={"rrf": 0.0163934, "lexical_rank": 1, "note": "n" * 200})
     text = " ".join(shown(a_reply(item, an_item("y")), explain=True).split())
@@ -119,6 +237,9 @@ REQUEST: dict[str, Any] = {"user_id": "me", "query": "x"}
         ({"query": "  "}, "the question is blank"),
         ({"user_id": ""}, "--user: String should have at least 1 character"),
         ({"types": ["opinion"]}, "--type: Input should be 'fact', 'preference'"),
+        ({"time_zone": "Atlantis"}, "--time-zone: is no time zone of the IANA database"),
+        ({"min_score": 2}, "--min-score: Input should be less than or equal to 1"),
+        ({"now": "soon"}, "--now: a time is written as in ISO 8601"),
         ({"space": ""}, "--space: String should have at least 1 character"),
     ],
 )

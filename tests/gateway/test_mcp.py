@@ -119,6 +119,7 @@ async def test_every_tool_is_listed_and_does_what_it_says(connect: Open) -> None
         assert (await called(session, "search", query="locker"))["results"] == []
 
 
+GIVE_AN_ID = "': give the id that search returns, or its first 8 characters or more"
 HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("no_such_tool", {}, "there is no such tool"),
     ("search", {}, "query: "),
@@ -135,6 +136,11 @@ HOSTILE: list[tuple[str, dict[str, Any], str]] = [
     ("add", {"type": "fact", "content": "a", "tags": [""]}, "tags.0: "),
     ("get", {"item_id": "../../etc/passwd"}, "not_found"),
     ("get", {"item_id": ""}, "item_id: "),
+    ("get", {"item_id": "nonsense"}, GIVE_AN_ID),
+    ("get", {"item_id": "short"}, "there is no entry 'short': give the id"),
+    ("why", {"item_id": "x" * 200}, GIVE_AN_ID),
+    ("delete", {"item_id": "nobody-has-it"}, GIVE_AN_ID),
+    ("update", {"item_id": "nobody-has-it", "content": "x"}, GIVE_AN_ID),
     ("update", {"item_id": "nobody-has-it", "content": "x"}, "not_found"),
     ("update", {"item_id": "nobody-has-it"}, "give what is to change: content, type, theme or tags"),
     ("update", {"item_id": "nobody-has-it", "content": None}, "give what is to change"),

@@ -23,7 +23,7 @@ _GAP = r"[\s>]+"  # a block that is quoted has the mark of a quotation before ea
 _BLOCK = re.compile(f"{_GAP.join(map(re.escape, HEAD.split()))}.*?(?:{re.escape(TAIL)}|\\Z)", re.DOTALL)
 _LABEL = re.compile(r"- \[([^\]\n]*)\] ")
 _SHORT_ID = 8  # characters of an id that stand in a block
-_BODY = re.compile(r"^- \[[^\]\n]*\] (.*)$", re.MULTILINE)
+_BODY = re.compile(r"^- \[[^\]\n]*\] (.*(?:\n  .*)*)", re.MULTILINE)  # further lines of a memory are indented
 _END = re.compile(r"((?<=[.!?…:])[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
 _DIGIT = re.compile(r"\d")
 _FRAMING = frozenset(
@@ -48,7 +48,7 @@ def without_blocks(text: str) -> str:
 
 def memories_in(block: str) -> tuple[str, ...]:
     """The words of each memory in a block."""
-    return tuple(_BODY.findall(block))
+    return tuple(words.replace("\n  ", "\n") for words in _BODY.findall(block))
 
 
 def without_memories(block: str, ids: Collection[str]) -> str:
@@ -56,10 +56,12 @@ def without_memories(block: str, ids: Collection[str]) -> str:
     begun = tuple(id_[:_SHORT_ID] for id_ in ids)
     if not begun:
         return block
-    kept: list[str] = []
+    kept, is_cut = list[str](), False
     for line in block.removeprefix(HEAD).removesuffix(TAIL).splitlines():
         label = _LABEL.match(line)
-        if label and any(part in begun for part in label[1].split(" | ")):
+        if not line.startswith("  "):  # a further line goes with its memory
+            is_cut = label is not None and any(part in begun for part in label[1].split(" | "))
+        if is_cut:
             continue
         if kept and kept[-1].startswith("## ") and not label:
             kept.pop()

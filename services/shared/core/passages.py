@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+
+Spot = tuple[int, int, str]
+"""Where a word begins and ends, and the term that it begins as."""
 
 _SHORTEST = 3  # letters: what begins with fewer is mostly another word
 _LONG = 2000
 _WORD = re.compile(r"\w+")
-_SENTENCE_END = re.compile(r"[.!?;:][\"')\]]* ")
+_SENTENCE_END = re.compile(r"[.!?;:][\"')\]]* |\n")
+_FULL_STOP = re.compile(r"[.!?](?=[\"')\]]*\s|\Z)|(?=\n|\Z)")
 
 
 def snippet(text: str, limit: int) -> str:
     """The text on one line in at most `limit` characters, cut between words, with "…" where something is missing."""
-    flat = " ".join(text.split())
-    if len(flat) <= limit:
-        return flat
-    space = flat.rfind(" ", 0, max(limit, 0))
-    head = flat[:space] if space > limit // 2 else flat[: max(limit - 1, 0)]
-    return f"{head.rstrip()}…"[: max(limit, 0)]
+    return passage(text, (), limit)
 
 
 def passage(text: str, terms: Collection[str], limit: int) -> str:
@@ -28,18 +27,39 @@ def passage(text: str, terms: Collection[str], limit: int) -> str:
     `terms` are as `analysis` makes them. A word counts that begins as a term does: stems are not made here, so that a
     long text costs no more than reading it once.
     """
-    flat = " ".join(text.split())
-    if len(flat) <= limit:
-        return flat
-    spots = _spots(flat, terms)
-    if not spots:
-        return snippet(flat, limit)
-    first, last = _densest(spots, limit)
-    start = _beginning(flat, first, last, limit)
-    return f"…{snippet(flat[start:], limit - 1)}"[: max(limit, 0)] if start else snippet(flat, limit)
+    return excerpt(" ".join(text.split()), terms, limit)
 
 
-def _spots(text: str, terms: Collection[str]) -> list[tuple[int, int, str]]:
+def excerpt(text: str, terms: Collection[str], limit: int) -> str:
+    """The same of a text whose spaces and lines stay as they are."""
+    start, stop = span(text, terms, limit)
+    part = text[start:] if stop == len(text) else f"{text[start:stop].rstrip()}…"
+    return f"{_mark(text, start)}{part}"[: max(limit, 0)]
+
+
+def span(text: str, terms: Collection[str], limit: int) -> tuple[int, int]:
+    """Where the part of so many characters that has most of these terms begins and ends, marks of cuts included."""
+    if len(text) <= limit:
+        return 0, len(text)
+    spots = _spots(text, terms)
+    start = _start(text, spots, limit) if spots else 0
+    return start, _end(text, start, limit - len(_mark(text, start)))
+
+
+def _mark(text: str, start: int) -> str:
+    """What says that something is missing before: on a line of its own where a line begins."""
+    return "" if not start else "…\n" if text[start - 1] == "\n" else "…"
+
+
+def _end(text: str, start: int, limit: int) -> int:
+    """The end of the last word that fits into so many characters; of a very long word, what fits of it."""
+    if len(text) - start <= limit:
+        return len(text)
+    space = max(text.rfind(mark, start, start + max(limit, 0)) for mark in " \n")
+    return space if space - start > limit // 2 else start + max(limit - 1, 0)
+
+
+def _spots(text: str, terms: Collection[str]) -> list[Spot]:
     """Where words begin and end that begin as a term does, and which one."""
     beginnings = {term.removesuffix("i"): term for term in terms if len(term) >= _SHORTEST}
     if not beginnings:
@@ -66,7 +86,17 @@ def _words(text: str, beginnings: Collection[str]) -> Iterator[re.Match[str]]:
     return re.finditer(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\w*", text, re.IGNORECASE)
 
 
-def _densest(spots: list[tuple[int, int, str]], limit: int) -> tuple[int, int]:
+def _start(text: str, spots: Sequence[Spot], limit: int) -> int:
+    """Where to begin, so that most of the terms are shown in sentences that are whole, if that can be."""
+    first, last = _densest(spots, limit)
+    start = _whole(text, first, last, limit)
+    if start is None:
+        first, last = _shortest([spot for spot in spots if first <= spot[0] and spot[1] <= last])
+        start = _whole(text, first, last, limit)
+    return _near(text, first, last, limit) if start is None else start
+
+
+def _densest(spots: Sequence[Spot], limit: int) -> tuple[int, int]:
     """Where the window of `limit` characters with most different terms, then most words, begins and ends."""
     within: Counter[str] = Counter()
     best, place, oldest = (0, 0), spots[0][:2], 0
@@ -81,11 +111,39 @@ def _densest(spots: list[tuple[int, int, str]], limit: int) -> tuple[int, int]:
     return place
 
 
-def _beginning(text: str, first: int, last: int, limit: int) -> int:
-    """Where to begin for what lies between `first` and `last`: at a sentence, else a few words before it."""
-    room = max(0, limit - 2 - (last - first))
-    earliest = min(first - room // 2, len(text) - limit + 1)
+def _shortest(spots: Sequence[Spot]) -> tuple[int, int]:
+    """Where the shortest window with all the terms of these spots begins and ends."""
+    every, within, oldest = len({term for *_, term in spots}), Counter[str](), 0
+    place = spots[0][0], spots[-1][1]
+    for _, end, term in spots:
+        within[term] += 1
+        while within[spots[oldest][2]] > 1:
+            within[spots[oldest][2]] -= 1
+            oldest += 1
+        if len(within) == every and end - spots[oldest][0] < place[1] - place[0]:
+            place = spots[oldest][0], end
+    return place
+
+
+def _whole(text: str, first: int, last: int, limit: int) -> int | None:
+    """Where a sentence begins before `first`, so that the one `last` is in is shown to its end; None if none does."""
+    ending = _FULL_STOP.search(text, last, min(len(text), last + limit))
+    earliest = max(_earliest(text, first, last, limit), ending.start() + 3 - limit if ending else 0)
     if earliest <= 0:
         return 0
     sentence = _SENTENCE_END.search(text, earliest, first)
-    return sentence.end() if sentence else text.find(" ", earliest, first) + 1 or first
+    return sentence.end() if sentence else None
+
+
+def _near(text: str, first: int, last: int, limit: int) -> int:
+    """Where the sentence that `first` is in begins, else a few words before it."""
+    earliest = _earliest(text, first, last, limit)
+    *_, start = (-1, *(sentence.end() for sentence in _SENTENCE_END.finditer(text, max(earliest, 0), first)))
+    if start >= 0 or earliest <= 0:
+        return max(start, 0)
+    return text.find(" ", earliest, first) + 1 or first
+
+
+def _earliest(text: str, first: int, last: int, limit: int) -> int:
+    """Where to begin at the earliest, so that as much is shown before as after, and nothing goes unused at the end."""
+    return min(first - max(0, limit - 2 - (last - first)) // 2, len(text) - limit + 1)

@@ -43,6 +43,18 @@ def test_a_memory_is_taken_out_of_a_block_with_its_heading() -> None:
     assert without_memories(block, []) == block
 
 
+def test_further_lines_of_a_memory_go_with_it() -> None:
+    code = "- [2026-02-09 | user | 4264e842] so:\n  ```\n  - [2026-02-09 | user | 11111111] ls\n  ## more\n  ```\n"
+    rest = "- [2026-02-09 | user | 22222222] Vienna\n"
+    block = f"{HEAD}## more\n{code}{rest}{TAIL}"
+    assert memories_in(block) == ("so:\n```\n- [2026-02-09 | user | 11111111] ls\n## more\n```", "Vienna")
+    assert without_memories(block, ["11111111-1"]) == block
+    assert without_memories(block, ["4264e842-1"]) == f"{HEAD}## more\n{rest}{TAIL}"
+    assert without_memories(block, ["22222222-1"]) == f"{HEAD}## more\n{code}{TAIL}"
+    assert without_memories(block, ["4264e842-1", "22222222-1"]) == ""
+    assert without_blocks("\n".join(f"> {line}" for line in block.splitlines())) == ">"
+
+
 @pytest.mark.parametrize(
     ("answer", "question"),
     [

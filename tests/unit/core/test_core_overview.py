@@ -119,3 +119,12 @@ def test_it_keeps_to_its_room_and_nothing_in_it_ends_the_block(cards: list[str],
     body = block.removeprefix(HEAD).removesuffix(TAIL).splitlines()
     assert len(body) == 2 + len(chosen) + len({line.heading for line in chosen})
     assert all(line.startswith(("- [", "## ")) for line in body)
+
+
+def test_a_memory_with_code_keeps_its_lines_below_an_overview() -> None:
+    code = "- [2026-03-01 | user | note | 2b2b2b2b] so:\n  ```\n  - [x] ls\n  ```"
+    context = CONTEXT.replace(MEMORY, f"{code}\n{MEMORY}")
+    block, told = with_overview(context, a_summary("I fly to Oslo."), room=500, token_budget=2000, counter=Characters())
+    assert len(told) == 1
+    assert memories_in(block) == ("I fly to Oslo.", "so:\n```\n- [x] ls\n```", "I own a red bike")
+    assert without_memories(without_memories(block, ["00000000-s"]), ["2b2b2b2b"]) == CONTEXT

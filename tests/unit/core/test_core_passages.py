@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core.analysis import telling_terms
-from services.shared.core.passages import _spots, passage, snippet
+from services.shared.core.passages import _spots, excerpt, passage, snippet
 
 WEEK = (
     "Sure! Here are some ideas for the week. Monday: pasta with pesto and peas. Tuesday: a lentil soup, which keeps "
@@ -81,3 +81,53 @@ def test_a_short_text_is_searched_as_a_long_one(said: list[str], terms: list[str
     text = " ".join(said).replace("ſ", "s")
     both = [_spots(f"{text}{' .' * filling}", terms) for filling in (0, 1000)]
     assert both[0] == both[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "limit", "shown"),
+    [
+        (
+            "Wash the pan. Chop an onion, finely. Simmer the lentils for 25 minutes. Serve with bread and a salad.",
+            "How long do lentils simmer?",
+            45,
+            "…Simmer the lentils for 25 minutes. Serve…",
+        ),
+        (
+            "Chop an onion, finely. Simmer the lentils for 25 minutes, until they are soft. Serve with bread.",
+            "How long do lentils simmer?",
+            70,
+            "…Simmer the lentils for 25 minutes, until they are soft. Serve with…",
+        ),
+        (
+            "Wash the lentils till the water is clear. Simmer the lentils for 25 minutes with the lid on. Serve them.",
+            "How long must the lentils simmer?",
+            60,
+            "…Simmer the lentils for 25 minutes with the lid on. Serve…",
+        ),
+        (
+            "We met in May. The landlord, who lives next door, wants the rent by the third of every month or earlier.",
+            "landlord?",
+            40,
+            "…The landlord, who lives next door,…",
+        ),
+    ],
+)
+def test_the_sentence_that_answers_is_shown_to_its_end_where_it_has_room(
+    text: str, question: str, limit: int, shown: str
+) -> None:
+    assert passage(text, telling_terms(question), limit) == shown
+
+
+def test_an_excerpt_keeps_lines_and_begins_with_one() -> None:
+    code = "import csv\nimport sys\ndef total(rows):\n    return sum(rows)\nprint(total([1, 2, 3]))\nsys.exit(0)"
+    assert (
+        excerpt(code, ["return", "print"], 70) == "…\ndef total(rows):\n    return sum(rows)\nprint(total([1, 2, 3]))…"
+    )
+
+
+@given(st.lists(words, max_size=200), st.lists(st.sampled_from(["salmon", "rice", "lamb"])), st.integers(0, 120))
+def test_an_excerpt_has_nothing_but_marks_that_the_text_has_not(said: list[str], terms: list[str], limit: int) -> None:
+    text = " ".join(said)
+    shown = excerpt(text, terms, limit)
+    assert len(shown) <= limit
+    assert shown.removeprefix("…\n").removeprefix("…").removesuffix("…") in text
