@@ -48,7 +48,10 @@ class RetrieveSettings(ServiceSettings):
     leg_timeout_seconds: float = Field(default=1.0, gt=0, description="a leg that takes longer is left out")
     with_context: int = Field(default=48, ge=0, le=1000, description="candidates whose neighbours' meaning counts")
     pinned_share: float = Field(
-        default=PINNED_SHARE, ge=0, le=1, description="share of the token budget for pinned memories, asked for or not"
+        default=PINNED_SHARE,
+        ge=0,
+        le=1,
+        description="share of the token budget that pinned memories have for themselves; they also get what others leave",
     )
     card_share: float = Field(
         default=CARD_SHARE,
