@@ -51,7 +51,7 @@ class RetrieveSettings(ServiceSettings):
         default=PINNED_SHARE,
         ge=0,
         le=1,
-        description="share of the token budget that pinned memories have for themselves; they also get what others leave",
+        description="share of the token budget for pinned memories alone; they also get what the others leave",
     )
     card_share: float = Field(
         default=CARD_SHARE,
