@@ -31,9 +31,9 @@ from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
-from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
+from services.shared.core.mentions import mentions
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
 from services.shared.core.traits import is_mere_question
@@ -52,6 +52,7 @@ _MOST_SENT, _LONGEST_SENT = 64, 4096
 """Turns of a history that the client sends, and characters of each, that an answer is compared with."""
 
 _LONGEST_SHOWN = 200
+_MARKS = {"superseded": " (no longer so)", "archived": " (archived)"}
 _UNWANTED = frozenset({"incognito", "disabled"})
 _YES = re.compile(
     r"(?:yes|yep|yeah|sure|ok|okay|confirm(?:ed)?|go ahead|do it|yes,? (?:please|do it|go ahead)|ja)[.! ]*",
@@ -367,14 +368,15 @@ class ChatMemory:
 
 def _tells_of(entry: Entry, topic: str) -> bool:
     """Whether an entry has every telling word of a topic, and is no mere question."""
-    terms = set(analyze(entry.text))
-    words = (word for found in words_asked(topic).values() for word in found)
-    return not is_mere_question(entry.text) and not any(terms.isdisjoint(word) for word in words)
+    return not is_mere_question(entry.text) and mentions(entry.text, topic)
 
 
 def _told(reply: CommandReply) -> str:
     """The reply to a command with the entries it is about, as a chat shows it: several with their numbers."""
-    shown = [snippet(entry.text, _LONGEST_SHOWN) if entry.status != "forgotten" else "" for entry in reply.items]
+    shown = [
+        f"{snippet(entry.text, _LONGEST_SHOWN)}{_MARKS.get(entry.status, '')}" if entry.status != "forgotten" else ""
+        for entry in reply.items
+    ]
     signs = [f"{number}." for number in range(1, len(shown) + 1)] if len(shown) > 1 else ["-"]
     return "\n".join((reply.reply, *(f"{sign} {text}" for sign, text in zip(signs, shown, strict=False) if text)))
 

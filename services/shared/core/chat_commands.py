@@ -239,6 +239,7 @@ _CORRECTION = re.compile(
 _CHOICE = re.compile(_PLACES, re.IGNORECASE)
 _ONE_PLACE = re.compile(rf"(?P<ordinal>{'|'.join(_ORDINALS)})|(?P<last>last)|(?P<number>\d+)", re.IGNORECASE)
 _SENTENCES = re.compile(r"[.!?]\s+\S")
+_FORGETS_THAT = re.compile(r"\bforget that \S+ \S", re.IGNORECASE)
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
 
 _ENDS = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)(?<!\bInc)(?<!\bLtd)[.!?] (?!\d)"
@@ -301,6 +302,17 @@ def command_in(text: str) -> ChatCommand | None:
     commands = (_command(verb, match) for verb, rule in _COMPILED if (match := rule.fullmatch(words)))
     command = next((command for command in commands if command), None)
     return None if command and _only_wonders(command, said) else command
+
+
+def is_wish(text: str) -> bool:
+    """Whether a text is a command that tells nothing new, as a correction does."""
+    found = command_in(text)
+    return found is not None and found.verb != "correct"
+
+
+def states_something(text: str) -> bool:
+    """Whether a text tells something that may be remembered: it is no command, or one with a statement in it."""
+    return not is_wish(text) or _FORGETS_THAT.search(text) is not None
 
 
 def is_choice(text: str) -> bool:
