@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
+from services.shared.core.assent import is_no, is_yes
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
 from services.shared.core.mentions import mentions
@@ -54,11 +54,6 @@ _MOST_SENT, _LONGEST_SENT = 64, 4096
 _LONGEST_SHOWN = 200
 _MARKS = {"superseded": " (no longer so)", "archived": " (archived)"}
 _UNWANTED = frozenset({"incognito", "disabled"})
-_YES = re.compile(
-    r"(?:yes|yep|yeah|sure|ok|okay|confirm(?:ed)?|go ahead|do it|yes,? (?:please|do it|go ahead)|ja)[.! ]*",
-    re.IGNORECASE,
-)
-_NO = re.compile(r"(?:no|nope|cancel|stop|don't|do not|never mind|no,? (?:thanks|don't)|nein)[.! ]*", re.IGNORECASE)
 _OVERVIEW_SHARE = 0.3
 """The part of the budget that cards and a summary have at most."""
 _MORE_PATIENCE = 0.05
@@ -212,9 +207,10 @@ class ChatMemory:
             return None
         conversation = self._conversations.of(exchange.key)
         waiting = conversation.take_to_confirm()
-        if waiting and _NO.fullmatch(question.strip()):
+        confirmed = waiting if waiting and _agrees(question, waiting[0]) else None
+        if waiting and not confirmed and is_no(question):
             return _NOT_CONFIRMED
-        text, token = waiting if waiting and _YES.fullmatch(question.strip()) else (question, None)
+        text, token = confirmed or (question, None)
         choosing, conversation.choosing = conversation.choosing, ""
         if choosing and is_choice(text):
             text = f"{choosing} {text}"
@@ -364,6 +360,12 @@ class ChatMemory:
         await self._overviews.close()
         if self._under_way:
             await asyncio.wait(self._under_way)
+
+
+def _agrees(question: str, text: str) -> bool:
+    """Whether what is said lets happen what a command announced."""
+    command = command_in(text)
+    return is_yes(question, to_change=command is not None and command.verb == "correct")
 
 
 def _tells_of(entry: Entry, topic: str) -> bool:
