@@ -248,7 +248,7 @@ async def _pin(chat: Chat) -> CommandReply:
 async def _ask_to_correct(chat: Chat) -> CommandReply:
     entries = await meant(chat, like=chat.command.about)
     if not entries:
-        return chat.reply("There is nothing here that I could correct.")
+        return chat.reply("Nothing like this is found that I could correct. Said without “correct”, it is remembered.")
     return chat.to_confirm(f"“{_short(entries[0])}” will become “{chat.command.about}”.", entries)
 
 

@@ -15,6 +15,7 @@ from services.shared.core.analysis import analyze, telling_terms
 from services.shared.core.chat_commands import asks_to_forget, is_wish, states_something
 from services.shared.core.mentions import Word, has, is_found_by_terms, words_in, words_of_topic
 from services.shared.core.time_spans import spans_named
+from services.shared.core.traits import is_mere_request
 from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
 
@@ -29,6 +30,14 @@ _OUT_OF_USE: tuple[Status, ...] = ("superseded", "archived")
 _STATUSES: tuple[Status, ...] = ("active", *_OUT_OF_USE)
 
 _SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
+_POINTS = re.compile(r"(?:please )?correct (?:that|this)\b", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?:its?|that|this|he|she|they|his|hers?|theirs?)\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"(?:(?:and|so|ok|hey) )?(?:what|where|when|who|whose|which|how|why)"
+    r"(?:['’]?s\b| (?!(?:i|we|you|he|she|it|they) )(?:\w+ )?"
+    r"(?:is|are|am|was|were|do|does|did|can|could|should|would|will)\b)[^.!?\n]*",
+    re.IGNORECASE,
+)
 _EVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -45,8 +54,8 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     """The entry that "that" is: what was said last in the conversation, or what the last answer rests on; after a
     list of several all of these.
 
-    The user points at what they said; with `by_answer`, at what the assistant used. `like`: of what was listed or
-    said, what shares most words with this.
+    The user points at what they said or, where they only asked, at what the answer rests on; with `by_answer`, at what
+    the assistant used. `like`: of what was listed, stated or shown, what shares most words with this.
     """
     request = said.request
     if await is_hidden(said.store, request.user_id):
@@ -55,17 +64,34 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     listed = shown if request.listed else []
     if (listed and not like) or said.command.of_list:
         return listed
-    if shown and not listed and (by_answer or request.conversation_id is None):
+    if shown and not listed and not like and (by_answer or request.conversation_id is None):
         return shown[:1]
     selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id)
     page = await said.store.page(selection, limit=LOOKED_THROUGH, cursor=None)
     told = [entry for entry in page.entries if not (is_wish(entry.text) or asks_to_forget(entry.text))]
     if by_answer and (used := [entry for entry in told if entry.last_scores and entry.last_scores.computed_at]):
         return [max(used, key=_used_at)]
-    by_user = [entry for entry in told if entry.role == "user"]
-    terms = set(telling_terms(like))
-    candidates = [*listed, *by_user] or told or shown
-    return sorted(candidates, key=lambda entry: -len(terms & set(analyze(entry.text))))[:1]
+    by_user = [entry for entry in told if entry.role == "user"] or told
+    only_asked = request.conversation_id is None or (by_user and _asks(by_user[0]))
+    answered = [entry for entry in shown if not _asks(entry)] if only_asked else []
+    if not like:
+        return (answered or by_user or shown)[:1]
+    return _nearest(said, [entry for entry in (*listed, *answered, *by_user, *shown) if not _asks(entry)])
+
+
+def _nearest(said: Said, entries: Sequence[Entry]) -> list[Entry]:
+    """Of these, the entry that shares most words with a correction; the first of them where that points at it."""
+    about = said.command.about
+    terms = set(telling_terms(about))
+    shared = {entry.id: len(terms.intersection(analyze(entry.text))) for entry in entries}
+    if not _POINTS.match(said.request.text.strip()) and not _PRONOUN.match(about):
+        entries = [entry for entry in entries if shared[entry.id]]
+    return sorted(entries, key=lambda entry: -shared[entry.id])[:1]
+
+
+def _asks(entry: Entry) -> bool:
+    """Whether an entry only asks, with or without a question mark."""
+    return is_mere_request(entry.text) or _ASKS.fullmatch(entry.text.strip()) is not None
 
 
 async def about(said: Said) -> list[Entry]:
