@@ -29,9 +29,10 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.confirmations import Listed, listed_in, token_of
 from services.curate.meant import LOOKED_THROUGH, MOST_LISTED, Said, about, entries_of, meant, said_then
-from services.shared.core.chat_commands import command_in
+from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.mentions import mentions
 from services.shared.core.salience import is_small_talk
 from services.shared.core.traits import is_mere_question
 from services.shared.erasures import is_hidden
@@ -117,7 +118,8 @@ async def answer(request: CommandRequest, *, store: TextStore, actions: Actions)
     if command.verb in _ABOUT_WHAT_WAS_SAID:
         await actions.until_heard(request.user_id)
     reply = await _ASKED[command.verb](chat)
-    return none if command.or_chat and command.verb != "recall" and not reply.items else reply
+    is_general = command.verb != "recall" or asks_in_general(request.text)
+    return none if command.or_chat and is_general and not reply.items else reply
 
 
 async def shorten(request: CommandRequest, reply: CommandReply, room: int) -> CommandReply:
@@ -143,6 +145,8 @@ async def _recall(chat: Chat) -> CommandReply:
     found = await chat.actions.retrieve(asked)
     entries = await entries_of(chat, [item.id for item in found.items])
     items = [entry for entry in entries if not is_mere_question(entry.text)] or entries
+    if chat.command.or_chat and asks_in_general(request.text):
+        items = [entry for entry in items if mentions(entry.text, topic)]
     words = f"This is what I remember about {topic}." if items else f"I remember nothing about {topic}."
     if "disabled" in found.degraded:
         words = "Memory is off, so nothing is looked up. What there is stays; turn memory on to be told."
@@ -155,7 +159,7 @@ async def _recall_latest(chat: Chat) -> CommandReply:
     if await is_hidden(chat.store, request.user_id):
         return chat.reply(_counted(0, ""))
     page = await chat.store.page(Selection(request.user_id, request.space), limit=LOOKED_THROUGH, cursor=None)
-    telling = [entry for entry in page.entries if not is_small_talk(entry.text)]
+    telling = [entry for entry in page.entries if not (is_small_talk(entry.text) or is_wish(entry.text))]
     total = page.total - (len(page.entries) - len(telling))
     shown = telling[:_MOST_RECALLED]
     return chat.reply(_counted(total, "The latest are listed." if total > len(shown) else ""), shown)

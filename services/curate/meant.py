@@ -101,7 +101,7 @@ async def about(said: Said) -> list[Entry]:
         return []
     active = await (_found(said) if is_found_by_terms(words) else _newest(said, Selection("")))
     others = [entry for status in _OUT_OF_USE for entry in await _newest(said, Selection("", status=status))]
-    entries = [entry for entry in (*active, *others) if states_something(entry.text)]
+    entries = [*active, *others]
     in_any = bool(_SEVERAL.search(said.request.text))
     chars = sum(len(entry.text) for entry in entries)
     return (await beside_the_loop(lambda: _mentioning(entries, words, in_any=in_any), chars))[:MOST_LISTED]
@@ -152,12 +152,14 @@ async def _newest(said: Said, selection: Selection) -> list[Entry]:
 
 
 def _mentioning(entries: Sequence[Entry], words: Sequence[Word], *, in_any: bool) -> list[Entry]:
-    """The entries that have all of these words, or any of them where none has all and `in_any` is enough."""
+    """The entries that tell something with all of these words, or any of them where none has all and that will do."""
     known = [(entry, words_in(entry.text, entry.tags)) for entry in entries]
-    most = [entry for entry, its in known if all(has(its, word) for word in words)]
-    if not most and in_any:
-        most = [entry for entry, its in known if any(has(its, word) for word in words)]
-    return most
+    found = [entry for entry, its in known if all(has(its, word) for word in words) and states_something(entry.text)]
+    if not found and in_any:
+        found = [
+            entry for entry, its in known if any(has(its, word) for word in words) and states_something(entry.text)
+        ]
+    return found
 
 
 def _pointed_at(said: Said) -> Sequence[str]:

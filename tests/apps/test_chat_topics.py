@@ -103,3 +103,32 @@ async def test_a_statement_that_was_said_as_a_command_can_be_forgotten(memory: M
     asked = await memory.says("forget that", conversation_id="c1")
     assert [entry.text for entry in asked.items] == [told[0]]
     assert len(await store_page(memory)) == 3
+
+
+async def test_what_is_known_of_a_name_is_told_where_a_memory_mentions_it_and_left_to_the_model_else(
+    memory: Memory,
+) -> None:
+    told = [an_entry("ann", text) for text in ("Mia is allergic to peanuts.", "Who is Mia?", "My niece likes tea.")]
+    await store_entries(memory.store, told)
+    memory.found = told
+    reply = await memory.says("What do you know about Mia?")
+    assert [entry.text for entry in reply.items] == [told[0].text]
+    for text in ("What do you know about Napoleon?", "tell me what u know about Napoleon"):
+        assert not (await memory.says(text)).understood
+    memory.found = told[1:]
+    assert (await memory.says("what do you remember about Mia?")).understood
+
+
+async def test_a_lone_name_is_forgotten_where_something_mentions_it(memory: Memory) -> None:
+    await say(memory.store, "Clara lives in Porto.")
+    for text in ("Forget Clara", "remove all mentions of Clara", "Remove everything about Clara from your memory"):
+        assert await listed(memory, text) == {"Clara lives in Porto."}
+    for text in ("Forget Napoleon", "Remove all mentions of Napoleon"):
+        assert not (await memory.says(text)).understood
+
+
+async def test_a_question_about_the_memory_is_no_memory(memory: Memory) -> None:
+    for text in ("I play chess.", "what do u know about me?", "how many memories do you have?"):
+        await say(memory.store, text)
+    reply = await memory.says("how many memories do you have?")
+    assert (reply.reply, [entry.text for entry in reply.items]) == ("I remember 1 thing.", ["I play chess."])

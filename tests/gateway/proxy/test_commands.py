@@ -168,6 +168,19 @@ async def test_a_yes_and_a_no_are_heard_in_other_words_and_not_remembered(
     assert (said in {entry.text for entry in found}) == (reply == "Fine.")
 
 
+async def test_of_a_name_alone_the_memory_tells_and_forgets_what_mentions_it_and_the_model_gets_the_rest(
+    http: httpx.AsyncClient, client: MemoryClient, user: str
+) -> None:
+    await chat(http, user, "Mia is allergic to peanuts.", memory_id="c1")
+    await digested_all(client, user, 2)
+    for text in ("What do you know about Napoleon?", "Forget Napoleon"):
+        assert await told(http, user, text) == "Fine."
+    assert "Mia is allergic" in await told(http, user, "What do u know about Mia?")
+    assert "1 memory will be forgotten" in await told(http, user, "Forget Mia")
+    assert (await told(http, user, "Yes, delete it")) == "Forgotten: 1 memory."
+    assert await told(http, user, "What do you know about Mia?") == "Fine."
+
+
 async def told(http: httpx.AsyncClient, user: str, text: str) -> str:
     answer = await chat(http, user, text, memory_id="c1")
     return str(answer.json()["choices"][0]["message"]["content"])
