@@ -184,3 +184,14 @@ async def test_of_a_name_alone_the_memory_tells_and_forgets_what_mentions_it_and
 async def told(http: httpx.AsyncClient, user: str, text: str) -> str:
     answer = await chat(http, user, text, memory_id="c1")
     return str(answer.json()["choices"][0]["message"]["content"])
+
+
+async def test_what_was_forgotten_is_not_told_again_from_the_answer_to_it(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    model.script = saying(lambda seen: "Got it, I will remember that your bank PIN is 4711.")
+    await chat(http, user, "My bank PIN is 4711.", memory_id="c1")
+    assert "forgotten: “My bank PIN is 4711.”" in await told(http, user, "Forget that")
+    assert await told(http, user, "yes please do") == "Forgotten: 1 memory."
+    assert "remember nothing" in await told(http, user, "Forget everything about 4711")
+    assert (await client.list(ListRequest(user_id=user))).items == ()
