@@ -17,11 +17,13 @@ _MOST_WORDS = 6
 
 _POLITE_BEFORE = re.compile(
     r"(?:(?:hey|hi|hello|ok|okay|and|so|now|well|actually|alright|just|kindly|please|p[lsz]{2,3})\b[,!]? *"
-    r"|(?:can|could|would) you +|you (?:can|may|should) +|i(?: want|'d like| would like) you to +|let's +)",
+    r"|(?:can|could|would) you +|you (?:can|may|should) +|i(?: want|'d like| would like) you to +|let's +"
+    r"|make sure (?:to|you) +)",
     re.IGNORECASE,
 )
 _POLITE_AFTER = re.compile(
-    r"[\s,.!?…]*(?:\b(?:please|p[lsz]{2,3}|thanks|thank you|thx|for now|so far|before)\b)?[\s.!?…]*$", re.IGNORECASE
+    r"(?:[\s,.!?…]*\b(?:please|p[lsz]{2,3}|thanks|thank you|thx|for me|for now|so far|before)\b){0,3}[\s,.!?…]*$",
+    re.IGNORECASE,
 )
 _ASKS_WHETHER = re.compile(r"\b(?:can|could|would) you\b(?!.*\b(?:please|p[lsz]{2,3})\b)", re.IGNORECASE)
 _APOSTROPHES = str.maketrans("’‘`´“”„", "''''\"\"\"")
@@ -53,6 +55,7 @@ _WHEN = (
 )
 _CLAUSE = r"[^\s.,;:!?\"](?:[^,;:!?\"\n]|:(?=\d)|,(?= \d))*"
 _SUBJECT = rf"(?:{_NAME}(?: [\w'-]+){{0,3}}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they)"
+_INFO = "(?:all|any)(?: of)?(?: the| your)? (?:info|information|data|details|facts)(?: you have)?"
 _HOLDS = "(?:is|are|was|were|has|have|had|lives?|works?|likes?|loves?|hates?|moved|plays?|drives?|studies|owns?)"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ITEM = "(?:one|memory|entry|item|point|thing|line)"
@@ -61,7 +64,10 @@ _PLACE = (
     rf"|(?:(?:the )?(?:number|no\.?|{_ITEM}) |#)?\d{{1,2}})"
 )
 _PLACES = rf"(?P<places>{_PLACE}(?:(?:,| and|, and) {_PLACE})*)"
-_ALL_LISTED = "(?P<all>both|all of them|both of them|them all|them|these|all (?:of )?these)"
+_ALL_LISTED = (
+    "(?P<all>(?:both|these|those|all (?:of )?(?:these|those))(?: memories| entries| ones)?"
+    "|all of them|both of them|them(?: all| both)?)"
+)
 _STATED = "(?:like|love|hate|dislike|prefer|enjoy|live in|come from|work (?:at|for|as)|play|drink|eat|speak|own)"
 
 _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
@@ -73,7 +79,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             "what (?:else|all) do you (?:remember(?: about me)?|know about me)",
             "(?:what|which) memories do you have(?: (?:of|about) me)?",
             "how many memories (?:do you have|are there|have you (?:got|kept|stored|saved))(?: (?:of|about|on) me)?",
-            "how (?:much|many things) do you (?:remember|know)(?: about me)?",
+            "how (?:much|many things) (?:do|have) you (?:remember(?:ed)?|know|learned|stored|saved)(?: about me)?",
             f"what(?:'s| is) in {_MEMORY}",
             f"{_SHOW} (?:all )?(?:of )?my memories",
             f"(?:{_SHOW}|can i see) (?:what|everything) you (?:remember|have remembered|know)(?: about me)?",
@@ -81,6 +87,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"what do you know (?:about|of) (?P<mine>(?:my|our) {_TOPIC})",
             f"what(?: else| all)? do you know about (?P<lone>{_NAME})",
             f"(?:show|tell)(?: me)? (?:what|everything) you know about (?P<lone>{_NAME})",
+            f"do you know (?:anything|something) about (?P<lone>{_NAME})",
             f"what (?:did i|have i) (?:say|said|tell you|told you|mention|mentioned) (?:about|regarding) {_TOPIC}",
             f"(?:is there )?anything in {_MEMORY} about {_TOPIC}",
             f"what do you have in {_MEMORY} about {_TOPIC}",
@@ -102,7 +109,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             "(?:delete|erase|remove|clear|wipe|forget) all (?:of )?(?:my |your )?memories(?: of me)?",
             "(?:delete|erase|clear|wipe) (?:my|your) (?:whole |entire )?memory(?: of me)?",
             "forget (?:me|all)",
-            f"{_REMOVE} {_ALL} about me",
+            f"{_REMOVE} (?:{_ALL}|{_INFO}) about me",
         ),
     ),
     (
@@ -123,8 +130,11 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
         (
             f"forget {_ALL} {_ABOUT} {_TOPIC}",
             f"{_REMOVE} (?:{_ALL}(?: that)?|what(?:ever)?) (?:{_KNOWN}|i (?:have )?{_SAID}) {_ABOUT} {_TOPIC}",
+            f"{_REMOVE} (?:{_ALL}(?: that)?|what) you (?:know|remember) (?:of|on) {_TOPIC}",
             f"{_REMOVE} {_ALL} {_ABOUT} (?P<short>{_TOPIC})",
             f"{_REMOVE} (?:(?:every|any|all) mentions? of|{_ALL} (?:that )?mention(?:s|ing)) (?P<mention>{_TOPIC})",
+            f"{_REMOVE} {_INFO} {_ABOUT} (?P<mention>{_TOPIC})",
+            f"{_REMOVE} {_ALL} on (?P<lone>{_NAME})",
             f"{_REMOVE} (?:all |the |my )*memories (?:about|of) {_TOPIC}",
             f"{_REMOVE} (?:the |my |your )?memory about {_TOPIC}",
             f"{_REMOVE} (?:{_ALL}|what)(?: that)? i {_SAID} (?P<when>{_WHEN})",
@@ -132,8 +142,8 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"forget (?P<datum>{_DATA})",
             f"forget about (?P<several>{_SEVERAL})",
             f"{_REMOVE} (?P<held>the {_TOPIC}) from your memory",
-            f"{_REMOVE} (?P<several>{_NAME}) from (?:your |my )memory",
-            f"forget (?P<lone>{_NAME})",
+            rf"{_REMOVE} (?P<named>[\w'-]+(?: [\w'-]+){{0,2}}) from (?:your |my )memory",
+            rf"forget (?P<lone>{_NAME}(?:(?<='s)(?: [\w-]+){{1,2}})?)",
             f"forget (?P<mine>my {_TOPIC})",
             f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
             rf"forget that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
@@ -252,7 +262,7 @@ _CORRECTION = re.compile(
 _CHOICE = re.compile(_PLACES, re.IGNORECASE)
 _ONE_PLACE = re.compile(rf"(?P<ordinal>{'|'.join(_ORDINALS)})|(?P<last>last)|(?P<number>\d+)", re.IGNORECASE)
 _SENTENCES = re.compile(r"[.!?]\s+\S")
-_KNOWS = re.compile(r"\byou know about\b", re.IGNORECASE)
+_KNOWS = re.compile(r"\byou know (?:anything |something )?about\b", re.IGNORECASE)
 _FORGETS_THAT = re.compile(r"\bforget that \S+ \S", re.IGNORECASE)
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
 
@@ -411,7 +421,7 @@ def _may_be_chat(verb: ChatVerb, groups: Mapping[str, str], words: str) -> bool:
     return not _OR_CHAT.isdisjoint(groups) or bool(clause and (_AND.search(clause) or not _OWN.search(clause)))
 
 
-_WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact", "lone")
+_WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact", "lone", "named")
 _OR_CHAT = frozenset(("fact", "lone", "mention"))
 
 
@@ -422,11 +432,12 @@ def _is_unfit(verb: ChatVerb, groups: Mapping[str, str]) -> bool:
         return bool(_NO_CLAUSE.search(clause) or _IDIOM.fullmatch(clause))
     if len(topic.split()) > _MOST_WORDS or topic.casefold() in ("it", "this", "me") or _NO_TOPIC.search(topic):
         return True
+    name = groups.get("lone", groups.get("named", ""))
     unfit = (
         verb in ("recall", "forget_about") and _ELSEWHERE.search(topic),
         verb == "forget_about" and _NO_TOPIC_TO_FORGET.search(topic),
         not {"short", "mention"}.isdisjoint(groups) and _NO_SHORT_TOPIC.search(topic),
-        "lone" in groups and (_NO_LONE_NAME.search(groups["lone"]) or _NO_OWN_MATTER.search(groups["lone"])),
+        bool(name) and (_NO_LONE_NAME.search(name) or _NO_OWN_MATTER.search(name)),
         "mine" in groups and _NOT_MINE.search(topic),
         "datum" in groups and _NO_DATUM.search(groups["datum"]),
         "several" in groups and _NO_OWN_MATTER.search(groups["several"]),

@@ -15,8 +15,12 @@ _OTHER_WORDS = frozenset(
 )
 """Words of their own that are one error away from those."""
 
-_SHORT = {"wat": "what", "wut": "what", "wot": "what", "abt": "about", "ur": "your", "rember": "remember"}
-_WORD = re.compile(r"\b(?:[a-z]{4,12}|wat|wut|wot|abt|ur|u(?= \w))\b")
+_SHORT = {
+    **dict.fromkeys("wat wut wot wht waht".split(), "what"),
+    **dict.fromkeys("knwo konw".split(), "know"),
+    **{"whats": "what's", "abt": "about", "ur": "your", "yuo": "you", "rember": "remember"},
+}
+_WORD = re.compile(r"\b(?:[a-z]{4,12}|wat|wut|wot|wht|abt|yuo|ur|u(?= \w))\b")
 
 
 def respelled(text: str) -> str:
