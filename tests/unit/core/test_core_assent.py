@@ -22,7 +22,8 @@ Yes, go on and delete it|OK, go ahead and delete them|fine|alright, do it|oh yes
 please do|proceed|yes, proceed|that's fine, go ahead|No problem, go ahead|sure thing|"yes"
 yes, forget all of that|Go for it|I agree|by all means|Yes, wipe it|yes forget the three entries|yes delete
 Aye|yes I'd like that|yes, now|Yes, forever|Yes, for good|yes pls|plz do it|yes sir|Yes, forget about it
-yes, all three|Yeah please|ok sure|yes these
+yes, all three|Yeah please|ok sure|yes these|Yes confirm deletion|Yes, forget everything you listed
+Yes, you can|yes, it's ok|Yes, I am certain|yh|let's do it|okk do it
 """
 NO = """
 no|No.|nope|nah|n|nooo|cancel|stop|don't|dont|do not|never mind|nevermind|nvm|no thanks|No, thank you|no don't
@@ -35,9 +36,11 @@ Actually, keep it|sorry, no|ok, leave it|ok no|yeah no|absolutely not|of course 
 I changed my mind|I've changed my mind|no, I want to keep it|no no no|No way|no need|cancel that|stop it|abort
 let me think|i'm not sure|not sure|I don't think so|I don't want that|👎|no, not that one|No, it's fine
 not really|don't do that|do not delete them|No!!! Stop!|no please|keep everything|no, keep all of them
-keep the memory|on second thought, no
+keep the memory|on second thought, no|No, I take it back|scratch that|hold on a second
+no, do not delete anything|nothing|No, never|that's not what I meant, undo
 """
 NEITHER = """
+never coffee|Nothing beats tea|let's go to Rome|you can swim|wait a moment at the gate|yes, you can swim
 Yes, but what about my sister|yes, but only the first one|Yes I like tea|yes I live in Porto
 Yes, my name is Mia|yes?|ok?|really?|No, Thursday|no, it is on Thursday|No nuts|Thanks|ok thanks|great, thanks
 great|the first one|yes, the first one|Yes, and also forget my address|yes, forget the second one
@@ -85,7 +88,15 @@ def test_a_yes_fits_what_was_announced(text: str) -> None:
 
 def test_hostile_text_is_judged_at_once() -> None:
     started = time.process_time()
-    for text in ("yes " * 20, "right now " * 8, "do it " * 13 + "x", "no no " * 13 + "x", "all of the " * 7, "y" * 79):
+    for text in (
+        "yes " * 20,
+        "right now " * 8,
+        "do it " * 13 + "x",
+        "no no " * 13 + "x",
+        "all of the " * 7,
+        "it all " * 11,
+        "y" * 79,
+    ):
         is_yes(text)
         is_yes(f"{text[:78]}x")
         is_no(text)
