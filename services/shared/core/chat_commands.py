@@ -329,7 +329,7 @@ def command_in(text: str) -> ChatCommand | None:
     if len(said) > _LONGEST or "\n" in said:
         return None
     plain = respelled(said)
-    return _understood(said) or (_understood(plain) if plain != said else None)
+    return _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None)
 
 
 def _understood(said: str) -> ChatCommand | None:
