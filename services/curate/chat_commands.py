@@ -6,14 +6,13 @@ token does it to exactly what was listed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from contracts.ports import Conversation, Filters, Key, Scope, Selection, TextStore
-from contracts.v1.chat import ChatCommand, ChatVerb, CommandReply, CommandRequest
+from contracts.ports import Conversation, Key, Selection, TextStore
+from contracts.v1.chat import ChatVerb, CommandReply, CommandRequest
 from contracts.v1.commands import EntryReply, EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.conflicts import Conflict, ConflictsReply, ConflictsRequest, ResolveReply, ResolveRequest
 from contracts.v1.control import (
@@ -29,12 +28,12 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.confirmations import Listed, listed_in, token_of
-from services.shared.core.analysis import Alternatives, analyze, telling_terms, words_asked
-from services.shared.core.chat_commands import command_in
+from services.curate.meant import LOOKED_THROUGH, MOST_LISTED, Said, about, entries_of, meant, said_then
+from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
+from services.shared.core.mentions import mentions
 from services.shared.core.salience import is_small_talk
-from services.shared.core.time_spans import spans_named
 from services.shared.core.traits import is_mere_question
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
@@ -43,18 +42,13 @@ from services.shared.preferences import PreferenceReader, Preferences
 _ABOUT_WHAT_WAS_SAID = frozenset[ChatVerb](("correct", "forget", "forget_about", "pin", "recall"))
 """Commands that may mean what was said a moment ago."""
 
-_MOST_LISTED, _MOST_RECALLED = 50, 12
-_LOOKED_THROUGH = 200
-"""Entries said last in which "that", and what tells something, is looked for."""
-
+_MOST_RECALLED = 12
 _SURE = 0.3
 """Least relevance of what is shown as being about a topic."""
 
 _SHOWN_CHARS = 120
 _WHICH = "Which of these do you mean? {} have it shown alone first."
 _SAY = "Say “{} the second one”, or"
-_SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
-_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +69,9 @@ class Actions:
 
 
 @dataclass(frozen=True, slots=True)
-class Chat:
+class Chat(Said):
     """One request and what is needed to do it."""
 
-    request: CommandRequest
-    command: ChatCommand
-    store: TextStore
     actions: Actions
 
     def reply(self, words: str, items: Sequence[Entry] = (), **more: object) -> CommandReply:
@@ -127,7 +118,8 @@ async def answer(request: CommandRequest, *, store: TextStore, actions: Actions)
     if command.verb in _ABOUT_WHAT_WAS_SAID:
         await actions.until_heard(request.user_id)
     reply = await _ASKED[command.verb](chat)
-    return none if command.or_chat and command.verb != "recall" and not reply.items else reply
+    is_general = command.verb != "recall" or asks_in_general(request.text)
+    return none if command.or_chat and is_general and not reply.items else reply
 
 
 async def shorten(request: CommandRequest, reply: CommandReply, room: int) -> CommandReply:
@@ -151,8 +143,10 @@ async def _recall(chat: Chat) -> CommandReply:
         correlation_id=request.correlation_id,
     )
     found = await chat.actions.retrieve(asked)
-    entries = await _entries(chat, [item.id for item in found.items])
+    entries = await entries_of(chat, [item.id for item in found.items])
     items = [entry for entry in entries if not is_mere_question(entry.text)] or entries
+    if chat.command.or_chat and asks_in_general(request.text):
+        items = [entry for entry in items if mentions(entry.text, topic)]
     words = f"This is what I remember about {topic}." if items else f"I remember nothing about {topic}."
     if "disabled" in found.degraded:
         words = "Memory is off, so nothing is looked up. What there is stays; turn memory on to be told."
@@ -164,15 +158,18 @@ async def _recall_latest(chat: Chat) -> CommandReply:
     request = chat.request
     if await is_hidden(chat.store, request.user_id):
         return chat.reply(_counted(0, ""))
-    page = await chat.store.page(Selection(request.user_id, request.space), limit=_LOOKED_THROUGH, cursor=None)
-    telling = [entry for entry in page.entries if not is_small_talk(entry.text)]
+    page = await chat.store.page(Selection(request.user_id, request.space), limit=LOOKED_THROUGH, cursor=None)
+    telling = [entry for entry in page.entries if not (is_small_talk(entry.text) or is_wish(entry.text))]
     total = page.total - (len(page.entries) - len(telling))
     shown = telling[:_MOST_RECALLED]
     return chat.reply(_counted(total, "The latest are listed." if total > len(shown) else ""), shown)
 
 
 async def _explain(chat: Chat) -> CommandReply:
-    entries = (await _about(chat))[:1] if chat.command.about else await _meant(chat, by_answer=True)
+    if chat.command.about:
+        entries = [entry for entry in await about(chat) if entry.status == "active"][:1]
+    else:
+        entries = await meant(chat, by_answer=True)
     none = "I do not know which memory you mean: nothing was shown or said here yet."
     if unclear := chat.unless_one(entries, none):
         return unclear
@@ -184,7 +181,7 @@ async def _explain(chat: Chat) -> CommandReply:
 
 
 async def _ask_to_forget(chat: Chat) -> CommandReply:
-    entries = await _meant(chat)
+    entries = await meant(chat)
     if unclear := chat.unless_one(entries, _nothing(chat)):
         return unclear
     if len(entries) > 1:
@@ -194,12 +191,16 @@ async def _ask_to_forget(chat: Chat) -> CommandReply:
 
 async def _ask_to_forget_about(chat: Chat) -> CommandReply:
     command = chat.command
-    entries = await (_said_then(chat) if command.when else _about(chat))
+    entries = await (_said_then(chat) if command.when else about(chat))
     if not entries:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")
-    more = " There may be more: say it again afterwards." if len(entries) == _MOST_LISTED else ""
+    more = " There may be more: say it again afterwards." if len(entries) == MOST_LISTED else ""
     return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.{more}", entries)
+
+
+async def _said_then(chat: Chat) -> list[Entry]:
+    return await said_then(chat, await _local(chat, datetime.now(UTC)))
 
 
 async def _forget(chat: Chat, listed: Listed) -> CommandReply:
@@ -240,7 +241,7 @@ async def _erase(chat: Chat, listed: Listed) -> CommandReply:
 
 
 async def _pin(chat: Chat) -> CommandReply:
-    entries = await _meant(chat)
+    entries = await meant(chat)
     if unclear := chat.unless_one(entries, _nothing(chat)):
         return unclear
     request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
@@ -249,9 +250,9 @@ async def _pin(chat: Chat) -> CommandReply:
 
 
 async def _ask_to_correct(chat: Chat) -> CommandReply:
-    entries = await _meant(chat, like=chat.command.about)
+    entries = await meant(chat, like=chat.command.about)
     if not entries:
-        return chat.reply("There is nothing here that I could correct.")
+        return chat.reply("Nothing like this is found that I could correct. Said without “correct”, it is remembered.")
     return chat.to_confirm(f"“{_short(entries[0])}” will become “{chat.command.about}”.", entries)
 
 
@@ -310,7 +311,7 @@ async def _ask_what_holds(chat: Chat, done: str = "") -> CommandReply:
     if not open_:
         return chat.reply(done or "Nothing that I remember contradicts itself, as far as I can tell.")
     words = f"{done} {open_[0].question} Say “keep the newer memory”, “keep the older memory” or “keep both memories”."
-    return chat.reply(words.strip(), await _entries(chat, [open_[0].newer.id, open_[0].older.id]))
+    return chat.reply(words.strip(), await entries_of(chat, [open_[0].newer.id, open_[0].older.id]))
 
 
 async def _settle(chat: Chat) -> CommandReply:
@@ -332,106 +333,11 @@ async def _open_conflicts(chat: Chat) -> list[Conflict]:
     return sorted(items, key=lambda one: not {one.newer.id, one.older.id} <= {*request.shown})
 
 
-async def _meant(chat: Chat, *, by_answer: bool = False, like: str = "") -> list[Entry]:
-    """The entry that "that" is: what was said last in the conversation, or what the last answer rests on; after a
-    list of several all of these.
-
-    The user points at what they said; with `by_answer`, at what the assistant used. `like`: of what was listed or
-    said, what shares most words with this.
-    """
-    request = chat.request
-    if await is_hidden(chat.store, request.user_id):
-        return []
-    shown = [entry for entry in await _entries(chat, _pointed_at(chat)) if entry.status == "active"]
-    listed = shown if request.listed else []
-    if (listed and not like) or chat.command.of_list:
-        return listed
-    if shown and not listed and (by_answer or request.conversation_id is None):
-        return shown[:1]
-    selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id)
-    page = await chat.store.page(selection, limit=_LOOKED_THROUGH, cursor=None)
-    said = [entry for entry in page.entries if command_in(entry.text) is None]
-    if by_answer and (used := [entry for entry in said if entry.last_scores and entry.last_scores.computed_at]):
-        return [max(used, key=_used_at)]
-    by_user = [entry for entry in said if entry.role == "user"]
-    terms = set(telling_terms(like))
-    meant = [*listed, *by_user] or said or shown
-    return sorted(meant, key=lambda entry: -len(terms & set(analyze(entry.text))))[:1]
-
-
-def _pointed_at(chat: Chat) -> Sequence[str]:
-    """The ids of what was shown, or of those places in the list that the command names."""
-    shown, places = chat.request.shown, chat.command.places
-    named = [place - 1 if place > 0 else len(shown) + place for place in places]
-    return [shown[place] for place in named if 0 <= place < len(shown)] if chat.command.of_list and places else shown
-
-
 def _nothing(chat: Chat) -> str:
     """Why nothing can be done to what is meant."""
     if not chat.command.of_list:
         return f"There is nothing here that I could {chat.command.verb}."
     return f"The list has no such place that is still remembered: it ends at {len(chat.request.shown)}."
-
-
-def _used_at(entry: Entry) -> tuple[datetime, float]:
-    assert entry.last_scores is not None
-    assert entry.last_scores.computed_at is not None
-    return entry.last_scores.computed_at, entry.last_scores.total
-
-
-async def _about(chat: Chat) -> list[Entry]:
-    """The entries of the space that mention all telling words of the topic themselves, the newest first."""
-    request, topic = chat.request, chat.command.about
-    words = [found for asked in words_asked(topic).values() for found in asked]
-    if not words or await is_hidden(chat.store, request.user_id):
-        return []
-    scope = Scope(request.user_id, request.space, EVERY_PERSONA)
-    hits = await chat.store.search(scope, topic, limit=4 * _MOST_LISTED, filters=Filters())
-    found = [
-        (entry, _mentioned(entry, words))
-        for entry in await _entries(chat, [hit.id for hit in hits if hit.turn_score > 0])
-        if command_in(entry.text) is None
-    ]
-    most = [entry for entry, mentioned in found if all(mentioned)]
-    if not most and _SEVERAL.search(request.text):
-        most = [entry for entry, mentioned in found if any(mentioned)]
-    return most[:_MOST_LISTED]
-
-
-def _mentioned(entry: Entry, words: Sequence[Alternatives]) -> list[bool]:
-    """Of each word, whether the entry has it."""
-    terms = set(analyze(" ".join((entry.text, *entry.tags))))
-    return [not terms.isdisjoint(word) for word in words]
-
-
-async def _said_then(chat: Chat) -> list[Entry]:
-    """What the user said in the space within a time, or in this conversation, the newest first."""
-    request, when = chat.request, chat.command.when.lower()
-    in_talk = when.endswith(("chat", "conversation"))
-    if await is_hidden(chat.store, request.user_id) or (in_talk and request.conversation_id is None):
-        return []
-    conversation_id = request.conversation_id if in_talk else None
-    selection = Selection(request.user_id, request.space, conversation_id=conversation_id)
-    page = await chat.store.page(selection, limit=_LOOKED_THROUGH, cursor=None)
-    since, until = (_EVER, None) if in_talk else _stretch(when, await _local(chat, datetime.now(UTC)))
-    within = [
-        entry for entry in page.entries if since <= entry.last_said_at and (not until or entry.last_said_at < until)
-    ]
-    return [entry for entry in within if entry.role == "user" and command_in(entry.text) is None][:_MOST_LISTED]
-
-
-def _stretch(when: str, now: datetime) -> tuple[datetime, datetime | None]:
-    """From when until when this is, in the zone of `now`."""
-    span = next(iter(spans_named(when, now)), None)
-    since = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    return (span.since or _EVER, span.until) if span else (since, None)
-
-
-async def _entries(chat: Chat, ids: Sequence[str]) -> list[Entry]:
-    keys = [Key(chat.request.user_id, id_) for id_ in dict.fromkeys(ids)]
-    found = await chat.store.get(keys)
-    entries = (found.get(key.id) for key in keys)
-    return [entry for entry in entries if entry and entry.status != "forgotten"]
 
 
 def _short(entry: Entry) -> str:

@@ -77,6 +77,11 @@ def test_a_long_text_is_judged_at_once() -> None:
         ("forget that I am a teacher and tell me a joke", True),
         ("forget that Pluto was a planet", True),
         ("forget everything about Berlin", False),
+        ("Forget Clara", True),
+        ("Remove Clara from your memory", False),
+        ("remove all mentions of Clara", True),
+        ("What do you know about Mia?", True),
+        ("how many memories do you have?", False),
     ],
 )
 def test_what_is_not_of_the_user_may_be_meant_for_whoever_talks(text: str, or_chat: bool) -> None:
@@ -100,6 +105,14 @@ def test_what_is_not_of_the_user_may_be_meant_for_whoever_talks(text: str, or_ch
         "forget the appointment at Hauptstr. 5, 4020 Linz at 14:30",
         "scratch that",
         "Please delete my last message.",
+        "forgett everything about waldi",
+        "forget waldi pls",
+        "forgte waldi",
+        "delet all u remember of waldi",
+        "Yes, delete it",
+        "yes forget them both",
+        "delete them all",
+        "Forget Clara",
     ],
 )
 def test_a_wish_to_forget_is_known_also_where_it_is_no_command(text: str) -> None:
@@ -126,6 +139,10 @@ def test_a_wish_to_forget_is_known_also_where_it_is_no_command(text: str) -> Non
         "forget it\nI like tea",
         "scratch that, Vienna was right",
         "delete that file",
+        "forgot everything about waldi",
+        "yes, I forgot it",
+        "Yes, delete the file",
+        "delete them from the list",
     ],
 )
 def test_what_may_tell_something_new_is_no_wish_to_forget(text: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,9 +30,10 @@ from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
-from services.shared.core.analysis import analyze, words_asked
+from services.shared.core.assent import is_no, is_yes
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
+from services.shared.core.mentions import mentions
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
 from services.shared.core.traits import is_mere_question
@@ -52,12 +52,8 @@ _MOST_SENT, _LONGEST_SENT = 64, 4096
 """Turns of a history that the client sends, and characters of each, that an answer is compared with."""
 
 _LONGEST_SHOWN = 200
+_MARKS = {"superseded": " (no longer so)", "archived": " (archived)"}
 _UNWANTED = frozenset({"incognito", "disabled"})
-_YES = re.compile(
-    r"(?:yes|yep|yeah|sure|ok|okay|confirm(?:ed)?|go ahead|do it|yes,? (?:please|do it|go ahead)|ja)[.! ]*",
-    re.IGNORECASE,
-)
-_NO = re.compile(r"(?:no|nope|cancel|stop|don't|do not|never mind|no,? (?:thanks|don't)|nein)[.! ]*", re.IGNORECASE)
 _OVERVIEW_SHARE = 0.3
 """The part of the budget that cards and a summary have at most."""
 _MORE_PATIENCE = 0.05
@@ -211,9 +207,10 @@ class ChatMemory:
             return None
         conversation = self._conversations.of(exchange.key)
         waiting = conversation.take_to_confirm()
-        if waiting and _NO.fullmatch(question.strip()):
+        confirmed = waiting if waiting and _agrees(question, waiting[0]) else None
+        if waiting and not confirmed and is_no(question):
             return _NOT_CONFIRMED
-        text, token = waiting if waiting and _YES.fullmatch(question.strip()) else (question, None)
+        text, token = confirmed or (question, None)
         choosing, conversation.choosing = conversation.choosing, ""
         if choosing and is_choice(text):
             text = f"{choosing} {text}"
@@ -365,16 +362,23 @@ class ChatMemory:
             await asyncio.wait(self._under_way)
 
 
+def _agrees(question: str, text: str) -> bool:
+    """Whether what is said lets happen what a command announced."""
+    command = command_in(text)
+    return is_yes(question, to_change=command is not None and command.verb == "correct")
+
+
 def _tells_of(entry: Entry, topic: str) -> bool:
     """Whether an entry has every telling word of a topic, and is no mere question."""
-    terms = set(analyze(entry.text))
-    words = (word for found in words_asked(topic).values() for word in found)
-    return not is_mere_question(entry.text) and not any(terms.isdisjoint(word) for word in words)
+    return not is_mere_question(entry.text) and mentions(entry.text, topic)
 
 
 def _told(reply: CommandReply) -> str:
     """The reply to a command with the entries it is about, as a chat shows it: several with their numbers."""
-    shown = [snippet(entry.text, _LONGEST_SHOWN) if entry.status != "forgotten" else "" for entry in reply.items]
+    shown = [
+        f"{snippet(entry.text, _LONGEST_SHOWN)}{_MARKS.get(entry.status, '')}" if entry.status != "forgotten" else ""
+        for entry in reply.items
+    ]
     signs = [f"{number}." for number in range(1, len(shown) + 1)] if len(shown) > 1 else ["-"]
     return "\n".join((reply.reply, *(f"{sign} {text}" for sign, text in zip(signs, shown, strict=False) if text)))
 

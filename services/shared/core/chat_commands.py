@@ -10,19 +10,22 @@ import re
 from collections.abc import Mapping
 
 from contracts.v1.chat import ChatCommand, ChatVerb
+from services.shared.core.command_spelling import respelled
 
 _LONGEST = 200  # characters; only a correction may be longer
 _MOST_WORDS = 6
 
 _POLITE_BEFORE = re.compile(
-    r"(?:(?:hey|hi|hello|ok|okay|and|so|now|well|actually|alright|please|pls|just)\b[,!]? *"
-    r"|(?:can|could|would) you +|you (?:can|may|should) +|i(?: want|'d like| would like) you to +|let's +)",
+    r"(?:(?:hey|hi|hello|ok|okay|and|so|now|well|actually|alright|just|kindly|please|p[lsz]{2,3})\b[,!]? *"
+    r"|(?:can|could|would) you +|you (?:can|may|should) +|i(?: want|'d like| would like) you to +|let's +"
+    r"|make sure (?:to|you) +)",
     re.IGNORECASE,
 )
 _POLITE_AFTER = re.compile(
-    r"[\s,.!?…]*(?:\b(?:please|pls|thanks|thank you|for now|so far|before)\b)?[\s.!?…]*$", re.IGNORECASE
+    r"(?:[\s,.!?…]*\b(?:please|p[lsz]{2,3}|thanks|thank you|thx|for me|for now|so far|before)\b){0,3}[\s,.!?…]*$",
+    re.IGNORECASE,
 )
-_ASKS_WHETHER = re.compile(r"\b(?:can|could|would) you\b(?!.*\b(?:please|pls)\b)", re.IGNORECASE)
+_ASKS_WHETHER = re.compile(r"\b(?:can|could|would) you\b(?!.*\b(?:please|p[lsz]{2,3})\b)", re.IGNORECASE)
 _APOSTROPHES = str.maketrans("’‘`´“”„", "''''\"\"\"")
 
 _THAT = "(?:that|this)"
@@ -31,7 +34,9 @@ _MEMORY = "(?:the |your |my )?memory"
 _DO_YOU = "(?:do you|have you)(?: still| all)?"
 _INCOGNITO = "incognito(?: mode)?"
 _HERE = "(?: (?:for|in) this (?:chat|conversation))?"
-_REMOVE = "(?:forget|delete|erase|remove|drop)"
+_REMOVE = "(?:forget|delete|erase|remove|drop|wipe|clear|get rid of)"
+_ABOUT = "(?:about|regarding|concerning|relat(?:ed|ing) to|(?:that has |having )?to do with)"
+_KNOWN = "you (?:know|remember|(?:have )?(?:remembered|stored|saved|learned)|have)"
 _SAID = "(?:said|told you|mentioned)"
 _SHOW = "(?:show|list|tell)(?: me)?"
 _CONFLICT = "(?:conflicts?|contradicts?)(?: itself)?"
@@ -50,6 +55,7 @@ _WHEN = (
 )
 _CLAUSE = r"[^\s.,;:!?\"](?:[^,;:!?\"\n]|:(?=\d)|,(?= \d))*"
 _SUBJECT = rf"(?:{_NAME}(?: [\w'-]+){{0,3}}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they)"
+_INFO = "(?:all|any)(?: of)?(?: the| your)? (?:info|information|data|details|facts)(?: you have)?"
 _HOLDS = "(?:is|are|was|were|has|have|had|lives?|works?|likes?|loves?|hates?|moved|plays?|drives?|studies|owns?)"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _ITEM = "(?:one|memory|entry|item|point|thing|line)"
@@ -58,7 +64,10 @@ _PLACE = (
     rf"|(?:(?:the )?(?:number|no\.?|{_ITEM}) |#)?\d{{1,2}})"
 )
 _PLACES = rf"(?P<places>{_PLACE}(?:(?:,| and|, and) {_PLACE})*)"
-_ALL_LISTED = "(?P<all>both|all of them|both of them|them all|them|these|all (?:of )?these)"
+_ALL_LISTED = (
+    "(?P<all>(?:both|these|those|all (?:of )?(?:these|those))(?: memories| entries| ones)?"
+    "|all of them|both of them|them(?: all| both)?)"
+)
 _STATED = "(?:like|love|hate|dislike|prefer|enjoy|live in|come from|work (?:at|for|as)|play|drink|eat|speak|own)"
 
 _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
@@ -67,11 +76,18 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
         (
             f"what {_DO_YOU} (?:remember|remembered|recall|know|learned|stored|saved)(?: about me)?",
             "what do you have (?:on|about) me",
+            "what (?:else|all) do you (?:remember(?: about me)?|know about me)",
+            "(?:what|which) memories do you have(?: (?:of|about) me)?",
+            "how many memories (?:do you have|are there|have you (?:got|kept|stored|saved))(?: (?:of|about|on) me)?",
+            "how (?:much|many things) (?:do|have) you (?:remember(?:ed)?|know|learned|stored|saved)(?: about me)?",
             f"what(?:'s| is) in {_MEMORY}",
             f"{_SHOW} (?:all )?(?:of )?my memories",
             f"(?:{_SHOW}|can i see) (?:what|everything) you (?:remember|have remembered|know)(?: about me)?",
             f"what(?: all)? {_DO_YOU} (?:remember|remembered|recall|stored|saved) (?:about|regarding|on) {_TOPIC}",
             f"what do you know (?:about|of) (?P<mine>(?:my|our) {_TOPIC})",
+            f"what(?: else| all)? do you know about (?P<lone>{_NAME})",
+            f"(?:show|tell)(?: me)? (?:what|everything) you know about (?P<lone>{_NAME})",
+            f"do you know (?:anything|something) about (?P<lone>{_NAME})",
             f"what (?:did i|have i) (?:say|said|tell you|told you|mention|mentioned) (?:about|regarding) {_TOPIC}",
             f"(?:is there )?anything in {_MEMORY} about {_TOPIC}",
             f"what do you have in {_MEMORY} about {_TOPIC}",
@@ -86,13 +102,14 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
     (
         "erase",
         (
-            "forget everything",
-            f"{_REMOVE} {_ALL}(?: that)? you (?:know|remember|have) about me",
+            "(?:forget|erase|delete|wipe) everything",
+            f"{_REMOVE} everything from {_MEMORY}",
+            f"{_REMOVE} {_ALL}(?: that)? {_KNOWN} (?:about|on|of) me",
             f"forget {_ALL} about me",
             "(?:delete|erase|remove|clear|wipe|forget) all (?:of )?(?:my |your )?memories(?: of me)?",
             "(?:delete|erase|clear|wipe) (?:my|your) (?:whole |entire )?memory(?: of me)?",
             "forget (?:me|all)",
-            f"(?:delete|erase|remove) {_ALL} about me",
+            f"{_REMOVE} (?:{_ALL}|{_INFO}) about me",
         ),
     ),
     (
@@ -111,9 +128,13 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
     (
         "forget_about",
         (
-            f"forget {_ALL}(?: (?:that )?you (?:know|remember))? about {_TOPIC}",
-            f"{_REMOVE} (?:{_ALL}(?: that)?|what) (?:you (?:know|remember)|i {_SAID}) about {_TOPIC}",
-            f"{_REMOVE} {_ALL} about (?P<short>{_TOPIC})",
+            f"forget {_ALL} {_ABOUT} {_TOPIC}",
+            f"{_REMOVE} (?:{_ALL}(?: that)?|what(?:ever)?) (?:{_KNOWN}|i (?:have )?{_SAID}) {_ABOUT} {_TOPIC}",
+            f"{_REMOVE} (?:{_ALL}(?: that)?|what) you (?:know|remember) (?:of|on) {_TOPIC}",
+            f"{_REMOVE} {_ALL} {_ABOUT} (?P<short>{_TOPIC})",
+            f"{_REMOVE} (?:(?:every|any|all) mentions? of|{_ALL} (?:that )?mention(?:s|ing)) (?P<mention>{_TOPIC})",
+            f"{_REMOVE} {_INFO} {_ABOUT} (?P<mention>{_TOPIC})",
+            f"{_REMOVE} {_ALL} on (?P<lone>{_NAME})",
             f"{_REMOVE} (?:all |the |my )*memories (?:about|of) {_TOPIC}",
             f"{_REMOVE} (?:the |my |your )?memory about {_TOPIC}",
             f"{_REMOVE} (?:{_ALL}|what)(?: that)? i {_SAID} (?P<when>{_WHEN})",
@@ -121,6 +142,8 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"forget (?P<datum>{_DATA})",
             f"forget about (?P<several>{_SEVERAL})",
             f"{_REMOVE} (?P<held>the {_TOPIC}) from your memory",
+            rf"{_REMOVE} (?P<named>[\w'-]+(?: [\w'-]+){{0,2}}) from (?:your |my )memory",
+            rf"forget (?P<lone>{_NAME}(?:(?<='s)(?: [\w-]+){{1,2}})?)",
             f"forget (?P<mine>my {_TOPIC})",
             f"{_REMOVE} (?P<mine>my {_TOPIC}) from {_MEMORY}",
             rf"forget that (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
@@ -239,6 +262,8 @@ _CORRECTION = re.compile(
 _CHOICE = re.compile(_PLACES, re.IGNORECASE)
 _ONE_PLACE = re.compile(rf"(?P<ordinal>{'|'.join(_ORDINALS)})|(?P<last>last)|(?P<number>\d+)", re.IGNORECASE)
 _SENTENCES = re.compile(r"[.!?]\s+\S")
+_KNOWS = re.compile(r"\byou know (?:anything |something )?about\b", re.IGNORECASE)
+_FORGETS_THAT = re.compile(r"\bforget that \S+ \S", re.IGNORECASE)
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
 
 _ENDS = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)(?<!\bInc)(?<!\bLtd)[.!?] (?!\d)"
@@ -255,6 +280,12 @@ _ELSEWHERE = re.compile(
 _SHOWS_ME = re.compile(rf"{_SHOW}|can i see", re.IGNORECASE)
 _OF_USER = re.compile(
     r"\b(?:i|i'm|i've|my|mine|me|we|we're|our|us|memories|(?:in|my|your|the) memory)\b", re.IGNORECASE
+)
+_FROM_MEMORY = re.compile(rf" from {_MEMORY}$", re.IGNORECASE)
+_NO_LONE_NAME = re.compile(
+    r"\b(?:me|you|him|her|them|us|this|that|these|those|all|every\w*|any\w*|nothing|what|who|how|where|when|why|if|about"
+    r"|your\w*|my\w*|not|never|the)\b",
+    re.IGNORECASE,
 )
 _NO_TOPIC_TO_FORGET = re.compile(r"\b(?:and|or|imagine|again)\b", re.IGNORECASE)
 _NO_SHORT_TOPIC = re.compile(r"\b(?:in|on|from|at|of|with|older|the|above)\b", re.IGNORECASE)
@@ -282,9 +313,11 @@ _WISH = re.compile(
     r"(?:forget(?= (?:that|this|what|who|where|when|how|why|everything|anything|all)\b|(?!.* (?:is|are|was|were)\b))"
     r"|(?:delete|erase|remove|clear|wipe)(?=.* (?:memor(?:y|ies)|you (?:remember|know))\b))"
     r"(?: (?:[^\s,;:!?—–]|:(?=\d)|,(?= \d))+)+"
-    r"|(?:scratch|strike|delete|erase|unremember) (?:that|this|it|my last message)",
+    r"|(?:scratch|strike|delete|erase|unremember) "
+    r"(?:that|this|it|them(?: (?:all|both))?|both|all of them|my last message)",
     re.IGNORECASE,
 )
+_YES_FIRST = re.compile(r"^(?:y|yes+|yep|yeah|yup|sure)\b[,.!]* +", re.IGNORECASE)
 _TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
 
 
@@ -295,12 +328,33 @@ def command_in(text: str) -> ChatCommand | None:
         return _correction(found["words"], needs_own=bool(found["bare"]))
     if len(said) > _LONGEST or "\n" in said:
         return None
+    plain = respelled(said)
+    return _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None)
+
+
+def _understood(said: str) -> ChatCommand | None:
     words = _without_manners(said)
     if _WANTED.search(said):
         words = re.sub(r"^forget about (?!my |our )(?=[a-z])", "forget everything about ", words)
     commands = (_command(verb, match) for verb, rule in _COMPILED if (match := rule.fullmatch(words)))
     command = next((command for command in commands if command), None)
     return None if command and _only_wonders(command, said) else command
+
+
+def is_wish(text: str) -> bool:
+    """Whether a text is a command that tells nothing new, as a correction does."""
+    found = command_in(text)
+    return found is not None and found.verb != "correct"
+
+
+def states_something(text: str) -> bool:
+    """Whether a text tells something that may be remembered: it is no command, or one with a statement in it."""
+    return not is_wish(text) or _FORGETS_THAT.search(text) is not None
+
+
+def asks_in_general(text: str) -> bool:
+    """Whether a question is one of general knowledge unless a memory mentions what it names: "what do you know …?"."""
+    return _KNOWS.search(respelled(text)) is not None
 
 
 def is_choice(text: str) -> bool:
@@ -313,7 +367,7 @@ def asks_to_forget(text: str) -> bool:
     said = text.translate(_APOSTROPHES).strip()
     if len(said) > _LONGEST or "\n" in said:
         return False
-    words = _without_manners(said)
+    words = _YES_FIRST.sub("", _without_manners(respelled(said)))
     return _WISH.fullmatch(words) is not None and not _TELLS_MORE.search(words)
 
 
@@ -338,6 +392,8 @@ def _only_wonders(command: ChatCommand, said: str) -> bool:
 
 def _command(verb: ChatVerb, found: re.Match[str]) -> ChatCommand | None:
     groups = {name: value for name, value in found.groupdict().items() if value}
+    if verb == "forget_about":
+        groups = {name: _FROM_MEMORY.sub("", value) for name, value in groups.items()}
     if _is_unfit(verb, groups):
         return None
     if "all" in groups or "places" in groups:
@@ -362,10 +418,11 @@ def _may_be_chat(verb: ChatVerb, groups: Mapping[str, str], words: str) -> bool:
     if verb == "recall":
         return not _OF_USER.search(_SHOWS_ME.sub("", words))
     clause = groups.get("clause", "")
-    return "fact" in groups or bool(clause and (_AND.search(clause) or not _OWN.search(clause)))
+    return not _OR_CHAT.isdisjoint(groups) or bool(clause and (_AND.search(clause) or not _OWN.search(clause)))
 
 
-_WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact")
+_WHOLE = ("mine", "clause", "datum", "several", "held", "quoted", "fact", "lone", "named")
+_OR_CHAT = frozenset(("fact", "lone", "mention"))
 
 
 def _is_unfit(verb: ChatVerb, groups: Mapping[str, str]) -> bool:
@@ -375,10 +432,12 @@ def _is_unfit(verb: ChatVerb, groups: Mapping[str, str]) -> bool:
         return bool(_NO_CLAUSE.search(clause) or _IDIOM.fullmatch(clause))
     if len(topic.split()) > _MOST_WORDS or topic.casefold() in ("it", "this", "me") or _NO_TOPIC.search(topic):
         return True
+    name = groups.get("lone", groups.get("named", ""))
     unfit = (
         verb in ("recall", "forget_about") and _ELSEWHERE.search(topic),
         verb == "forget_about" and _NO_TOPIC_TO_FORGET.search(topic),
-        "short" in groups and _NO_SHORT_TOPIC.search(topic),
+        not {"short", "mention"}.isdisjoint(groups) and _NO_SHORT_TOPIC.search(topic),
+        bool(name) and (_NO_LONE_NAME.search(name) or _NO_OWN_MATTER.search(name)),
         "mine" in groups and _NOT_MINE.search(topic),
         "datum" in groups and _NO_DATUM.search(groups["datum"]),
         "several" in groups and _NO_OWN_MATTER.search(groups["several"]),

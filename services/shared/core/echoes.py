@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.context import HEAD, TAIL
+from services.shared.core.traits import is_mere_request
 
 REPEATS_FROM = 0.7
 """The share of a sentence's telling words, without those of the question, that one memory has where it is repeated."""
@@ -36,7 +38,26 @@ _FRAMING = frozenset(
 )
 """Words that introduce a memory or agree, and tell nothing."""
 
+_HEARD = frozenset(
+    analyze(
+        "mind keep kept store stored save saved save make made add added update updated log logged write written down "
+        "remind forget never always will shall am i've i'll you've you're your yours you me my so now just everything "
+        "anything all set sorry hear glad congratulations cool wow understand understood confirm confirmed correct "
+        "future reference next about that's it's"
+    )
+)
+"""Words with which it is said that something was heard, and will be remembered."""
+
+_DENIES = re.compile(r"\b(?:not|never|no|none|nothing|nobody|without|cannot|\w+n['’]t)\b", re.IGNORECASE)
+
 Terms = frozenset[str]
+
+
+class _Stated(NamedTuple):
+    """The terms of what a user states, and whether they deny something."""
+
+    terms: Terms
+    denies: bool
 
 
 def without_blocks(text: str) -> str:
@@ -75,17 +96,18 @@ def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
     """The answer without its sentences that repeat a memory; empty when those that are left tell nothing.
 
     A sentence repeats when `REPEATS_FROM` of its telling words are those of one memory, or all are those of several;
-    words of the question do not count, and a word with a digit that no memory has is something new.
+    words of the question do not count, and a word with a digit that no memory has is something new. It also repeats
+    when it only says back what the question states: all of its telling words, and denying nothing that this does not.
     """
-    known, asked = [_terms(memory) for memory in memories], _terms(question)
+    known, asked, stated = [_terms(memory) for memory in memories], _terms(question), _stated_in(question)
     every = frozenset[str]().union(*known)
     parts, kept, tells, repeats = _END.split(answer), [], False, False
     for sentence, space in zip(parts[::2], [*parts[1::2], ""], strict=True):
         words = _new_words(sentence, asked)
-        if words and _repeats(words, known, every):
+        if (words and _repeats(words, known, every)) or _says_back(sentence, stated):
             repeats = True
             continue
-        tells = tells or bool(words)
+        tells = tells or bool(words and not _asks(sentence))
         kept.append(f"{sentence}{space}")
     if not repeats:
         return answer
@@ -108,6 +130,26 @@ def _repeats(words: Sequence[Terms], known: Sequence[Terms], every: Terms) -> bo
         return False
     within = (sum(not word.isdisjoint(memory) for word in words) for memory in known)
     return max(within, default=0) >= REPEATS_FROM * len(words) or not any(word.isdisjoint(every) for word in words)
+
+
+def _stated_in(question: str) -> _Stated:
+    """What a question says beside what it asks, or asks to be done."""
+    if is_mere_request(question):
+        return _Stated(frozenset(), denies=False)
+    text = " ".join(part for part in _END.split(question)[::2] if not _asks(part))
+    return _Stated(_terms(text), denies=_DENIES.search(text) is not None)
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip("\"')*_ ").endswith("?")
+
+
+def _says_back(sentence: str, stated: _Stated) -> bool:
+    """Whether a sentence says nothing but what was stated, and that it was heard or will be remembered."""
+    words = [word for word in _new_words(sentence, frozenset()) if word.isdisjoint(_HEARD)] if stated.terms else []
+    if not words or any(word.isdisjoint(stated.terms) for word in words):
+        return False
+    return stated.denies or not _DENIES.search(sentence)
 
 
 def _new_words(text: str, asked: Terms) -> list[Terms]:

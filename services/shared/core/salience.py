@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from contracts.v1.turns import EntryType, Role
 from services.shared.core import wordlists
+from services.shared.core.assent import is_no, is_yes
 from services.shared.core.text import normalize
 
 BASE = 0.2
@@ -69,11 +70,12 @@ def is_commitment(text: str) -> bool:
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether a text is nothing but greetings, thanks, approval, emoji or punctuation."""
+    """Whether a text is nothing but greetings, thanks, approval, a yes or a no, emoji or punctuation."""
     if len(text) > _SHORT:
         return False
     normal = normalize(text)
-    return not any(char.isalnum() for char in normal) or _SMALL_TALK.fullmatch(normal) is not None
+    is_said_to_anything = not any(char.isalnum() for char in normal) or _SMALL_TALK.fullmatch(normal) is not None
+    return is_said_to_anything or is_yes(text) or is_no(text)
 
 
 def importance(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import httpx
+import pytest
 
 from contracts.v1.commands import ListRequest
 from services.shared.client import MemoryClient
@@ -138,3 +139,59 @@ async def test_a_wish_to_forget_is_not_kept_though_it_is_no_command(
     await chat(http, user, "I play chess.")
     await digested_all(client, user, 2)
     assert {entry.text for entry in await entries(client, user, 1)} == {"I play chess.", "Fine."}
+
+
+@pytest.mark.parametrize(
+    ("said", "reply"),
+    [
+        ("Yes, forget them both", "Forgotten: 2 memories."),
+        ("y", "Forgotten: 2 memories."),
+        ("Yess, please do!", "Forgotten: 2 memories."),
+        ("delete them", "Forgotten: 2 memories."),
+        ("no wait", "Then nothing was changed."),
+        ("No, keep them.", "Then nothing was changed."),
+        ("Yes, but what about my bike?", "Fine."),
+        ("Yes I like tea", "Fine."),
+    ],
+)
+async def test_a_yes_and_a_no_are_heard_in_other_words_and_not_remembered(
+    http: httpx.AsyncClient, client: MemoryClient, user: str, said: str, reply: str
+) -> None:
+    for text in ("My wifi password is tulip77.", "My wifi password has been changed to rose88."):
+        await chat(http, user, text, memory_id="c1")
+    await digested_all(client, user, 3)
+    asked = await told(http, user, "Forget everything about my wifi password")
+    assert "tulip77. (no longer so)" in asked
+    assert (await told(http, user, said)).startswith(reply)
+    await digested_all(client, user, 3)
+    found = await entries(client, user, 3 if reply == "Fine." else 1)
+    assert (said in {entry.text for entry in found}) == (reply == "Fine.")
+
+
+async def test_of_a_name_alone_the_memory_tells_and_forgets_what_mentions_it_and_the_model_gets_the_rest(
+    http: httpx.AsyncClient, client: MemoryClient, user: str
+) -> None:
+    await chat(http, user, "Mia is allergic to peanuts.", memory_id="c1")
+    await digested_all(client, user, 2)
+    for text in ("What do you know about Napoleon?", "Forget Napoleon"):
+        assert await told(http, user, text) == "Fine."
+    assert "Mia is allergic" in await told(http, user, "What do u know about Mia?")
+    assert "1 memory will be forgotten" in await told(http, user, "Forget Mia")
+    assert (await told(http, user, "Yes, delete it")) == "Forgotten: 1 memory."
+    assert await told(http, user, "What do you know about Mia?") == "Fine."
+
+
+async def told(http: httpx.AsyncClient, user: str, text: str) -> str:
+    answer = await chat(http, user, text, memory_id="c1")
+    return str(answer.json()["choices"][0]["message"]["content"])
+
+
+async def test_what_was_forgotten_is_not_told_again_from_the_answer_to_it(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    model.script = saying(lambda seen: "Got it, I will remember that your bank PIN is 4711.")
+    await chat(http, user, "My bank PIN is 4711.", memory_id="c1")
+    assert "forgotten: “My bank PIN is 4711.”" in await told(http, user, "Forget that")
+    assert await told(http, user, "yes please do") == "Forgotten: 1 memory."
+    assert "remember nothing" in await told(http, user, "Forget everything about 4711")
+    assert (await client.list(ListRequest(user_id=user))).items == ()

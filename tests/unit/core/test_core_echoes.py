@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from services.shared.core.context import HEAD, TAIL
@@ -86,7 +88,7 @@ def test_what_is_new_stays(answer: str, question: str, left: str | None) -> None
     assert without_echoes(answer, KNOWN, question) == (answer if left is None else left)
 
 
-def test_without_memories_everything_stays() -> None:
+def test_without_memories_an_answer_to_a_question_stays() -> None:
     assert without_echoes("You prefer uv over pip.", (), "uv or pip?") == "You prefer uv over pip."
 
 
@@ -96,3 +98,51 @@ def test_an_answer_is_influenced_by_words_that_the_question_does_not_have() -> N
     assert not is_influenced("I do not know your dentist appointment.", KNOWN, "When is my dentist appointment?")
     assert not is_influenced("Lisbon is in Portugal.", KNOWN, "Where is Lisbon?")
     assert not is_influenced("Use uv.", (), "uv or pip?")
+
+
+@pytest.mark.parametrize(
+    ("answer", "question"),
+    [
+        ("Got it, I will remember that your bank PIN is 4711.", "My bank PIN is 4711."),
+        ("Noted: your bank PIN is 4711!", "My bank PIN is 4711."),
+        ("Okay, I've saved that your bank PIN is 4711. Anything else?", "My bank PIN is 4711."),
+        ("I'll keep in mind that you're allergic to nuts.", "I'm allergic to nuts."),
+        ("So you moved to Lisbon in May. Thanks for sharing!", "I moved to Lisbon in May. What should I see there?"),
+        ("Understood, you don't eat meat.", "I don't eat meat"),
+        ("Sorry to hear that your knee hurts.", "My knee hurts."),
+        ("You have two cats. You live in Vienna.", "I have two cats and live in Vienna."),
+        ("Great, Mia plays the piano!", "My niece Mia plays the piano"),
+    ],
+)
+def test_what_only_says_back_what_was_said_is_not_learned(answer: str, question: str) -> None:
+    assert without_echoes(answer, (), question) == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "left"),
+    [
+        ("Your bank PIN is 4711. Never use the same one for your phone.", "My bank PIN is 4711.",
+         "Never use the same one for your phone."),
+        ("You moved to Lisbon in May. See the Belem tower.", "I moved to Lisbon in May. What should I see there?",
+         "See the Belem tower."),
+        ("Your bank PIN is 4712.", "My bank PIN is 4711.", None),
+        ("Nuts are seeds of trees.", "I'm allergic to nuts.", None),
+        ("You are not allergic to nuts.", "I'm allergic to nuts.", None),
+        ("Yes, Lisbon is in Portugal.", "Is Lisbon in Portugal?", None),
+        ("Lisbon is in Portugal.", "Tell me whether Lisbon is in Portugal", None),
+        ("Hello world", "Write hello world", None),
+        ("You live in Vienna, a city in Austria.", "I live in Vienna.", None),
+        ("Got it!", "My bank PIN is 4711.", None),
+        ("You prefer tea over coffee.", "I like tea. Which do I prefer, tea or coffee?", None),
+    ],
+)  # fmt: skip
+def test_what_adds_something_to_what_was_said_stays(answer: str, question: str, left: str | None) -> None:
+    assert without_echoes(answer, (), question) == (answer if left is None else left)
+
+
+def test_hostile_text_takes_linear_time() -> None:
+    started = time.process_time()
+    for piece in ("My PIN is 4711. ", "a. ", "not ", "? ", ". "):
+        text = piece * (16384 // len(piece))
+        without_echoes(text, (text,), text)
+    assert time.process_time() - started < 4

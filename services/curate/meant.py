@@ -1,0 +1,182 @@
+"""What a command said in a chat means: "that", places in a list, a topic, a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from contracts.ports import Filters, Key, Scope, Selection, TextStore
+from contracts.v1.chat import ChatCommand, CommandRequest
+from contracts.v1.entries import Entry, Status
+from contracts.v1.turns import EVERY_PERSONA
+from services.shared.core.analysis import analyze, telling_terms
+from services.shared.core.chat_commands import asks_to_forget, is_wish, states_something
+from services.shared.core.mentions import Word, has, is_found_by_terms, words_in, words_of_topic
+from services.shared.core.time_spans import spans_named
+from services.shared.core.traits import is_mere_request
+from services.shared.erasures import is_hidden
+from services.shared.tasks import beside_the_loop
+
+MOST_LISTED = 50
+LOOKED_THROUGH = 200
+"""Entries said last in which "that", and what tells something, is looked for."""
+
+_MOST_READ = 2000
+"""Entries of a status, said last, that are read for a topic where no index has them."""
+
+_OUT_OF_USE: tuple[Status, ...] = ("superseded", "archived")
+_STATUSES: tuple[Status, ...] = ("active", *_OUT_OF_USE)
+
+_SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
+_POINTS = re.compile(r"(?:please )?correct (?:that|this)\b", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?:its?|that|this|he|she|they|his|hers?|theirs?)\b", re.IGNORECASE)
+_ASKS = re.compile(
+    r"(?:(?:and|so|ok|hey) )?(?:what|where|when|who|whose|which|how|why)"
+    r"(?:['’]?s\b| (?!(?:i|we|you|he|she|it|they) )(?:\w+ )?"
+    r"(?:is|are|am|was|were|do|does|did|can|could|should|would|will)\b)[^.!?\n]*",
+    re.IGNORECASE,
+)
+_EVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A command, as it was said, and where what it means is."""
+
+    request: CommandRequest
+    command: ChatCommand
+    store: TextStore
+
+
+async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[Entry]:
+    """The entry that "that" is: what was said last in the conversation, or what the last answer rests on; after a
+    list of several all of these.
+
+    The user points at what they said or, where they only asked, at what the answer rests on; with `by_answer`, at what
+    the assistant used. `like`: of what was listed, stated or shown, what shares most words with this.
+    """
+    request = said.request
+    if await is_hidden(said.store, request.user_id):
+        return []
+    shown = [entry for entry in await entries_of(said, _pointed_at(said)) if entry.status == "active"]
+    listed = shown if request.listed else []
+    if (listed and not like) or said.command.of_list:
+        return listed
+    if shown and not listed and not like and (by_answer or request.conversation_id is None):
+        return shown[:1]
+    selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id)
+    page = await said.store.page(selection, limit=LOOKED_THROUGH, cursor=None)
+    told = [entry for entry in page.entries if not (is_wish(entry.text) or asks_to_forget(entry.text))]
+    if by_answer and (used := [entry for entry in told if entry.last_scores and entry.last_scores.computed_at]):
+        return [max(used, key=_used_at)]
+    by_user = [entry for entry in told if entry.role == "user"] or told
+    only_asked = request.conversation_id is None or (by_user and _asks(by_user[0]))
+    answered = [entry for entry in shown if not _asks(entry)] if only_asked else []
+    if not like:
+        return (answered or by_user or shown)[:1]
+    return _nearest(said, [entry for entry in (*listed, *answered, *by_user, *shown) if not _asks(entry)])
+
+
+def _nearest(said: Said, entries: Sequence[Entry]) -> list[Entry]:
+    """Of these, the entry that shares most words with a correction; the first of them where that points at it."""
+    about = said.command.about
+    terms = set(telling_terms(about))
+    shared = {entry.id: len(terms.intersection(analyze(entry.text))) for entry in entries}
+    if not _POINTS.match(said.request.text.strip()) and not _PRONOUN.match(about):
+        entries = [entry for entry in entries if shared[entry.id]]
+    return sorted(entries, key=lambda entry: -shared[entry.id])[:1]
+
+
+def _asks(entry: Entry) -> bool:
+    """Whether an entry only asks, with or without a question mark."""
+    return is_mere_request(entry.text) or _ASKS.fullmatch(entry.text.strip()) is not None
+
+
+async def about(said: Said) -> list[Entry]:
+    """The entries of the space that mention all words of the topic themselves: first those in use, then the others."""
+    words = words_of_topic(said.command.about)
+    if not words or await is_hidden(said.store, said.request.user_id):
+        return []
+    active = await (_found(said) if is_found_by_terms(words) else _newest(said, Selection("")))
+    others = [entry for status in _OUT_OF_USE for entry in await _newest(said, Selection("", status=status))]
+    entries = [*active, *others]
+    in_any = bool(_SEVERAL.search(said.request.text))
+    chars = sum(len(entry.text) for entry in entries)
+    return (await beside_the_loop(lambda: _mentioning(entries, words, in_any=in_any), chars))[:MOST_LISTED]
+
+
+async def said_then(said: Said, now: datetime) -> list[Entry]:
+    """What the user said in the space within a time, or in this conversation: first what is in use, newest first."""
+    request, when = said.request, said.command.when.lower()
+    in_talk = when.endswith(("chat", "conversation"))
+    if await is_hidden(said.store, request.user_id) or (in_talk and request.conversation_id is None):
+        return []
+    selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id if in_talk else None)
+    entries: list[Entry] = []
+    for status in _STATUSES:
+        page = await said.store.page(replace(selection, status=status), limit=LOOKED_THROUGH, cursor=None)
+        entries += page.entries
+    since, until = (_EVER, None) if in_talk else _stretch(when, now)
+    within = [entry for entry in entries if since <= entry.last_said_at and (not until or entry.last_said_at < until)]
+    return [entry for entry in within if entry.role == "user" and states_something(entry.text)][:MOST_LISTED]
+
+
+async def entries_of(said: Said, ids: Sequence[str]) -> list[Entry]:
+    """The entries of these ids, in order, as far as they are the user's and not forgotten."""
+    keys = [Key(said.request.user_id, id_) for id_ in dict.fromkeys(ids)]
+    found = await said.store.get(keys)
+    entries = (found.get(key.id) for key in keys)
+    return [entry for entry in entries if entry and entry.status != "forgotten"]
+
+
+async def _found(said: Said) -> list[Entry]:
+    """The entries in use that have a word of the topic, the best first."""
+    scope = Scope(said.request.user_id, said.request.space, EVERY_PERSONA)
+    hits = await said.store.search(scope, said.command.about, limit=4 * MOST_LISTED, filters=Filters())
+    return await entries_of(said, [hit.id for hit in hits if hit.turn_score > 0])
+
+
+async def _newest(said: Said, selection: Selection) -> list[Entry]:
+    """The newest entries of the space that are selected."""
+    selection = replace(selection, user_id=said.request.user_id, space=said.request.space)
+    entries: list[Entry] = []
+    cursor = None
+    while len(entries) < _MOST_READ:
+        page = await said.store.page(selection, limit=LOOKED_THROUGH, cursor=cursor)
+        entries += page.entries
+        if (cursor := page.cursor) is None:
+            break
+    return entries
+
+
+def _mentioning(entries: Sequence[Entry], words: Sequence[Word], *, in_any: bool) -> list[Entry]:
+    """The entries that tell something with all of these words, or any of them where none has all and that will do."""
+    known = [(entry, words_in(entry.text, entry.tags)) for entry in entries]
+    found = [entry for entry, its in known if all(has(its, word) for word in words) and states_something(entry.text)]
+    if not found and in_any:
+        found = [
+            entry for entry, its in known if any(has(its, word) for word in words) and states_something(entry.text)
+        ]
+    return found
+
+
+def _pointed_at(said: Said) -> Sequence[str]:
+    """The ids of what was shown, or of those places in the list that the command names."""
+    shown, places = said.request.shown, said.command.places
+    named = [place - 1 if place > 0 else len(shown) + place for place in places]
+    return [shown[place] for place in named if 0 <= place < len(shown)] if said.command.of_list and places else shown
+
+
+def _used_at(entry: Entry) -> tuple[datetime, float]:
+    assert entry.last_scores is not None
+    assert entry.last_scores.computed_at is not None
+    return entry.last_scores.computed_at, entry.last_scores.total
+
+
+def _stretch(when: str, now: datetime) -> tuple[datetime, datetime | None]:
+    """From when until when this is, in the zone of `now`."""
+    span = next(iter(spans_named(when, now)), None)
+    since = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    return (span.since or _EVER, span.until) if span else (since, None)

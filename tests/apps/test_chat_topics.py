@@ -1,0 +1,134 @@
+"""Commands about a topic: names, what holds no more, and what was said as a command."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from contracts.ports import TextStore
+from services.enrich.lineage import settle_changes
+from tests.apps.test_chat_commands import Memory, store_page
+from tests.apps.test_forgetting import say
+from tests.stores.builders import NOON, an_entry, store_entries
+
+
+@pytest.fixture
+def memory(store: TextStore) -> Memory:
+    return Memory(store)
+
+
+async def listed(memory: Memory, text: str) -> set[str]:
+    return {entry.text for entry in (await memory.says(text)).items}
+
+
+async def changed(memory: Memory, old: str, new: str) -> None:
+    in_chat = {"conversation_id": "c1", "role": "user"}
+    entries = [an_entry("ann", old, **in_chat), an_entry("ann", new, created_at=NOON + timedelta(1), **in_chat)]
+    await store_entries(memory.store, entries)
+    await settle_changes([entries[1]], store=memory.store)
+    assert await memory.texts() == {new}
+
+
+OLD, NEW = "My wifi password is tulip77.", "My wifi password has been changed to rose88."
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Forget everything about tulip77", [OLD]),
+        ("Forget everything about my wifi password", [NEW, OLD]),
+        ("forget that my wifi password is tulip77", [OLD]),
+        ("Forget everything about roses", []),
+    ],
+)
+async def test_what_holds_no_more_is_listed_last_and_forgotten(memory: Memory, text: str, found: list[str]) -> None:
+    await changed(memory, OLD, NEW)
+    asked = await memory.says(text)
+    assert [entry.text for entry in asked.items] == found
+    if not found:
+        return
+    assert asked.items[-1].status == "superseded"
+    done = await memory.says(text, confirm=asked.token)
+    assert [entry.status for entry in done.items] == ["forgotten"] * len(found)
+    assert not await listed(memory, text)
+
+
+async def test_what_was_said_then_is_listed_though_it_holds_no_more(memory: Memory) -> None:
+    await changed(memory, OLD, NEW)
+    asked = await memory.says("forget what I said in this chat", conversation_id="c1")
+    assert [entry.text for entry in asked.items] == [NEW, OLD]
+    assert not (await memory.says("why do you think I like tulip77?")).understood, "it is not thought any more"
+
+
+@pytest.mark.parametrize(
+    "name", "Mia Ben Ella Dan Ali Uma Mai May Will An Hans Al Von Sara Zoë José Anne-Marie Bo Per Hope Can".split()
+)
+async def test_a_name_is_found_whatever_else_it_means_in_any_language(memory: Memory, name: str) -> None:
+    told = {f"{name} is allergic to peanuts.", f"{name} plays piano."}
+    tagged = [an_entry("ann", text, tags=(name.casefold(), "food")) for text in told]
+    other = [an_entry("ann", text) for text in ("I like tea and you may, too, as an aid.", "It will rain on me.")]
+    await store_entries(memory.store, [*tagged, *other])
+    assert await listed(memory, f"Forget everything about {name}") == told
+    assert await listed(memory, f"forget that {name} is allergic to peanuts") == {f"{name} is allergic to peanuts."}
+
+
+@pytest.mark.parametrize(
+    ("topic", "found"),
+    [
+        ("my son Will", {"My son Will is ten."}),
+        ("Will Smith", set[str]()),
+        ("Ben and Will", set[str]()),
+        ("my son", {"My son Will is ten.", "My son Ben is six."}),
+        ("will", {"My son Will is ten."}),
+        ("ben", {"My son Ben is six."}),
+        ("her", set[str]()),
+    ],
+)
+async def test_every_name_of_a_topic_counts(memory: Memory, topic: str, found: set[str]) -> None:
+    said = ("My son Will is ten.", "My son Ben is six.", "A smith lives here.", "Her car is red.")
+    await store_entries(memory.store, [an_entry("ann", text) for text in said])
+    assert await listed(memory, f"Forget all about {topic}") == found
+
+
+async def test_a_statement_that_was_said_as_a_command_can_be_forgotten(memory: Memory) -> None:
+    told = (
+        "Correction: my husband is called Stephan.",
+        "Forget that Stephan snores",
+        "Forget everything about Stephan",
+    )
+    for minutes, text in enumerate(told):
+        await say(memory.store, text, conversation_id="c1", created_at=NOON + timedelta(minutes=minutes))
+    assert await listed(memory, "Forget everything about Stephan") == set(told[:2])
+    asked = await memory.says("forget that", conversation_id="c1")
+    assert [entry.text for entry in asked.items] == [told[0]]
+    assert len(await store_page(memory)) == 3
+
+
+async def test_what_is_known_of_a_name_is_told_where_a_memory_mentions_it_and_left_to_the_model_else(
+    memory: Memory,
+) -> None:
+    told = [an_entry("ann", text) for text in ("Mia is allergic to peanuts.", "Who is Mia?", "My niece likes tea.")]
+    await store_entries(memory.store, told)
+    memory.found = told
+    reply = await memory.says("What do you know about Mia?")
+    assert [entry.text for entry in reply.items] == [told[0].text]
+    for text in ("What do you know about Napoleon?", "tell me what u know about Napoleon"):
+        assert not (await memory.says(text)).understood
+    memory.found = told[1:]
+    assert (await memory.says("what do you remember about Mia?")).understood
+
+
+async def test_a_lone_name_is_forgotten_where_something_mentions_it(memory: Memory) -> None:
+    await say(memory.store, "Clara lives in Porto.")
+    for text in ("Forget Clara", "remove all mentions of Clara", "Remove everything about Clara from your memory"):
+        assert await listed(memory, text) == {"Clara lives in Porto."}
+    for text in ("Forget Napoleon", "Remove all mentions of Napoleon"):
+        assert not (await memory.says(text)).understood
+
+
+async def test_a_question_about_the_memory_is_no_memory(memory: Memory) -> None:
+    for text in ("I play chess.", "what do u know about me?", "how many memories do you have?"):
+        await say(memory.store, text)
+    reply = await memory.says("how many memories do you have?")
+    assert (reply.reply, [entry.text for entry in reply.items]) == ("I remember 1 thing.", ["I play chess."])
