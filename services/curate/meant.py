@@ -32,12 +32,6 @@ _STATUSES: tuple[Status, ...] = ("active", *_OUT_OF_USE)
 _SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
 _POINTS = re.compile(r"(?:please )?correct (?:that|this)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?:its?|that|this|he|she|they|his|hers?|theirs?)\b", re.IGNORECASE)
-_ASKS = re.compile(
-    r"(?:(?:and|so|ok|hey) )?(?:what|where|when|who|whose|which|how|why)"
-    r"(?:['’]?s\b| (?!(?:i|we|you|he|she|it|they) )(?:\w+ )?"
-    r"(?:is|are|am|was|were|do|does|did|can|could|should|would|will)\b)[^.!?\n]*",
-    re.IGNORECASE,
-)
 _EVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -72,11 +66,13 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     if by_answer and (used := [entry for entry in told if entry.last_scores and entry.last_scores.computed_at]):
         return [max(used, key=_used_at)]
     by_user = [entry for entry in told if entry.role == "user"] or told
-    only_asked = request.conversation_id is None or (by_user and _asks(by_user[0]))
-    answered = [entry for entry in shown if not _asks(entry)] if only_asked else []
+    only_asked = request.conversation_id is None or (by_user and is_mere_request(by_user[0].text))
+    answered = [entry for entry in shown if not is_mere_request(entry.text)] if only_asked else []
     if not like:
         return (answered or by_user or shown)[:1]
-    return _nearest(said, [entry for entry in (*listed, *answered, *by_user, *shown) if not _asks(entry)])
+    return _nearest(
+        said, [entry for entry in (*listed, *answered, *by_user, *shown) if not is_mere_request(entry.text)]
+    )
 
 
 def _nearest(said: Said, entries: Sequence[Entry]) -> list[Entry]:
@@ -87,11 +83,6 @@ def _nearest(said: Said, entries: Sequence[Entry]) -> list[Entry]:
     if not _POINTS.match(said.request.text.strip()) and not _PRONOUN.match(about):
         entries = [entry for entry in entries if shared[entry.id]]
     return sorted(entries, key=lambda entry: -shared[entry.id])[:1]
-
-
-def _asks(entry: Entry) -> bool:
-    """Whether an entry only asks, with or without a question mark."""
-    return is_mere_request(entry.text) or _ASKS.fullmatch(entry.text.strip()) is not None
 
 
 async def about(said: Said) -> list[Entry]:
