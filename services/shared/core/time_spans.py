@@ -53,12 +53,27 @@ class Span(NamedTuple):
 def spans_named(question: str, now: datetime) -> list[Span]:
     """The stretches of time that a question names relative to `now`, in its zone, whose weeks begin on Monday.
 
-    Knows English, German, Spanish and French. "In May" is none: it is the May that is nearest to each memory.
+    Knows English, German, Spanish and French. "In May", "on 7 May 2025" and "2025-05-07" are dates, as `named_dates`
+    reads them, and none of these: a May is the one that is nearest to each memory.
     """
+    return _spans(question, now, dates_too=False)
+
+
+def times_asked_for(question: str, now: datetime) -> list[Span]:
+    """The stretches of time that are all that a question asks for, as `asks_only_when` tells; else none.
+
+    A date is one of them here; without a year it is the last.
+    """
+    spans = _spans(question, now, dates_too=True)
+    return spans if asks_only_when(question, spans) else []
+
+
+def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:
     text = plain(question)
     if not may_name_time(text) or not (words := words_for(question)):
         return []
-    return [Span(question[start:end], *ends) for start, end, ends in islice(_found(text, words, now), _MOST)]
+    found = _found(text, words, now, dates_too=dates_too)
+    return [Span(question[start:end], *ends) for start, end, ends in islice(found, _MOST)]
 
 
 def without(question: str, spans: Sequence[Span]) -> str:
@@ -88,7 +103,7 @@ _Ends = tuple[datetime | None, datetime | None]
 _Found = tuple[int, int, _Ends]
 
 
-def _found(text: str, words: TimeWords, now: datetime) -> Iterator[_Found]:
+def _found(text: str, words: TimeWords, now: datetime, *, dates_too: bool) -> Iterator[_Found]:
     """Where the text names which times."""
     for pattern in (words.between, words.from_to):
         for match in islice(pattern.finditer(text), _MOST):
@@ -99,7 +114,7 @@ def _found(text: str, words: TimeWords, now: datetime) -> Iterator[_Found]:
         if words.unit_before.search(text, max(0, match.start() - 12), match.start()) and match["relation"]:
             continue  # "two weeks before May" is neither
         with suppress(OverflowError, ValueError):  # before all time, or no day of a calendar
-            if ends := _Expression(match, words, now).ends():
+            if ends := _Expression(match, words, now, dates_too=dates_too).ends():
                 yield match.start(), match.end(), ends
 
 
@@ -175,8 +190,8 @@ _OF_YEARS |= {"back in", "in the year", "im jahr", "im jahre", "en el ano", "en 
 class _Expression:
     """An expression of time as it was found, and what it means now."""
 
-    def __init__(self, match: re.Match[str], words: TimeWords, now: datetime) -> None:
-        self.match, self.words, self.now = match, words, now
+    def __init__(self, match: re.Match[str], words: TimeWords, now: datetime, *, dates_too: bool) -> None:
+        self.match, self.words, self.now, self.dates_too = match, words, now, dates_too
         self.said = {name: text.lower() for name, text in match.groupdict().items() if text}
         self.midnight = _midnight(now)
         self.part = self._key("part")
@@ -184,8 +199,16 @@ class _Expression:
 
     def ends(self) -> _Ends | None:
         """Since when, and until when; None where it names no time, or none that can be told."""
+        if self._is_date() and not self.dates_too:
+            return None
         stretch = self._stretch()
         return self._related(*stretch) if stretch else None
+
+    def _is_date(self) -> bool:
+        """Whether it is no more than a month or day, with its year or without."""
+        is_whole = "month" in self.said or self.said.get("numeric", "")[:4].isdecimal()
+        is_counted = "which_year" in self.said or "which" in self.said
+        return is_whole and not is_counted and not self.part and self.relation not in (*_BOUNDS, "around")
 
     def _cut(self, stretch: Stretch) -> Stretch:
         """The part of it that is named; of a few days it is all of them."""
@@ -364,7 +387,7 @@ class _Expression:
         if "half" in said or "quarter_word" in said:
             return False
         if "month" in said:
-            return self.relation in _BOUNDS or bool(self.part and not self._is_ahead())
+            return self._is_date() or self.relation in _BOUNDS or bool(self.part and not self._is_ahead())
         if self.part:
             return not self._is_ahead()
         if not self.relation or self._is_ahead():
