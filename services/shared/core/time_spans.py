@@ -28,6 +28,9 @@ _LENGTHS = {
 }
 _BOUNDS = ("since", "before", "after", "until")
 
+_SEVERAL = 3
+_PLURAL = wordlists.words("time_spans", "plural units")
+
 _MOST = 8
 """Times of a question that are read."""
 
@@ -230,7 +233,9 @@ class _Expression:
         if "back" in said:
             return calendars.day_of(self.midnight - timedelta(days=int(self._key("back"))))
         if "before_last" in said:
-            return self._ago(2, said["before_last"])
+            return self._before_last(said["before_last"])
+        if "half_year" in said:
+            return self._around_day(182, 45)
         if "count" in said:
             return self._ago(self.words.number(said["count"]), said["ago"])
         if "recent" in said:
@@ -246,10 +251,22 @@ class _Expression:
         section, key = self.words.thing(text)
         if section == "day":
             return calendars.weekday_before(key, self.midnight - timedelta(days=7 * (count - 1)))
-        if key == "weekend" or "before_last" in self.said:
+        if key == "weekend":
             return self._of_calendar(key, count)
-        day, half = self.midnight - timedelta(days=count * _LENGTHS[key]), timedelta(days=min(_LENGTHS[key], 365) // 2)
-        return day - half, day + half + timedelta(days=1)
+        return self._around_day(count * _LENGTHS[key], _LENGTHS[key] // 2)
+
+    def _around_day(self, days: int, half: int) -> Stretch:
+        day = self.midnight - timedelta(days=days)
+        return day - timedelta(days=half), day + timedelta(days=half + 1)
+
+    def _before_last(self, text: str) -> Stretch:
+        section, key = self.words.thing(text)
+        if section == "day":
+            return self._ago(2, text)
+        if section == "unit":
+            return self._of_calendar(key, 2)
+        of_year = self._of_year(section, key)
+        return calendars.latest_past(of_year, calendars.latest_past(of_year, self.now)[0])
 
     def _of_calendar(self, unit: str, count: int) -> Stretch:
         if unit in ("day", "night", "part"):
@@ -273,6 +290,8 @@ class _Expression:
     def _last(self, section: str, key: str) -> Stretch:
         if section == "day":
             return calendars.weekday_before(key, self.midnight)
+        if (self.said.get("thing") or self.said["thing_after"]) in _PLURAL:
+            return self._days_until_now(_SEVERAL * _LENGTHS[key])
         return self._days_until_now(14) if key == "fortnight" else self._of_calendar(key, 1)
 
     def _this(self, section: str, key: str) -> Stretch | None:
@@ -284,6 +303,8 @@ class _Expression:
         if key in ("day", "night", "part"):
             return self.midnight, self.now
         since, until = calendars.unit_ago(key, 0, self.midnight)
+        if since > self.now and self.words.past.search(self.match.string):
+            return self._of_calendar(key, 1)  # what did I do this weekend?
         return (since, until) if self.part or since > self.now else (since, self.now)
 
     def _of_year(self, section: str, key: str) -> OfYear:

@@ -78,7 +78,7 @@ class TimeWords:
         self.end = _compiled(_END, ends)
         self.future, self.past = (_compiled(rf"(?<!\w)(?:{{{name}}})(?!\w)", slots) for name in ("future", "past"))
         self.alone = _compiled(r"\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w)", slots)
-        self.unit_before = _compiled(r"(?:{unit}|{day}) $", slots)
+        self.unit_before = _compiled(r"(?<!\w)(?:{unit}|{day}) $", slots)
 
     def key(self, section: str, text: str) -> str:
         """What a word or words, found by a pattern of the section, stand for."""
@@ -131,7 +131,7 @@ def _compiled(form: str, slots: Mapping[str, str]) -> re.Pattern[str]:
 
 def _around(forms: str) -> str:
     return (
-        r"(?<![\w-])(?:(?P<relation>{relation}) )?(?:(?P<article>{article}) ?)?"
+        r"(?<![\w-])(?<![0-9][.,])(?:(?P<relation>{relation}) )?(?:(?P<article>{article}) ?)?"
         rf"(?:(?P<part>{{part}})[ -](?:{{article}} )?)?(?:{forms}|{_NUMERIC}|(?P<alone>{{year}}))"
         r"(?!\w)(?! (?:of|before|after|der|des)\b)"
     )
