@@ -11,7 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.shared.core.time_words import TimeWords, may_name_time, plain, words_for
+from services.shared.core.time_words import TimeWords, lowered, may_name_time, plain, words_for
 
 _FADES_AFTER, _FADES_BEFORE = 10.0, 3.0  # days: what happened is told afterwards, what is planned shortly before
 _DAY = 86400.0
@@ -70,7 +70,7 @@ def english_dates(question: str) -> Iterator[NamedDate]:
 
 def _other_dates(text: str, words: TimeWords) -> Iterator[NamedDate]:
     """A month with its day or year, or behind a preposition: Mai alone may be a name."""
-    for found in islice(words.times.finditer(text), _MOST):
+    for found in islice(words.times.finditer(lowered(text)), _MOST):
         if found["numeric"]:
             date = numeric_date(found["numeric"], day_first=True)
         elif found["month"] and (found["relation"] or found["day_before"] or found["year"]):

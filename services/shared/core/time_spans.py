@@ -13,7 +13,7 @@ from typing import NamedTuple
 from services.shared.core import calendars, wordlists
 from services.shared.core.calendars import OfYear, Stretch
 from services.shared.core.dates import NamedDate, interval, numeric_date
-from services.shared.core.time_words import TimeWords, may_name_time, plain, words_for
+from services.shared.core.time_words import TimeWords, lowered, may_name_time, plain, words_for
 
 _LENGTHS = {
     "day": 1,
@@ -109,15 +109,16 @@ _Found = tuple[int, int, _Ends]
 def _found(text: str, words: TimeWords, now: datetime, *, dates_too: bool) -> Iterator[_Found]:
     """Where the text names which times."""
     for pattern in (words.between, words.from_to):
-        for match in islice(pattern.finditer(text), _MOST):
+        for match in islice(pattern.finditer(text.lower()), _MOST):
             if ends := _between(match, words, now):
                 yield match.start(), match.end(), ends
                 text = f"{text[: match.start()]}{' ' * len(match[0])}{text[match.end() :]}"
-    for match in islice(words.times.finditer(text), _MOST):
-        if words.unit_before.search(text, max(0, match.start() - 12), match.start()) and match["relation"]:
+    low = lowered(text)
+    for match in islice(words.times.finditer(low), _MOST):
+        if words.unit_before.search(low, max(0, match.start() - 12), match.start()) and match["relation"]:
             continue  # "two weeks before May" is neither
         with suppress(OverflowError, ValueError):  # before all time, or no day of a calendar
-            if ends := _Expression(match, words, now, dates_too=dates_too).ends():
+            if ends := _Expression(text, match, words, now, dates_too=dates_too).ends():
                 yield match.start(), match.end(), ends
 
 
@@ -193,9 +194,9 @@ _OF_YEARS |= {"back in", "in the year", "im jahr", "im jahre", "en el ano", "en 
 class _Expression:
     """An expression of time as it was found, and what it means now."""
 
-    def __init__(self, match: re.Match[str], words: TimeWords, now: datetime, *, dates_too: bool) -> None:
-        self.match, self.words, self.now, self.dates_too = match, words, now, dates_too
-        self.said = {name: text.lower() for name, text in match.groupdict().items() if text}
+    def __init__(self, text: str, match: re.Match[str], words: TimeWords, now: datetime, *, dates_too: bool) -> None:
+        self.text, self.match, self.words, self.now, self.dates_too = text, match, words, now, dates_too
+        self.said = {name: said for name, said in match.groupdict().items() if said}
         self.midnight = _midnight(now)
         self.part = self._key("part")
         self.relation = self._key("relation")
@@ -350,7 +351,7 @@ class _Expression:
         return bool(is_said) and self._stands_alone()
 
     def _stands_alone(self) -> bool:
-        return self.words.alone.match(self.match.string, self.match.end()) is not None
+        return self.words.alone.match(self.text, self.match.end()) is not None
 
     def _is_ahead(self) -> bool:
         """Whether the question is about what will be."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 
 from services.shared.core import wordlists
@@ -24,6 +24,7 @@ _NUMERIC = (
 _SLOT = re.compile(r"\{([a-z ]+)\}")
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_VERBS = re.compile(r"\b(?:mar|march|may)\b")
 _YEARS = frozenset(map(str, range(1900, 2100)))
 _DAY = "[0-3]?[0-9]"
 _PLAIN_END = (
@@ -60,8 +61,13 @@ def plain(text: str) -> str:
     return text if text.isascii() else text.translate(_PLAIN)
 
 
+def lowered(plain_text: str) -> str:
+    """Plain text in lower case, without the words that are months only in capitals: march, may."""
+    return _VERBS.sub(lambda found: "_" * len(found[0]), plain_text).lower()
+
+
 class TimeWords:
-    """The patterns of a language, all for `plain` text, and what the words that they find stand for.
+    """The patterns of a language, all for `lowered` text, and what the words that they find stand for.
 
     `times` finds an expression of time, `between` and `from_to` two of them with all that lies between, each an `end`.
     `future` and `past` tell which of both a question is about, `alone` is what may follow a year or holiday that stands
@@ -73,11 +79,10 @@ class TimeWords:
         slots, self._keys = _slots_of(language)
         self.times = _compiled(_around(_lines(language, "forms", slots)), slots)
         between, from_to = wordlists.sections("time_spans")[f"{language} between"]
-        ends = {name: pattern.replace("(?-i:", "(?:") for name, pattern in slots.items()}
-        self.between, self.from_to = (_compiled(_between(line), ends) for line in (between, from_to))
-        self.end = _compiled(_END, ends)
+        self.between, self.from_to = (_compiled(_between(line), slots) for line in (between, from_to))
+        self.end = _compiled(_END, slots)
         self.future, self.past = (_compiled(rf"(?<!\w)(?:{{{name}}})(?!\w)", slots) for name in ("future", "past"))
-        self.alone = _compiled(r"\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w)", slots)
+        self.alone = re.compile(_filled(r"\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w)", slots), re.IGNORECASE)
         self.unit_before = _compiled(r"(?<!\w)(?:{unit}|{day}) $", slots)
 
     def key(self, section: str, text: str) -> str:
@@ -107,9 +112,7 @@ def _slots_of(language: Language) -> tuple[dict[str, str], dict[str, dict[str, r
     for section in _KEYED:
         patterns = dict(line.split(": ", 1) for line in wordlists.sections("time_spans")[f"{language} {section}"])
         slots[section] = "|".join(patterns[key] for key in sorted(patterns, key=len, reverse=True))
-        keys[section] = {
-            key: re.compile(pattern.replace("(?-i:", "(?:"), re.IGNORECASE) for key, pattern in patterns.items()
-        }
+        keys[section] = {key: re.compile(pattern) for key, pattern in patterns.items()}
     slots |= {name: _lines(language, name, {}) for name in ("future", "past")}
     slots["follows"] = "|".join(wordlists.listed("time_spans", f"{language} follows"))
     slots |= {"number": rf"[0-9]{{1,3}}|{slots['number']}", "year": _YEAR}
@@ -126,7 +129,7 @@ def _filled(form: str, slots: Mapping[str, str]) -> str:
 
 
 def _compiled(form: str, slots: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(_filled(form, slots), re.IGNORECASE)
+    return re.compile(_filled(form, slots))
 
 
 def _around(forms: str) -> str:
@@ -151,9 +154,18 @@ _ANY_TRIGGER = _YEARS.union(*_TRIGGERS.values())
 _SURE = {language: triggers - _OF_OTHERS for language, triggers in _TRIGGERS.items()}
 
 
+_UNITS, _TELLERS = (_written(wordlists.listed("time_spans", f"english {it}")) for it in ("units told", "tellers"))
+"""Words that name a time only together: this, week."""
+
+
 def may_name_time(plain_text: str) -> bool:
-    """Whether a text has a word without which none of the patterns finds anything."""
-    return not _ANY_TRIGGER.isdisjoint(_WORD.findall(plain_text))
+    """Whether a text has words without which none of the patterns finds anything."""
+    words = _WORD.findall(plain_text)
+    return not _ANY_TRIGGER.isdisjoint(words) or _has_unit(words)
+
+
+def _has_unit(words: Collection[str]) -> bool:
+    return not _UNITS.isdisjoint(words) and not _TELLERS.isdisjoint(words)
 
 
 def words_for(text: str) -> TimeWords | None:
@@ -166,7 +178,8 @@ def words_for(text: str) -> TimeWords | None:
     words = frozenset(_WORD.findall(plain(text)))
     if language in _TOLD_APART and not words.isdisjoint(_TRIGGERS[language]):
         return time_words(language)
-    named = next((name for name in _TOLD_APART if not words.isdisjoint(_SURE[name])), None)
+    has_unit = _has_unit(words)
+    named = next((it for it in _TOLD_APART if not words.isdisjoint(_SURE[it]) or (it == "english" and has_unit)), None)
     if named is None and not words.isdisjoint(_YEARS):
         named = language if language in _TOLD_APART else "english"
     return time_words(named) if named else None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from services.shared.core.dates import NamedDate, named_dates
 from services.shared.core.time_spans import asks_only_when, spans_named, times_asked_for, without
-from services.shared.core.time_words import plain
+from services.shared.core.time_words import lowered, plain
 
 NOW = datetime(2026, 11, 25, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -288,7 +288,7 @@ def test_a_date_may_be_all_that_is_asked_for(question: str, span: str | None) ->
 
 @given(st.text(max_size=80))
 def test_plain_letters_stay_where_they_were(text: str) -> None:
-    assert len(plain(text)) == len(text)
+    assert len(lowered(plain(text))) == len(plain(text)) == len(text)
 
 
 @given(
