@@ -339,9 +339,12 @@ class _Expression:
         return (self.midnight, self.now) if is_asked else None
 
     def _weekday(self) -> Stretch | None:
-        """On Monday, el lunes, lundi: Monday alone, and le lundi, may be any."""
-        has_article = "article" in self.said
-        is_one = {"spanish": has_article, "french": not has_article}.get(self.words.language, False)
+        """On Monday, el lunes, lundi: Monday alone, le lundi and los lunes may be any, and Monday 3 May is a date."""
+        if self.words.dated.match(self.match.string, self.match.end()):
+            return None
+        article = self.said.get("article")
+        is_every = self.match.string.endswith("chaque ", 0, self.match.start())
+        is_one = {"spanish": article == "el", "french": not article and not is_every}.get(self.words.language, False)
         day = self._key("weekday", "day")
         return calendars.weekday_before(day, self.midnight) if self.relation or is_one else None
 

@@ -70,8 +70,8 @@ class TimeWords:
     """The patterns of a language, all for `lowered` text, and what the words that they find stand for.
 
     `times` finds an expression of time, `between` and `from_to` two of them with all that lies between, each an `end`.
-    `future` and `past` tell which of both a question is about, `alone` is what may follow a year or holiday that stands
-    for itself, as "in 2025 words" does not.
+    `future` and `past` tell which of both a question is about, `dated` is the date that a weekday stands before, and
+    `alone` what may follow a year or holiday that stands for itself, as "in 2025 words" does not.
     """
 
     def __init__(self, language: Language) -> None:
@@ -83,6 +83,9 @@ class TimeWords:
         self.end = _compiled(_END, slots)
         self.future, self.past = (_compiled(rf"(?<!\w)(?:{{{name}}})(?!\w)", slots) for name in ("future", "past"))
         self.alone = re.compile(_filled(r"\W*$|[?!.,;:)]|'s |\s(?:{follows})(?!\w)", slots), re.IGNORECASE)
+        self.dated = _compiled(
+            rf",? (?:(?:the|de[nm]) )?(?:{_DAY}(?:st|nd|rd|th|\.|er)?(?: of| de)? {{month}}|{{month}} {_DAY})", slots
+        )
         self.unit_before = _compiled(r"(?<!\w)(?:{unit}|{day}) $", slots)
 
     def key(self, section: str, text: str) -> str:
@@ -151,7 +154,7 @@ _TRIGGERS: Mapping[Language, frozenset[str]] = {
 _ANY_TRIGGER = _YEARS.union(*_TRIGGERS.values())
 
 
-_SURE = {language: triggers - _OF_OTHERS for language, triggers in _TRIGGERS.items()}
+_SURE = {language: triggers - _written(_OF_OTHERS) for language, triggers in _TRIGGERS.items()}
 
 
 _UNITS, _TELLERS = (_written(wordlists.listed("time_spans", f"english {it}")) for it in ("units told", "tellers"))
