@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 
-from services.shared.core.dates import DATE, named_dates
+from services.shared.core.dates import DATE, english_dates
 
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _SHORT = {day[:3]: day for day in _DAYS} | {
@@ -54,7 +54,9 @@ def due_on(sentence: str, said_at: datetime) -> date | None:
 
 def _dated(sentence: str, today: date) -> date | None:
     sentence = _LOWER_MONTH.sub(lambda found: found[0].replace(" ma", " Ma"), sentence)
-    if not (found := _DATED.search(sentence)) or (named := named_dates(found[0])[0]).day is None:
+    found = _DATED.search(sentence)
+    named = next(english_dates(found[0]), None) if found else None
+    if named is None or named.day is None:
         return None
     day = date(named.year or today.year, named.month, named.day)
     is_past = named.year is None and (today - day).days > _NEXT_YEAR_AFTER

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
+from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
 from services.shared.core.statements import kinds
 from services.shared.core.traits import ByText
@@ -33,7 +34,8 @@ def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
     """The places of entries, given best first, with each that tells of a change before what it may have changed.
 
     It goes before a better one when they are a conflict, or a user said it later, it is alike, has a word of change,
-    and names another day, time of day or number; and once only. `similarity` has shape (n, n).
+    names another day, time of day or number, and is not about what is another person's; and once only. `similarity` has
+    shape (n, n).
     """
     order = list(range(len(entries)))
     changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
@@ -63,7 +65,9 @@ def _has_cue(entry: Entry) -> bool:
 def _may_change(newer: Entry, older: Entry) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
     is_later = newer.created_at > older.created_at and _has_cue(newer)
-    return is_later and same_voice and _differ(_named_in(newer.text), _named_in(older.text))
+    if not (is_later and same_voice and _differ(_named_in(newer.text), _named_in(older.text))):
+        return False
+    return not are_of_different_people(newer.text, older.text, newer.speaker)
 
 
 def _differ(new: Mapping[str, frozenset[int]], old: Mapping[str, frozenset[int]]) -> bool:

@@ -34,6 +34,8 @@ MONDAY = datetime(2026, 3, 2, 10, tzinfo=UTC)
         ("I need to renew it by January 5th", "2027-01-05"),
         ("I need to renew it by May 3rd 2028", "2028-05-03"),
         ("I need to renew it by 2026-07-01", "2026-07-01"),
+        ("I need to renew it by 7/15/2026", "2026-07-15"),
+        ("I need to renew it by 15.7.2026", "2026-07-15"),
         ("i need to renew it by the 3rd of may", "2026-05-03"),
     ],
 )
@@ -49,6 +51,7 @@ def test_a_day_is_read_as_it_is_said(text: str, day: str) -> None:
         "I have to pay by the 31st of Foo 99",
         "I have to call every Friday",
         "I have to pay by February 30",
+        "I have to pay by 31/31/2026",
         "I still owe him since Monday",
         "I need to march on",
         "only 3 may come",

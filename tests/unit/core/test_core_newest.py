@@ -82,3 +82,70 @@ def test_nobody_is_lost_and_what_is_far_down_stays(entries: list[Entry]) -> None
     order = order_of(*entries)
     assert sorted(order) == list(range(len(entries)))
     assert order[10:] == list(range(len(entries)))[10:]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My dentist appointment is on 5 May.", "My son's dentist appointment has moved to 9 June."),
+        ("My dentist appointment is on 5 May.", "Leo's dentist appointment has moved to 9 June."),
+        ("My dentist appointment is on 5 May.", "The dentist appointment of my son has moved to 9 June."),
+        ("The appointment for Anna is on 5 May.", "The appointment for Leo has moved to 9 June."),
+        ("My dentist appointment is on 5 May.", "The dentist appointment for my son has moved to 9 June."),
+        ("My dentist appointment is on 5 May.", "I moved my daughter’s dentist appointment to 9 June."),
+        ("My dentist appointment is on 5 May.", "Her dentist appointment has moved to 9 June."),
+        ("My dentist appointment is on 5 May.", "My son now has his dentist appointment on 9 June."),
+        ("My dentist appointment is on 5 May.", "My dog's dentist appointment has moved to 9 June."),
+        ("The dentist appointment is on 5 May.", "Mum's dentist appointment has moved to 9 June."),
+        ("My son's dentist appointment is on 5 May.", "My dentist appointment has moved to 9 June."),
+        ("My son's dentist appointment is on 5 May.", "My daughter's dentist appointment has moved to 9 June."),
+        ("My parents' flight is on 5 May.", "My brother's flight has moved to 9 June."),
+        ("Leo's flight is on 5 May.", "Anna's flight has moved to 9 June."),
+        ("Leo's flight is on 5 May.", "My flight has moved to 9 June."),
+        ("My meeting with Leo is on 5 May.", "My meeting with Anna has moved to 9 June."),
+        ("I fly on 5 May.", "My wife's flight has moved to 9 June."),
+        ("I see the dentist on 5 May.", "My husband's dentist visit was rescheduled to 9 June."),
+    ],
+)
+def test_a_change_of_somebody_elses_stays_behind(older: str, newer: str) -> None:
+    assert order_of(said(older, 0), said(newer, 2)) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My dentist appointment is on 5 May.", "My dentist appointment has moved to 9 June."),
+        ("My dentist appointment is on 5 May.", "The dentist appointment has moved to 9 June."),
+        ("My dentist appointment is on 5 May.", "My son moved my dentist appointment to 9 June."),
+        ("My dentist appointment is on 5 May.", "Leo told me that the dentist moved it to 9 June."),
+        ("My dentist appointment is on 5 May.", "Dr. Huber moved my appointment to 9 June."),
+        ("My dentist's appointment is on 5 May.", "Our doctor's appointment has moved to 9 June."),
+        ("My son's dentist appointment is on 5 May.", "My son's dentist appointment has moved to 9 June."),
+        ("My son's dentist appointment is on 5 May.", "Leo's dentist appointment has moved to 9 June."),
+        ("My son's dentist appointment is on 5 May.", "His dentist appointment has moved to 9 June."),
+        ("My son's dentist appointment is on 5 May.", "It moved to 9 June."),
+        ("My kid's dentist appointment is on 5 May.", "My son's dentist appointment has moved to 9 June."),
+        ("Mum's birthday party is on 5 May.", "My mother's birthday party has moved to 9 June."),
+        ("Leo and I see the dentist on 5 May.", "Leo's dentist appointment has moved to 9 June."),
+        ("My meeting with Leo is on 5 May.", "My meeting has moved to 9 June."),
+        ("My meeting with Leo is on 5 May.", "My meeting with Leo has moved to 9 June."),
+        ("Standup is at 9:30", "Standup's moved to 10:15"),
+        ("The morning thing is at 9:30", "Today's standup has moved to 10:15"),
+        ("Standup is at 9:30", "Anna moved our standup to 10:15"),
+        ("The team's standup is at 9:30", "Our standup moved to 10:15"),
+        ("The launch of Apollo is on 5 May.", "Our launch moved to 9 June."),
+        ("Our Apollo launch is on 5 May.", "Apollo's launch moved to 9 June."),
+        ("The tickets for Hamilton are for 5 May.", "My tickets have been moved to 9 June."),
+        ("Lisbon trip starts on 5 May.", "We moved the trip to 9 June."),
+    ],
+)
+def test_a_change_of_the_same_persons_goes_first(older: str, newer: str) -> None:
+    assert order_of(said(older, 0), said(newer, 2)) == [1, 0]
+
+
+def test_who_speaks_is_the_one_of_their_name() -> None:
+    older, newer = (
+        said("Leo's flight is on 5 May.", 0, speaker="Leo"),
+        said("My flight moved to 9 June.", 2, speaker="Leo"),
+    )
+    assert order_of(older, newer) == [1, 0]
