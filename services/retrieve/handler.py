@@ -26,7 +26,7 @@ from services.retrieve.questions import QuestionVectors
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
-from services.retrieve.visibility import as_asked_for, filters_of
+from services.retrieve.visibility import as_asked_for, filters_of, narrowed, said_within
 from services.shared.core.analysis import is_foreign
 from services.shared.core.context import MOST_PINNED
 from services.shared.core.dates import in_zone, zone_of
@@ -51,6 +51,7 @@ from services.shared.core.scoring import (
     fused_only,
     rank,
 )
+from services.shared.core.time_spans import times_of_saying
 from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
@@ -146,7 +147,9 @@ class Retriever:
         shared: tuple[str, ...] = (),
     ) -> Seen:
         """What a question finds in one space; of a space that shares, only what has one of the tags."""
-        legs = await self._search(request, scope, replace(filters, tags=shared) if shared else filters)
+        times = times_of_saying(request.query, now)
+        searched = narrowed(replace(filters, tags=shared) if shared else filters, times)
+        legs = await self._search(request, scope, searched)
         if await hidden:
             legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)
@@ -158,7 +161,7 @@ class Retriever:
         ids = [candidate.id for candidate in candidates]
         held = await self._entries(scope, ids, legs)
         entries, degraded = await self._or_copies(held, scope, ids, legs)
-        visible = as_asked_for(entries, scope, filters)
+        visible = said_within(as_asked_for(entries, scope, filters), times)
         if shared:
             visible = {i: entry for i, entry in visible.items() if not set(shared).isdisjoint(entry.tags)}
         visible = that_tell(visible, request.query)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from contracts.ports import Filters, Scope
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveRequest
 from services.shared.core.sayings import as_of, told_in
+from services.shared.core.time_spans import Span
 
 
 def as_asked_for(entries: Mapping[str, Entry], scope: Scope, filters: Filters) -> dict[str, Entry]:
@@ -56,3 +58,24 @@ def _days_before(now: datetime, days: float) -> datetime | None:
         return now - timedelta(days=days)
     except OverflowError:
         return None
+
+
+def narrowed(filters: Filters, times: Sequence[Span]) -> Filters:
+    """The filters of a search for what was said within times, where there are any."""
+    since = [span.since for span in times if span.since]
+    until = [span.until for span in times if span.until]
+    if times and len(since) == len(times):
+        filters = replace(filters, since=max(filter(None, (filters.since, min(since)))))
+    if times and len(until) == len(times):
+        filters = replace(filters, until=min(filter(None, (filters.until, max(until)))))
+    return filters
+
+
+def said_within(entries: Mapping[str, Entry], times: Sequence[Span]) -> dict[str, Entry]:
+    """The entries that were said within one of these times; all of them where there is none."""
+    return {i: entry for i, entry in entries.items() if not times or any(_is_within(entry, one) for one in times)}
+
+
+def _is_within(entry: Entry, span: Span) -> bool:
+    since, until = span.since, span.until
+    return (since is None or entry.last_said_at >= since) and (until is None or entry.created_at < until)

@@ -14,6 +14,7 @@ import numpy as np
 from services.shared.core.asked import asked_in, is_told
 from services.shared.core.features import Found, features_of, names_strangers, names_unmentioned_kin, told_by_searches
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
+from services.shared.core.time_spans import times_asked_for
 from services.shared.core.traits import ByText, is_mere_request
 
 _is_request = ByText(is_mere_request)
@@ -74,6 +75,9 @@ _READ = 16
 _ALONE = 0.3
 """What a candidate of few counts for that is likely to answer by itself, however far it falls behind the best."""
 
+_OF_ITS_TIME = 0.3
+"""Relevance at least of what was said when a question names nothing else: "What did I say yesterday?"."""
+
 _MANY = 80
 """Candidates of the memories that the level of the best is fitted on."""
 
@@ -100,8 +104,11 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     signs, level = _signs(found, features), _level(found)
     best = _likely(signs[:, tell].max(axis=1).sum() + level + _OF_TOLD * told.any())
     alone = _likely(signs.sum(axis=0) + level + _OF_TOLD * told) * tell
-    relevance: list[float] = np.maximum(best * fallen, _ALONE * _fewness(found) * alone).tolist()
-    return relevance
+    relevance = np.maximum(best * fallen, _ALONE * _fewness(found) * alone)
+    if found.now and times_asked_for(found.question, found.now):
+        relevance = np.maximum(relevance, _OF_ITS_TIME * tell * (features["sprox"] >= 1))
+    shown: list[float] = relevance.tolist()
+    return shown
 
 
 def shortlist(candidates: Sequence[Candidate], most: int) -> list[Candidate]:

@@ -42,7 +42,9 @@ _TOLD_OF = re.compile(
 )
 """What stands before a time that is itself the topic, unlike that after "talk about"."""
 
-_OPENING, _ASKING, _SAYING = (wordlists.words("time_spans", f"{it} words") for it in ("opening", "asking", "saying"))
+_OPENING, _ASKING, _SAYING, _DOING = (
+    wordlists.words("time_spans", f"{it} words") for it in ("opening", "asking", "saying", "doing")
+)
 
 
 class Span(NamedTuple):
@@ -69,6 +71,12 @@ def times_asked_for(question: str, now: datetime) -> list[Span]:
     """
     spans = _spans(question, now, dates_too=True)
     return spans if asks_only_when(question, spans) else []
+
+
+def times_of_saying(question: str, now: datetime) -> list[Span]:
+    """Those times where the question asks for what was said then; what was done then may have been told later."""
+    times = times_asked_for(question, now)
+    return times if times and _DOING.isdisjoint(_WORD.findall(plain(without(question, times)).lower())) else []
 
 
 def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:
@@ -98,8 +106,8 @@ def asks_only_when(question: str, spans: Sequence[Span]) -> bool:
 
 def _asks_what_was(text: str) -> bool:
     """Whether a text without its times asks what was said or happened, or nothing."""
-    left = list(dropwhile(_OPENING.__contains__, _WORD.findall(text.lower())))
-    return all(word in _ASKING or word in _SAYING for word in left) and (not left or not _SAYING.isdisjoint(left))
+    left, known = list(dropwhile(_OPENING.__contains__, _WORD.findall(text.lower()))), _SAYING | _DOING
+    return all(word in _ASKING or word in known for word in left) and (not left or not known.isdisjoint(left))
 
 
 _Ends = tuple[datetime | None, datetime | None]

@@ -1,0 +1,69 @@
+"""Questions for nothing but a time: what was said then answers, and nothing else does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from contracts.ports import Filters, TextStore, VectorPoint
+from contracts.v1.retrieval import RetrieveRequest
+from services.retrieve.handler import Retriever
+from services.retrieve.settings import RetrieveSettings
+from services.retrieve.visibility import narrowed
+from services.shared.core.time_spans import Span
+from services.shared.tokens import Cl100kCounter
+from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.stores.builders import an_entry, store_entries
+
+NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)  # a Thursday
+SAID = {1: "The bike is blue.", 8: "I sold the boat.", 9: "Rent went up.", 130: "We married in July.", 500: "I rowed."}
+
+
+async def answers(store: TextStore, question: str, **given: Any) -> set[str]:
+    """What is told, with the threshold that holds by default."""
+    entries = [an_entry("ann", text, created_at=NOW - timedelta(days)) for days, text in SAID.items()]
+    await store_entries(store, entries)
+    embedder, vectors = FakeEmbedder(), FakeVectors()
+    matrix = await embedder.embed([entry.text for entry in entries])
+    await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
+    retriever = Retriever(store, vectors, embedder, Cl100kCounter(), RetrieveSettings())
+    reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query=question, now=NOW, limit=10, **given))
+    return {item.text for item in reply.items}
+
+
+@pytest.mark.parametrize(
+    ("question", "days"),
+    [
+        ("What did I say yesterday?", [1]),
+        ("What did we talk about last week?", [8, 9]),
+        ("Was habe ich letzte Woche erzählt?", [8, 9]),
+        ("Recap what I told you in July", [130]),
+        ("What did I tell you in 2025?", [500]),
+        ("What did I say two months ago?", []),
+    ],
+)
+async def test_what_was_said_then_answers(store: TextStore, question: str, days: Sequence[int]) -> None:
+    assert await answers(store, question) == {SAID[day] for day in days}
+
+
+async def test_a_time_beside_something_else_shuts_nothing_out(store: TextStore) -> None:
+    assert SAID[8] in await answers(store, "Did I say anything about the boat yesterday?", min_score=0.0)
+
+
+async def test_what_was_done_then_may_have_been_told_at_another_time(store: TextStore) -> None:
+    assert SAID[130] in await answers(store, "What did we do in July?")
+    assert await answers(store, "What did we do in July?", min_score=0.0) == set(SAID.values())
+
+
+def test_filters_are_narrowed_and_never_widened() -> None:
+    monday, friday, sunday = (datetime(2026, 11, day, tzinfo=UTC) for day in (2, 6, 8))
+    asked = Filters(since=friday)
+    assert narrowed(asked, []) == asked
+    assert narrowed(asked, [Span("", monday, sunday)]) == Filters(since=friday, until=sunday)
+    assert narrowed(Filters(), [Span("", monday, friday), Span("", friday, sunday)]) == Filters(
+        since=monday, until=sunday
+    )
+    assert narrowed(Filters(), [Span("", monday, None), Span("", None, sunday)]) == Filters()
