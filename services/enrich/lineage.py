@@ -22,7 +22,7 @@ from services.shared.core.corrections import corrects_unnamed, may_correct_unnam
 from services.shared.core.extraction import is_borne_out
 from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
 from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored, superseded
-from services.shared.core.updates import Relation, relation, subjects_of, tells_more, to_compare
+from services.shared.core.updates import Relation, leaves_some, relation, subjects_of, to_compare
 from services.shared.tasks import beside_the_loop
 
 Policy: TypeAlias = Literal["supersede", "flag", "leave"]
@@ -172,7 +172,7 @@ async def _settle(
     for how, group in found.items():
         found[how] = [one for one in group if one.id in undecided]
     changed = _changed(found, policy)
-    kept = {one.id for one in changed if is_protected(one) or tells_more(one.text)}
+    kept = {one.id for one in changed if is_protected(one) or leaves_some(one.text, entry.text)}
     superseded = [one.id for one in changed if one.id not in kept]
     conflicts = [one for how in _CONFLICTING for one in found[how] if one.id not in superseded]
     entry = await _name(entry, superseded, [one.id for one in conflicts], store)

@@ -238,9 +238,18 @@ async def test_by_another_policy_nothing_is_superseded(
     assert (was.status, is_.supersedes, len(is_.conflicts_with)) == ("active", (), named)
 
 
-async def test_what_also_states_other_things_stays_and_is_a_conflict(text_store: TextStore, user: str) -> None:
-    several = "My standup is at 9:30 every day, Jonas is my lead and Joanna draws"
-    old, new = await said(text_store, user, several, "my standup has moved to 10:15")
+@pytest.mark.parametrize(
+    ("several", "change"),
+    [
+        ("My standup is at 9:30 every day, Jonas is my lead and Joanna draws", "my standup has moved to 10:15"),
+        ("My husband Tom is a teacher and is allergic to bees", "My husband Tom is no longer a teacher"),
+        ("I play tennis and football", "I have given up tennis"),
+    ],
+)
+async def test_what_also_states_other_things_stays_and_is_a_conflict(
+    text_store: TextStore, user: str, several: str, change: str
+) -> None:
+    old, new = await said(text_store, user, several, change)
     await settle_changes([new], contradictions=True, store=text_store)
     was, is_ = await current(text_store, old, new)
     assert (was.status, is_.conflicts_with) == ("active", (old.id,))

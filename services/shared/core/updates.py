@@ -7,13 +7,25 @@ and the same thing in both. When in doubt it does not: a wrong change hides a me
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import dropwhile
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
-from services.shared.core.statements import NEGATIONS, Clause, Sentence, clauses, kinds, parsed, stem, terms
+from services.shared.core.statements import (
+    LIGHT,
+    NEGATIONS,
+    VERBS,
+    Clause,
+    Sentence,
+    clauses,
+    kinds,
+    parsed,
+    stem,
+    terms,
+)
 from services.shared.core.traits import ByText
 
 Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
@@ -82,8 +94,13 @@ _DESCRIBED = re.compile(r"\w+ an? ")
 _OF_TWO = frozenset({"i", "we"})
 _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
-_PARTS = re.compile(r"[,;]| and | but ")
+_PARTS = re.compile(r"(,? and | but |[,;])")
 _MOST_WORDS = 40
+_PREDICATES = wordlists.words("changes", "predicates") | VERBS | _STATIVE | {f"{verb}s" for verb in _STATIVE}
+_OPINIONS = frozenset(map(stem, wordlists.listed("changes", "opinions")))
+_PLACING = frozenset("in at on from with for".split())
+_PURPOSES = frozenset({"as", "for"})
+_ALSO_NAMED = r"(?:,? (?:and|or|&|plus|as well as)|,) "
 _PRONOUNS = frozenset("it he she they him her them us that this there you everything which".split())
 
 
@@ -125,9 +142,61 @@ def _tells_one_thing(said: str) -> bool:
 
 def tells_more(text: str) -> bool:
     """Whether a text states several things, so that a change of one of them leaves others that are still so."""
-    parts = [part for clause in clauses(text) for part in _PARTS.split(clause.text)]
-    stated = [part for part in parts if parsed(part) or part.split(" ", 1)[0] in _OF_TWO]
-    return len(stated) > 1 or len(text.split()) > _MOST_WORDS
+    return sum(_things_stated(clause.text) for clause in clauses(text)) > 1 or len(text.split()) > _MOST_WORDS
+
+
+def leaves_some(old: str, new: str) -> bool:
+    """Whether an older text states more than what a newer one changes: something else, or the same of another thing."""
+    if tells_more(old):
+        return True
+    told = [claim for claim in claims(new) if claim.form and claim.form != "instead"]
+    changed = [part for claim in told for part in (claim.old, claim.topic) if part]
+    return any(_is_one_of_several(one, clause.text) for one in changed for clause in clauses(old))
+
+
+def _is_one_of_several(what: str, said: str) -> bool:
+    """Whether a clause names other things in one breath with this one: "tea and coffee"."""
+    name = " ".join(dropwhile(LIGHT.__contains__, what.split()))
+    if not name:
+        return False
+    named = rf"(?<!\w){re.escape(name)}s?"
+    return re.search(rf"{named}{_ALSO_NAMED}\w|\w{_ALSO_NAMED}(?:(?:my|our|the|an?) )?{named}(?!\w)", said) is not None
+
+
+def _things_stated(said: str) -> int:
+    """How many things a clause states, without what its speaker only thinks of them."""
+    first, *others = _PARTS.split(said)
+    tells = _is_statement(first) or not _PREDICATES.isdisjoint(first.split()[1:4])
+    stated = [first] if tells else []
+    before = first
+    for link, part in zip(others[::2], map(str.strip, others[1::2]), strict=True):
+        if _states_more(part, before, is_joined="and" in link):
+            stated.append(part)
+        before = part
+    return sum(not terms(part) <= _OPINIONS for part in stated)
+
+
+def _states_more(part: str, before: str, *, is_joined: bool) -> bool:
+    """Whether what follows "and" or a comma is a statement, a predicate, or an object with a purpose of its own."""
+    if _is_statement(part) or (_opens_with(part, _PREDICATES) and " " in part):
+        return True
+    is_placed = _opens_with(part, _PLACING) and _is_statement(before)
+    return is_joined and (is_placed or not _prepositions(before).isdisjoint(_prepositions(part)))
+
+
+def _is_statement(part: str) -> bool:
+    return parsed(part) is not None or _opens_with(part, _OF_TWO)
+
+
+def _prepositions(part: str) -> frozenset[str]:
+    """The prepositions within a part; those of a purpose are of one kind."""
+    inner = frozenset(part.split()[1:-1])
+    purposes = {"for"} if inner & _PURPOSES else set()
+    return (inner & _PLACING) | purposes
+
+
+def _opens_with(part: str, words: Collection[str]) -> bool:
+    return part.split(" ", 1)[0] in words
 
 
 def subjects_of(text: str) -> frozenset[str]:
