@@ -23,7 +23,15 @@ from services.shared.core.fact_rules import found_in, people_in
 from services.shared.core.fact_values import PERSON_NAME
 from services.shared.core.lower_names import with_names
 from services.shared.core.pinning import own_importance
-from services.shared.core.statements import ASKING, JOKING, QUOTED, UNSURE, opens_others_words, without_quoted_lines
+from services.shared.core.statements import (
+    ASKING,
+    JOKING,
+    QUOTED,
+    SENTENCE_END,
+    UNSURE,
+    opens_others_words,
+    without_quoted_lines,
+)
 from services.shared.core.traits import ByText
 
 EntityType = Literal["person", "org", "place", "project", "event"]
@@ -35,7 +43,7 @@ _LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 200
 _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
-SENTENCE = re.compile(r"(?<=[.!?;\n])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\s[–—]\s|\n")
+SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|\n")
 _VERBS = "work|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
 _THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
 CLAUSE = re.compile(

@@ -13,7 +13,16 @@ from services.shared.core.text import unfolded
 _LONGEST = 2000
 """Characters of a text that are read: who tells of a change says so in a few lines."""
 
-_SENTENCE = re.compile(r"(?<=[.!?;\n])\s+|\s+[–—]\s+|\n")
+
+def _not_after(section: str) -> str:
+    """A condition on a place in a text: no abbreviation of a section stands before it."""
+    return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", section))
+
+
+SENTENCE_END = rf"(?<=[.!?;\n])(?i:{_not_after('abbreviations')})(?:(?!\s+\d)|(?i:{_not_after('abbreviations before numbers')}))\s+"
+"""Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""
+
+_SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)")
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 _TOKEN = re.compile(r"[#€$£]?[\w][\w@#&+']*(?:[.:/,-][\w@]+)*")
