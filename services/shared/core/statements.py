@@ -19,11 +19,17 @@ def _not_after(section: str) -> str:
     return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", section))
 
 
-SENTENCE_END = rf"(?<=[.!?;\n])(?i:{_not_after('abbreviations')})(?:(?!\s+\d)|(?i:{_not_after('abbreviations before numbers')}))\s+"
+_BEFORE_NUMBER = rf"(?:(?!\s+\d)|(?i:{_not_after('abbreviations before numbers')}))"
+SENTENCE_END = rf"(?<=[.!?;\n])(?i:{_not_after('abbreviations')}){_BEFORE_NUMBER}\s+"
 """Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""
 
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
-_CLAUSE = re.compile(r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)")
+_CLAUSE = re.compile(
+    r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)"
+    r"|,\s(?=(?:now )?(?:my|our) new \w+(?: \w+){0,3} (?:is|are)\b|now \w+(?: \w+)? (?:is|are|has|have)\b"
+    r"|(?:now )?it(?:'s| is| was| will be)\b)",
+    re.IGNORECASE,
+)
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 _TOKEN = re.compile(r"[#€$£]?[\w][\w@#&+']*(?:[.:/,-][\w@]+)*")
 ASKING = re.compile(
