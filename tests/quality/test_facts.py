@@ -51,9 +51,34 @@ def test_keys_that_hold_many_values_say_so() -> None:
     assert [fact.holds_many for fact in found("I live in Oslo")] == [False]
 
 
-def test_the_time_of_what_was_moved_is_the_new_one() -> None:
-    (time,) = found("My dentist appointment has moved to Thursday")
-    assert (time.memory_key, time.value) == ("profile|event|dentist|time", "Thursday")
+@pytest.mark.parametrize(
+    ("text", "event", "value"),
+    [
+        ("My dentist appointment has moved to Thursday", "dentist", "Thursday"),
+        ("They moved my eye exam again, it's now on Friday at 11:30", "eye_exam", "Friday at 11:30"),
+        ("My flight got delayed again, and it's now at 10:40", "flight", "10:40"),
+        ("My exam was postponed once more. The new date is 10 May.", "exam", "10 May"),
+        ("Globex deadline is now 20 November, final.", "globex_deadline", "20 November"),
+        ("From now on the standup is at 9:45", "standup", "9:45"),
+        ("As of next week, our yoga class is on Tuesdays", "yoga_class", "Tuesdays"),
+    ],
+)
+def test_the_time_of_what_was_moved_is_the_new_one(text: str, event: str, value: str) -> None:
+    (time,) = found(text)
+    assert (time.memory_key, time.value) == (f"profile|event|{event}|time", value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They moved my exam, it is annoying",
+        "If they move my exam again, it's now on Friday",
+        "They might have moved my exam. Is it now on Friday?",
+        "It is now on Friday",
+    ],
+)
+def test_what_tells_no_new_time_of_anything_makes_no_fact(text: str) -> None:
+    assert not found(text)
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool", "system"])

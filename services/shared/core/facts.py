@@ -19,7 +19,7 @@ from contracts.v1.facts import FactType
 from contracts.v1.turns import Role
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found
-from services.shared.core.fact_rules import found_in, people_in
+from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_values import PERSON_NAME
 from services.shared.core.lower_names import with_names
 from services.shared.core.pinning import own_importance
@@ -48,6 +48,7 @@ _VERBS = "work|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enj
 _THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
 CLAUSE = re.compile(
     rf"[:;]\s|\s\(|\)|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
+    r"|,\s{1,3}(?=now it\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new (?:date|day|time|slot)\b)"
     rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",
     re.IGNORECASE,
 )
@@ -222,9 +223,11 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
     """
     text = _readable(text)
     last_person: str | None = None
+    moved: str | None = None
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
         person = next((name for name, _ in people_in(said.words)), None)
-        told = tuple(found_in(said.words, person or last_person, known))
+        told = (*found_in(said.words, person or last_person, known), *(new_time_in(said.words, moved) if moved else ()))
+        moved = event_moved_in(said.words) or moved
         if not (person or told) or not _is_meant(said):
             continue
         if is_joke(text):

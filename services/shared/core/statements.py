@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import dropwhile
 
 from services.shared.core import wordlists
 from services.shared.core.analysis import stems
@@ -26,8 +28,9 @@ SENTENCE_END = rf"(?<=[.!?;\n])(?i:{_not_after('abbreviations')}){_BEFORE_NUMBER
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(
     r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)"
-    r"|,\s(?=(?:now )?(?:my|our) new \w+(?: \w+){0,3} (?:is|are)\b|now \w+(?: \w+)? (?:is|are|has|have)\b"
-    r"|(?:now )?it(?:'s| is| was| will be)\b)",
+    r"|,\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b|now \w+(?: \w+)? (?:is|are|has|have)\b"
+    r"|\w+(?: \w+)? (?:is|are) (?:now )?(?:my|our) \w"
+    r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)",
     re.IGNORECASE,
 )
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
@@ -57,7 +60,9 @@ _WITHOUT_APOSTROPHES = ((_ANYMORE, "anymore"),)
 _words = wordlists.words
 LIGHT = _words("changes", "light")
 VERBS = _words("changes", "verbs")
+STATIVE = _words("changes", "stative")
 NEGATIONS = frozenset({"not", "never", "no", "cannot"})
+SPEAKERS = frozenset({"i", "we"})
 
 UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
 JOKING = re.compile(wordlists.pattern("changes", "joking"))
@@ -192,3 +197,56 @@ def parsed(said: str) -> Sentence | None:
             subject = [one for one in words[:i] if one not in ("do", "does", "not", "never", "now")]
             return Sentence(" ".join(subject), word, " ".join(value), negated)
     return None
+
+
+_PARTS = re.compile(r"(,? and | but |[,;])")
+_PREDICATES = wordlists.words("changes", "predicates") | VERBS | STATIVE | {f"{verb}s" for verb in STATIVE}
+_OPINIONS = frozenset(map(stem, wordlists.listed("changes", "opinions")))
+_PLACING = frozenset("in at on from with for".split())
+_PURPOSES = frozenset({"as", "for"})
+_ALSO_NAMED = r"(?:,? (?:and|or|&|plus|as well as)|,) "
+
+
+def is_one_of_several(what: str, said: str) -> bool:
+    """Whether a clause names other things in one breath with this one: "tea and coffee"."""
+    name = " ".join(dropwhile(LIGHT.__contains__, what.split()))
+    if not name:
+        return False
+    named = rf"(?<!\w){re.escape(name)}s?"
+    return re.search(rf"{named}{_ALSO_NAMED}\w|\w{_ALSO_NAMED}(?:(?:my|our|the|an?) )?{named}(?!\w)", said) is not None
+
+
+def things_stated(said: str) -> int:
+    """How many things a clause states, without what its speaker only thinks of them."""
+    first, *others = _PARTS.split(said)
+    tells = _is_statement(first) or not _PREDICATES.isdisjoint(first.split()[1:4])
+    stated = [first] if tells else []
+    before = first
+    for link, part in zip(others[::2], map(str.strip, others[1::2]), strict=True):
+        if _states_more(part, before, is_joined="and" in link):
+            stated.append(part)
+        before = part
+    return sum(not terms(part) <= _OPINIONS for part in stated)
+
+
+def _states_more(part: str, before: str, *, is_joined: bool) -> bool:
+    """Whether what follows "and" or a comma is a statement, a predicate, or an object with a purpose of its own."""
+    if _is_statement(part) or (_opens_with(part, _PREDICATES) and " " in part):
+        return True
+    is_placed = _opens_with(part, _PLACING) and _is_statement(before)
+    return is_joined and (is_placed or not _prepositions(before).isdisjoint(_prepositions(part)))
+
+
+def _is_statement(part: str) -> bool:
+    return parsed(part) is not None or _opens_with(part, SPEAKERS)
+
+
+def _prepositions(part: str) -> frozenset[str]:
+    """The prepositions within a part; those of a purpose are of one kind."""
+    inner = frozenset(part.split()[1:-1])
+    purposes = {"for"} if inner & _PURPOSES else set()
+    return (inner & _PLACING) | purposes
+
+
+def _opens_with(part: str, words: Collection[str]) -> bool:
+    return part.split(" ", 1)[0] in words

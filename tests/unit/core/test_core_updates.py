@@ -55,6 +55,60 @@ def test_what_states_one_thing_is_changed_as_a_whole(old: str, new: str) -> None
     assert not leaves_some(old, new)
 
 
+BOSS, EXAM = "My boss is called Sandra.", "My eye exam is on Monday, 7 December at 10:00."
+DEADLINE = "The Globex deadline has moved to 13 November."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (BOSS, "Sandra left, my new boss is Oliver."),
+        (BOSS, "Sandra was promoted, now Oliver is my boss."),
+        (BOSS, "Sandra retired and Oliver is my new boss"),
+        (BOSS, "Oliver is my boss now."),
+        (BOSS, "Oliver is my new boss."),
+        ("My boss's name is Sandra", "My new boss is Oliver"),
+        ("Sandra is my boss", "My new boss is Oliver"),
+        ("Sandra is my boss", "Oliver is my boss now"),
+        ("My therapist is Anna", "Anna went on leave, now my therapist is Ben"),
+        (EXAM, "They moved my eye exam again, it's now on Friday, 11 December at 11:30."),
+        (EXAM, "My eye exam was postponed once more. The new date is 18 December."),
+        (EXAM, "My eye exam got rescheduled, now it is on Friday"),
+        ("They moved my eye exam again, it's now on Friday", "They moved my eye exam yet again, it's on Monday"),
+        (
+            "Leo's dentist appointment is on 10 November at 8:00",
+            "The dentist moved Leo's appointment again, now it's Friday, 13 November at 9:15.",
+        ),
+        (DEADLINE, "Globex deadline is now 20 November, final."),
+        (DEADLINE, "The Globex deadline has moved again. It's 20 November now."),
+    ],
+)
+def test_the_newer_value_of_the_same_thing_is_the_present_one(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+    assert not leaves_some(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (BOSS, "My colleague Wanda is my friend now"),
+        (BOSS, "I met Oliver, my new colleague, now and then"),
+        (BOSS, "Is Wanda my boss now?"),
+        (BOSS, "Wanda is my boss's wife now"),
+        (BOSS, "Wanda might be my new boss"),
+        ("Clara is my friend", "Ben is my friend now"),
+        ("Clara is my sister", "Ben is my new neighbour"),
+        ("Wanda is my boss", "My boss is now angry"),
+        (EXAM, "They moved my eye exam again, it's a pity"),
+        (EXAM, "They moved my desk, it's now on Friday that we meet"),
+        (EXAM, "They moved my haircut, it's now on Friday"),
+        (EXAM, "If they move my eye exam again, it's now on Friday"),
+    ],
+)
+def test_another_thing_or_a_supposed_value_changes_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
 @pytest.mark.parametrize("piece", ["tea and ", "I use a for b and ", "my ", ", and is ", "and ", "( "])
 def test_a_text_of_any_length_is_told_apart_quickly(piece: str) -> None:
     hostile = piece * 5000
