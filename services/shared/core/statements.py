@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 
 from services.shared.core import wordlists
 from services.shared.core.analysis import stems
@@ -203,6 +203,7 @@ _PARTS = re.compile(r"(,? and | but |[,;])")
 _PREDICATES = wordlists.words("changes", "predicates") | VERBS | STATIVE | {f"{verb}s" for verb in STATIVE}
 _OPINIONS = frozenset(map(stem, wordlists.listed("changes", "opinions")))
 _PLACING = frozenset("in at on from with for".split())
+_LONGEST_SUBJECT = 6  # words
 _PURPOSES = frozenset({"as", "for"})
 _ALSO_NAMED = r"(?:,? (?:and|or|&|plus|as well as)|,) "
 
@@ -235,6 +236,12 @@ def _states_more(part: str, before: str, *, is_joined: bool) -> bool:
         return True
     is_placed = _opens_with(part, _PLACING) and _is_statement(before)
     return is_joined and (is_placed or not _prepositions(before).isdisjoint(_prepositions(part)))
+
+
+def subject_of(said: str) -> str:
+    """What a clause says something of: its words before the first that may be a verb."""
+    first, *others = said.split()
+    return " ".join([first, *takewhile(lambda word: word not in _PREDICATES, others[:_LONGEST_SUBJECT])])
 
 
 def _is_statement(part: str) -> bool:

@@ -339,10 +339,11 @@ def _is_own(before: Clause, claim: Claim) -> bool:
 
 def _is_stative(before: Clause) -> bool:
     """Whether a clause tells what its speaker, or something of theirs, does or is as a rule."""
-    words = before.words[:4]
     if any(claim.new and claim.said == before.text for claim in claims(before.text)):
         return True  # it tells itself of a change, to what is so since then
-    return any(word in STATIVE or word.removesuffix("s") in STATIVE for word in words[1:])
+    sentence = parsed(before.text)
+    words = [*before.words[1:4], *([sentence.verb] if sentence else [])]
+    return any(word in STATIVE or word.removesuffix("s") in STATIVE for word in words)
 
 
 def _takes_the_place(claim: Claim, before: Clause) -> bool:

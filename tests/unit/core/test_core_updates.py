@@ -80,6 +80,10 @@ DEADLINE = "The Globex deadline has moved to 13 November."
             "The dentist moved Leo's appointment again, now it's Friday, 13 November at 9:15.",
         ),
         (DEADLINE, "Globex deadline is now 20 November, final."),
+        (
+            "Our contact at Initech is Peter Gibbons",
+            "Our contact at Initech is no longer Peter Gibbons, it is Milton Waddams.",
+        ),
         (DEADLINE, "The Globex deadline has moved again. It's 20 November now."),
     ],
 )
