@@ -30,7 +30,7 @@ from services.shared.core.statements import (
 from services.shared.core.traits import ByText
 
 Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
-Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun"]
+Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun", "returned"]
 
 _section = partial(wordlists.pattern, "changes")
 _AUX = f"{_section('auxiliaries')}*"
@@ -40,6 +40,7 @@ _AT_END = (
     r"(?: (?:last week|yesterday|now|already|again|once (?:more|again)|yet again|(?:for )?(?:a|the) (?:second|third)"
     r" time|today|for good|altogether|this week|too))*$"
 )
+_AND_THEN = rf"(?:,? (?:and|then|so|but) (?:then |now |have |just |instead |i |we )*(?:{_section('next')})\b.*)"
 
 
 def _form(pattern: str) -> re.Pattern[str]:
@@ -62,6 +63,7 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
             r"(?: for (?P<topic>.+))?"
         ),
     ),
+    ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?){_AND_THEN}")),
     (
         "moved",
         _form(
@@ -79,11 +81,13 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
         _form(r"(?P<topic>.+?) (?:(?:is|am|are|do|does|have|has|was|were) )?no longer (?P<old>.+?)(?:(?:,| but) .*)?"),
     ),
     ("ended", _form(r"(?P<topic>.+?) (?:do|does|am|is|are|can|have|will) not (?P<old>.+?) anymore(?:,.*)?")),
-    ("left", _form(rf"(?:i|we) {_AUX}(?:left|quit|moved out of) (?P<old>.+?)")),
+    ("left", _form(rf"(?:i|we) {_AUX}(?:left|moved out of) (?P<old>.+?){_AND_THEN}?")),
     ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
     ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?)")),
     ("called off", _form(rf"(?P<topic>.+?) (?:has|have|is|are|was|were|got) {_AUX}(?:{_section('called off')})")),
     ("begun", _form(rf"(?P<topic>.+?) (?:{_section('begun')}) (?P<new>.+?)")),
+    ("returned", _form(rf"(?:i|we) {_AUX}(?:{_section('returned')}) (?P<new>.+?)")),
+    ("returned", _form(r"(?:i|we) (?:am|are)? ?(?:use|using|on|with|drink|drinking|drive|driving) (?P<new>.+?) again")),
 )
 _MOVED_SOMEHOW = (
     _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')})"),
@@ -260,6 +264,8 @@ def _changes(claim: Claim, before: Clause) -> bool:
         return _takes_the_place(claim, before)
     if claim.form == "moved":
         return _moves(claim, before)
+    if claim.form == "returned":
+        return _returns(claim, before)
     if claim.form == "called off":
         return _is_about(claim.topic, before) and not _is_pronoun(claim.topic)
     return _gives_up(claim, before)
@@ -326,6 +332,15 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     if claim.form == "ended" and not _is_own(before, claim):
         return False
     return len(before.terms - terms(claim.old) - terms(topic)) <= 4
+
+
+def _returns(claim: Claim, before: Clause) -> bool:
+    """Whether an older clause tells of a change away from what its speaker has or does again."""
+    again = terms(claim.new)
+    return any(
+        earlier.form in ("switched", "moved", "ended") and bool(again) and again == terms(earlier.old)
+        for earlier in claims(before.text)
+    )
 
 
 def _is_own(before: Clause, claim: Claim) -> bool:

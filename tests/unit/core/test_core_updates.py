@@ -55,6 +55,45 @@ def test_what_states_one_thing_is_changed_as_a_whole(old: str, new: str) -> None
     assert not leaves_some(old, new)
 
 
+GOLF, ZED = "I drive a VW Golf.", "I switched from VS Code to Zed."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (GOLF, "I sold my Golf and bought a Tesla."),
+        (GOLF, "I sold the Golf, so now I take the bus"),
+        ("I work at Siemens", "I left Siemens and joined Bosch"),
+        ("I drink coffee every day", "I gave up coffee and switched to tea"),
+        ("I go to the gym twice a week.", "I quit the gym."),
+        ("I go to the gym on Mondays", "I quit the gym and started swimming"),
+        (ZED, "I went back to VS Code."),
+        (ZED, "I'm back on VS Code"),
+        (ZED, "I use VS Code again."),
+        ("I moved from Slack to Teams.", "We went back to Slack"),
+        ("I gave up coffee", "I am back to drinking coffee"),
+    ],
+)
+def test_what_is_over_or_as_it_was_before_is_told_with_what_came_next(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (GOLF, "I sold my bike and bought a Tesla."),
+        ("I go to the gym on Mondays", "I left the gym early"),
+        ("I drink tea every day", "I gave up tea cakes and bought fruit"),
+        (ZED, "I went back to Zed"),
+        (ZED, "I went back to bed"),
+        ("I use Zed as my editor", "I went back to sleep"),
+        (ZED, "I might go back to VS Code"),
+    ],
+)
+def test_another_thing_that_is_over_changes_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
 BOSS, EXAM = "My boss is called Sandra.", "My eye exam is on Monday, 7 December at 10:00."
 DEADLINE = "The Globex deadline has moved to 13 November."
 
