@@ -81,6 +81,24 @@ def test_what_tells_no_new_time_of_anything_makes_no_fact(text: str) -> None:
     assert not found(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Correction: my husband is called Stephan, with ph.", "Stephan"),
+        ("My wife's name is spelled Sarah, with an h at the end", "Sarah"),
+        ("My wife is called Sarah with an h", "Sarah"),
+        ("My wife is Philippa, with one l and two p", "Philippa"),
+    ],
+)
+def test_how_a_name_is_spelled_is_no_part_of_it(text: str, value: str) -> None:
+    assert [fact.value for fact in found(text)] == [value]
+
+
+def test_what_takes_a_joke_back_is_meant() -> None:
+    assert [fact.entity_label for fact in found("I was joking, my boss is still Rita.")] == ["Rita"]
+    assert not found("my boss is Rita, just kidding")
+
+
 @pytest.mark.parametrize("role", ["assistant", "tool", "system"])
 def test_only_what_a_user_says_makes_facts(role: Role) -> None:
     assert not found("I live in Oslo", role)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from services.shared.core import wordlists
-from services.shared.core.statements import NEGATIONS, SPEAKERS, Clause, clauses, kinds, subject_of, terms
+from services.shared.core.names import Name, likeness
+from services.shared.core.statements import LIGHT, NEGATIONS, SPEAKERS, Clause, clauses, kinds, subject_of, terms
 from services.shared.core.traits import ByText
 
 _LONGEST = 80  # characters
@@ -18,6 +19,12 @@ _FIXED = re.compile(
     r"|(?:(?:it|that|he|she)(?: is|'s) )(?P<called>called|named))? ?"
     r"(?:actually |really |on |at |in |for )*"
     r"(?P<value>[^\s,;?]+(?: [^\s,;?]+){0,4}?)(?:,? (?:and )?not .{1,30})?[.! ]*",
+    re.IGNORECASE,
+)
+_SPELT = re.compile(
+    r"(?:(?:no|nope|sorry|oops|wait|actually|correction)\b[,.:!–-]* *)*"
+    r"(?:(?:his|her|its|their) name|it|he|she|that)(?: is|'s) (?:actually |really |in fact )?(?:spelled|spelt|written)"
+    r" (?:as |like )?(?P<value>[^\W\d]{2,20}(?: [^\W\d]{2,20})?)\b(?:,? (?:with|not|without) .{1,40})?[.! ]*",
     re.IGNORECASE,
 )
 _BE = "(?: is|'s| was| are|'re| were)"
@@ -41,7 +48,7 @@ _NAMED = re.compile(r"\b(?:called|named|name is|name was)\b")
 
 def may_correct_unnamed(text: str) -> bool:
     """Whether a text may give another value to something without saying to what."""
-    return len(text) <= _LONGEST and any(form.fullmatch(text.strip()) for form in (_FIXED, _NOT_THAT))
+    return len(text) <= _LONGEST and any(form.fullmatch(text.strip()) for form in (_FIXED, _NOT_THAT, _SPELT))
 
 
 def corrects_unnamed(before: str, text: str) -> bool:
@@ -56,6 +63,8 @@ def corrects_unnamed(before: str, text: str) -> bool:
     if replaced := _NOT_THAT.fullmatch(text.strip()):
         old, new = terms(replaced["old"].lower()), terms(replaced["value"].lower())
         return bool(old and new) and sum(old <= clause.terms and not new <= clause.terms for clause in told) == 1
+    if spelt := _SPELT.fullmatch(text.strip()):
+        return any(_is_spelt_otherwise(clause, spelt["value"]) for clause in told)
     fixed = _FIXED.fullmatch(text.strip())
     if fixed is None:
         return False
@@ -63,6 +72,13 @@ def corrects_unnamed(before: str, text: str) -> bool:
     if fixed["called"] or _NAME.search(text):
         return any(_NAMED.search(clause.text) and not terms(value) <= clause.terms for clause in told)
     return sum(_has_another(clause, value) for clause in told) == 1
+
+
+def _is_spelt_otherwise(clause: Clause, value: str) -> bool:
+    """Whether a clause has a word that sounds like this one, and is written in another way."""
+    name = Name.of(value)
+    words = [word for word in clause.words if word not in LIGHT]
+    return any(likeness(name, Name.of(word)) in ("sound", "vowel") for word in words)
 
 
 def _has_another(clause: Clause, value: str) -> bool:

@@ -48,7 +48,7 @@ _PEOPLE = re.compile(
 )
 _KIN_IS = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
-    r"(?:'s name is| is named| is called| is|'s name's|'s) "
+    r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually)?|'s name's) (?:spelled |spelt |called )?"
     rf"(?P<name>{PERSON_NAME})$",
     re.IGNORECASE,
 )

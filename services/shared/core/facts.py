@@ -25,10 +25,10 @@ from services.shared.core.lower_names import with_names
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
     ASKING,
-    JOKING,
     QUOTED,
     SENTENCE_END,
     UNSURE,
+    is_joking,
     opens_others_words,
     without_quoted_lines,
 )
@@ -66,6 +66,12 @@ _CONTRACTIONS = tuple(
         (r"(\w)n't\b", r"\1 not"),
         (r"\b(she|he|it|that|there|name)'s\b", r"\1 is"),
     )
+)
+_SPELT = re.compile(
+    r"(?:, | spelled | spelt | written )with(?:out)? (?:an? |one |two |double )?(?!(?:me|us|it|my|no)\b)[a-z]{1,2}s?\b"
+    r".{0,40}$"
+    r"| with(?:out)? (?:(?:an?|one|two) [b-z]s?|double [a-z])(?: at the (?:end|start|beginning)| in the middle)?$",
+    re.IGNORECASE,
 )
 _CORRECTED = wordlists.pattern("changes", "corrected")
 _OPENING = re.compile(
@@ -268,7 +274,7 @@ def _clauses_of(text: str) -> Iterator[_Clause]:
 def is_joke(text: str) -> bool:
     """Whether a text says itself that it is no earnest."""
     lower = text.lower()
-    return JOKING.search(lower) is not None or _ALSO_JOKING.search(lower) is not None
+    return is_joking(lower) or _ALSO_JOKING.search(lower) is not None
 
 
 def _is_meant(said: _Clause) -> bool:
@@ -324,7 +330,7 @@ def _spelled(part: str) -> str:
         if not found:
             break
         said = said[found.end() :]
-    return _NOT_BUT.sub(r"\1", said, count=1)
+    return _SPELT.sub("", _NOT_BUT.sub(r"\1", said, count=1))
 
 
 def spelled_out(text: str) -> str:

@@ -29,7 +29,7 @@ _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(
     r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)"
     r"|,\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b|now \w+(?: \w+)? (?:is|are|has|have)\b"
-    r"|\w+(?: \w+)? (?:is|are) (?:now )?(?:my|our) \w"
+    r"|\w+(?: \w+)? (?:is|are) (?:now |still )?(?:my|our) \w"
     r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)",
     re.IGNORECASE,
 )
@@ -66,6 +66,7 @@ SPEAKERS = frozenset({"i", "we"})
 
 UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
 JOKING = re.compile(wordlists.pattern("changes", "joking"))
+_JOKED_BEFORE = re.compile(wordlists.pattern("changes", "joked before"))
 TELLING = re.compile(wordlists.pattern("changes", "telling"))
 HANDING_OVER = re.compile(wordlists.pattern("changes", "handing over"))
 _QUOTED_LINE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
@@ -85,6 +86,11 @@ _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
 def without_quoted_lines(text: str) -> str:
     """The text with blanks for its lines that begin with ">", each character where it was."""
     return _QUOTED_LINE.sub(lambda found: " " * len(found[0]), text)
+
+
+def is_joking(lower: str) -> bool:
+    """Whether a text in lower case is no earnest; what follows "I was joking, …" is."""
+    return JOKING.search(_JOKED_BEFORE.sub("", lower, count=1)) is not None
 
 
 def opens_others_words(sentence: str) -> bool:
@@ -116,7 +122,7 @@ class Clause:
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
     plain = without_quoted_lines(unfolded(text[:_LONGEST]))
-    joking = JOKING.search(plain.lower()) is not None
+    joking = is_joking(plain.lower())
     found, told = [], False
     for sentence in _SENTENCE.split(plain):
         told = told or opens_others_words(sentence)

@@ -102,8 +102,9 @@ _IT_IS = re.compile(
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
-_IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>\w+(?: \w+){0,2}) is (?P<own>my|our) new (?P<rest>.+)$")
-_IS_OURS = re.compile(r"(?:.+ and )?(?P<who>\w[\w.]*(?: \w+)?) is (?P<own>(?:my|our) \w+(?: \w+){0,3})$")
+_IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>\w+(?: \w+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
+_IS_OURS = re.compile(r"(?:.+ and )?(?P<who>\w[\w.]*(?: \w+)?) is (?:still )?(?P<own>(?:my|our) \w+(?: \w+){0,3})$")
+_SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
 _NAME_OF = re.compile(
     r"^(?P<whose>(?:my|our|the) (?!(?:first|last|middle|full|family|user|maiden|pet)\b)\w+(?: \w+)?) name$"
 )
@@ -242,11 +243,12 @@ def _told(text: str, *, corrects: bool) -> Claim:
     old = corrected["old"] if corrected else ""
     stated = text[: corrected.start()] if corrected else text
     plain = _RENEWED.sub("", stated).strip()
+    plain, spelt = _SPELT.subn(" name is ", plain)
     if fresh := _NEW.match(plain):
         plain, corrects = f"my new {fresh['rest']}", True
     elif fresh := _IS_NEW.match(plain):
         plain, corrects = f"{fresh['own']} new {fresh['rest']} is {fresh['who']}", True
-    cued = corrects or corrected is not None or plain != stated
+    cued = corrects or spelt > 0 or corrected is not None or plain != stated
     return Claim(plain, "renewed" if cued else None, old=old)
 
 

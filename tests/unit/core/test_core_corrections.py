@@ -26,6 +26,9 @@ FLIGHT, SON, MEETING = "My flight leaves at 9:10.", "My son is called Kiko.", "T
         ("Mia is allergic to peanuts.", "It's not peanuts, it's hazelnuts."),
         ("Mia is allergic to peanuts.", "not peanuts but hazelnuts"),
         ("Our contact is Peter.", "Sorry, it isn't Peter, it is Milton."),
+        ("My girlfriend's name is Sara.", "Her name is spelled Sarah, with an h at the end."),
+        ("My girlfriend's name is Sara.", "It's spelled Sarah"),
+        (SON, "Sorry, he is spelt Kyko, not Kiko"),
     ],
 )
 def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None:
@@ -53,6 +56,9 @@ def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None
         ("I have 3 cats.", "No, it was 2 days ago"),
         ("I live at 12 Main Street.", "Sorry, wrong chat"),
         ("Mia is allergic to peanuts.", "Not bad, thanks"),
+        ("My girlfriend's name is Sarah.", "Her name is spelled Sarah"),
+        ("My girlfriend's name is Clara.", "Her name is spelled Sarah"),
+        ("My girlfriend's name is Sara.", "Is her name spelled Sarah?"),
         ("Mia is allergic to peanuts.", "It's not cheap, it's good"),
         ("Is Mia allergic to peanuts?", "It's not peanuts, it's hazelnuts."),
     ],

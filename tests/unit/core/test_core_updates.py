@@ -55,6 +55,37 @@ def test_what_states_one_thing_is_changed_as_a_whole(old: str, new: str) -> None
     assert not leaves_some(old, new)
 
 
+KARL = "My new boss is called Karl."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My husband is called Stefan.", "Correction: my husband is called Stephan, with ph."),
+        ("My husband is called Stefan", "My husband's name is spelled Stephan"),
+        (KARL, "I was joking, my boss is still Rita."),
+        (KARL, "Haha, just kidding, Rita is still my boss."),
+        (KARL, "I was only kidding about Karl. My boss is Rita."),
+    ],
+)
+def test_a_name_is_corrected_and_a_joke_taken_back(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "I was joking when I said my boss is Rita",
+        "My boss is Rita now, just kidding",
+        "I was joking!",
+        "Are you kidding? My boss is now Rita",
+        "Just kidding, haha, my boss is Rita /s",
+    ],
+)
+def test_what_is_said_in_fun_takes_nothing_back(new: str) -> None:
+    assert relation(KARL, new) != "update"
+
+
 GOLF, ZED = "I drive a VW Golf.", "I switched from VS Code to Zed."
 
 
