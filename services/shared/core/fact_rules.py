@@ -264,6 +264,31 @@ _STATUS = re.compile(
 )
 
 
+_UPGRADED = r"(?:(?:has|have|just|now|recently|finally|already) ){0,3}(?:upgraded|downgraded|migrated)"
+_VERSION = (
+    rf"(?:from [\w.]+(?: [\w.]+)? )?to (?P<v>{CAPITAL}[\w+#-]* v?\d[\w.]*)"
+    r"(?: from .+| now| today| yesterday| last \w+)?$"
+)
+_UPGRADABLE = words_of("facts", "tools") - words_of("facts", "devices")
+_PROJECT_UPGRADED = (
+    re.compile(rf"{_PROJECT} {_UPGRADED} {_VERSION}", _ANY),
+    re.compile(rf"(?:i|we|they) {_UPGRADED} {_PROJECT} {_VERSION}", _ANY),
+    re.compile(rf"(?P<p>{CAPITAL}\w+) {_UPGRADED} {_VERSION}", _ANY),
+    re.compile(rf"(?:i|we|they) {_UPGRADED} (?P<p>{CAPITAL}\w+) {_VERSION}", _ANY),
+)
+
+
+def _upgrades(words: str, known: Container[str]) -> Iterator[Found]:
+    """Which version of something a project uses from now on; a bare name is a project's if it is nobody's."""
+    for pattern in _PROJECT_UPGRADED:
+        if found := pattern.match(words):
+            name = next(found[group] for group in "pqr" if found.groupdict().get(group))
+            value = found["v"].rstrip(".")
+            if name.casefold() not in known and is_name(name) and value.split(" ", 1)[0].lower() in _UPGRADABLE:
+                yield _of_project(name, "stack", value, f"uses {value}")
+            return
+
+
 def _projects(words: str) -> Iterator[Found]:
     for pattern in _WORKING:
         if found := pattern.match(words):
@@ -383,6 +408,7 @@ def found_in(words: str, last_person: str | None, known: Container[str] = ()) ->
     yield from _of_others(words, last_person, known)
     yield from _mine(words)
     yield from _projects(words)
+    yield from _upgrades(words, known)
     appointments = tuple(_appointments(words))
     yield from appointments
     if not appointments:

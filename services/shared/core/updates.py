@@ -30,7 +30,9 @@ from services.shared.core.statements import (
 from services.shared.core.traits import ByText
 
 Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
-Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun", "returned"]
+Form: TypeAlias = Literal[
+    "moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun", "returned", "upgraded"
+]
 
 _section = partial(wordlists.pattern, "changes")
 _AUX = f"{_section('auxiliaries')}*"
@@ -40,6 +42,8 @@ _AT_END = (
     r"(?: (?:last week|yesterday|now|already|again|once (?:more|again)|yet again|(?:for )?(?:a|the) (?:second|third)"
     r" time|today|for good|altogether|this week|too))*$"
 )
+_UPGRADED = "(?:upgraded|downgraded|migrated)"
+_VERSION = r"(?:from [\w.]+(?: [\w.]+)? )?to (?:an? |the |version )?(?P<new>(?:[\w+#-]+ ){0,3}?v?\d[\w.]*)(?: from .+)?"
 _AND_THEN = rf"(?:,? (?:and|then|so|but) (?:then |now |have |just |instead |i |we )*(?:{_section('next')})\b.*)"
 
 
@@ -63,6 +67,8 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
             r"(?: for (?P<topic>.+))?"
         ),
     ),
+    ("upgraded", _form(rf"(?:i|we|they) {_AUX}{_UPGRADED} (?!to )(?P<topic>.+?) ?{_VERSION}")),
+    ("upgraded", _form(rf"(?P<topic>.+?) {_AUX}{_UPGRADED} {_VERSION}")),
     ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?){_AND_THEN}")),
     (
         "moved",
@@ -166,7 +172,7 @@ def leaves_some(old: str, new: str) -> bool:
     if tells_more(old):
         return True
     told = [claim for claim in claims(new) if claim.form and claim.form != "instead"]
-    changed = [part for claim in told for part in (claim.old, claim.topic) if part]
+    changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
     return any(is_one_of_several(one, clause.text) for one in changed for clause in _clauses(old))
 
 
@@ -266,6 +272,8 @@ def _changes(claim: Claim, before: Clause) -> bool:
         return _takes_the_place(claim, before)
     if claim.form == "moved":
         return _moves(claim, before)
+    if claim.form == "upgraded":
+        return _is_another_version(claim, before)
     if claim.form == "returned":
         return _returns(claim, before)
     if claim.form == "called off":
@@ -334,6 +342,22 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     if claim.form == "ended" and not _is_own(before, claim):
         return False
     return len(before.terms - terms(claim.old) - terms(topic)) <= 4
+
+
+def _is_another_version(claim: Claim, before: Clause) -> bool:
+    """Whether an older clause tells another version of what was upgraded, and names whose it is."""
+    name, version = _upgraded(claim), claim.new.split()[-1].removeprefix("v")
+    was = re.search(rf"(?<!\w){re.escape(name)} (?:version )?v?(?P<version>\d[\w.]*)", before.text) if name else None
+    topic = frozenset() if _is_pronoun(claim.topic) else terms(claim.topic)
+    return was is not None and was["version"].rstrip(".") != version and topic <= before.terms
+
+
+def _upgraded(claim: Claim) -> str:
+    """Of what a claim tells another version: what it names with it, or is about."""
+    if claim.form != "upgraded":
+        return ""
+    *words, _ = claim.new.split()
+    return " ".join(words) or ("" if _is_pronoun(claim.topic) else claim.topic)
 
 
 def _returns(claim: Claim, before: Clause) -> bool:

@@ -55,6 +55,38 @@ def test_what_states_one_thing_is_changed_as_a_whole(old: str, new: str) -> None
     assert not leaves_some(old, new)
 
 
+ACME = "The Acme project uses Django and Postgres 14."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "leaves"),
+    [
+        (ACME, "Acme upgraded to Postgres 16.", True),
+        (ACME, "We upgraded the Acme project from Postgres 14 to Postgres 16", True),
+        ("The Acme project uses Postgres 14.", "Acme has upgraded to Postgres 16.", False),
+        ("We use Postgres 14 in production", "we upgraded to Postgres 16", False),
+        ("We run Node 18 and Go 1.21", "We upgraded Node to 20", True),
+        ("My phone is an iPhone 14", "I upgraded to an iPhone 15", False),
+    ],
+)
+def test_another_version_changes_the_older_one(old: str, new: str, leaves: bool) -> None:
+    assert (relation(old, new), leaves_some(old, new)) == ("update", leaves)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Acme has 12 people", "Acme upgraded to Postgres 16."),
+        ("The Beta project uses Postgres 14", "Acme upgraded to Postgres 16."),
+        ("We use Postgres 16", "we upgraded to Postgres 16"),
+        ("We use Postgres 14", "Should we have upgraded to Postgres 16?"),
+        ("We use Postgres 14", "we want to have upgraded to Postgres 16 by May"),
+    ],
+)
+def test_the_same_version_or_that_of_something_else_changes_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
 KARL = "My new boss is called Karl."
 
 
