@@ -94,6 +94,19 @@ def test_how_a_name_is_spelled_is_no_part_of_it(text: str, value: str) -> None:
     assert [fact.value for fact in found(text)] == [value]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wanda is my boss now",
+        "Oliver was promoted, now Wanda is my boss.",
+        "Oliver left, and now Wanda is my boss",
+        "Now Wanda is my new boss",
+    ],
+)
+def test_who_is_somebodys_now_is_known(text: str) -> None:
+    assert [(fact.entity_label, fact.value) for fact in found(text)] == [("Wanda", "boss")]
+
+
 def test_what_takes_a_joke_back_is_meant() -> None:
     assert [fact.entity_label for fact in found("I was joking, my boss is still Rita.")] == ["Rita"]
     assert not found("my boss is Rita, just kidding")

@@ -38,8 +38,8 @@ _NAME = re.compile(r"\bname (?:is|was)\b", re.IGNORECASE)
 _section = partial(wordlists.pattern, "changes")
 _REPORTED = re.compile(rf"^(?:{_section('reporting')}|{_section('corrected')},?:? ?)+")
 _DENIAL = re.compile(
-    r"(?P<who>.{1,60}?) (?:(?P<is>am|is|are|was|were)|do|does|have|has|can|will)"
-    r" (?:not|no longer|never|no)(?: actually| in fact)? (?P<what>.+?)(?:(?:,| but) .*)?"
+    r"(?P<who>.{1,60}?) (?:(?:(?P<is>am|is|are|was|were)|do|does|have|has|can|will) (?:not|no longer|never|no)"
+    r"|no longer|never)(?: actually| in fact)? (?P<what>.+?)(?:(?:,| but) .*)?"
 )
 _NO_DENIAL = re.compile(rf"{_section('no denial')}|{_section('passing')}|{_section('meanwhile')}")
 _STOOD_FOR = frozenset("it he she they that this these those there you".split())

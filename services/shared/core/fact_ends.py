@@ -39,7 +39,7 @@ _TAIL = (
 )
 _DEATH = re.compile(
     rf"(?:(?:my|our) (?:dear |poor |beloved )?(?P<kin>{one_of('family')}|{one_of('partner')})(?: (?P<name>{_NAME}))??"
-    rf"|(?P<alone>{_NAME})) {_AUX}{_DIED}{_TAIL}"
+    rf"|(?:{one_of('family')} )?(?P<alone>{_NAME})) {_AUX}{_DIED}{_TAIL}"
 )
 _OF_THE_LIVING = frozenset(
     "home employer occupation age studies diet commute partner car allergy health learning habit".split()

@@ -53,7 +53,8 @@ _KIN_IS = re.compile(
     re.IGNORECASE,
 )
 _IS_KIN = re.compile(
-    rf"(?P<name>{PERSON_NAME})(?: is|'s) (?:my|our) {_ADJECTIVE}(?P<kin>{_ANYBODY}|{_PET})$",
+    rf"(?P<name>{PERSON_NAME})(?: is|'s)(?: now| still)? (?:my|our) {_ADJECTIVE}(?P<kin>{_ANYBODY}|{_PET})"
+    r"(?: now| again)?$",
     re.IGNORECASE,
 )
 _HAVE_KIN = re.compile(

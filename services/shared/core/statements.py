@@ -29,8 +29,9 @@ _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(
     r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)"
     r"|,\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b|now \w+(?: \w+)? (?:is|are|has|have)\b"
-    r"|\w+(?: \w+)? (?:is|are) (?:now |still )?(?:my|our) \w"
-    r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)",
+    r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now |still )?(?:my|our) \w"
+    r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)"
+    r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)",
     re.IGNORECASE,
 )
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")

@@ -97,7 +97,7 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
 )
 _MOVED_SOMEHOW = (
     _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')})"),
-    _form(rf"[\w ]{{1,30}}? {_AUX}(?:{_section('moved')}) (?P<topic>.+?)"),
+    _form(rf"[\w ]{{1,30}}? {_AUX}(?:{_section('moved')}) (?P<topic>.+?)(?: down| up| back| forward| out)?"),
 )
 """What tells that something was moved, and leaves the new time to what follows: "it is now on Friday"."""
 
@@ -108,8 +108,8 @@ _IT_IS = re.compile(
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
-_IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>\w+(?: \w+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
-_IS_OURS = re.compile(r"(?:.+ and )?(?P<who>\w[\w.]*(?: \w+)?) is (?:still )?(?P<own>(?:my|our) \w+(?: \w+){0,3})$")
+_IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
+_IS_OURS = re.compile(r"(?:.+ and )?(?P<who>\w[\w.]*(?: [\w.]+)?) is (?:still )?(?P<own>(?:my|our) \w+(?: \w+){0,3})$")
 _SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
 _NAME_OF = re.compile(
     r"^(?P<whose>(?:my|our|the) (?!(?:first|last|middle|full|family|user|maiden|pet)\b)\w+(?: \w+)?) name$"

@@ -85,6 +85,7 @@ PEANUTS, CONTACT = "My daughter Mia is allergic to peanuts.", "Our contact at In
         ("I have a dog named Rex", "I have no dog"),
         ("I work from home on Tuesdays and Fridays", "I don't work from home on Fridays"),
         ("I speak Dutch", "I can't speak Dutch"),
+        ("My daughter Lena studies law in Vienna", "Lena no longer studies law in Vienna"),
     ],
 )
 def test_what_is_said_not_to_be_so_denies_what_was_stated(before: str, text: str) -> None:

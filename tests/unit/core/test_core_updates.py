@@ -127,6 +127,7 @@ GOLF, ZED = "I drive a VW Golf.", "I switched from VS Code to Zed."
         (GOLF, "I sold my Golf and bought a Tesla."),
         (GOLF, "I sold the Golf, so now I take the bus"),
         ("I work at Siemens", "I left Siemens and joined Bosch"),
+        ("I drive a Honda", "I traded in the Honda and got a Yamaha"),
         ("I drink coffee every day", "I gave up coffee and switched to tea"),
         ("I go to the gym twice a week.", "I quit the gym."),
         ("I go to the gym on Mondays", "I quit the gym and started swimming"),
@@ -176,6 +177,9 @@ DEADLINE = "The Globex deadline has moved to 13 November."
         (EXAM, "They moved my eye exam again, it's now on Friday, 11 December at 11:30."),
         (EXAM, "My eye exam was postponed once more. The new date is 18 December."),
         (EXAM, "My eye exam got rescheduled, now it is on Friday"),
+        (EXAM, "They pushed my eye exam back again; it's on Friday now"),
+        (EXAM, "The clinic moved my eye exam yet again and it's now on Friday"),
+        ("My GP is Dr. Stone", "Dr. Stone retired, Dr. Reed is my new GP"),
         ("They moved my eye exam again, it's now on Friday", "They moved my eye exam yet again, it's on Monday"),
         (
             "Leo's dentist appointment is on 10 November at 8:00",
