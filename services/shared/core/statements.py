@@ -28,7 +28,8 @@ SENTENCE_END = rf"(?<=[.!?;\n])(?i:{_not_after('abbreviations')}){_BEFORE_NUMBER
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
 _CLAUSE = re.compile(
     r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)"
-    r"|,\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b|now \w+(?: \w+)? (?:is|are|has|have)\b"
+    r"|(?<!\bno)(?<!\bnope)(?<!\bwait),\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b"
+    r"|now \w+(?: \w+)? (?:is|are|has|have)\b"
     r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now |still )?(?:my|our) \w"
     r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)"
     r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)",

@@ -67,7 +67,7 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
             r"(?: for (?P<topic>.+))?"
         ),
     ),
-    ("upgraded", _form(rf"(?:i|we|they) {_AUX}{_UPGRADED} (?!to )(?P<topic>.+?) ?{_VERSION}")),
+    ("upgraded", _form(rf"(?:i|we|they) {_AUX}{_UPGRADED} (?!to |from )(?P<topic>.+?) ?{_VERSION}")),
     ("upgraded", _form(rf"(?P<topic>.+?) {_AUX}{_UPGRADED} {_VERSION}")),
     ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?){_AND_THEN}")),
     (
@@ -346,6 +346,8 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
 
 def _is_another_version(claim: Claim, before: Clause) -> bool:
     """Whether an older clause tells another version of what was upgraded, and names whose it is."""
+    if not _is_stative(before):
+        return False
     name, version = _upgraded(claim), claim.new.split()[-1].removeprefix("v")
     was = re.search(rf"(?<!\w){re.escape(name)} (?:version )?v?(?P<version>\d[\w.]*)", before.text) if name else None
     topic = frozenset() if _is_pronoun(claim.topic) else terms(claim.topic)
@@ -383,7 +385,8 @@ def _is_stative(before: Clause) -> bool:
     if any(claim.new and claim.said == before.text for claim in claims(before.text)):
         return True  # it tells itself of a change, to what is so since then
     sentence = parsed(before.text)
-    words = [*before.words[1:4], *([sentence.verb] if sentence else [])]
+    verb = sentence.verb if sentence and before.words[0] not in SPEAKERS else ""
+    words = [*before.words[1:4], verb]
     return any(word in STATIVE or word.removesuffix("s") in STATIVE for word in words)
 
 

@@ -79,6 +79,8 @@ def test_another_version_changes_the_older_one(old: str, new: str, leaves: bool)
         ("Acme has 12 people", "Acme upgraded to Postgres 16."),
         ("The Beta project uses Postgres 14", "Acme upgraded to Postgres 16."),
         ("We use Postgres 16", "we upgraded to Postgres 16"),
+        ("I read that Postgres 14 is out of support soon", "we upgraded from Postgres 14 to 16"),
+        ("I read that Postgres 14 is out of support soon", "we upgraded to Postgres 16"),
         ("We use Postgres 14", "Should we have upgraded to Postgres 16?"),
         ("We use Postgres 14", "we want to have upgraded to Postgres 16 by May"),
     ],
@@ -93,6 +95,8 @@ KARL = "My new boss is called Karl."
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("My parrot is called Coco", "No wait, my parrot is called Kiki"),
+        ("My parrot is called Coco", "No, my parrot is called Kiki"),
         ("My husband is called Stefan.", "Correction: my husband is called Stephan, with ph."),
         ("My husband is called Stefan", "My husband's name is spelled Stephan"),
         (KARL, "I was joking, my boss is still Rita."),
