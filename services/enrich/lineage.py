@@ -18,11 +18,11 @@ from contracts.v1.turns import entry_id
 from services.shared import telemetry
 from services.shared.changes import change_entries
 from services.shared.core.capacity import is_protected
-from services.shared.core.corrections import corrects_unnamed, may_correct_unnamed
+from services.shared.core.corrections import corrects_unnamed, denied_by, denies, denies_anything, may_correct_unnamed
 from services.shared.core.extraction import is_borne_out
 from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
 from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored, superseded
-from services.shared.core.updates import Relation, relation, subjects_of, tells_more, to_compare
+from services.shared.core.updates import Relation, leaves_some, relation, subjects_of, to_compare
 from services.shared.tasks import beside_the_loop
 
 Policy: TypeAlias = Literal["supersede", "flag", "leave"]
@@ -44,6 +44,9 @@ _CONFLICTING: tuple[Relation | Effect, ...] = (
 )  # fmt: skip
 """In these ways a statement that is not superseded conflicts with the newer one."""
 
+_NOT_CHANGED: tuple[Relation | Effect, ...] = ("contradiction", "compatible", "unrelated")
+"""In these ways one is related to the newer one, which may deny it all the same."""
+
 
 async def settle_changes(
     entries: Iterable[Entry], *, store: TextStore, policy: Policy = "supersede", contradictions: bool = False
@@ -63,11 +66,19 @@ async def settle_changes(
         if said and entry.edited_at is not None:
             entry, again = await _release(entry, store)
             gone += again
-        looked_at = said and (contradictions or may_change_facts(entry.text))
-        query = to_compare(entry.text) or words_of_changed(entry.text) if looked_at else None
+        query = _words_compared(entry.text, contradictions=contradictions) if said else None
         if query is not None or (said and may_correct_unnamed(entry.text)):
             gone += await _settle(entry, query, store, policy, contradictions=contradictions)
     return gone
+
+
+def _words_compared(text: str, *, contradictions: bool) -> str | None:
+    """The words by which to look for what a text may change; None where it changes nothing."""
+    denied = denied_by(text) if denies_anything(text) else None
+    if not (contradictions or may_change_facts(text)):
+        return denied
+    words = to_compare(text) or words_of_changed(text)
+    return f"{words or ''} {denied or ''}".strip() or None
 
 
 async def _release(entry: Entry, store: TextStore) -> tuple[Entry, list[EntryRef]]:
@@ -172,7 +183,7 @@ async def _settle(
     for how, group in found.items():
         found[how] = [one for one in group if one.id in undecided]
     changed = _changed(found, policy)
-    kept = {one.id for one in changed if is_protected(one) or tells_more(one.text)}
+    kept = {one.id for one in changed if is_protected(one) or leaves_some(one.text, entry.text)}
     superseded = [one.id for one in changed if one.id not in kept]
     conflicts = [one for how in _CONFLICTING for one in found[how] if one.id not in superseded]
     entry = await _name(entry, superseded, [one.id for one in conflicts], store)
@@ -212,7 +223,7 @@ async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
     searches = [store.search(scope, words, limit=_CANDIDATES, filters=Filters()) for words in queries if words]
     ids = {hit.id for hits in await asyncio.gather(*searches) for hit in hits}
     found = await store.get([Key(entry.user_id, id_) for id_ in ids])
-    if may_change_facts(entry.text):
+    if may_change_facts(entry.text) or denies_anything(entry.text):
         latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
         found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
     return [one for one in found.values() if _is_older(one, entry)]
@@ -229,7 +240,9 @@ def _related(entry: Entry, candidates: Sequence[Entry]) -> _Found:
     found: _Found = defaultdict(list)
     by_facts = effects(entry.text, [one.text for one in candidates])
     for one, effect in zip(candidates, by_facts, strict=True):
-        found[effect or relation(one.text, entry.text)].append(one)
+        how = effect or relation(one.text, entry.text)
+        is_denied = how in _NOT_CHANGED and denies(one.text, entry.text)
+        found["unclear" if is_denied else how].append(one)
     return found
 
 

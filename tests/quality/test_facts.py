@@ -51,9 +51,65 @@ def test_keys_that_hold_many_values_say_so() -> None:
     assert [fact.holds_many for fact in found("I live in Oslo")] == [False]
 
 
-def test_the_time_of_what_was_moved_is_the_new_one() -> None:
-    (time,) = found("My dentist appointment has moved to Thursday")
-    assert (time.memory_key, time.value) == ("profile|event|dentist|time", "Thursday")
+@pytest.mark.parametrize(
+    ("text", "event", "value"),
+    [
+        ("My dentist appointment has moved to Thursday", "dentist", "Thursday"),
+        ("They moved my eye exam again, it's now on Friday at 11:30", "eye_exam", "Friday at 11:30"),
+        ("My flight got delayed again, and it's now at 10:40", "flight", "10:40"),
+        ("My exam was postponed once more. The new date is 10 May.", "exam", "10 May"),
+        ("Globex deadline is now 20 November, final.", "globex_deadline", "20 November"),
+        ("From now on the standup is at 9:45", "standup", "9:45"),
+        ("As of next week, our yoga class is on Tuesdays", "yoga_class", "Tuesdays"),
+    ],
+)
+def test_the_time_of_what_was_moved_is_the_new_one(text: str, event: str, value: str) -> None:
+    (time,) = found(text)
+    assert (time.memory_key, time.value) == (f"profile|event|{event}|time", value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "They moved my exam, it is annoying",
+        "If they move my exam again, it's now on Friday",
+        "They might have moved my exam. Is it now on Friday?",
+        "It is now on Friday",
+    ],
+)
+def test_what_tells_no_new_time_of_anything_makes_no_fact(text: str) -> None:
+    assert not found(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Correction: my husband is called Stephan, with ph.", "Stephan"),
+        ("My wife's name is spelled Sarah, with an h at the end", "Sarah"),
+        ("My wife is called Sarah with an h", "Sarah"),
+        ("My wife is Philippa, with one l and two p", "Philippa"),
+    ],
+)
+def test_how_a_name_is_spelled_is_no_part_of_it(text: str, value: str) -> None:
+    assert [fact.value for fact in found(text)] == [value]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wanda is my boss now",
+        "Oliver was promoted, now Wanda is my boss.",
+        "Oliver left, and now Wanda is my boss",
+        "Now Wanda is my new boss",
+    ],
+)
+def test_who_is_somebodys_now_is_known(text: str) -> None:
+    assert [(fact.entity_label, fact.value) for fact in found(text)] == [("Wanda", "boss")]
+
+
+def test_what_takes_a_joke_back_is_meant() -> None:
+    assert [fact.entity_label for fact in found("I was joking, my boss is still Rita.")] == ["Rita"]
+    assert not found("my boss is Rita, just kidding")
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool", "system"])

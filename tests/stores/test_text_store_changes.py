@@ -94,6 +94,17 @@ async def test_a_correction_that_names_nothing_conflicts_with_what_was_said_just
     assert noted.body["older"] == bus.id
 
 
+@pytest.mark.parametrize("contradictions", [False, True])
+async def test_what_is_said_not_to_be_so_is_a_conflict(text_store: TextStore, user: str, contradictions: bool) -> None:
+    texts = ("My daughter Mia is allergic to peanuts", "My son Leo is allergic to peanuts")
+    denied = "The doctor said Mia is not allergic to peanuts, it is hazelnuts"
+    mia, leo, new = await said(text_store, user, *texts, denied)
+    assert await settle_changes([new], store=text_store, contradictions=contradictions) == []
+    now = await current(text_store, mia, leo, new)
+    assert [entry.conflicts_with for entry in now] == [(new.id,), (), (mia.id,)]
+    assert {entry.status for entry in now} == {"active"}
+
+
 async def test_done_again_it_changes_nothing_and_tells_the_same(text_store: TextStore, user: str) -> None:
     old, new = await said(text_store, user, TUESDAY, THURSDAY)
     first = await settle_changes([new], contradictions=True, store=text_store)
@@ -238,9 +249,18 @@ async def test_by_another_policy_nothing_is_superseded(
     assert (was.status, is_.supersedes, len(is_.conflicts_with)) == ("active", (), named)
 
 
-async def test_what_also_states_other_things_stays_and_is_a_conflict(text_store: TextStore, user: str) -> None:
-    several = "My standup is at 9:30 every day, Jonas is my lead and Joanna draws"
-    old, new = await said(text_store, user, several, "my standup has moved to 10:15")
+@pytest.mark.parametrize(
+    ("several", "change"),
+    [
+        ("My standup is at 9:30 every day, Jonas is my lead and Joanna draws", "my standup has moved to 10:15"),
+        ("My husband Tom is a teacher and is allergic to bees", "My husband Tom is no longer a teacher"),
+        ("I play tennis and football", "I have given up tennis"),
+    ],
+)
+async def test_what_also_states_other_things_stays_and_is_a_conflict(
+    text_store: TextStore, user: str, several: str, change: str
+) -> None:
+    old, new = await said(text_store, user, several, change)
     await settle_changes([new], contradictions=True, store=text_store)
     was, is_ = await current(text_store, old, new)
     assert (was.status, is_.conflicts_with) == ("active", (old.id,))

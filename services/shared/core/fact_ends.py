@@ -26,6 +26,7 @@ _SEPARATED = (
     r"(?:got divorced|divorced|broke up|broken up|split up|separated|called it quits|called off (?:our|the) engagement)"
 )
 _LET_GO = "(?:fired|laid off|sacked|let go|made redundant)"
+_DIED = r"(?:died|passed away|passed on|is dead|is no longer (?:alive|with us)|was euthani[sz]ed)"
 _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
 _RECENTLY = re.compile(
     r"\s(?:last (?:week|month|year|weekend|spring|summer|autumn|fall|winter|night|\w{3,6}day)"
@@ -36,6 +37,20 @@ _TAIL = (
     r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
     r"|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
 )
+_DEATH = re.compile(
+    rf"(?:(?:my|our) (?:dear |poor |beloved )?(?P<kin>{one_of('family')}|{one_of('partner')})(?: (?P<name>{_NAME}))??"
+    rf"|(?:{one_of('family')} )?(?P<alone>{_NAME})) {_AUX}{_DIED}{_TAIL}"
+)
+_OF_THE_LIVING = frozenset(
+    "home employer occupation age studies diet commute partner car allergy health learning habit".split()
+)
+_EATEN_AGAIN = re.compile(
+    r"(?:i|we) (?:(?:have|am|are|just|now|recently|finally) ){0,3}"
+    r"(?:(?:eat|eating) (?=.* again\b)|(?:started|began) (?:eating|to eat) "
+    r"|(?:(?:went|gone|going) )?back (?:to|on)(?: eating)? )"
+    rf"(?P<food>{wordlists.pattern('facts', 'foods given up')})(?: again)?{_TAIL}"
+)
+_DIETS_WITHOUT = wordlists.pairs("facts", "diets without")
 _UNDONE = re.compile(_section("undone"))
 
 
@@ -52,7 +67,8 @@ _ENDINGS = (
     _ending("employer", rf"i {_AUX}{_LET_GO}(?: (?:from|by|at) (?P<v>.{{1,60}}?))?"),
     _ending("employer", rf"i {_AUX}(?:resigned|quit|retired)(?: from (?P<v>.{{1,60}}?))?"),
     _ending("employer", rf"(?P<v>{_NAME}) {_AUX}(?:fired me|laid me off|sacked me|let me go|made me redundant)"),
-    _ending("pet", rf"{_KIND}(?P<v>{_NAME}) (?:has |sadly |just ){{0,2}}(?:died|passed away|was put to sleep)"),
+    _ending("pet", rf"{_KIND}(?P<v>{_NAME}) {_AUX}{_DIED}"),
+    _ending("pet", rf"{_KIND}(?P<v>{_NAME}) (?:had to be|has been|was|got) (?:put (?:down|to sleep)|run over)"),
     _ending("pet", rf"(?:i|we) {_AUX}(?:gave|given|give) {_KIND}(?P<v>{_NAME}) (?:away|up)(?: for adoption)?"),
     _ending("pet", rf"(?:i|we) {_AUX}(?:put {_KIND}(?P<v>{_NAME}) (?:down|to sleep))"),
     _ending("pet", rf"(?:i|we) {_AUX}(?:rehomed|sold) {_KIND}(?P<v>{_NAME})"),
@@ -70,7 +86,10 @@ _PART_OF_NAME = frozenset({"employer", "pet", "partner"})
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What is not so any more: of whom ("" is the speaker), in which slot, and the value; "": whatever it was."""
+    """What is not so any more: of whom ("" is the speaker), in which slot, and the value; "": whatever it was.
+
+    Without a slot it is all that is so of somebody only as long as they live.
+    """
 
     slot: str
     value: str
@@ -79,7 +98,8 @@ class Ended:
     def is_of(self, fact: Fact, speaker: str | None = None) -> bool:
         """Whether it ends this fact, which the same speaker stated before."""
         of = "" if fact.entity_label == (speaker or ME) else fact.entity_label
-        if (self.slot, self.of.casefold()) != (fact.memory_key.rpartition("|")[2], of.casefold()):
+        slot = fact.memory_key.rpartition("|")[2]
+        if self.of.casefold() != of.casefold() or not (slot == self.slot if self.slot else slot in _OF_THE_LIVING):
             return False
         said, known = terms(self.value.lower()), terms(fact.value.lower())
         return not self.value or (bool(said) and (said <= known if self.slot in _PART_OF_NAME else said == known))
@@ -107,6 +127,11 @@ def _ended(text: str) -> Iterator[Ended]:
 
 
 def _told(said: str) -> Iterator[Ended]:
+    if death := _DEATH.match(said):
+        yield Ended("", "", of=death["name"] or death["kin"] or death["alone"])
+    if (eaten := _EATEN_AGAIN.match(said)) and eaten["food"] in _DIETS_WITHOUT:
+        yield Ended("avoids", eaten["food"])
+        yield from (Ended("diet", diet) for diet in _DIETS_WITHOUT[eaten["food"]].split())
     for slot, pattern in _ENDINGS:
         if found := pattern.match(said):
             yield Ended(slot, found["v"] or "")

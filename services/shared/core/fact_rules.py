@@ -48,12 +48,13 @@ _PEOPLE = re.compile(
 )
 _KIN_IS = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
-    r"(?:'s name is| is named| is called| is|'s name's|'s) "
+    r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually)?|'s name's) (?:spelled |spelt |called )?"
     rf"(?P<name>{PERSON_NAME})$",
     re.IGNORECASE,
 )
 _IS_KIN = re.compile(
-    rf"(?P<name>{PERSON_NAME})(?: is|'s) (?:my|our) {_ADJECTIVE}(?P<kin>{_ANYBODY}|{_PET})$",
+    rf"(?P<name>{PERSON_NAME})(?: is|'s)(?: now| still)? (?:my|our) {_ADJECTIVE}(?P<kin>{_ANYBODY}|{_PET})"
+    r"(?: now| again)?$",
     re.IGNORECASE,
 )
 _HAVE_KIN = re.compile(
@@ -264,6 +265,31 @@ _STATUS = re.compile(
 )
 
 
+_UPGRADED = r"(?:(?:has|have|just|now|recently|finally|already) ){0,3}(?:upgraded|downgraded|migrated)"
+_VERSION = (
+    rf"(?:from [\w.]+(?: [\w.]+)? )?to (?P<v>{CAPITAL}[\w+#-]* v?\d[\w.]*)"
+    r"(?: from .+| now| today| yesterday| last \w+)?$"
+)
+_UPGRADABLE = words_of("facts", "tools") - words_of("facts", "devices")
+_PROJECT_UPGRADED = (
+    re.compile(rf"{_PROJECT} {_UPGRADED} {_VERSION}", _ANY),
+    re.compile(rf"(?:i|we|they) {_UPGRADED} {_PROJECT} {_VERSION}", _ANY),
+    re.compile(rf"(?P<p>{CAPITAL}\w+) {_UPGRADED} {_VERSION}", _ANY),
+    re.compile(rf"(?:i|we|they) {_UPGRADED} (?P<p>{CAPITAL}\w+) {_VERSION}", _ANY),
+)
+
+
+def _upgrades(words: str, known: Container[str]) -> Iterator[Found]:
+    """Which version of something a project uses from now on; a bare name is a project's if it is nobody's."""
+    for pattern in _PROJECT_UPGRADED:
+        if found := pattern.match(words):
+            name = next(found[group] for group in "pqr" if found.groupdict().get(group))
+            value = found["v"].rstrip(".")
+            if name.casefold() not in known and is_name(name) and value.split(" ", 1)[0].lower() in _UPGRADABLE:
+                yield _of_project(name, "stack", value, f"uses {value}")
+            return
+
+
 def _projects(words: str) -> Iterator[Found]:
     for pattern in _WORKING:
         if found := pattern.match(words):
@@ -280,8 +306,11 @@ def _projects(words: str) -> Iterator[Found]:
 _TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by) )?", _ANY)
 
 
+_FIXED = re.compile(r",? (?:final(?:ly)?|for good|instead|sharp|latest|at the latest|confirmed|fixed)[.!]*$", _ANY)
+
+
 def _time(value: str) -> list[str]:
-    value = trimmed(re.split(r" to (?!the\b)", value)[-1])
+    value = trimmed(_FIXED.sub("", re.split(r" to (?!the\b)", value)[-1]))
     value = _TIME.sub("", value, count=1)
     known = kinds(value.lower())
     return [value] if len(value.split()) <= 5 and known.keys() & {"day", "clock"} and not is_denied(value) else []
@@ -307,7 +336,9 @@ _WHEN = (
     r"|has been rescheduled|is scheduled for|is planned for|is set for)"
 )
 _EVENT_AT = re.compile(
-    rf"(?:my |our |the )?(?P<e>[\w' -]{{0,30}}?\b{_EVENT}(?: (?:to|with|at) \w+)?) {_WHEN} (?:now )?(?P<v>.+)$",
+    r"(?!(?:my |our |the )?new (?:date|day|time|slot)\b)"
+    rf"(?:my |our |the )?(?:new )?(?P<e>[\w' -]{{0,30}}?\b{_EVENT}(?: (?:to|with|at) \w+)?) {_WHEN}"
+    r" (?:now )?(?P<v>.+)$",
     _ANY,
 )
 _HAVE_EVENT = re.compile(
@@ -321,11 +352,41 @@ _CALLED_APPOINTMENT = re.compile(r" appointment$", _ANY)
 
 def _appointments(words: str) -> Iterator[Found]:
     found = _EVENT_AT.match(words) or _HAVE_EVENT.match(words)
-    if not found:
-        return
-    event = _CALLED_APPOINTMENT.sub("", found["e"].strip())
-    for value in _time(found["v"]):
+    if found:
+        yield from _planned(found["e"], found["v"])
+
+
+def _planned(event: str, when: str) -> Iterator[Found]:
+    event = _CALLED_APPOINTMENT.sub("", event.strip())
+    for value in _time(when):
         yield Found("time", value, f"is planned for {value}", of=event, subject="profile", level=1)
+
+
+_MOVED = (
+    r"(?:moved|changed|rescheduled|postponed|shifted|delayed|rebooked|(?:put|pushed|brought) (?:back|off|forward|out))"
+)
+_AGAIN = r"(?:,? (?:again|once (?:more|again)|yet again|for (?:a|the) (?:second|third) time|today|yesterday))*$"
+_NAMED_EVENT = rf"(?:my |our |the )?(?P<e>[\w' -]{{0,30}}?\b{_EVENT})"
+_EVENT_MOVED = (
+    re.compile(rf"{_NAMED_EVENT} (?:(?:has|have|is|was|got|been|just) ){{1,3}}{_MOVED}{_AGAIN}", _ANY),
+    re.compile(rf"[\w' -]{{1,30}}? {_MOVED} {_NAMED_EVENT}{_AGAIN}", _ANY),
+)
+_NEW_TIME = re.compile(
+    r"(?:now )?(?:it|the new (?:date|day|time|slot))"
+    r" (?:(?:is|will be|takes place|starts|leaves|now|on|at) )+(?P<v>.+)$",
+    _ANY,
+)
+
+
+def event_moved_in(words: str) -> str | None:
+    """The event that a clause says was moved, without saying when it is now."""
+    return next((found["e"] for pattern in _EVENT_MOVED if (found := pattern.match(words))), None)
+
+
+def new_time_in(words: str, event: str) -> Iterator[Found]:
+    """When an event is that was just said to have moved, where a clause says "it is now on …"."""
+    if found := _NEW_TIME.match(words):
+        yield from _planned(event, found["v"])
 
 
 _I = re.compile(r"(?:i|we) (?P<predicate>.+)$", _ANY)
@@ -348,6 +409,7 @@ def found_in(words: str, last_person: str | None, known: Container[str] = ()) ->
     yield from _of_others(words, last_person, known)
     yield from _mine(words)
     yield from _projects(words)
+    yield from _upgrades(words, known)
     appointments = tuple(_appointments(words))
     yield from appointments
     if not appointments:

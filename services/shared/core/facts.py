@@ -19,11 +19,19 @@ from contracts.v1.facts import FactType
 from contracts.v1.turns import Role
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found
-from services.shared.core.fact_rules import found_in, people_in
+from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_values import PERSON_NAME
 from services.shared.core.lower_names import with_names
 from services.shared.core.pinning import own_importance
-from services.shared.core.statements import ASKING, JOKING, QUOTED, UNSURE, opens_others_words, without_quoted_lines
+from services.shared.core.statements import (
+    ASKING,
+    QUOTED,
+    SENTENCE_END,
+    UNSURE,
+    is_joking,
+    opens_others_words,
+    without_quoted_lines,
+)
 from services.shared.core.traits import ByText
 
 EntityType = Literal["person", "org", "place", "project", "event"]
@@ -35,11 +43,15 @@ _LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 200
 _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
-SENTENCE = re.compile(r"(?<=[.!?;\n])(?<!\bDr\.)(?<!\bMr\.)(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)\s+|\s[–—]\s|\n")
+SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|\n")
 _VERBS = "work|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
 _THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
+_IS_NOW = r"now (?:it|[\w.]+(?: [\w.]+)? (?:is|has))"
+_WHICH_TIME = "(?:date|day|time|slot)"
 CLAUSE = re.compile(
     rf"[:;]\s|\s\(|\)|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
+    rf"|,\s{{1,3}}(?={_IS_NOW}\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new {_WHICH_TIME}\b)"
+    rf"|,?\s{{1,3}}(?=and {_IS_NOW}\b)"
     rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",
     re.IGNORECASE,
 )
@@ -57,6 +69,12 @@ _CONTRACTIONS = tuple(
         (r"(\w)n't\b", r"\1 not"),
         (r"\b(she|he|it|that|there|name)'s\b", r"\1 is"),
     )
+)
+_SPELT = re.compile(
+    r"(?:, | spelled | spelt | written )with(?:out)? (?:an? |one |two |double )?(?!(?:me|us|it|my|no)\b)[a-z]{1,2}s?\b"
+    r".{0,40}$"
+    r"| with(?:out)? (?:(?:an?|one|two) [b-z]s?|double [a-z])(?: at the (?:end|start|beginning)| in the middle)?$",
+    re.IGNORECASE,
 )
 _CORRECTED = wordlists.pattern("changes", "corrected")
 _OPENING = re.compile(
@@ -214,9 +232,11 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
     """
     text = _readable(text)
     last_person: str | None = None
+    moved: str | None = None
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
         person = next((name for name, _ in people_in(said.words)), None)
-        told = tuple(found_in(said.words, person or last_person, known))
+        told = (*found_in(said.words, person or last_person, known), *(new_time_in(said.words, moved) if moved else ()))
+        moved = event_moved_in(said.words) or moved
         if not (person or told) or not _is_meant(said):
             continue
         if is_joke(text):
@@ -257,7 +277,7 @@ def _clauses_of(text: str) -> Iterator[_Clause]:
 def is_joke(text: str) -> bool:
     """Whether a text says itself that it is no earnest."""
     lower = text.lower()
-    return JOKING.search(lower) is not None or _ALSO_JOKING.search(lower) is not None
+    return is_joking(lower) or _ALSO_JOKING.search(lower) is not None
 
 
 def _is_meant(said: _Clause) -> bool:
@@ -313,7 +333,7 @@ def _spelled(part: str) -> str:
         if not found:
             break
         said = said[found.end() :]
-    return _NOT_BUT.sub(r"\1", said, count=1)
+    return _SPELT.sub("", _NOT_BUT.sub(r"\1", said, count=1))
 
 
 def spelled_out(text: str) -> str:

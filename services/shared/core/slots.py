@@ -5,6 +5,7 @@ So forgetting, correcting and erasing an entry reach its facts at once, and noth
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,7 @@ Pairs: TypeAlias = Collection[frozenset[str]]
 """Two entries each, by id."""
 
 _Partners: TypeAlias = Mapping[str, Collection[str]]
+_VERSIONED = re.compile(r"(?P<of>[^\W\d][\w+#-]*) (?P<version>v?\d[\w.]*)")
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 
 
@@ -135,8 +137,7 @@ def _with_ends(
     facts = _facts_by_entry(entries, read)
     if not any(facts.values()):
         return []
-    certain = [entry for entry in entries if entry.status == "active" and entry.id not in doubted]
-    ends = _Ends(certain, facts, beside)
+    ends = _Ends([entry for entry in entries if entry.status == "active"], facts, doubted, beside)
     replaced = {entry.id: {fact.memory_key for fact in facts[entry.id]} for entry in entries if entry.supersedes}
 
     def is_replaced(fact: Fact, entry: Entry) -> bool:
@@ -186,14 +187,33 @@ def _is_opposite(fact: Fact, other: Fact) -> bool:
     return same and _OPPOSITE.get(_slot(fact)) == _slot(other)
 
 
-class _Ends:
-    """Which of the entries end facts of others: by their wording, by what they tell of a fact, or by another taste."""
+def _is_upgrade(fact: Fact, other: Fact) -> bool:
+    """Whether one says that something has another version than the other tells: "Postgres 16" and "Postgres 14"."""
+    is_, was = _VERSIONED.fullmatch(fact.value), _VERSIONED.fullmatch(other.value)
+    if is_ is None or was is None or fact.memory_key != other.memory_key:
+        return False
+    return is_["of"].casefold() == was["of"].casefold() and is_["version"] != was["version"]
 
-    def __init__(self, entries: list[Entry], facts: Mapping[str, Sequence[Fact]], beside: _Partners) -> None:
+
+def _is_newer(entry: Entry, other: Entry) -> bool:
+    return entry.speaker == other.speaker and entry.last_said_at > other.last_said_at
+
+
+class _Ends:
+    """Which entries end facts of others: by their wording, by what they tell of a fact, or another taste or version.
+
+    One in doubt ends nothing, but another version of the same thing, which is certain.
+    """
+
+    def __init__(
+        self, active: list[Entry], facts: Mapping[str, Sequence[Fact]], doubted: Collection[str], beside: _Partners
+    ) -> None:
         self._beside = beside
+        entries = [entry for entry in active if entry.id not in doubted]
         self._changes = [entry for entry in entries if is_change(entry.text)]
         self._told = {entry.id: (entry, ended_in(entry.text)) for entry in entries if ends_anything(entry.text)}
         self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if _slot(fact) in _OPPOSITE]
+        self._versions = [(entry, fact) for entry in active for fact in facts[entry.id] if _slot(fact) == "stack"]
 
     def is_told(self, fact: Fact, entry: Entry, by: str) -> bool:
         """Whether an entry says that this fact of another is no longer so."""
@@ -204,6 +224,7 @@ class _Ends:
         turned = [end for end, other in self._tastes if _is_opposite(fact, other)]
         told = [end for id_, (end, _) in self._told.items() if self.is_told(fact, entry, id_)]
         later = [end for end in (*turned, *told) if self._is_later(end, entry)]
+        later += [end for end, other in self._versions if _is_upgrade(other, fact) and _is_newer(end, entry)]
         return min((end.last_said_at for end in (*later, *self._worded(fact, entry))), default=None)
 
     def _worded(self, fact: Fact, entry: Entry) -> list[Entry]:
@@ -215,7 +236,7 @@ class _Ends:
 
     def _is_later(self, end: Entry, entry: Entry) -> bool:
         is_beside = end.id in self._beside.get(entry.id, ())
-        return end.speaker == entry.speaker and end.last_said_at > entry.last_said_at and not is_beside
+        return _is_newer(end, entry) and not is_beside
 
 
 def _values(said: list[_Said], beside: _Partners) -> list[Known]:

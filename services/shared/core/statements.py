@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import dropwhile, takewhile
 
 from services.shared.core import wordlists
 from services.shared.core.analysis import stems
@@ -13,8 +15,26 @@ from services.shared.core.text import unfolded
 _LONGEST = 2000
 """Characters of a text that are read: who tells of a change says so in a few lines."""
 
-_SENTENCE = re.compile(r"(?<=[.!?;\n])\s+|\s+[–—]\s+|\n")
-_CLAUSE = re.compile(r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)")
+
+def _not_after(section: str) -> str:
+    """A condition on a place in a text: no abbreviation of a section stands before it."""
+    return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", section))
+
+
+_BEFORE_NUMBER = rf"(?:(?!\s+\d)|(?i:{_not_after('abbreviations before numbers')}))"
+SENTENCE_END = rf"(?<=[.!?;\n])(?i:{_not_after('abbreviations')}){_BEFORE_NUMBER}\s+"
+"""Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""
+
+_SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")
+_CLAUSE = re.compile(
+    r":\s|,\s+(?:but|so|and|because|she|he|thank)\s|,\s(?=what an?\s)|\s+because\s|\s\(|\)"
+    r"|(?<!\bno)(?<!\bnope)(?<!\bwait),\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b"
+    r"|now \w+(?: \w+)? (?:is|are|has|have)\b"
+    r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now |still )?(?:my|our) \w"
+    r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)"
+    r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)",
+    re.IGNORECASE,
+)
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
 _TOKEN = re.compile(r"[#€$£]?[\w][\w@#&+']*(?:[.:/,-][\w@]+)*")
 ASKING = re.compile(
@@ -42,10 +62,13 @@ _WITHOUT_APOSTROPHES = ((_ANYMORE, "anymore"),)
 _words = wordlists.words
 LIGHT = _words("changes", "light")
 VERBS = _words("changes", "verbs")
+STATIVE = _words("changes", "stative")
 NEGATIONS = frozenset({"not", "never", "no", "cannot"})
+SPEAKERS = frozenset({"i", "we"})
 
 UNSURE = re.compile(wordlists.pattern("changes", "unsure"))
 JOKING = re.compile(wordlists.pattern("changes", "joking"))
+_JOKED_BEFORE = re.compile(wordlists.pattern("changes", "joked before"))
 TELLING = re.compile(wordlists.pattern("changes", "telling"))
 HANDING_OVER = re.compile(wordlists.pattern("changes", "handing over"))
 _QUOTED_LINE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
@@ -65,6 +88,11 @@ _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
 def without_quoted_lines(text: str) -> str:
     """The text with blanks for its lines that begin with ">", each character where it was."""
     return _QUOTED_LINE.sub(lambda found: " " * len(found[0]), text)
+
+
+def is_joking(lower: str) -> bool:
+    """Whether a text in lower case is no earnest; what follows "I was joking, …" is."""
+    return JOKING.search(_JOKED_BEFORE.sub("", lower, count=1)) is not None
 
 
 def opens_others_words(sentence: str) -> bool:
@@ -96,7 +124,7 @@ class Clause:
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
     plain = without_quoted_lines(unfolded(text[:_LONGEST]))
-    joking = JOKING.search(plain.lower()) is not None
+    joking = is_joking(plain.lower())
     found, told = [], False
     for sentence in _SENTENCE.split(plain):
         told = told or opens_others_words(sentence)
@@ -177,3 +205,63 @@ def parsed(said: str) -> Sentence | None:
             subject = [one for one in words[:i] if one not in ("do", "does", "not", "never", "now")]
             return Sentence(" ".join(subject), word, " ".join(value), negated)
     return None
+
+
+_PARTS = re.compile(r"(,? and | but |[,;])")
+_PREDICATES = wordlists.words("changes", "predicates") | VERBS | STATIVE | {f"{verb}s" for verb in STATIVE}
+_OPINIONS = frozenset(map(stem, wordlists.listed("changes", "opinions")))
+_PLACING = frozenset("in at on from with for".split())
+_LONGEST_SUBJECT = 6  # words
+_PURPOSES = frozenset({"as", "for"})
+_ALSO_NAMED = r"(?:,? (?:and|or|&|plus|as well as)|,) "
+
+
+def is_one_of_several(what: str, said: str) -> bool:
+    """Whether a clause names other things in one breath with this one: "tea and coffee"."""
+    name = " ".join(dropwhile(LIGHT.__contains__, what.split()))
+    if not name:
+        return False
+    named = rf"(?<!\w){re.escape(name)}s?"
+    return re.search(rf"{named}{_ALSO_NAMED}\w|\w{_ALSO_NAMED}(?:(?:my|our|the|an?) )?{named}(?!\w)", said) is not None
+
+
+def things_stated(said: str) -> int:
+    """How many things a clause states, without what its speaker only thinks of them."""
+    first, *others = _PARTS.split(said)
+    tells = _is_statement(first) or not _PREDICATES.isdisjoint(first.split()[1:4])
+    stated = [first] if tells else []
+    before = first
+    for link, part in zip(others[::2], map(str.strip, others[1::2]), strict=True):
+        if _states_more(part, before, is_joined="and" in link):
+            stated.append(part)
+        before = part
+    return sum(not terms(part) <= _OPINIONS for part in stated)
+
+
+def _states_more(part: str, before: str, *, is_joined: bool) -> bool:
+    """Whether what follows "and" or a comma is a statement, a predicate, or an object with a purpose of its own."""
+    if _is_statement(part) or (_opens_with(part, _PREDICATES) and " " in part):
+        return True
+    is_placed = _opens_with(part, _PLACING) and _is_statement(before)
+    return is_joined and (is_placed or not _prepositions(before).isdisjoint(_prepositions(part)))
+
+
+def subject_of(said: str) -> str:
+    """What a clause says something of: its words before the first that may be a verb."""
+    first, *others = said.split()
+    return " ".join([first, *takewhile(lambda word: word not in _PREDICATES, others[:_LONGEST_SUBJECT])])
+
+
+def _is_statement(part: str) -> bool:
+    return parsed(part) is not None or _opens_with(part, SPEAKERS)
+
+
+def _prepositions(part: str) -> frozenset[str]:
+    """The prepositions within a part; those of a purpose are of one kind."""
+    inner = frozenset(part.split()[1:-1])
+    purposes = {"for"} if inner & _PURPOSES else set()
+    return (inner & _PLACING) | purposes
+
+
+def _opens_with(part: str, words: Collection[str]) -> bool:
+    return part.split(" ", 1)[0] in words

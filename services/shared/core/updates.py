@@ -8,22 +8,43 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
-from services.shared.core.statements import NEGATIONS, Clause, Sentence, clauses, kinds, parsed, stem, terms
+from services.shared.core.statements import (
+    NEGATIONS,
+    SPEAKERS,
+    STATIVE,
+    Clause,
+    Sentence,
+    clauses,
+    is_one_of_several,
+    kinds,
+    parsed,
+    stem,
+    terms,
+    things_stated,
+)
 from services.shared.core.traits import ByText
 
 Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
-Form: TypeAlias = Literal["moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun"]
+Form: TypeAlias = Literal[
+    "moved", "switched", "ended", "left", "called off", "renewed", "instead", "begun", "returned", "upgraded"
+]
 
 _section = partial(wordlists.pattern, "changes")
 _AUX = f"{_section('auxiliaries')}*"
 _TO = "(?:to|until|till|into)"
 _OWN = "(?:my|our|the|this|that|all)"
-_AT_END = r"(?: (?:last week|yesterday|now|already|again|today|for good|altogether|this week|too))*$"
+_AT_END = (
+    r"(?: (?:last week|yesterday|now|already|again|once (?:more|again)|yet again|(?:for )?(?:a|the) (?:second|third)"
+    r" time|today|for good|altogether|this week|too))*$"
+)
+_UPGRADED = "(?:upgraded|downgraded|migrated)"
+_VERSION = r"(?:from [\w.]+(?: [\w.]+)? )?to (?:an? |the |version )?(?P<new>(?:[\w+#-]+ ){0,3}?v?\d[\w.]*)(?: from .+)?"
+_AND_THEN = rf"(?:,? (?:and|then|so|but) (?:then |now |have |just |instead |i |we )*(?:{_section('next')})\b.*)"
 
 
 def _form(pattern: str) -> re.Pattern[str]:
@@ -46,6 +67,9 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
             r"(?: for (?P<topic>.+))?"
         ),
     ),
+    ("upgraded", _form(rf"(?:i|we|they) {_AUX}{_UPGRADED} (?!to |from )(?P<topic>.+?) ?{_VERSION}")),
+    ("upgraded", _form(rf"(?P<topic>.+?) {_AUX}{_UPGRADED} {_VERSION}")),
+    ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?){_AND_THEN}")),
     (
         "moved",
         _form(
@@ -63,26 +87,41 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
         _form(r"(?P<topic>.+?) (?:(?:is|am|are|do|does|have|has|was|were) )?no longer (?P<old>.+?)(?:(?:,| but) .*)?"),
     ),
     ("ended", _form(r"(?P<topic>.+?) (?:do|does|am|is|are|can|have|will) not (?P<old>.+?) anymore(?:,.*)?")),
-    ("left", _form(rf"(?:i|we) {_AUX}(?:left|quit|moved out of) (?P<old>.+?)")),
+    ("left", _form(rf"(?:i|we) {_AUX}(?:left|moved out of) (?P<old>.+?){_AND_THEN}?")),
     ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
     ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?)")),
     ("called off", _form(rf"(?P<topic>.+?) (?:has|have|is|are|was|were|got) {_AUX}(?:{_section('called off')})")),
     ("begun", _form(rf"(?P<topic>.+?) (?:{_section('begun')}) (?P<new>.+?)")),
+    ("returned", _form(rf"(?:i|we) {_AUX}(?:{_section('returned')}) (?P<new>.+?)")),
+    ("returned", _form(r"(?:i|we) (?:am|are)? ?(?:use|using|on|with|drink|drinking|drive|driving) (?P<new>.+?) again")),
+)
+_MOVED_SOMEHOW = (
+    _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')})"),
+    _form(rf"[\w ]{{1,30}}? {_AUX}(?:{_section('moved')}) (?P<topic>.+?)(?: down| up| back| forward| out)?"),
+)
+"""What tells that something was moved, and leaves the new time to what follows: "it is now on Friday"."""
+
+_IT_IS = re.compile(
+    r"(?:now )?(?:it|that|they|the new (?:date|day|time|slot))"
+    r" (?:(?:is|are|will be|takes place|starts|leaves|now|on|at) )+(?P<new>.+)"
 )
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
+_IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
+_IS_OURS = re.compile(r"(?:.+ and )?(?P<who>\w[\w.]*(?: [\w.]+)?) is (?:still )?(?P<own>(?:my|our) \w+(?: \w+){0,3})$")
+_SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
+_NAME_OF = re.compile(
+    r"^(?P<whose>(?:my|our|the) (?!(?:first|last|middle|full|family|user|maiden|pet)\b)\w+(?: \w+)?) name$"
+)
 _NOT_BUT = re.compile(r", not (?P<old>[\w:. ]+)$")
 ADDING = re.compile(_section("adding"))
 PASSING = re.compile(_section("passing"))
 _SINGLE = wordlists.words("changes", "single")
-_STATIVE = wordlists.words("changes", "stative")
 _BELONGING = wordlists.words("changes", "belonging")
 _DESCRIBED = re.compile(r"\w+ an? ")
-_OF_TWO = frozenset({"i", "we"})
 _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
-_PARTS = re.compile(r"[,;]| and | but ")
 _MOST_WORDS = 40
 _PRONOUNS = frozenset("it he she they him her them us that this there you everything which".split())
 
@@ -102,7 +141,7 @@ class Claim:
 
 
 def _tells_of_change(text: str) -> bool:
-    return any(claim.form for claim in _claims(clauses.__wrapped__(text)))
+    return any(claim.form for claim in _claims(_with_times(clauses.__wrapped__(text))))
 
 
 is_change = ByText(_tells_of_change)
@@ -125,14 +164,21 @@ def _tells_one_thing(said: str) -> bool:
 
 def tells_more(text: str) -> bool:
     """Whether a text states several things, so that a change of one of them leaves others that are still so."""
-    parts = [part for clause in clauses(text) for part in _PARTS.split(clause.text)]
-    stated = [part for part in parts if parsed(part) or part.split(" ", 1)[0] in _OF_TWO]
-    return len(stated) > 1 or len(text.split()) > _MOST_WORDS
+    return sum(things_stated(clause.text) for clause in _clauses(text)) > 1 or len(text.split()) > _MOST_WORDS
+
+
+def leaves_some(old: str, new: str) -> bool:
+    """Whether an older text states more than what a newer one changes: something else, or the same of another thing."""
+    if tells_more(old):
+        return True
+    told = [claim for claim in claims(new) if claim.form and claim.form != "instead"]
+    changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
+    return any(is_one_of_several(one, clause.text) for one in changed for clause in _clauses(old))
 
 
 def subjects_of(text: str) -> frozenset[str]:
     """What the statements of a text are about, without what they say of it."""
-    sentences = [parsed(clause.text) for clause in clauses(text)]
+    sentences = [parsed(clause.text) for clause in _clauses(text)]
     return frozenset(term for sentence in sentences if sentence for term in terms(sentence.subject))
 
 
@@ -140,21 +186,26 @@ def relation(old: str, new: str) -> Relation:
     """How the newer statement of a speaker relates to an older one of the same speaker."""
     related = False
     contradicted = False
-    for before in clauses(old):
+    for before in _clauses(old):
         for claim in claims(new):
             if claim.form and _changes(claim, before):
                 return "update"
             contradicted = contradicted or (claim.form is None and _contradicts(claim, before))
-        related = related or any(before.terms & after.terms for after in clauses(new))
+        related = related or any(before.terms & after.terms for after in _clauses(new))
     if contradicted:
         return "contradiction"
     return "compatible" if related else "unrelated"
 
 
 @lru_cache(maxsize=256)
+def _clauses(text: str) -> tuple[Clause, ...]:
+    return _with_times(clauses(text))
+
+
+@lru_cache(maxsize=256)
 def claims(text: str) -> tuple[Claim, ...]:
     """What a text states, clause by clause, each with the change it tells of; what is not meant states nothing."""
-    return tuple(_claims(clauses(text)))
+    return tuple(_claims(_clauses(text)))
 
 
 def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
@@ -168,6 +219,26 @@ def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
         yield _told(text, corrects=corrects)
 
 
+def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
+    """The clauses, of which one that says that something was moved, and the next one, which says to when, are one."""
+    found: list[Clause] = []
+    for clause in said:
+        before = found[-1] if found else None
+        new = _IT_IS.match(clause.text)
+        moved = _moved_somehow(before.text) if before and new and kinds(new["new"]).keys() & {"day", "clock"} else ""
+        if before and new and moved:
+            found[-1] = Clause(f"{moved} has moved to {new['new']}", before.meant and clause.meant, past=False)
+        else:
+            found.append(clause)
+    return tuple(found)
+
+
+def _moved_somehow(text: str) -> str:
+    """What a clause says was moved, without saying where to."""
+    found = next(filter(None, (pattern.match(text) for pattern in _MOVED_SOMEHOW)), None)
+    return found["topic"] if found and not _denied(found["topic"], "moved") else ""
+
+
 def _told(text: str, *, corrects: bool) -> Claim:
     for form, pattern in _FORMS:
         if found := pattern.match(text):
@@ -178,9 +249,12 @@ def _told(text: str, *, corrects: bool) -> Claim:
     old = corrected["old"] if corrected else ""
     stated = text[: corrected.start()] if corrected else text
     plain = _RENEWED.sub("", stated).strip()
+    plain, spelt = _SPELT.subn(" name is ", plain)
     if fresh := _NEW.match(plain):
-        plain, corrects = f"my {fresh['rest']}", True
-    cued = corrects or corrected is not None or plain != stated
+        plain, corrects = f"my new {fresh['rest']}", True
+    elif fresh := _IS_NEW.match(plain):
+        plain, corrects = f"{fresh['own']} new {fresh['rest']} is {fresh['who']}", True
+    cued = corrects or spelt > 0 or corrected is not None or plain != stated
     return Claim(plain, "renewed" if cued else None, old=old)
 
 
@@ -198,6 +272,10 @@ def _changes(claim: Claim, before: Clause) -> bool:
         return _takes_the_place(claim, before)
     if claim.form == "moved":
         return _moves(claim, before)
+    if claim.form == "upgraded":
+        return _is_another_version(claim, before)
+    if claim.form == "returned":
+        return _returns(claim, before)
     if claim.form == "called off":
         return _is_about(claim.topic, before) and not _is_pronoun(claim.topic)
     return _gives_up(claim, before)
@@ -221,6 +299,9 @@ _KIN = frozenset(
         " granddaughter grandson manager landlord".split(),
     )
 )
+
+
+_MANY_AT_A_TIME = frozenset(map(stem, wordlists.listed("changes", "many at a time")))
 
 
 def _owners(said: str) -> frozenset[str]:
@@ -255,7 +336,7 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
         return False
     if claim.form == "left" and not (before.terms & _BELONGING or parsed(before.text) is None):
         return False
-    topic = "" if claim.topic in _OF_TWO else claim.topic
+    topic = "" if claim.topic in SPEAKERS else claim.topic
     if claim.form == "ended" and topic:
         return not _is_pronoun(topic) and _is_found(topic, before.text)
     if claim.form == "ended" and not _is_own(before, claim):
@@ -263,9 +344,36 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     return len(before.terms - terms(claim.old) - terms(topic)) <= 4
 
 
+def _is_another_version(claim: Claim, before: Clause) -> bool:
+    """Whether an older clause tells another version of what was upgraded, and names whose it is."""
+    if not _is_stative(before):
+        return False
+    name, version = _upgraded(claim), claim.new.split()[-1].removeprefix("v")
+    was = re.search(rf"(?<!\w){re.escape(name)} (?:version )?v?(?P<version>\d[\w.]*)", before.text) if name else None
+    topic = frozenset() if _is_pronoun(claim.topic) else terms(claim.topic)
+    return was is not None and was["version"].rstrip(".") != version and topic <= before.terms
+
+
+def _upgraded(claim: Claim) -> str:
+    """Of what a claim tells another version: what it names with it, or is about."""
+    if claim.form != "upgraded":
+        return ""
+    *words, _ = claim.new.split()
+    return " ".join(words) or ("" if _is_pronoun(claim.topic) else claim.topic)
+
+
+def _returns(claim: Claim, before: Clause) -> bool:
+    """Whether an older clause tells of a change away from what its speaker has or does again."""
+    again = terms(claim.new)
+    return any(
+        earlier.form in ("switched", "moved", "ended") and bool(again) and again == terms(earlier.old)
+        for earlier in claims(before.text)
+    )
+
+
 def _is_own(before: Clause, claim: Claim) -> bool:
     """Whether an older clause tells of the speaker: of something of theirs only what it is, not what it does."""
-    if before.words[:1] != [] and before.words[0] in _OF_TWO:
+    if before.words[:1] != [] and before.words[0] in SPEAKERS:
         return True
     sentence = parsed(before.text)
     verb = stem(claim.old.split()[0]) if claim.old else ""
@@ -274,10 +382,12 @@ def _is_own(before: Clause, claim: Claim) -> bool:
 
 def _is_stative(before: Clause) -> bool:
     """Whether a clause tells what its speaker, or something of theirs, does or is as a rule."""
-    words = before.words[:4]
     if any(claim.new and claim.said == before.text for claim in claims(before.text)):
         return True  # it tells itself of a change, to what is so since then
-    return any(word in _STATIVE or word.removesuffix("s") in _STATIVE for word in words[1:])
+    sentence = parsed(before.text)
+    verb = sentence.verb if sentence and before.words[0] not in SPEAKERS else ""
+    words = [*before.words[1:4], verb]
+    return any(word in STATIVE or word.removesuffix("s") in STATIVE for word in words)
 
 
 def _takes_the_place(claim: Claim, before: Clause) -> bool:
@@ -302,10 +412,10 @@ def _contradicts(claim: Claim, before: Clause) -> bool:
 
 
 def _gives_another_value(said: str, before: Clause) -> bool:
-    new, old = parsed(said), parsed(before.text)
+    new, old = _stated(said), _stated(before.text)
     if ADDING.search(said) or new is None or old is None or new.negated or old.negated:
         return False
-    if old.verb not in _SINGLE or not _same_subject(new, old):
+    if old.verb not in _SINGLE or not _same_subject(new, old) or (_IS_OURS.match(before.text) and not _names(new)):
         return False
     was, is_ = kinds(old.value), kinds(new.value)
     if was or is_:
@@ -314,8 +424,25 @@ def _gives_another_value(said: str, before: Clause) -> bool:
     return _another_word(new, old)
 
 
+def _stated(said: str) -> Sentence | None:
+    """A clause as what is said of something: "Rita is my boss" is said of the boss, as is where something moved to."""
+    for claim in claims(said):
+        if claim.form == "moved" and claim.new:
+            return Sentence(claim.topic, "is", claim.new, negated=False)
+    turned = _IS_OURS.match(said)
+    if turned and turned["who"] not in _PRONOUNS and not terms(turned["own"]) & _MANY_AT_A_TIME:
+        return Sentence(f"{turned['own']} called", "is", turned["who"], negated=False)
+    sentence = parsed(said)
+    return sentence and replace(sentence, subject=_NAME_OF.sub(r"\g<whose>", sentence.subject))
+
+
+def _names(new: Sentence) -> bool:
+    """Whether a sentence surely tells who or what something is, and not only how."""
+    return not {"new", "called", "named"}.isdisjoint([*new.subject.split(), *new.value.split()])
+
+
 def _same_subject(new: Sentence, old: Sentence) -> bool:
-    if new.subject in _OF_TWO and old.subject in _OF_TWO:
+    if new.subject in SPEAKERS and old.subject in SPEAKERS:
         return new.subject == old.subject and stem(new.verb) == stem(old.verb) and new.preposition == old.preposition
     return bool(terms(new.subject)) and terms(new.subject) == terms(old.subject)
 
@@ -327,7 +454,7 @@ def _another_word(new: Sentence, old: Sentence) -> bool:
         return False
     if stem(new.verb) != stem(old.verb):
         return False
-    if new.subject in _OF_TWO:
+    if new.subject in SPEAKERS:
         of_one_kind = _DESCRIBED.match(new.value) is None and _DESCRIBED.match(old.value) is None
         return (new.verb in ("live", "work") and of_one_kind) or bool(new.preposition and was & is_)
     determined = old.subject.split()[0] in ("my", "our", "the") or new.subject.split()[0] in ("my", "our", "the")

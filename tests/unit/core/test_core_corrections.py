@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.shared.core.corrections import corrects_unnamed, may_correct_unnamed
+from services.shared.core.corrections import corrects_unnamed, denied_by, denies, may_correct_unnamed
 
 FLIGHT, SON, MEETING = "My flight leaves at 9:10.", "My son is called Kiko.", "The meeting is on Tuesday, 12 March."
 
@@ -23,6 +23,12 @@ FLIGHT, SON, MEETING = "My flight leaves at 9:10.", "My son is called Kiko.", "T
         ("I was born in 1980.", "I meant 1981."),
         ("My rent is 800 euros.", "Sorry, 850 euros."),
         ("Our room is number 12.", "oh sorry, it's number 21"),
+        ("Mia is allergic to peanuts.", "It's not peanuts, it's hazelnuts."),
+        ("Mia is allergic to peanuts.", "not peanuts but hazelnuts"),
+        ("Our contact is Peter.", "Sorry, it isn't Peter, it is Milton."),
+        ("My girlfriend's name is Sara.", "Her name is spelled Sarah, with an h at the end."),
+        ("My girlfriend's name is Sara.", "It's spelled Sarah"),
+        (SON, "Sorry, he is spelt Kyko, not Kiko"),
     ],
 )
 def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None:
@@ -49,7 +55,71 @@ def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None
         ("I have 2 kids.", "No, they are 5 and 7"),
         ("I have 3 cats.", "No, it was 2 days ago"),
         ("I live at 12 Main Street.", "Sorry, wrong chat"),
+        ("Mia is allergic to peanuts.", "Not bad, thanks"),
+        ("My girlfriend's name is Sarah.", "Her name is spelled Sarah"),
+        ("My girlfriend's name is Clara.", "Her name is spelled Sarah"),
+        ("My girlfriend's name is Sara.", "Is her name spelled Sarah?"),
+        ("Mia is allergic to peanuts.", "It's not cheap, it's good"),
+        ("Is Mia allergic to peanuts?", "It's not peanuts, it's hazelnuts."),
     ],
 )
 def test_what_may_mean_something_else_corrects_nothing(before: str, text: str) -> None:
     assert not corrects_unnamed(before, text)
+
+
+PEANUTS, CONTACT = "My daughter Mia is allergic to peanuts.", "Our contact at Initech is Peter Gibbons."
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("I am allergic to penicillin.", "I am not allergic to penicillin, it was amoxicillin."),
+        ("I am allergic to penicillin and latex", "I'm not allergic to penicillin but to amoxicillin"),
+        (PEANUTS, "The doctor said Mia is not allergic to peanuts, it is hazelnuts."),
+        (PEANUTS, "The allergist told us that Mia isn't allergic to peanuts"),
+        ("Mia is allergic to peanuts", "Turns out my daughter Mia isn't allergic to peanuts"),
+        (CONTACT, "Peter Gibbons is not our contact at Initech"),
+        (CONTACT, "Our contact at Initech is not Peter Gibbons, Milton Waddams is"),
+        ("The launch is on Friday", "Anna said the launch isn't on Friday, it's on Monday"),
+        ("My son likes broccoli", "My son doesn't like broccoli"),
+        ("I have a dog named Rex", "I have no dog"),
+        ("I work from home on Tuesdays and Fridays", "I don't work from home on Fridays"),
+        ("I speak Dutch", "I can't speak Dutch"),
+        ("My daughter Lena studies law in Vienna", "Lena no longer studies law in Vienna"),
+    ],
+)
+def test_what_is_said_not_to_be_so_denies_what_was_stated(before: str, text: str) -> None:
+    assert denies(before, text)
+    assert denied_by(text)
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("My brother is allergic to nuts", "I am not allergic to nuts"),
+        ("I am allergic to nuts", "My brother is not allergic to nuts"),
+        ("Ben lives in Graz with Mia", "Mia does not live in Graz"),
+        ("I work from home on Tuesdays", "I do not work from home on Fridays"),
+        ("I am at work on Mondays", "I am not at work today"),
+        ("I like tea", "I don't only like tea"),
+        ("I always take the bus", "I don't always take the bus"),
+        ("I don't like tea", "I don't like tea"),
+        ("I used to like tea", "I don't like tea"),
+        ("I am allergic to nuts", "Am I not allergic to nuts?"),
+        ("I am allergic to nuts", "If I am not allergic to nuts, great"),
+        ("I am allergic to nuts", 'She wrote: "I am not allergic to nuts"'),
+        ("I like tea", "I don't think I like tea"),
+        ("I have a dog", "I have no idea"),
+        ("Mia is allergic to nuts", "She is not allergic to nuts"),
+        ("", "I am not allergic"),
+    ],
+)
+def test_what_is_said_of_something_else_denies_nothing(before: str, text: str) -> None:
+    assert not denies(before, text)
+
+
+@pytest.mark.parametrize("piece", ["i am not ", "the doctor said ", "no ", "not a but ", "my "])
+def test_a_denial_of_any_length_is_read_quickly(piece: str) -> None:
+    hostile = piece * 20_000
+    assert not denies("I am allergic to nuts", f"{hostile} is not {hostile}")
+    assert not may_correct_unnamed(hostile)

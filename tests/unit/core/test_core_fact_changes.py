@@ -39,6 +39,48 @@ def test_the_facts_of_both_decide(old: str, new: str, effect: Effect | None) -> 
     assert effects(new, [old]) == [effect]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I am a vegetarian", "I eat meat again."),
+        ("I am vegan", "I went back to eating meat"),
+        ("I'm vegan", "I am back to eating cheese"),
+        ("I'm a vegetarian", "I started eating fish again last month"),
+        ("I don't eat meat", "I eat meat again"),
+        ("My dog is called Rex.", "Rex had to be put to sleep."),
+        ("My dog is called Rex.", "Our dog Rex got run over yesterday"),
+        ("We have a cat named Muffin", "Muffin was put down"),
+        ("My mother lives in Kiel.", "My mother passed away."),
+        ("My sister Clara lives in Oslo", "Clara died last week"),
+        ("My husband Tom works at Bosch", "My husband Tom passed away in March"),
+    ],
+)
+def test_an_end_is_told_in_many_ways(old: str, new: str) -> None:
+    assert effects(new, [old]) == ["replaced"]
+    assert words_of_changed(new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I am a vegetarian", "Do I eat meat again?"),
+        ("I am a vegetarian", "My brother eats meat again"),
+        ("I am a vegetarian", "I eat beans again"),
+        ("I am a vegetarian", "I am back to work"),
+        ("My dog is called Rex", "Rex died laughing"),
+        ("My dog is called Rex", "Rex was put in the car"),
+        ("My mother lives in Kiel", "My mother's cat passed away"),
+        ("My mother lives in Kiel", "My father passed away"),
+        ("My mother lives in Kiel", "My mother almost died"),
+        ("My mother lives in Kiel", "My mother passed the exam"),
+        ("My sister Clara lives in Oslo", "The battery died"),
+        ("My mother's birthday is on 4 May", "My mother passed away"),
+    ],
+)
+def test_what_only_sounds_like_an_end_ends_nothing(old: str, new: str) -> None:
+    assert effects(new, [old]) == [None]
+
+
 def test_two_people_of_one_name_are_told_apart_where_others_tell_of_them() -> None:
     older = ["Clara is my sister", "Clara lives in Oslo"]
     assert effects(CLARA_MOVED, older) == [None, "replaced"]
@@ -59,7 +101,8 @@ def test_a_text_of_any_length_is_read_quickly() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["Rex died ", "i quit my job at ", "today, ", "actually ", "to to ", "i am not ", "my "]
+    "piece",
+    ["Rex died ", "i quit my job at ", "today, ", "actually ", "to to ", "i am not ", "my ", "i eat meat again "],
 )
 def test_an_end_of_any_length_is_read_quickly(piece: str) -> None:
     assert all(len(one.value) <= 60 for one in ended_in(f"I quit my job at {piece * 5000} anymore"))

@@ -124,6 +124,26 @@ def test_an_end_that_is_told_closes_the_value() -> None:
     assert present(*entries, said("I work at Bosch", 9)) == {"me|employer": ["Bosch"]}
 
 
+ACME = "The Acme project uses Django and Postgres 14"
+
+
+@pytest.mark.parametrize(
+    ("new", "stack"),
+    [
+        ("Acme upgraded to Postgres 16.", ["Django", "Postgres 16"]),
+        ("We upgraded the Acme project from Postgres 14 to Postgres 16 last week", ["Django", "Postgres 16"]),
+        ("The Acme project uses Postgres 16", ["Django", "Postgres 16"]),
+        ("The Acme project uses Svelte 5", ["Django", "Postgres 14", "Svelte 5"]),
+        ("Beta upgraded to Postgres 16", ["Django", "Postgres 14"]),
+    ],
+)
+@pytest.mark.parametrize("in_conflict", [False, True])
+def test_a_newer_version_takes_the_place_of_the_older_one(new: str, stack: list[str], in_conflict: bool) -> None:
+    newer = said(new, 5, "b", conflicts_with=("a",) if in_conflict else ())
+    told = present(said(ACME, 1, "a"), newer)
+    assert sorted(told["acme|stack"]) == stack
+
+
 def test_of_two_of_one_moment_a_fixed_order_decides_and_the_other_is_listed() -> None:
     known = only(said("I live in Lisbon", 1, "a"), said("I live in Porto", 1, "b"))
     assert (known.fact.value, [one.value for one in known.before]) == ("Porto", ["Lisbon"])

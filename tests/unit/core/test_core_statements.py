@@ -1,0 +1,56 @@
+"""English statements taken apart: where a sentence and a clause end."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.shared.core.facts import facts_in
+from services.shared.core.statements import clauses
+from tests.stores.builders import NOON
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My new dentist is Dr. Klein.",
+        "Our neighbours are Mr. and Mrs. Hall.",
+        "My supervisor is Prof. Dr. Burns",
+        "We live near St. Pauli",
+        "I avoid dairy, e.g. cheese",
+        "I avoid dairy, i.e. cheese",
+        "My locker is No. 48",
+        "My rent is approx. 780.50 euros",
+        "The party is on Nov. 20",
+        "My team plays vs. Ajax",
+    ],
+)
+def test_an_abbreviation_ends_no_sentence(text: str) -> None:
+    assert len(clauses(text)) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("No. My boss is Rita.", ["no", "my boss is rita"]),
+        ("I said no. It rains.", ["i said no", "it rains"]),
+        ("i live in graz. i work in wels.", ["i live in graz", "i work in wels"]),
+        ("It costs 5.50. We paid.", ["it costs 5.50", "we paid"]),
+        ("We won! My dentist is Dr. Klein; he is nice", ["we won", "my dentist is dr. klein", "he is nice"]),
+        ("They finish in Nov. We move then.", ["they finish in nov", "we move then"]),
+    ],
+)
+def test_any_other_full_stop_ends_one(text: str, found: list[str]) -> None:
+    assert [clause.text for clause in clauses(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("My dentist is called Dr. Klein. I live in Graz.", "Graz"), ("We meet Prof. Burns. I live in Graz.", "Graz")],
+)
+def test_facts_are_read_sentence_by_sentence_in_the_same_way(text: str, value: str) -> None:
+    assert value in [fact.value for fact in facts_in(text, role="user", speaker=None, said_at=NOON)]
+
+
+@pytest.mark.parametrize("piece", [". ", "\n", "no. 5 ", ".\n\n\n 5", "e.g. ", " - "])
+def test_a_text_of_any_length_is_taken_apart_quickly(piece: str) -> None:
+    assert len(clauses.__wrapped__(piece * 20_000)) <= 2000

@@ -1,0 +1,230 @@
+"""What a newer statement changes by its wording, what an older one states besides, and what is only denied."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.shared.core.updates import leaves_some, relation
+
+NOT_A_TEACHER = "My husband Tom is no longer a teacher."
+TO_WELS = "I have moved to Wels"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My husband Tom is a teacher and is allergic to bees.", NOT_A_TEACHER),
+        ("My husband Tom is a teacher and allergic to bees.", NOT_A_TEACHER),
+        ("My husband Tom is a teacher, plays chess and speaks Dutch.", NOT_A_TEACHER),
+        ("I use VS Code as my editor and pnpm for JavaScript projects.", "I switched from VS Code to Neovim."),
+        ("Our team uses Jira for tickets and Slack for chat", "We moved from Jira to Linear"),
+        ("I drink tea in the morning and coffee in the afternoon", "I gave up coffee"),
+        ("I have yoga on Monday and pilates on Thursday", "yoga has moved to Tuesday"),
+        ("I play tennis and football", "I've given up tennis"),
+        ("I use pnpm and VS Code", "I switched from VS Code to Neovim"),
+        ("I subscribe to Netflix, Spotify and Disney", "I cancelled Spotify"),
+        ("My standup is at 9:30 and takes 15 minutes", "My standup has moved to 10:15"),
+        ("My flight is at 9:10 and from gate B4", "My flight has been moved to 9:40"),
+        ("I live in Graz and love the mountains", TO_WELS),
+        ("I live in Graz and work there as a nurse", TO_WELS),
+        ("My sister works at Bosch and can't eat nuts", "My sister no longer works at Bosch"),
+        ("Anna and Ben are vegetarians", "Ben is no longer a vegetarian"),
+    ],
+)
+def test_what_states_other_things_too_is_left(old: str, new: str) -> None:
+    assert leaves_some(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I moved to Graz, and love it", TO_WELS),
+        ("I live in Graz and it is lovely", TO_WELS),
+        ("I live in Graz and am very happy", TO_WELS),
+        ("I live in Leipzig with two flatmates and a cat", "I've moved from Leipzig to Dresden"),
+        ("My standup is at 9:30, every day", "My standup has moved to 10:15"),
+        ("My dentist appointment is on Tuesday, 12 March, at 10:00", "My dentist appointment has moved to Thursday"),
+        ("I have a meeting with Anna and the team on Monday", "The meeting with Anna and the team has moved to Friday"),
+        ("I work at Marks and Spencer", "I quit Marks and Spencer"),
+        ("I use vim as my editor for code and prose", "I've switched from vim to helix"),
+        ("We meet on Tuesdays and Thursdays", "we no longer meet on Tuesdays and Thursdays"),
+        ("My boss is Sandra, and she is great", "My new boss is Oliver"),
+    ],
+)
+def test_what_states_one_thing_is_changed_as_a_whole(old: str, new: str) -> None:
+    assert not leaves_some(old, new)
+
+
+ACME = "The Acme project uses Django and Postgres 14."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "leaves"),
+    [
+        (ACME, "Acme upgraded to Postgres 16.", True),
+        (ACME, "We upgraded the Acme project from Postgres 14 to Postgres 16", True),
+        ("The Acme project uses Postgres 14.", "Acme has upgraded to Postgres 16.", False),
+        ("We use Postgres 14 in production", "we upgraded to Postgres 16", False),
+        ("We run Node 18 and Go 1.21", "We upgraded Node to 20", True),
+        ("My phone is an iPhone 14", "I upgraded to an iPhone 15", False),
+    ],
+)
+def test_another_version_changes_the_older_one(old: str, new: str, leaves: bool) -> None:
+    assert (relation(old, new), leaves_some(old, new)) == ("update", leaves)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Acme has 12 people", "Acme upgraded to Postgres 16."),
+        ("The Beta project uses Postgres 14", "Acme upgraded to Postgres 16."),
+        ("We use Postgres 16", "we upgraded to Postgres 16"),
+        ("I read that Postgres 14 is out of support soon", "we upgraded from Postgres 14 to 16"),
+        ("I read that Postgres 14 is out of support soon", "we upgraded to Postgres 16"),
+        ("We use Postgres 14", "Should we have upgraded to Postgres 16?"),
+        ("We use Postgres 14", "we want to have upgraded to Postgres 16 by May"),
+    ],
+)
+def test_the_same_version_or_that_of_something_else_changes_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
+KARL = "My new boss is called Karl."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My parrot is called Coco", "No wait, my parrot is called Kiki"),
+        ("My parrot is called Coco", "No, my parrot is called Kiki"),
+        ("My husband is called Stefan.", "Correction: my husband is called Stephan, with ph."),
+        ("My husband is called Stefan", "My husband's name is spelled Stephan"),
+        (KARL, "I was joking, my boss is still Rita."),
+        (KARL, "Haha, just kidding, Rita is still my boss."),
+        (KARL, "I was only kidding about Karl. My boss is Rita."),
+    ],
+)
+def test_a_name_is_corrected_and_a_joke_taken_back(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        "I was joking when I said my boss is Rita",
+        "My boss is Rita now, just kidding",
+        "I was joking!",
+        "Are you kidding? My boss is now Rita",
+        "Just kidding, haha, my boss is Rita /s",
+    ],
+)
+def test_what_is_said_in_fun_takes_nothing_back(new: str) -> None:
+    assert relation(KARL, new) != "update"
+
+
+GOLF, ZED = "I drive a VW Golf.", "I switched from VS Code to Zed."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (GOLF, "I sold my Golf and bought a Tesla."),
+        (GOLF, "I sold the Golf, so now I take the bus"),
+        ("I work at Siemens", "I left Siemens and joined Bosch"),
+        ("I drive a Honda", "I traded in the Honda and got a Yamaha"),
+        ("I drink coffee every day", "I gave up coffee and switched to tea"),
+        ("I go to the gym twice a week.", "I quit the gym."),
+        ("I go to the gym on Mondays", "I quit the gym and started swimming"),
+        (ZED, "I went back to VS Code."),
+        (ZED, "I'm back on VS Code"),
+        (ZED, "I use VS Code again."),
+        ("I moved from Slack to Teams.", "We went back to Slack"),
+        ("I gave up coffee", "I am back to drinking coffee"),
+    ],
+)
+def test_what_is_over_or_as_it_was_before_is_told_with_what_came_next(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (GOLF, "I sold my bike and bought a Tesla."),
+        ("I go to the gym on Mondays", "I left the gym early"),
+        ("I drink tea every day", "I gave up tea cakes and bought fruit"),
+        (ZED, "I went back to Zed"),
+        (ZED, "I went back to bed"),
+        ("I use Zed as my editor", "I went back to sleep"),
+        (ZED, "I might go back to VS Code"),
+    ],
+)
+def test_another_thing_that_is_over_changes_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
+BOSS, EXAM = "My boss is called Sandra.", "My eye exam is on Monday, 7 December at 10:00."
+DEADLINE = "The Globex deadline has moved to 13 November."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (BOSS, "Sandra left, my new boss is Oliver."),
+        (BOSS, "Sandra was promoted, now Oliver is my boss."),
+        (BOSS, "Sandra retired and Oliver is my new boss"),
+        (BOSS, "Oliver is my boss now."),
+        (BOSS, "Oliver is my new boss."),
+        ("My boss's name is Sandra", "My new boss is Oliver"),
+        ("Sandra is my boss", "My new boss is Oliver"),
+        ("Sandra is my boss", "Oliver is my boss now"),
+        ("My therapist is Anna", "Anna went on leave, now my therapist is Ben"),
+        (EXAM, "They moved my eye exam again, it's now on Friday, 11 December at 11:30."),
+        (EXAM, "My eye exam was postponed once more. The new date is 18 December."),
+        (EXAM, "My eye exam got rescheduled, now it is on Friday"),
+        (EXAM, "They pushed my eye exam back again; it's on Friday now"),
+        (EXAM, "The clinic moved my eye exam yet again and it's now on Friday"),
+        ("My GP is Dr. Stone", "Dr. Stone retired, Dr. Reed is my new GP"),
+        ("They moved my eye exam again, it's now on Friday", "They moved my eye exam yet again, it's on Monday"),
+        (
+            "Leo's dentist appointment is on 10 November at 8:00",
+            "The dentist moved Leo's appointment again, now it's Friday, 13 November at 9:15.",
+        ),
+        (DEADLINE, "Globex deadline is now 20 November, final."),
+        (
+            "Our contact at Initech is Peter Gibbons",
+            "Our contact at Initech is no longer Peter Gibbons, it is Milton Waddams.",
+        ),
+        (DEADLINE, "The Globex deadline has moved again. It's 20 November now."),
+    ],
+)
+def test_the_newer_value_of_the_same_thing_is_the_present_one(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+    assert not leaves_some(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (BOSS, "My colleague Wanda is my friend now"),
+        (BOSS, "I met Oliver, my new colleague, now and then"),
+        (BOSS, "Is Wanda my boss now?"),
+        (BOSS, "Wanda is my boss's wife now"),
+        (BOSS, "Wanda might be my new boss"),
+        ("Clara is my friend", "Ben is my friend now"),
+        ("Clara is my sister", "Ben is my new neighbour"),
+        ("Wanda is my boss", "My boss is now angry"),
+        (EXAM, "They moved my eye exam again, it's a pity"),
+        (EXAM, "They moved my desk, it's now on Friday that we meet"),
+        (EXAM, "They moved my haircut, it's now on Friday"),
+        (EXAM, "If they move my eye exam again, it's now on Friday"),
+    ],
+)
+def test_another_thing_or_a_supposed_value_changes_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
+@pytest.mark.parametrize("piece", ["tea and ", "I use a for b and ", "my ", ", and is ", "and ", "( "])
+def test_a_text_of_any_length_is_told_apart_quickly(piece: str) -> None:
+    hostile = piece * 5000
+    assert leaves_some(hostile, "I gave up tea")
+    assert relation(hostile, f"I switched from {hostile} to {hostile}") is not None
