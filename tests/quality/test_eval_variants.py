@@ -30,7 +30,7 @@ SAID = [
     "Ink is blue.",
     "He paints.",
     "Bells ring.",
-    "Go on.",
+    "Owls hoot.",
 ]
 
 
