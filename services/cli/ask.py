@@ -185,6 +185,8 @@ def show_reply(
     for card in reply.entity_cards:
         console.print(Text(f"{one_line(card.entity)}: ", style="bold") + Text(one_line("; ".join(card.facts))))
     if request.explain:
+        for word, meant in (reply.explanation or {}).get("corrections", {}).items():
+            console.print(Text(f"“{one_line(word)}” was read as “{one_line(meant)}”.", style="dim"))
         for item in reply.items:
             console.print(_explanation(item))
     _show_footer(reply, console)

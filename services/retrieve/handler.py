@@ -51,7 +51,7 @@ from services.shared.core.scoring import (
     fused_only,
     rank,
 )
-from services.shared.core.time_spans import times_of_saying
+from services.shared.core.time_spans import times_of_telling
 from services.shared.erasures import is_hidden
 
 log = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ class Retriever:
         shared: tuple[str, ...] = (),
     ) -> Seen:
         """What a question finds in one space; of a space that shares, only what has one of the tags."""
-        times = times_of_saying(request.query, now)
+        times = times_of_telling(request.query, now)
         searched = narrowed(replace(filters, tags=shared) if shared else filters, times)
         legs = await self._search(request, scope, searched)
         if await hidden:

@@ -53,9 +53,10 @@ async def test_a_time_beside_something_else_shuts_nothing_out(store: TextStore) 
     assert SAID[8] in await answers(store, "Did I say anything about the boat yesterday?", min_score=0.0)
 
 
-async def test_what_was_done_then_may_have_been_told_at_another_time(store: TextStore) -> None:
+async def test_what_was_done_then_may_be_told_later_and_not_long_before(store: TextStore) -> None:
     assert SAID[130] in await answers(store, "What did we do in July?")
-    assert await answers(store, "What did we do in July?", min_score=0.0) == set(SAID.values())
+    told = await answers(store, "What did we do in July?", min_score=0.0)
+    assert told == {said for days, said in SAID.items() if days < 500}
 
 
 def test_filters_are_narrowed_and_never_widened() -> None:

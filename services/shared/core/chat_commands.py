@@ -318,6 +318,15 @@ _WISH = re.compile(
     re.IGNORECASE,
 )
 _YES_FIRST = re.compile(r"^(?:y|yes+|yep|yeah|yup|sure)\b[,.!]* +", re.IGNORECASE)
+_INSTRUCTS = re.compile(
+    r"(?:(?:forget|ignore|disregard|override)(?:,? (?:and|or) )?)+ (?:about )?"
+    r"(?:(?:(?:all|any|every|the|your|my|of|previous|prior|earlier|above|preceding|last|former|system|old) )*"
+    r"(?:instructions?|prompts?)|(?:all )?(?:of )?your (?:rules|guidelines|training)"
+    r"|(?:everything|all|what)(?: that)? you (?:were|have been|are) (?:told|taught|given))\b",
+    re.IGNORECASE,
+)
+"""Orders to a model, which are no memories whatever follows."""
+
 _TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
 
 
@@ -368,7 +377,7 @@ def asks_to_forget(text: str) -> bool:
     if len(said) > _LONGEST or "\n" in said:
         return False
     words = _YES_FIRST.sub("", _without_manners(respelled(said)))
-    return _WISH.fullmatch(words) is not None and not _TELLS_MORE.search(words)
+    return _INSTRUCTS.match(words) is not None or (_WISH.fullmatch(words) is not None and not _TELLS_MORE.search(words))
 
 
 def _without_manners(said: str) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 
 from services.shared.core import wordlists
 from services.shared.core.names import Name, likeness
+from services.shared.core.spelling import NUMBER_WORDS
 from services.shared.core.statements import LIGHT, NEGATIONS, SPEAKERS, Clause, clauses, kinds, subject_of, terms
 from services.shared.core.traits import ByText
 
@@ -43,6 +44,7 @@ _DENIAL = re.compile(
 )
 _NO_DENIAL = re.compile(rf"{_section('no denial')}|{_section('passing')}|{_section('meanwhile')}")
 _STOOD_FOR = frozenset("it he she they that this these those there you".split())
+_COUNT = re.compile(rf"\d+|{'|'.join(NUMBER_WORDS)}")
 _NAMED = re.compile(r"\b(?:called|named|name is|name was)\b")
 
 
@@ -124,6 +126,10 @@ def _is_denied(before: Clause, denial: re.Match[str]) -> bool:
     what, who = terms(denial["what"]), terms(denial["who"])
     if not what or not what <= before.terms:
         return False
+    if _COUNT.fullmatch(denial["what"]) and not re.search(
+        rf"\b(?:is|am|are|was|were|turned) {denial['what']}\b", before.text
+    ):
+        return False  # five dolls are no five years
     subject = subject_of(before.text)
     if denial["who"] in SPEAKERS or subject in SPEAKERS:
         return denial["who"] in SPEAKERS and subject in SPEAKERS

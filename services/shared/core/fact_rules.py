@@ -107,7 +107,7 @@ def _kin(found: re.Match[str]) -> str:
 
 def _relations(words: str) -> Iterator[Found]:
     for name, kin in people_in(words):
-        if not is_name(name) or kin in _PETS_KNOWN:
+        if not is_name(name) or kin in _PETS_KNOWN or re.search(rf"\bold {re.escape(kin)}\b(?<!friend)", words.lower()):
             continue
         if kin in _PARTNERS:
             yield Found("partner", name, f"{name} is their {kin}", fact_type="relationship", level=2,

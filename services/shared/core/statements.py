@@ -32,7 +32,9 @@ _CLAUSE = re.compile(
     r"|now \w+(?: \w+)? (?:is|are|has|have)\b"
     r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now |still )?(?:my|our) \w"
     r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)"
-    r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)",
+    r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)"
+    r"|\sand\s(?=(?:my|our) \w+ (?:is|has|lives|works|drives|plays|likes|loves|hates|studies|teaches|speaks|owns"
+    r"|prefers|uses|eats|drinks)\b)",
     re.IGNORECASE,
 )
 QUOTED = re.compile(r"[\"“”«»„]|(?<!\w)'\w[^']{3,}'(?!\w)")
@@ -221,8 +223,8 @@ def is_one_of_several(what: str, said: str) -> bool:
     name = " ".join(dropwhile(LIGHT.__contains__, what.split()))
     if not name:
         return False
-    named = rf"(?<!\w){re.escape(name)}s?"
-    return re.search(rf"{named}{_ALSO_NAMED}\w|\w{_ALSO_NAMED}(?:(?:my|our|the|an?) )?{named}(?!\w)", said) is not None
+    named, also = rf"(?<!\w){re.escape(name)}s?", " (?:and|or) " if kinds(name) else _ALSO_NAMED  # Tuesday, 10 March
+    return re.search(rf"{named}{also}\w|\w{also}(?:(?:my|our|the|an?) )?{named}(?!\w)", said) is not None
 
 
 def things_stated(said: str) -> int:

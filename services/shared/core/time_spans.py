@@ -73,10 +73,19 @@ def times_asked_for(question: str, now: datetime) -> list[Span]:
     return spans if asks_only_when(question, spans) else []
 
 
-def times_of_saying(question: str, now: datetime) -> list[Span]:
-    """Those times where the question asks for what was said then; what was done then may have been told later."""
+def times_of_telling(question: str, now: datetime) -> list[Span]:
+    """When that may have been said which a question asks for that asks for nothing but its times; else none.
+
+    What was said then, was said then. What was done then is told at any time afterwards, and as a plan not long before.
+    """
     times = times_asked_for(question, now)
-    return times if times and _DOING.isdisjoint(_WORD.findall(plain(without(question, times)).lower())) else []
+    if _DOING.isdisjoint(_WORD.findall(plain(without(question, times)).lower())):
+        return times
+    return [Span(text, since and since - _lead(since, until or now), None) for text, since, until in times]
+
+
+def _lead(since: datetime, until: datetime) -> timedelta:
+    return max(timedelta(days=1), until - since)
 
 
 def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:

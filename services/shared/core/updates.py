@@ -42,6 +42,7 @@ _AT_END = (
     r"(?: (?:last week|yesterday|now|already|again|once (?:more|again)|yet again|(?:for )?(?:a|the) (?:second|third)"
     r" time|today|for good|altogether|this week|too))*$"
 )
+_ONCE_MORE = "(?:,? (?:again|once more|once again|yet again|another time|a (?:second|third) time),?)?"
 _UPGRADED = "(?:upgraded|downgraded|migrated)"
 _VERSION = r"(?:from [\w.]+(?: [\w.]+)? )?to (?:an? |the |version )?(?P<new>(?:[\w+#-]+ ){0,3}?v?\d[\w.]*)(?: from .+)?"
 _AND_THEN = rf"(?:,? (?:and|then|so|but) (?:then |now |have |just |instead |i |we )*(?:{_section('next')})\b.*)"
@@ -74,12 +75,12 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
         "moved",
         _form(
             rf"[\w ]{{1,30}}? {_AUX}(?:{_section('moved')}) (?P<topic>{_OWN} .+?)(?: down| up| back| forward)?"
-            rf"(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"
+            rf"{_ONCE_MORE}(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"
         ),
     ),
     (
         "moved",
-        _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')})(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"),
+        _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')}){_ONCE_MORE}(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"),
     ),
     ("switched", _form(rf"(?P<old>.+?) {_AUX}replaced (?:by|with) (?P<new>.+?)")),
     (
@@ -108,6 +109,7 @@ _IT_IS = re.compile(
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
+_OF_NEW = re.compile(r"(?:my|our) new ")
 _IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
 _IS_OURS = re.compile(r"(?:.+ and )?(?P<who>\w[\w.]*(?: [\w.]+)?) is (?:still )?(?P<own>(?:my|our) \w+(?: \w+){0,3})$")
 _SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
@@ -188,7 +190,7 @@ def relation(old: str, new: str) -> Relation:
     contradicted = False
     for before in _clauses(old):
         for claim in claims(new):
-            if claim.form and _changes(claim, before):
+            if claim.form and _changes(claim, before) and not _is_beside(claim, before, new):
                 return "update"
             contradicted = contradicted or (claim.form is None and _contradicts(claim, before))
         related = related or any(before.terms & after.terms for after in _clauses(new))
@@ -403,6 +405,19 @@ def _renews(claim: Claim, before: Clause) -> bool:
     if claim.old and not _is_found(claim.old, before.text):
         return False
     return _gives_another_value(claim.said, before) or _denies(claim.said, before.text)
+
+
+def _is_beside(claim: Claim, before: Clause, text: str) -> bool:
+    """Whether what the text says of "my new …" leaves the older statement be: there may be several, or it was as new,
+    and the text only tells what that is like, and no name."""
+    new = _stated(claim.said) if claim.form == "renewed" and _OF_NEW.match(claim.said) else None
+    if new is None:
+        return False
+    if not terms(new.subject).isdisjoint(_MANY_AT_A_TIME):
+        return True
+    first = new.value.split(" ", 1)[0]
+    written = re.search(rf"(?<![.!?] )\b{re.escape(first)}", text, re.IGNORECASE) if first else None
+    return _OF_NEW.match(before.text) is not None and (written is None or written[0][0].islower())
 
 
 def _contradicts(claim: Claim, before: Clause) -> bool:

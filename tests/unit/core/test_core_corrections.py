@@ -97,6 +97,7 @@ def test_what_is_said_not_to_be_so_denies_what_was_stated(before: str, text: str
     ("before", "text"),
     [
         ("My brother is allergic to nuts", "I am not allergic to nuts"),
+        ("Mia has five dolls", "Mia is not five, she is six"),
         ("I am allergic to nuts", "My brother is not allergic to nuts"),
         ("Ben lives in Graz with Mia", "Mia does not live in Graz"),
         ("I work from home on Tuesdays", "I do not work from home on Fridays"),

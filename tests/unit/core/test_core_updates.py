@@ -28,6 +28,9 @@ TO_WELS = "I have moved to Wels"
         ("I live in Graz and love the mountains", TO_WELS),
         ("I live in Graz and work there as a nurse", TO_WELS),
         ("My sister works at Bosch and can't eat nuts", "My sister no longer works at Bosch"),
+        ("I drive a Skoda and my wife drives a Mini.", "I no longer drive a Skoda."),
+        ("My mother lives in Turin and my father lives in Genoa.", "My father moved to Pisa."),
+        ("I train on Monday and Thursday.", "I moved my training from Monday to Tuesday."),
         ("Anna and Ben are vegetarians", "Ben is no longer a vegetarian"),
     ],
 )
@@ -228,3 +231,36 @@ def test_a_text_of_any_length_is_told_apart_quickly(piece: str) -> None:
     hostile = piece * 5000
     assert leaves_some(hostile, "I gave up tea")
     assert relation(hostile, f"I switched from {hostile} to {hostile}") is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My new doctor is Dr. Lee.", "My new doctor is out of town this week."),
+        ("My new gym is Fit24.", "My new gym is open all night."),
+        ("My new flat is on Kant Street.", "My new flat is on the third floor."),
+        ("My new teacher is Ms. Hall.", "My new teacher is strict."),
+        ("My new colleague is Bea.", "My new colleague is Tom."),
+        ("My new client is Acme.", "My new client is Globex."),
+    ],
+)
+def test_what_the_new_one_is_like_and_another_of_several_change_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My doctor is Dr. Lee.", "My new doctor is Dr. Kim."),
+        ("My new boss is Karl.", "My new boss is Rita."),
+        ("The haircut was postponed to Monday.", "The haircut was postponed again, to Tuesday."),
+        ("My exam has been moved to 8 December at 11:00.", "The exam was moved once more, to 15 December at 9:00."),
+        (
+            "My dentist appointment is on Tuesday, 10 March at 9:30.",
+            "My dentist appointment has moved from Tuesday to Thursday, 12 March at 14:00.",
+        ),
+    ],
+)
+def test_another_one_and_another_move_take_the_place_of_the_last(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+    assert not leaves_some(old, new)
