@@ -204,6 +204,8 @@ def test_every_feature_is_shown_on_request() -> None:
     assert f"x lexical_rank=1 note={'n' * 72}… rrf=0.01639" in text
     assert "y not explained" in text
     assert "rrf" not in shown(a_reply(item))
+    read = a_reply(item).model_copy(update={"explanation": {"corrections": {"bicyvle": "bicycle"}}})
+    assert "“bicyvle” was read as “bicycle”." in shown(read, explain=True)
 
 
 def test_cards_of_entities_are_shown() -> None:

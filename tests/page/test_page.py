@@ -182,6 +182,7 @@ def test_every_action_can_be_done_by_keyboard(visitor: Visitor) -> None:
     press("/")
     press("Control+a")
     press("Delete")
+    expect(page.get_by_role("button", name="Why this?")).to_have_count(0)
     expect(page.locator(".memory")).to_have_count(2)
     page.locator("#main").focus()
     press("j")
