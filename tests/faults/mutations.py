@@ -15,7 +15,7 @@ from contracts.ports import Change, Erasure, ProposalRecord, Ref
 from contracts.subjects import Consumer
 from contracts.v1.entries import Entry
 from services.curate import control, edits
-from services.retrieve import handler as retrieve
+from services.retrieve import visibility
 from services.shared.bus.pull import PullConsumer
 from services.shared.bus.streams import Bus
 from services.shared.core import repeats
@@ -125,7 +125,7 @@ def _search_everybody() -> None:
     async def get(self: SqliteTextStore, refs: Sequence[Ref], **_: Any) -> dict[str, Entry]:
         return await self.readers.run(lambda db: _entries_of_anybody(db, [ref.id for ref in refs]))
 
-    in_place_of(retrieve, "is_visible")(lambda *_: True)
+    in_place_of(visibility, "is_visible")(lambda *_: True)
 
 
 def _entries_of_anybody(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Entry]:
