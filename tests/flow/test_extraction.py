@@ -58,7 +58,7 @@ async def test_a_model_that_does_not_answer_delays_nothing_and_is_caught_up_with
 ) -> None:
     model.manner = manner
     await publish(client, model)
-    assert await client.bus.backlog(subjects.EXTRACT) > 0
+    await eventually(lambda: client.bus.backlog(subjects.EXTRACT), lambda waiting: waiting > 0)
     await eventually(lambda: paused(), lambda is_paused: is_paused == 1.0)
     async with httpx.AsyncClient(base_url=instance.http) as http:
         assert (await http.get("/readyz")).status_code == 200
