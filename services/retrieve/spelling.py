@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from itertools import chain
 
 from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
@@ -53,7 +54,7 @@ def _may_be_another(word: str, counter: TokenCounter) -> bool:
     return not _is_word(word, counter) or bool(other_spellings(word))
 
 
-def _others(word: str, counter: TokenCounter) -> set[str]:
+def _others(word: str, counter: TokenCounter) -> Collection[str]:
     return other_spellings(word) if _is_word(word, counter) else variants(word)
 
 

@@ -129,13 +129,14 @@ _EITHER_WAY = [
 ]
 
 
-def other_spellings(word: str) -> set[str]:
+@lru_cache(maxsize=1 << 12)
+def other_spellings(word: str) -> frozenset[str]:
     """How an English word in lower case is written on the other side of the ocean: license for licence, colour for
     color; nothing where both write it alike.
     """
     plain = american(word)
     swapped = {word.replace(one, other) for one, other in _EITHER_WAY}
-    return {other for other in {plain, *swapped} if other != word and american(other) == plain}
+    return frozenset(other for other in {plain, *swapped} if other != word and american(other) == plain)
 
 
 def american(word: str) -> str:

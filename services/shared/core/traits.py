@@ -98,7 +98,7 @@ def asks_only_for(text: str, terms: Collection[str]) -> bool:
 
     Whether one likes, prefers or should take something is how one asks, and tells nothing.
     """
-    if not is_mere_question(text):
+    if not _is_question(text):
         return False
     wanted = frozenset(map(hash, terms))
     its = _asked_in(text.strip())
@@ -141,5 +141,6 @@ def _hashed(terms: Alternatives) -> frozenset[int]:
 
 _WAYS_TO_ASK = frozenset(map(hash, telling_terms(_WAYS)))
 _asked_in = ByText(_terms_asked)
+_is_question = ByText(is_mere_question)
 traits_of = ByText(_read)
 """The form of a text."""
