@@ -18,7 +18,7 @@ from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.fact_values import CAPITAL
 from services.shared.core.facts import ME, Fact, FactsOf, slug_of
-from services.shared.core.names import Likeness, Name, likeness
+from services.shared.core.names import Likeness, Name, likeness, relation_of
 
 Verdict: TypeAlias = Literal["same", "likely", "apart"]
 
@@ -63,9 +63,6 @@ _TOLD = tuple(
 """How two names are told to be of one person; what is not said with one of the cues is not told so."""
 
 _HE, _SHE = re.compile(r"\b(?:he|him|his)\b", re.IGNORECASE), re.compile(r"\b(?:she|her|hers)\b", re.IGNORECASE)
-_SAME_RELATION = {
-    word: line.split()[0] for line in wordlists.sections("names")["same relation"] for word in line.split()
-}
 _SINGLE, _BESIDES = wordlists.words("names", "single"), wordlists.words("names", "besides others")
 _OF_MEN, _OF_WOMEN = wordlists.words("names", "he"), wordlists.words("names", "she")
 _TELLING_SLOTS = ("home", "employer", "birthday", "occupation")
@@ -193,7 +190,7 @@ def relation_told(fact: Fact) -> tuple[str, str] | None:
         name, relation = fact.entity_label, fact.value.removeprefix("best ")
     else:
         return None
-    return name, _SAME_RELATION.get(relation, relation)
+    return name, relation_of(relation)
 
 
 def are_of_several(relations: Collection[str]) -> bool:

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from contracts.v1.entries import Entry
 from services.shared.core.fact_values import PERSON_NAME, one_of
 from services.shared.core.facts import ME, Fact, facts_of, slug_of
+from services.shared.core.names import relation_of
 
 _OPENING = r"(?:(?:and|so|hey|hi|remind me|tell me|do you (?:still )?(?:know|remember)),? )*"
 _END = r"(?: (?:now|nowadays|these days|currently|at the moment|right now|today|again|by the way))*[\s?!.]*"
@@ -81,19 +82,6 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
     "relationship": (rf"(?:who|what)(?: is|'s) (?:my|our) (?:\w+ )?(?P<kin>{_KIN})(?:'s name| called)?",),
 }
 
-_SAME = (
-    {"boss", "manager", "supervisor"},
-    {"mother", "mum", "mom", "mama"},
-    {"father", "dad", "papa"},
-    {"grandma", "grandmother", "granny"},
-    {"grandpa", "grandfather"},
-    {"flatmate", "roommate", "housemate"},
-    {"colleague", "coworker", "co-worker", "teammate"},
-    {"cofounder", "co-founder"},
-    {"aunt", "auntie"},
-    {"doctor", "gp"},
-    {"landlord", "landlady"},
-)
 _LONGEST = 120  # characters
 
 
@@ -147,8 +135,7 @@ def _is_asked_for(fact: Fact, asked: Asked, entry: Entry) -> bool:
     if slot != asked.slot:
         return False
     if asked.kin:
-        kin = fact.value.lower()
-        return kin == asked.kin or any({kin, asked.kin} <= group for group in _SAME)
+        return relation_of(fact.value.lower()) == relation_of(asked.kin)
     if not asked.of:
         return whose == ME
     named = whose == asked.of or whose.startswith(f"{asked.of}_")

@@ -1,4 +1,4 @@
-"""How alike two names of people are: written alike, sounding alike, a short form, a part, or only near."""
+"""How alike two names of people are: written alike, sounding alike, a short form, a part, or near; or two relations."""
 
 from __future__ import annotations
 
@@ -47,6 +47,12 @@ def _by_short_form() -> dict[str, frozenset[str]]:
 
 
 _WHOLE = _by_short_form()
+_RELATIONS = {word: line.split()[0] for line in wordlists.sections("names")["same relation"] for word in line.split()}
+
+
+def relation_of(word: str) -> str:
+    """A relation in lower case by one of its words: mum, mom and mother are one, so are boss and manager."""
+    return _RELATIONS.get(word, word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from services.shared.core.names import relation_of
 from services.shared.core.statements import LIGHT, stem
 from services.shared.core.text import unfolded
-from services.shared.core.updates import _KIN
-from services.shared.core.wordlists import sections, words
+from services.shared.core.updates import KIN
+from services.shared.core.wordlists import words
 
 _LONGEST = 2000
 """Characters of a text that are read, as in `statements`."""
@@ -34,7 +35,6 @@ _PLURAL = {
     "siblings": "sibling",
     "grandchildren": "grandchild",
 }
-_ALIKE = {word: line.split()[0] for line in sections("names")["same relation"] for word in line.split()}
 _RELATIVES = words("facts", "family") | words("facts", "partner") | frozenset({*_GENERIC, *_PLURAL})
 _PETS = words("facts", "pets")
 _NO_NAMES = frozenset().union(
@@ -118,8 +118,8 @@ def _person(word: str) -> str | None:
 
 def _relation(word: str) -> str | None:
     lower = _PLURAL.get(word.lower(), word.lower())
-    if lower in _RELATIVES or lower in _PETS or stem(lower) in _KIN:
-        return f"my {_ALIKE.get(lower, lower)}"
+    if lower in _RELATIVES or lower in _PETS or stem(lower) in KIN:
+        return f"my {relation_of(lower)}"
     return None
 
 

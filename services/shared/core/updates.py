@@ -290,10 +290,10 @@ def _is_pronoun(topic: str) -> bool:
 def _is_about(topic: str, before: Clause) -> bool:
     """Whether an older clause is about this thing: it has all of its terms, and is nobody else's."""
     about = terms(topic)
-    return bool(about) and about <= before.terms and _owners(topic) == _owners(before.text) & (about | _KIN)
+    return bool(about) and about <= before.terms and _owners(topic) == _owners(before.text) & (about | KIN)
 
 
-_KIN = frozenset(
+KIN = frozenset(
     map(
         stem,
         "brother sister mother father mum mom dad son daughter wife husband boss neighbour neighbor friend cousin aunt"
@@ -307,7 +307,7 @@ _MANY_AT_A_TIME = frozenset(map(stem, wordlists.listed("changes", "many at a tim
 
 
 def _owners(said: str) -> frozenset[str]:
-    return terms(said) & _KIN
+    return terms(said) & KIN
 
 
 def _moves(claim: Claim, before: Clause) -> bool:
