@@ -92,7 +92,7 @@ async def about(said: Said) -> list[Entry]:
         return []
     active = await (_found(said) if is_found_by_terms(words) else _newest(said, Selection("")))
     others = [entry for status in _OUT_OF_USE for entry in await _newest(said, Selection("", status=status))]
-    entries = [*active, *others]
+    entries = list({entry.id: entry for entry in (*active, *others)}.values())  # one may go out of use meanwhile
     in_any = bool(_SEVERAL.search(said.request.text))
     chars = sum(len(entry.text) for entry in entries)
     return (await beside_the_loop(lambda: _mentioning(entries, words, in_any=in_any), chars))[:MOST_LISTED]
@@ -105,13 +105,13 @@ async def said_then(said: Said, now: datetime) -> list[Entry]:
     if await is_hidden(said.store, request.user_id) or (in_talk and request.conversation_id is None):
         return []
     selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id if in_talk else None)
-    entries: list[Entry] = []
+    found: dict[str, Entry] = {}
     for status in _STATUSES:
         page = await said.store.page(replace(selection, status=status), limit=LOOKED_THROUGH, cursor=None)
-        entries += page.entries
+        found |= {entry.id: entry for entry in page.entries}
     since, until = (_EVER, None) if in_talk else _stretch(when, now)
-    within = [entry for entry in entries if since <= entry.last_said_at and (not until or entry.last_said_at < until)]
-    return [entry for entry in within if entry.role == "user" and states_something(entry.text)][:MOST_LISTED]
+    then = [one for one in found.values() if since <= one.last_said_at and (not until or one.last_said_at < until)]
+    return [entry for entry in then if entry.role == "user" and states_something(entry.text)][:MOST_LISTED]
 
 
 async def entries_of(said: Said, ids: Sequence[str]) -> list[Entry]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -14,6 +15,7 @@ from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import WORDLESS, Proposal
 from services.dedupe.handler import judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore, privacy, queries, upkeep
+from services.shared.stores.opensearch.transport import Kind
 from tests.stores.builders import (
     NOON,
     a_proposal,
@@ -283,3 +285,22 @@ async def test_an_outcome_that_is_recorded_of_a_forgotten_entry_stays(store: Ope
     await store.reopen([stored])
     assert await outcomes_of(store, [stored]) == {stored.id: Outcome(stored.id, "stored", stored.id)}
     assert await suppressed(store, [entry_of(stored, statement_hash="h", updated_at=datetime.now(UTC))]) == {stored.id}
+
+
+async def test_what_is_decided_while_it_is_counted_is_not_taken_for_finished(
+    store: OpenSearchTextStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = a_user()
+    (proposal,) = await log_texts(store, user, "green tea")
+    search = store.client.search
+
+    async def searched_late(kind: Kind, *args: Any, **options: Any) -> Any:
+        if kind == "turns":
+            await asyncio.sleep(0.2)
+            await store_entries(store, [entry_of(proposal)])
+            await store.client.refresh("turns")
+        return await search(kind, *args, **options)
+
+    monkeypatch.setattr(store.client, "search", searched_late)
+    counts = await store.counts(user)
+    assert (counts.undecided, counts.unenriched) == (0, 1)

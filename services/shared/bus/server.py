@@ -12,6 +12,7 @@ import ctypes
 import json
 import logging
 import os
+import random
 import re
 import secrets
 import shutil
@@ -39,6 +40,9 @@ log = logging.getLogger(__name__)
 _START_PATIENCE = 15.0
 _LOOK_EVERY = 2.0
 _PORTS_TRIED = 5
+_CHOSEN_PORTS = range(20_000, 32_768)
+"""Ports that no system gives to outgoing connections, of which one could be made before a server is up."""
+
 _STOP_PATIENCE = 10.0
 _LONGEST_PAUSE = 10.0  # seconds between two starts
 _PR_SET_PDEATHSIG = 1
@@ -52,11 +56,15 @@ class BusNotStarted(Exception):
 
 
 def free_port() -> int:
-    """A port on the loopback interface that nobody listens on right now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port on the loopback interface that nobody listens on right now, and no connection is given meanwhile.
+
+    Raises:
+        OSError: every port that programs may choose is in use.
+    """
+    for port in random.sample(_CHOSEN_PORTS, len(_CHOSEN_PORTS)):
+        if not port_is_taken("127.0.0.1", port):
+            return port
+    raise OSError("no port from 20,000 to 32,767 is free on the loopback interface: stop some programs")
 
 
 def port_is_taken(host: str, port: int) -> bool:

@@ -9,6 +9,7 @@ from contracts.v1.commands import ListRequest
 from services.shared.client import MemoryClient
 from tests.gateway.proxy.backend import ModelServer, saying
 from tests.gateway.proxy.test_chat import chat, digested_all, entries
+from tests.polling import eventually
 
 
 async def test_commands_are_answered_without_the_model(
@@ -159,7 +160,8 @@ async def test_a_yes_and_a_no_are_heard_in_other_words_and_not_remembered(
 ) -> None:
     for text in ("My wifi password is tulip77.", "My wifi password has been changed to rose88."):
         await chat(http, user, text, memory_id="c1")
-    await digested_all(client, user, 3)
+    changed = ListRequest(user_id=user, status="superseded")
+    await eventually(lambda: client.list(changed), lambda reply: reply.total_count == 1)
     asked = await told(http, user, "Forget everything about my wifi password")
     assert "tulip77. (no longer so)" in asked
     assert (await told(http, user, said)).startswith(reply)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Collection
 from dataclasses import asdict
@@ -73,9 +72,8 @@ class OpenSearchUpkeep(Engine):
     """`contracts.ports.Upkeep`. Everything is counted as it is now: indices are refreshed first."""
 
     async def counts(self, user_id: str | None = None) -> StageCounts:
-        of_turns, of_entries = await asyncio.gather(
-            self._counted("turns", _OF_TURNS, user_id), self._counted("entries", _OF_ENTRIES, user_id)
-        )
+        of_turns = await self._counted("turns", _OF_TURNS, user_id)  # first: what it finds decided is an entry by then
+        of_entries = await self._counted("entries", _OF_ENTRIES, user_id)
         return StageCounts(**of_turns, **of_entries)
 
     async def _counted(self, kind: Kind, wanted: dict[str, Json], user_id: str | None) -> dict[str, int]:
