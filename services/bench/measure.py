@@ -16,13 +16,13 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, max(0, round(share * len(ordered) + 0.5) - 1))]
 
 
-def fsyncs_per_second(folder: Path, seconds: float = 1.0) -> float:
+def fsyncs_per_second(folder: Path) -> float:
     """How often this disk can write 512 bytes and be sure of it."""
     path = folder / "fsync.tmp"
     descriptor = os.open(path, os.O_CREAT | os.O_WRONLY, 0o600)
     try:
         count, started = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - started) < seconds:
+        while (elapsed := time.perf_counter() - started) < 1.0:
             os.write(descriptor, b"x" * 512)
             os.fsync(descriptor)
             count += 1

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 
 from contracts.ports import Key, Record, RecordKey, Selection, TextStore, Vector
@@ -28,7 +28,7 @@ from services.curate import retention
 from services.curate.commands import whole_id
 from services.curate.retention import Pause
 from services.curate.rollups import RollUps, made_at, state_of
-from services.curate.themes import vectors_of
+from services.curate.sessions import vectors_of
 from services.shared.core import clusters
 from services.shared.core.rollups import Draft, drafts, may_age, may_be_rolled_up, voices
 from services.shared.erasures import is_hidden
@@ -176,10 +176,7 @@ def _extract(line: str, ids: tuple[str, ...], entry: Entry) -> Extract:
 
 def _previewed(draft: Draft) -> RollUp:
     first = draft.entries[0]
-    sentences = tuple(
-        Extract(text=one.text, source_ids=one.source_ids, role=first.role, said_at=one.said_at)
-        for one in draft.sentences
-    )
+    sentences = tuple(Extract(**asdict(one)) for one in draft.sentences)
     ids = tuple(one.id for one in draft.entries)
     return RollUp(space=first.space, state="preview", sentences=sentences, source_ids=ids)
 

@@ -44,7 +44,7 @@ from services.curate import (
 from services.curate import profile as profiles
 from services.curate import seed as seeding
 from services.curate import themes as themes_proposed
-from services.curate.edits import Editor, shorten_history
+from services.curate.edits import Editor
 from services.curate.privacy import DataStores, until_heard
 from services.curate.rollups import RollUps
 from services.curate.scheduler import Scheduler
@@ -128,7 +128,7 @@ async def build(host: Host) -> Service:
         RequestHandler(flow.UPDATE, update, at_once, commands.shorten_entry),
         RequestHandler(flow.PIN, editor.pin, at_once, commands.shorten_entry),
         RequestHandler(flow.UNPIN, editor.unpin, at_once, commands.shorten_entry),
-        RequestHandler(flow.HISTORY, editor.history, at_once, shorten_history),
+        RequestHandler(flow.HISTORY, editor.history, at_once, commands.shorten_items),
         RequestHandler(flow.BULK, editor.bulk, at_once),
         *_about_the_whole(stores, at_once, settings.session_silence, writer),
         *_cards(store, at_once),
@@ -195,9 +195,9 @@ def _about_the_whole(
 
 def _cards(store: TextStore, at_once: int) -> Iterator[RequestHandler[Any, Any]]:
     """Who and what is around a user, and what is to be done."""
-    yield RequestHandler(flow.LOOPS, partial(loops.list_loops, store=store), at_once, loops.shorten_loops)
+    yield RequestHandler(flow.LOOPS, partial(loops.list_loops, store=store), at_once, commands.shorten_items)
     yield RequestHandler(flow.SETTLE, partial(loops.settle, store=store), at_once)
-    yield RequestHandler(flow.CARDS, partial(cards.cards, store=store), at_once, cards.shorten_cards)
+    yield RequestHandler(flow.CARDS, partial(cards.cards, store=store), at_once, commands.shorten_items)
     yield RequestHandler(flow.NAMES, partial(cards.decide_names, store=store), at_once)
 
 

@@ -20,7 +20,6 @@ from services.curate.profile import Read
 from services.shared.core.aliases import Decisions, People, Person, hash_of
 from services.shared.core.cards import facts_by_entity
 from services.shared.core.facts import slug_of
-from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.slots import Known
 from services.shared.decided import keep_decision
 from services.shared.errors import Rejected
@@ -103,10 +102,3 @@ async def decide_names(request: NamesRequest, *, store: TextStore) -> NamesReply
         raise Rejected("invalid_request", "one and other: two names that are written differently")
     await keep_decision(request.user_id, (one, other), request.same, store)
     return NamesReply(one=request.one, other=request.other, same=request.same, correlation_id=request.correlation_id)
-
-
-async def shorten_cards(_: CardsRequest, reply: CardsReply, room: int) -> CardsReply:
-    """The reply with as many cards as fit into so many bytes."""
-    room -= size_of(reply.model_copy(update={"items": ()}))
-    items = reply.items[: how_many_fit([size_of(card) for card in reply.items], room)]
-    return reply.model_copy(update={"items": items, "truncated": True})

@@ -6,11 +6,13 @@ import asyncio
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TypeVar
 from uuid import uuid4, uuid5
 
 from contracts.envelope import NAMESPACE, Request
 from contracts.errors import Unavailable
 from contracts.ports import Conversation, Key, Outcome, Selection, TextStore, TurnPublisher, VectorStore
+from contracts.v1.cards import CardsReply
 from contracts.v1.commands import (
     CreateRequest,
     EntryReply,
@@ -19,13 +21,17 @@ from contracts.v1.commands import (
     ListRequest,
     StatusReply,
 )
+from contracts.v1.edits import HistoryReply
 from contracts.v1.entries import Entry
+from contracts.v1.loops import LoopsReply
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, entry_id
 from services.shared.core.fitting import cut, how_many_fit, size_of
 from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 from services.shared.preferences import NOTES, PreferenceReader
+
+Items = TypeVar("Items", CardsReply, HistoryReply, LoopsReply)
 
 _LOOK_EVERY = 0.005
 _DECIDING = 10.0
@@ -152,23 +158,29 @@ async def whole_id(user_id: str, id_: str, store: TextStore) -> str:
     return found[0] if found else id_
 
 
+async def entry_meant(user_id: str, given: str, store: TextStore) -> Entry:
+    """The entry of the user that is meant by its id or a beginning of it.
+
+    Raises:
+        Rejected: there is none of this id; another user's entry is none.
+    """
+    id_ = await whole_id(user_id, given, store)
+    entry = (await store.get([Key(user_id, id_)])).get(id_)
+    if entry is None or entry.status == "forgotten":
+        raise no_entry(given)
+    return entry
+
+
 def shown(entry: Entry) -> Entry:
     """The entry as replies have it: what it said before is told by its history alone."""
     return entry.model_copy(update={"revisions": ()}) if entry.revisions else entry
 
 
 async def get(request: GetRequest, *, store: TextStore) -> EntryReply:
-    """One entry of the user, by its id or a beginning of it.
-
-    Raises:
-        Rejected: there is none of this id; another user's entry is none.
-    """
+    """One entry of the user; see `entry_meant`."""
     if await is_hidden(store, request.user_id):
         raise no_entry(request.id)
-    id_ = await whole_id(request.user_id, request.id, store)
-    entry = (await store.get([Key(request.user_id, id_)])).get(id_)
-    if entry is None or entry.status == "forgotten":
-        raise no_entry(request.id)
+    entry = await entry_meant(request.user_id, request.id, store)
     return EntryReply(entry=shown(entry), correlation_id=request.correlation_id)
 
 
@@ -215,6 +227,13 @@ async def shorten_list(request: ListRequest, reply: ListReply, room: int, *, sto
     if fitting:
         return shorter
     return shorter.model_copy(update={"items": tuple(cut(one, room) for one in shorter.items), "truncated": True})
+
+
+async def shorten_items(request: Request, reply: Items, room: int) -> Items:
+    """The reply with as many of its items, from the first on, as fit into so many bytes."""
+    room -= size_of(reply.model_copy(update={"items": (), "truncated": True}))
+    items = reply.items[: how_many_fit([size_of(item) for item in reply.items], room)]
+    return reply.model_copy(update={"items": items, "truncated": True})
 
 
 async def shorten_entry(request: Request, reply: EntryReply, room: int) -> EntryReply:

@@ -15,11 +15,11 @@ from contracts.v1.conflicts import (
     Statement,
 )
 from contracts.v1.entries import Entry, EntryAccepted, EntryRef
-from services.curate.commands import no_entry, whole_id
+from services.curate.commands import entry_meant, no_entry
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
 from services.shared.changes import change_entries, change_record
-from services.shared.core.lineage import conflict_key, restored, superseded
+from services.shared.core.lineage import conflict_key, restored, superseded_if_active
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
 
@@ -96,19 +96,11 @@ async def resolve(request: ResolveRequest, *, stores: DataStores, say: Say) -> R
 async def _pair(request: ResolveRequest, store: TextStore) -> tuple[Entry, Entry]:
     if await is_hidden(store, request.user_id):
         raise no_entry(request.newer)
-    newer, older = [await _meant(request.user_id, id_, store) for id_ in (request.newer, request.older)]
+    newer, older = [await entry_meant(request.user_id, id_, store) for id_ in (request.newer, request.older)]
     key = conflict_key(newer, older.id)
     if older.superseded_by != newer.id and key not in await store.get_records([key]):
         raise Rejected("not_found", f"there is no conflict between {newer.id} and {older.id}")
     return newer, older
-
-
-async def _meant(user_id: str, given: str, store: TextStore) -> Entry:
-    id_ = await whole_id(user_id, given, store)
-    entry = (await store.get([Key(user_id, id_)])).get(id_)
-    if entry is None or entry.status == "forgotten":
-        raise no_entry(given)
-    return entry
 
 
 async def _decide(request: ResolveRequest, newer: Entry, older: Entry, store: TextStore) -> None:
@@ -140,9 +132,6 @@ async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, *, over: b
 
 
 async def _put_away(one: Entry, other: Entry, stores: DataStores) -> None:
-    def put_away(entry: Entry) -> Entry | None:
-        return superseded(entry, other) if entry.status == "active" else None
-
-    await change_entries(stores.text, [one], put_away)
+    await change_entries(stores.text, [one], lambda entry: superseded_if_active(entry, other))
     if stores.vectors is not None:
         await stores.vectors.remove([one.id])

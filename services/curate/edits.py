@@ -38,8 +38,7 @@ from services.curate.rollups import RollUps
 from services.shared.backoff import backoff_seconds
 from services.shared.changes import change_entries
 from services.shared.core.editing import Edit, edited
-from services.shared.core.fitting import how_many_fit, size_of
-from services.shared.core.lineage import fact_keys, superseded
+from services.shared.core.lineage import fact_keys, superseded_if_active
 from services.shared.core.pinning import pinned, unpinned
 from services.shared.core.repeats import find_canonical
 from services.shared.core.sayings import not_said_in
@@ -269,12 +268,8 @@ class Editor:
 
     async def _put_facts_away(self, entry: Entry) -> None:
         """Take out of use what a model drew from an entry that says something else now."""
-
-        def put_away(one: Entry) -> Entry | None:
-            return superseded(one, entry) if one.status == "active" else None
-
         facts = await self.stores.text.get(fact_keys(entry))
-        gone = await change_entries(self.stores.text, facts.values(), put_away) if facts else []
+        gone = await change_entries(self.stores.text, facts.values(), lambda one: superseded_if_active(one, entry))
         if gone and self.stores.vectors is not None:
             with suppress(Unavailable):  # reconciling removes them later
                 await self.stores.vectors.remove([one.id for one in gone])
@@ -320,10 +315,3 @@ def versions(entry: Entry) -> tuple[EntryVersion, ...]:
     since = entry.edited_at or entry.created_at
     now = EntryVersion(version=entry.version, at=since, text=entry.text, by=entry.edited_by)
     return (now, *(EntryVersion(**one.model_dump(include={"version", "at", "text", "by"})) for one in entry.revisions))
-
-
-async def shorten_history(request: HistoryRequest, reply: HistoryReply, room: int) -> HistoryReply:
-    """The latest versions that fit into so many bytes."""
-    room -= size_of(reply.model_copy(update={"items": (), "truncated": True}))
-    fitting = how_many_fit([size_of(item) for item in reply.items], room)
-    return reply.model_copy(update={"items": reply.items[:fitting], "truncated": True})

@@ -12,7 +12,6 @@ from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleReply, SettleRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.sessions import read_newest
-from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.loops import Loop, State, loops_in
 from services.shared.core.summaries import sayings
 from services.shared.decided import keep_settled, settled_of
@@ -120,10 +119,3 @@ async def _telling(key: Key, store: TextStore) -> Entry | None:
         told = await read_told([one for one in rollups.values() if one.status == "active"], store)
         entry = next((one for one in told if one.id == key.id), None)
     return entry if entry is not None and entry.status == "active" else None
-
-
-async def shorten_loops(_: LoopsRequest, reply: LoopsReply, room: int) -> LoopsReply:
-    """The reply with as many as fit into so many bytes."""
-    room -= size_of(reply.model_copy(update={"items": ()}))
-    items = reply.items[: how_many_fit([size_of(one) for one in reply.items], room)]
-    return reply.model_copy(update={"items": items, "truncated": True})

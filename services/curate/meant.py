@@ -11,6 +11,7 @@ from contracts.ports import Filters, Key, Scope, Selection, TextStore
 from contracts.v1.chat import ChatCommand, CommandRequest
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import EVERY_PERSONA
+from services.curate.sessions import newest_in
 from services.shared.core.analysis import analyze, telling_terms
 from services.shared.core.chat_commands import asks_to_forget, is_wish, states_something
 from services.shared.core.mentions import Word, has, is_found_by_terms, words_in, words_of_topic
@@ -90,8 +91,8 @@ async def about(said: Said) -> list[Entry]:
     words = words_of_topic(said.command.about)
     if not words or await is_hidden(said.store, said.request.user_id):
         return []
-    active = await (_found(said) if is_found_by_terms(words) else _newest(said, Selection("")))
-    others = [entry for status in _OUT_OF_USE for entry in await _newest(said, Selection("", status=status))]
+    active = await (_found(said) if is_found_by_terms(words) else _newest(said))
+    others = [entry for status in _OUT_OF_USE for entry in await _newest(said, status)]
     entries = list({entry.id: entry for entry in (*active, *others)}.values())  # one may go out of use meanwhile
     in_any = bool(_SEVERAL.search(said.request.text))
     chars = sum(len(entry.text) for entry in entries)
@@ -129,28 +130,21 @@ async def _found(said: Said) -> list[Entry]:
     return await entries_of(said, [hit.id for hit in hits if hit.turn_score > 0])
 
 
-async def _newest(said: Said, selection: Selection) -> list[Entry]:
-    """The newest entries of the space that are selected."""
-    selection = replace(selection, user_id=said.request.user_id, space=said.request.space)
-    entries: list[Entry] = []
-    cursor = None
-    while len(entries) < _MOST_READ:
-        page = await said.store.page(selection, limit=LOOKED_THROUGH, cursor=cursor)
-        entries += page.entries
-        if (cursor := page.cursor) is None:
-            break
+async def _newest(said: Said, status: Status = "active") -> list[Entry]:
+    """The newest entries of the space that are in use, or have another status."""
+    selection = Selection(said.request.user_id, said.request.space, status=status)
+    entries, _ = await newest_in(selection, said.store, _MOST_READ)
     return entries
 
 
 def _mentioning(entries: Sequence[Entry], words: Sequence[Word], *, in_any: bool) -> list[Entry]:
     """The entries that tell something with all of these words, or any of them where none has all and that will do."""
     known = [(entry, words_in(entry.text, entry.tags)) for entry in entries]
-    found = [entry for entry, its in known if all(has(its, word) for word in words) and states_something(entry.text)]
-    if not found and in_any:
-        found = [
-            entry for entry, its in known if any(has(its, word) for word in words) and states_something(entry.text)
-        ]
-    return found
+    for enough in (all, any) if in_any else (all,):
+        mentioning = [entry for entry, its in known if enough(has(its, word) for word in words)]
+        if found := [entry for entry in mentioning if states_something(entry.text)]:
+            return found
+    return []
 
 
 def _pointed_at(said: Said) -> Sequence[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 
 from contracts.ports import Selection, TextStore
 from contracts.v1.entries import Entry
 from contracts.v1.profile import Card, FormerValue, ProfileFact, ProfileReply, ProfileRequest
+from services.curate.sessions import newest_in
 from services.shared.core.aliases import Decisions, People, people_of
+from services.shared.core.cards import IMPORTANT, ON_A_CARD
 from services.shared.core.facts import FactsOf
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.slots import Known, profile_of
@@ -18,12 +20,8 @@ from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
 from services.shared.told import read_told
 
-_PAGE = 200
 _MOST = 2000
 """Entries of each status that are read, those said last first."""
-
-_ON_A_CARD = 3
-_IMPORTANT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,12 @@ async def read(
     """Read what is known of a user, nothing while they are being erased."""
     if await is_hidden(store, user_id):
         return Read()
-    active, left = await _read(Selection(user_id, space=space, persona_id=persona_id, status="active"), store)
-    former, more = await _read(Selection(user_id, space=space, persona_id=persona_id, status="superseded"), store)
+    active = Selection(user_id, space=space, persona_id=persona_id)
+    said, left = await newest_in(active, store, _MOST)
+    former, more = await newest_in(replace(active, status="superseded"), store, _MOST)
     decisions = await read_decisions(user_id, store)
     both = await read_both(user_id, store)
-    entries = await read_told([*active, *former], store)
+    entries = await read_told([*said, *former], store)
 
     def told() -> tuple[People, Sequence[Known]]:
         facts = FactsOf()
@@ -69,19 +68,6 @@ async def profile(request: ProfileRequest, *, store: TextStore) -> ProfileReply:
         left_out=found.left_out,
         correlation_id=request.correlation_id,
     )
-
-
-async def _read(selection: Selection, store: TextStore) -> tuple[list[Entry], int]:
-    """The newest entries, and how many there are beside them."""
-    entries: list[Entry] = []
-    cursor, total = None, 0
-    while len(entries) < _MOST:
-        page = await store.page(selection, limit=min(_PAGE, _MOST - len(entries)), cursor=cursor)
-        entries += page.entries
-        cursor, total = page.cursor, page.total
-        if cursor is None:
-            break
-    return entries, max(0, total - len(entries)) if cursor is not None else 0
 
 
 def _shown(known: Known) -> ProfileFact:
@@ -111,10 +97,10 @@ def _cards(facts: tuple[ProfileFact, ...]) -> tuple[Card, ...]:
     """One card for each of whom or what something important is so now, in the order of the facts."""
     cards: dict[str, list[ProfileFact]] = {}
     for fact in facts:
-        if fact.until is None and (fact.pinned or fact.importance >= _IMPORTANT):
+        if fact.until is None and (fact.pinned or fact.importance >= IMPORTANT):
             cards.setdefault(fact.entity_refs[0], []).append(fact)
     return tuple(
-        Card(entity_ref=ref, label=held[0].entity_label, facts=tuple(fact.text for fact in held[:_ON_A_CARD]))
+        Card(entity_ref=ref, label=held[0].entity_label, facts=tuple(fact.text for fact in held[:ON_A_CARD]))
         for ref, held in cards.items()
     )
 

@@ -78,11 +78,10 @@ async def resume(
     store: TextStore,
     before: datetime,
     pause: timedelta,
-    limit: int = AT_ONCE,
 ) -> list[EntryEvent]:
     """The events that set going again the work that is unfinished since before a moment, the oldest first."""
     now = datetime.now(UTC)
-    found = await store.unfinished(lacking, before=before, limit=limit)
+    found = await store.unfinished(lacking, before=before, limit=AT_ONCE)
     refs = [EntryRef(user_id=key.user_id, id=key.id) for key in attempts.due(found, now, first=pause)]
     chunks = [refs[start : start + _PER_EVENT] for start in range(0, len(refs), _PER_EVENT)]
     return [event.of(chunk, at=now, cause=now.isoformat()) for chunk in chunks]

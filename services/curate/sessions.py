@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -35,6 +35,7 @@ _EMBEDDED = 300
 """Entries of a session whose vectors are looked at: the newest."""
 
 _LOOKING = 1.0
+_TOGETHER = 500
 _NAMED = 20
 _IDS = 500
 _STATES = 50
@@ -107,8 +108,11 @@ def _persona(request: SessionsRequest) -> str | None:
 
 async def read_newest(selection: Selection, store: TextStore, most: int = _READ) -> tuple[list[Entry], int]:
     """The entries said last, and how many more there are."""
-    if await is_hidden(store, selection.user_id):
-        return [], 0
+    return ([], 0) if await is_hidden(store, selection.user_id) else await newest_in(selection, store, most)
+
+
+async def newest_in(selection: Selection, store: TextStore, most: int) -> tuple[list[Entry], int]:
+    """The same, whoever asks having seen that the user is not being erased."""
     found: list[Entry] = []
     cursor: str | None = None
     while True:
@@ -239,19 +243,25 @@ def _written_rolling(
 
 async def _vectors(entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:
     """The vectors of the newest entries; without the vector store none, and words alone tell what is central."""
-    if vectors is None or not entries:
-        return {}
     newest = [entry for entry in entries[-_EMBEDDED:] if entry.embedding_state == "ready"]
-    known: dict[str, Vector] = {}
     try:
         async with asyncio.timeout(_LOOKING):
-            for space in sorted({entry.space for entry in newest}):
-                ids = [entry.id for entry in newest if entry.space == space]
-                points = await vectors.fetch(Scope(newest[0].user_id, space, EVERY_PERSONA), ids)
-                known |= {id_: point.vector for id_, point in points.items()}
+            return await vectors_of(newest[0].user_id, newest, vectors) if newest else {}
     except (Unavailable, TimeoutError):
         return {}
-    return known
+
+
+async def vectors_of(user_id: str, entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:
+    """The vectors of entries of a user, by id; none where there is no vector store."""
+    found: dict[str, Vector] = {}
+    if vectors is None:
+        return found
+    for space in sorted({entry.space for entry in entries}):
+        ids = [entry.id for entry in entries if entry.space == space]
+        for begin in range(0, len(ids), _TOGETHER):
+            points = await vectors.fetch(Scope(user_id, space, EVERY_PERSONA), ids[begin : begin + _TOGETHER])
+            found |= {id_: point.vector for id_, point in points.items()}
+    return found
 
 
 def _shown(session: Session) -> wire.Session:
@@ -279,9 +289,7 @@ def _state(state: sessions.SessionState) -> wire.SessionState:
 
 
 def _extract(sentence: summaries.Sentence) -> wire.Extract:
-    return wire.Extract(
-        text=sentence.text, source_ids=sentence.source_ids, role=sentence.role, said_at=sentence.said_at
-    )
+    return wire.Extract(**asdict(sentence))
 
 
 def _extracts(sentences: Sequence[summaries.Sentence]) -> tuple[wire.Extract, ...]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
-from contracts.ports import Scope, Selection, TextStore, Vector, VectorStore
-from contracts.v1.entries import Entry
+from contracts.ports import Selection, TextStore, VectorStore
 from contracts.v1.overview import ThemeProposal, ThemeProposalsReply, ThemeProposalsRequest
-from contracts.v1.turns import EVERY_PERSONA
-from services.curate.sessions import read_newest
+from services.curate.sessions import read_newest, vectors_of
 from services.shared.core.clusters import Topic, topics_of
 
 _READ = 1000
 """Entries that are compared with each other at most, those said last."""
 
-_TOGETHER = 500
 _IDS, _EXAMPLES, _LONGEST = 200, 3, 120
 
 
@@ -35,18 +31,6 @@ async def propose_themes(
     once = {topic.slug: topic for topic in reversed(topics)}
     items = [_proposal(topic) for topic in topics if once[topic.slug] is topic]
     return ThemeProposalsReply(items=tuple(items[: request.limit]), correlation_id=request.correlation_id)
-
-
-async def vectors_of(user_id: str, entries: Sequence[Entry], vectors: VectorStore | None) -> dict[str, Vector]:
-    """The vectors of entries of a user, by id; none where there is no vector store."""
-    found: dict[str, Vector] = {}
-    for space in sorted({entry.space for entry in entries}) if vectors is not None else ():
-        ids = [entry.id for entry in entries if entry.space == space]
-        for begin in range(0, len(ids), _TOGETHER):
-            scope = Scope(user_id, space, EVERY_PERSONA)
-            points = await vectors.fetch(scope, ids[begin : begin + _TOGETHER]) if vectors is not None else {}
-            found |= {id_: point.vector for id_, point in points.items()}
-    return found
 
 
 def _proposal(topic: Topic) -> ThemeProposal:

@@ -7,8 +7,10 @@ import logging
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 from contracts.ports import Accepted, Decision, Key, Merged, Outcome, Refused, Similar, TextStore
 from contracts.v1.entries import (
@@ -26,7 +28,7 @@ from contracts.v1.facts import ProposedFact
 from contracts.v1.turns import Proposal
 from services.shared import telemetry
 from services.shared.backoff import backoff_seconds
-from services.shared.core.fingerprint import MOST_SIMILAR, Fingerprint, near_keys, nearness
+from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
 from services.shared.core.lineage import key_tag
 from services.shared.core.repeats import find_canonical, likeness, prints_of
 from services.shared.core.salience import detect_type, importance, wants_saving
@@ -46,6 +48,8 @@ FORGOTTEN = "forgotten on request, and not to be remembered again so soon"
 
 NOTHING_LEFT = "its words were forgotten before it was decided"
 """Why a proposal is refused whose turn the log keeps without words."""
+
+_OF_TURN = "user_id space conversation_id turn_id role speaker persona_id created_at clock_ahead".split()
 
 _LONGEST_PAUSE = 1.0
 """Seconds before another round."""
@@ -125,67 +129,45 @@ async def _first_to_state(candidates: Sequence[Entry], similar: Sequence[Similar
 def candidate_entry(proposal: Proposal) -> Entry:
     """The entry that a proposal would become."""
     turn, text = proposal.turn, proposal.text
-    prints = prints_of(text, turn.created_at)
     if proposal.fact is not None:
-        return _fact_entry(proposal, proposal.fact, prints)
+        return _fact_entry(proposal, proposal.fact)
     kind = turn.type or detect_type(text, turn.role)
     saved = turn.manually_saved or (turn.role == "user" and wants_saving(text))
     return Entry(
-        id=proposal.id,
-        user_id=turn.user_id,
-        space=turn.space,
-        conversation_id=turn.conversation_id,
+        **_as_said(proposal),
         session_id=turn.session_id,
-        turn_id=turn.turn_id,
-        ordinal=proposal.ordinal,
-        role=turn.role,
-        speaker=turn.speaker,
-        persona_id=turn.persona_id,
-        text=text,
         type=kind,
         tags=tuple(dict.fromkeys(turn.tags)),
-        source_ids=tuple(dict.fromkeys(turn.source_ids)),
         importance=importance(text, type=kind, role=turn.role, manually_saved=saved),
         manually_saved=saved,
-        exact_hash=prints.exact_hash,
-        statement_hash=prints.statement_hash,
-        simhash=prints.simhash,
-        minhash_bands=prints.minhash_bands,
-        created_at=turn.created_at,
-        clock_ahead=turn.clock_ahead,
-        updated_at=datetime.now(UTC),
     )
 
 
-def _fact_entry(proposal: Proposal, fact: ProposedFact, prints: Fingerprint) -> Entry:
+def _fact_entry(proposal: Proposal, fact: ProposedFact) -> Entry:
     """The entry that a fact would become which was drawn from a turn. It is in no session: nobody said it there."""
-    turn = proposal.turn
     return Entry(
-        id=proposal.id,
-        user_id=turn.user_id,
-        space=turn.space,
-        conversation_id=turn.conversation_id,
-        turn_id=turn.turn_id,
-        ordinal=proposal.ordinal,
-        role=turn.role,
-        speaker=turn.speaker,
-        persona_id=turn.persona_id,
-        text=proposal.text,
+        **_as_said(proposal),
         type="preference" if fact.fact_type == "preference" else "fact",
         **fact.model_dump(exclude={"text", "confidence", "level", "drawn_from"}),
         source="model",
-        tags=tuple(dict.fromkeys((*turn.tags, key_tag(fact.memory_key)))),
-        source_ids=tuple(dict.fromkeys(turn.source_ids)),
+        tags=tuple(dict.fromkeys((*proposal.turn.tags, key_tag(fact.memory_key)))),
         metadata_confidence=fact.confidence,
         importance=fact.level / 3,
-        exact_hash=prints.exact_hash,
-        statement_hash=prints.statement_hash,
-        simhash=prints.simhash,
-        minhash_bands=prints.minhash_bands,
-        created_at=turn.created_at,
-        clock_ahead=turn.clock_ahead,
-        updated_at=datetime.now(UTC),
     )
+
+
+def _as_said(proposal: Proposal) -> dict[str, Any]:
+    """What an entry has of its turn, and of its own text, whatever it is."""
+    turn = proposal.turn
+    return {
+        **{name: getattr(turn, name) for name in _OF_TURN},
+        **asdict(prints_of(proposal.text, turn.created_at)),
+        "id": proposal.id,
+        "ordinal": proposal.ordinal,
+        "text": proposal.text,
+        "source_ids": tuple(dict.fromkeys(turn.source_ids)),
+        "updated_at": datetime.now(UTC),
+    }
 
 
 class _Batch:

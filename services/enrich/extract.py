@@ -21,7 +21,7 @@ from services.shared import telemetry
 from services.shared.cache import Cache
 from services.shared.changes import change_entries
 from services.shared.core.extraction import MOST_KNOWN, SCHEMA, Exchange, InvalidAnswer, messages_for, read_answer
-from services.shared.core.lineage import fact_keys, is_drawn_from, restored, text_read
+from services.shared.core.lineage import fact_keys, is_drawn_from, restored_from, text_read
 from services.shared.core.salience import is_small_talk
 from services.shared.llm.budget import Budget
 from services.shared.preferences import PreferenceReader, is_private
@@ -148,12 +148,8 @@ class Extractor:
 
     async def _use_again(self, facts: Sequence[Proposal], entry: Entry) -> None:
         """Put facts into use again that a correction had put out of use, where the entry says again what it said."""
-
-        def again(one: Entry) -> Entry | None:
-            is_out = one.status == "superseded" and one.superseded_by == entry.id
-            return restored(one) if is_out else None
-
-        await change_entries(self._store, (await self._store.get(facts)).values(), again)
+        known = (await self._store.get(facts)).values()
+        await change_entries(self._store, known, lambda one: restored_from(one, entry))
 
     async def _logged(self, entry: Entry, facts: Sequence[ProposedFact], *, after: int) -> list[Proposal]:
         """The facts as proposals in the log, numbered on from the last of a former text; none when what they were drawn

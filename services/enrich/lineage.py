@@ -21,7 +21,7 @@ from services.shared.core.capacity import is_protected
 from services.shared.core.corrections import corrects_unnamed, denied_by, denies, denies_anything, may_correct_unnamed
 from services.shared.core.extraction import is_borne_out
 from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
-from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored, superseded
+from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored_from, superseded_if_active
 from services.shared.core.updates import Relation, leaves_some, relation, subjects_of, to_compare
 from services.shared.tasks import beside_the_loop
 
@@ -107,8 +107,8 @@ def _is_changed(one: Entry, entry: Entry) -> bool:
 
 
 def _released(one: Entry, entry: Entry) -> Entry | None:
-    is_out = one.status == "superseded" and one.superseded_by == entry.id
-    return _without(restored(one) if is_out else one, [entry.id]) or (restored(one) if is_out else None)
+    back = restored_from(one, entry)
+    return _without(back or one, [entry.id]) or back
 
 
 def _without(entry: Entry, ids: Collection[str]) -> Entry | None:
@@ -146,7 +146,7 @@ async def _put_away_outdated(facts: Sequence[Entry], store: TextStore) -> list[E
         source = said.get(source_of[one.id])
         if source is None or source.status != "active" or is_borne_out(one, source):
             return None
-        return superseded(one, source) if one.status == "active" else None
+        return superseded_if_active(one, source)
 
     return await change_entries(store, facts, put_away)
 
@@ -303,8 +303,7 @@ async def _put_away(entry: Entry, store: TextStore) -> list[EntryRef]:
     undecided = await _undecided(entry, list(older.values()), store)
 
     def put_away(one: Entry) -> Entry | None:
-        may_go = one.status == "active" and one.id in undecided and not is_protected(one)
-        return superseded(one, entry) if may_go else None
+        return superseded_if_active(one, entry) if one.id in undecided and not is_protected(one) else None
 
     done = await change_entries(store, older.values(), put_away)
     gone = [*older.values(), *await facts_put_away(list(older.values()), entry, store)]
@@ -317,8 +316,6 @@ async def facts_put_away(said: Sequence[Entry], by: Entry, store: TextStore) -> 
     current = (await store.get([Key(one.user_id, one.id) for one in said])).values() if said else ()
     keys = [key for one in current if one.status == "superseded" for key in fact_keys(one)]
     facts = await store.get(keys) if keys else {}
-
-    def put_away(one: Entry) -> Entry | None:
-        return superseded(one, by) if one.status == "active" and not is_protected(one) else None
-
-    return await change_entries(store, facts.values(), put_away)
+    return await change_entries(
+        store, facts.values(), lambda one: None if is_protected(one) else superseded_if_active(one, by)
+    )

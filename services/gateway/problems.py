@@ -139,7 +139,8 @@ def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
         return response("internal", "Unexpected error; the log of the gateway has it.")
 
 
-def _says_json(request: Request) -> bool:
+def says_json(request: Request) -> bool:
+    """Whether a request says that its body is JSON."""
     return request.headers.get("content-type", "").partition(";")[0].strip().endswith("json")
 
 
@@ -148,7 +149,7 @@ def _unreadable(request: Request, error: RequestValidationError) -> Response | N
     if broken := next((each for each in error.errors() if each["type"] == "json_invalid"), None):
         where, why = broken["loc"][-1], broken["ctx"]["error"]
         return response("invalid_request", f"The body is no JSON: at character {where}: {why}.")
-    if not _says_json(request) and any(each["loc"] == ("body",) for each in error.errors()):
+    if not says_json(request) and any(each["loc"] == ("body",) for each in error.errors()):
         return response("invalid_request", "The body is to be JSON, and to say so: Content-Type: application/json.")
     return None
 

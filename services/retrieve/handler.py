@@ -197,10 +197,6 @@ class Retriever:
             lives=self.settings.importance == "living",
         )
 
-    @property
-    def _reads_english_only(self) -> bool:
-        return self.embedder is not None and self.embedder.identity.reads_english_only
-
     async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:
         query = request.query[: self.settings.max_query_chars]
         if self.settings.relevance == "profile":

@@ -21,7 +21,7 @@ from contracts.v1.retrieval import (
 )
 from services.shared.core.analysis import telling_terms
 from services.shared.core.cards import Card
-from services.shared.core.context import CARD_SHARE, PINNED_SHARE, assemble
+from services.shared.core.context import assemble
 from services.shared.core.dates import named_dates
 from services.shared.core.fitting import cut, size_of
 from services.shared.core.importance import living
@@ -43,17 +43,16 @@ def build_reply(
     now: datetime,
     found: int,
     degraded: Sequence[str],
-    pinned: Sequence[Entry] = (),
-    share: float = PINNED_SHARE,
-    former: Mapping[str, Sequence[Entry]] | None = None,
-    cards: Sequence[Card] = (),
-    card_share: float = CARD_SHARE,
+    pinned: Sequence[Entry],
+    share: float,
+    former: Mapping[str, Sequence[Entry]],
+    cards: Sequence[Card],
+    card_share: float,
 ) -> RetrieveReply:
     """The reply with those of the chosen entries, and of the pinned ones, that fit into the token budget.
 
     `former` are the entries that each of them superseded. Times are filled in by the caller.
     """
-    former = former or {}
     terms = telling_terms(request.query)
     block = assemble(
         [entries[ranked.candidate.id] for ranked in chosen],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
 from itertools import chain
 
 from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
@@ -23,12 +22,15 @@ async def find_corrections(query: str, scope: Scope, index: LexicalIndex, counte
     Of several it is one of the likely ones, and of these the one that most entries have. Words without any are missing.
     A word that is often written says what it says, and is only looked for in its other spelling.
     """
-    words = {word: terms for word, terms in correctable(query).items() if _may_be_another(word, counter)}
+    told = correctable(query)
+    often = {word: other_spellings(word) for word in told if _is_word(word, counter)}
+    words = {word: terms for word, terms in told.items() if often.get(word, True)}
     if not words:
         return {}
     known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
     unknown = [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
-    near = {word: [other for other in _others(word, counter) if may_mean(word, other, query)] for word in unknown}
+    others = {word: often.get(word) or variants(word) for word in unknown}
+    near = {word: [other for other in its if may_mean(word, other, query)] for word, its in others.items()}
     if not near:
         return {}
     terms = {word: stems(its, query) for word, its in near.items()}
@@ -48,14 +50,6 @@ async def as_the_model_reads_it(query: str, corrections: asyncio.Task[dict[str, 
             return respelled(query, await asyncio.shield(corrections))
     except (Unavailable, TextRefused, TimeoutError):
         return query
-
-
-def _may_be_another(word: str, counter: TokenCounter) -> bool:
-    return not _is_word(word, counter) or bool(other_spellings(word))
-
-
-def _others(word: str, counter: TokenCounter) -> Collection[str]:
-    return other_spellings(word) if _is_word(word, counter) else variants(word)
 
 
 def _is_word(word: str, counter: TokenCounter) -> bool:

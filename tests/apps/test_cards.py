@@ -15,6 +15,7 @@ from contracts.v1.loops import LoopsRequest, SettleRequest
 from contracts.v1.profile import ProfileRequest
 from services.curate import cards, loops
 from services.curate import profile as profiles
+from services.curate.commands import shorten_items
 from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
 from services.shared.stores.sqlite import SqliteTextStore
@@ -108,7 +109,7 @@ async def test_what_is_forgotten_is_on_no_card(store: TextStore) -> None:
 async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
     await store_entries(store, [said(f"My friend Anna{chr(97 + n)} lives in Oslo", n) for n in range(9)])
     whole = await known(store)
-    short = await cards.shorten_cards(CardsRequest(user_id="ann"), whole, size_of(whole) // 2)
+    short = await shorten_items(CardsRequest(user_id="ann"), whole, size_of(whole) // 2)
     assert size_of(short) <= size_of(whole) // 2
     assert short.truncated
     assert 0 < len(short.items) < len(whole.items)

@@ -15,7 +15,7 @@ from contracts.v1.commands import ForgetRequest, GetRequest, ListRequest
 from contracts.v1.edits import BulkRequest, HistoryRequest, PinRequest, UpdateRequest
 from contracts.v1.entries import Entry, EntryAccepted, EntryEnriched, EntryEvent, EntryRef
 from services.curate import commands
-from services.curate.edits import Editor, shorten_history
+from services.curate.edits import Editor
 from services.embed.handler import embed_entries
 from services.enrich.handler import enrich_entries
 from services.shared.core.fitting import size_of
@@ -360,7 +360,7 @@ async def test_a_history_that_does_not_fit_is_cut_at_its_end(desk: Desk) -> None
         await desk.update(entry, text=f"number {n} " + "x" * 50)
     request = HistoryRequest(user_id="ann", id=entry.id)
     whole = await desk.editor.history(request)
-    shorter = await shorten_history(request, whole, 700)
+    shorter = await commands.shorten_items(request, whole, 700)
     assert size_of(shorter) <= 700
     assert shorter.truncated
     assert shorter.items == whole.items[: len(shorter.items)]

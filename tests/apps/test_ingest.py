@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -123,13 +122,6 @@ def test_sessions_do_not_depend_on_the_order_within_a_batch(turns: list[DatedTur
     assert by_id["t0"] == by_id["t10"] == by_id["t20"]
     assert by_id["t70"] == by_id["t80"]
     assert len(set(by_id.values())) == 3
-
-
-@pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[SqliteTextStore]:
-    opened = await SqliteTextStore.open(tmp_path / "memory.sqlite3", synchronous="normal")
-    yield opened
-    await opened.close()
 
 
 def bus_letting_go_of(*numbers: int, before: bool = False, away: int = 0) -> MissingFromStream:

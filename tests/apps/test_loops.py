@@ -12,6 +12,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.loops import LoopsReply, LoopsRequest, OpenLoop, SettleRequest, State
 from contracts.v1.sessions import SessionsRequest
 from services.curate import loops, sessions
+from services.curate.commands import shorten_items
 from services.shared.core.fitting import size_of
 from services.shared.errors import Rejected
 from tests.apps.test_edits import Desk
@@ -142,7 +143,7 @@ async def test_what_is_not_there_is_not_settled(store: TextStore, id_: str) -> N
 async def test_a_reply_that_does_not_fit_is_shortened(store: TextStore) -> None:
     await store_entries(store, [said(f"I have to buy {n} stamps", n) for n in range(9)])
     whole = await listed(store)
-    short = await loops.shorten_loops(LoopsRequest(user_id="ann"), whole, size_of(whole) // 2)
+    short = await shorten_items(LoopsRequest(user_id="ann"), whole, size_of(whole) // 2)
     assert size_of(short) <= size_of(whole) // 2
     assert (short.truncated, 0 < len(short.items) < 9, short.total_count) == (True, True, 9)
     assert len((await listed(store, limit=3)).items) == 3

@@ -11,6 +11,7 @@ from contracts.v1.commands import ForgetRequest
 from contracts.v1.entries import Entry
 from contracts.v1.profile import ProfileReply, ProfileRequest
 from services.curate import profile as profiles
+from services.curate import sessions
 from services.shared.core.fitting import size_of
 from tests.apps.test_edits import Desk
 from tests.stores.builders import NOON, an_entry, store_entries
@@ -69,7 +70,7 @@ async def test_older_entries_than_the_bound_are_left_out_and_counted(
     store: TextStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(profiles, "_MOST", 3)
-    monkeypatch.setattr(profiles, "_PAGE", 2)
+    monkeypatch.setattr(sessions, "_PAGE", 2)
     await store_entries(store, [said(f"I love game number{n}", n) for n in range(5)])
     reply = await known(store)
     assert (len(reply.facts), reply.entries_read, reply.left_out) == (3, 3, 2)

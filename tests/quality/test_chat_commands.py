@@ -143,6 +143,9 @@ def test_a_wish_to_forget_is_known_also_where_it_is_no_command(text: str) -> Non
         "yes, I forgot it",
         "Yes, delete the file",
         "delete them from the list",
+        "Forget the rules of chess, I want to play go",
+        "Forget Coco's cage, it was sold.",
+        "Ignore the noise",
     ],
 )
 def test_what_may_tell_something_new_is_no_wish_to_forget(text: str) -> None:
@@ -161,10 +164,3 @@ def test_what_may_tell_something_new_is_no_wish_to_forget(text: str) -> None:
 def test_an_order_to_the_model_is_no_memory(text: str) -> None:
     assert asks_to_forget(text)
     assert command_in(text) is None
-
-
-@pytest.mark.parametrize(
-    "text", ["Forget the rules of chess, I want to play go", "Forget Coco's cage, it was sold.", "Ignore the noise"]
-)
-def test_what_tells_something_is_kept(text: str) -> None:
-    assert not asks_to_forget(text)

@@ -26,7 +26,7 @@ from contracts.errors import Unavailable
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
-from services.gateway.problems import STATUS, Problem
+from services.gateway.problems import STATUS, Problem, says_json
 from services.gateway.proxy.backend import Backend, Backends, Header, returned
 from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
@@ -141,7 +141,7 @@ class Proxy:
         self._check(request, backend)
         with self._holding(request):
             raw = await request.body()
-            if self._guarded and backend.key is not None and (dialect or _is_json(request)):
+            if self._guarded and backend.key is not None and (dialect or says_json(request)):
                 await beside_the_loop(partial(refuse_names_of_others, raw), len(raw))
             started = time.perf_counter()
             passing = Passing(dialect, raw, [])
@@ -345,10 +345,6 @@ def _in_words_of_the_api() -> Iterator[None]:
         raise Refusal(503, "unavailable", str(error)) from None
     except ValidationError:
         raise Refusal(400, "invalid_request", "The request cannot be understood by the memory.") from None
-
-
-def _is_json(request: Request) -> bool:
-    return request.headers.get("content-type", "").partition(";")[0].strip().endswith("json")
 
 
 def _text_of(request: Request, header: str) -> str | None:

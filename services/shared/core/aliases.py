@@ -168,7 +168,7 @@ def _named(entry: Entry, facts: Sequence[Fact]) -> Iterator[str]:
     for fact in facts:
         if fact.entity_refs[0].startswith("person:") and fact.entity_refs[0] != f"person:{ME}":
             yield fact.entity_label
-        elif fact.memory_key.endswith("|partner"):
+        elif fact.slot == "partner":
             yield fact.value
 
 
@@ -184,9 +184,9 @@ def _note(fact: Fact, known: _All) -> None:
 
 def relation_told(fact: Fact) -> tuple[str, str] | None:
     """The name of somebody and what they are to the user, where that is what a fact tells."""
-    if fact.memory_key.endswith("|partner"):
+    if fact.slot == "partner":
         name, relation = fact.value, fact.text.rsplit(" ", 1)[-1]
-    elif fact.memory_key.endswith("|relationship"):
+    elif fact.slot == "relationship":
         name, relation = fact.entity_label, fact.value.removeprefix("best ")
     else:
         return None

@@ -117,12 +117,11 @@ def _forms() -> list[tuple[str, re.Pattern[str]]]:
 
 
 def _holder(words: str) -> str:
-    *before, last = (words or "my").removesuffix("'s").removesuffix("'").split()
+    name = (words or "my").removesuffix("'s").removesuffix("'")
+    *before, last = name.split()
     if not before and last.lower() in ("i", "we", "my", "our"):
         return ""
-    return slug_of(
-        last if before and before[0].lower() in ("my", "our") else words.removesuffix("'s").removesuffix("'")
-    )
+    return slug_of(last if before and before[0].lower() in ("my", "our") else name)
 
 
 def is_told(asked: Asked, entry: Entry) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 
+from services.shared.core.calendars import DAYS
 from services.shared.core.dates import DATE, english_dates
 
-_DAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_SHORT = {day[:3]: day for day in _DAYS} | {
+_SHORT = {day[:3]: day for day in DAYS} | {
     "tues": "tuesday",
     "weds": "wednesday",
     "thur": "thursday",
@@ -19,7 +19,7 @@ _SHORT = {day[:3]: day for day in _DAYS} | {
 _NUMBERS = "a one two three four five six seven eight nine ten".split()
 _COUNT = rf"\d{{1,2}}|an|a couple of|a few|{'|'.join(_NUMBERS)}"
 _LENGTHS = {"day": 1, "week": 7, "fortnight": 14}
-_DAY = "|".join([*_DAYS, *sorted(_SHORT, key=len, reverse=True)])
+_DAY = "|".join([*DAYS, *sorted(_SHORT, key=len, reverse=True)])
 _TODAY = re.compile(r"\b(?:today|tonight|this (?:morning|afternoon|evening)|in (?:an hour|\w+ hours|\w+ minutes))\b")
 _TOMORROW = re.compile(r"\b(?P<after>day after )?(?:tomorrow|tmrw)\b")
 _IN = re.compile(rf"\b(?:in|within) (?P<count>{_COUNT}) (?P<unit>day|week|fortnight|month)s?\b")
@@ -108,7 +108,7 @@ def _weekday(lower: str, today: date) -> date | None:
     """The next day of this name; "next Friday", said in the same week before it, is that of the week after."""
     if not (found := _WEEKDAY.search(lower)):
         return None
-    wanted = _DAYS.index(_SHORT.get(found["day"], found["day"]))
+    wanted = DAYS.index(_SHORT.get(found["day"], found["day"]))
     days = (wanted - today.weekday()) % 7 or 7
     is_in_this_week = today.weekday() < wanted
     return today + timedelta(days=days + (7 if found["which"] == "next" and is_in_this_week else 0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -63,15 +63,11 @@ def _once(value: Any) -> Any:
 def _said_otherwise(entry: Entry, edit: Edit, now: datetime) -> Entry:
     """The entry with another text. What was read out of the old one goes, and is read anew by enrich and embed."""
     text = edit.text or ""
-    prints = prints_of(text, entry.created_at)
     return entry.model_copy(
         update={
             "text": text,
             "tags": entry.tags if edit.tags is not None else _still_told(entry.tags, entry.text, text),
-            "exact_hash": prints.exact_hash,
-            "statement_hash": prints.statement_hash,
-            "simhash": prints.simhash,
-            "minhash_bands": prints.minhash_bands,
+            **asdict(prints_of(text, entry.created_at)),
             "revisions": _newest((_revision(entry), *entry.revisions)),
             "edited_at": now,
             "edited_by": edit.by,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
@@ -22,7 +22,7 @@ from contracts.v1.facts import MOST_FACTS, FactType, ProposedFact, Subject
 from services.shared.core import wordlists
 from services.shared.core.assertions import Claim, is_asserted
 from services.shared.core.echoes import without_blocks
-from services.shared.core.facts import ME, slug_of
+from services.shared.core.facts import ME, EntityType, slug_of
 from services.shared.core.repeats import prints_of
 
 LONGEST_TURN = 4000
@@ -38,8 +38,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _PLAIN = re.compile(r"[^\W_]+(?:[ '’.&-]{1,2}[^\W_]+)*\.?")
 _USER = frozenset({"user", "me", "i", "myself", "the user"})
-_ATTRIBUTES = wordlists.words("extraction", "attributes") | wordlists.words("extraction", "several")
 _SEVERAL = wordlists.words("extraction", "several")
+_ATTRIBUTES = wordlists.words("extraction", "attributes") | _SEVERAL
 
 _ORDER = (
     "You read one turn of a chat between a user and an assistant, and note what is worth remembering for months. "
@@ -67,7 +67,7 @@ SCHEMA: dict[str, Any] = {
                 "properties": {
                     "span": {"type": "string"},
                     "about": {"type": "string"},
-                    "kind": {"enum": ["person", "org", "place", "project", "event"]},
+                    "kind": {"enum": list(get_args(EntityType))},
                     "attribute": {"type": "string"},
                     "value": {"type": "string"},
                     "type": {"enum": ["fact", "preference", "relationship", "friction", "habit", "commitment"]},
@@ -110,7 +110,7 @@ class Exchange:
 class _Drawn(BaseModel):
     span: Annotated[str, StringConstraints(min_length=3, max_length=600)]
     about: Annotated[str, StringConstraints(min_length=1, max_length=60)]
-    kind: Literal["person", "org", "place", "project", "event"]
+    kind: EntityType
     attribute: Annotated[str, StringConstraints(min_length=2, max_length=48)]
     value: Annotated[str, StringConstraints(min_length=1, max_length=160)]
     type: FactType = "fact"

@@ -16,7 +16,7 @@ from services.shared.core import wordlists
 from services.shared.core.aliases import are_of_several, introduced, relation_told
 from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, facts_in, names_alone
-from services.shared.core.statements import kinds, terms
+from services.shared.core.statements import differ, kinds, terms
 from services.shared.core.updates import ADDING, PASSING, Claim, claims, is_change
 
 Effect: TypeAlias = Literal["replaced", "replaced in part", "unclear", "beside"]
@@ -39,7 +39,7 @@ def may_change_facts(text: str) -> bool:
 
 def words_of_changed(text: str) -> str | None:
     """The words by which to look for older statements of the facts that a text says have changed; None if of none."""
-    words = [f"{_name_of(fact)} {_words_of(_slot(fact))}" for fact in _changed(text, names_alone(text))]
+    words = [f"{_name_of(fact)} {_words_of(fact.slot)}" for fact in _changed(text, names_alone(text))]
     words += [f"{one.of} {one.value} {_words_of(one.slot)}" for one in ended_in(text)]
     return " ".join(words).replace("_", " ").strip() or None
 
@@ -85,7 +85,7 @@ def _effect_of_end(new: str, text: str) -> Effect | None:
         return None
     old = _read(text)
     gone = [fact for fact in old if any(one.is_of(fact) for one in ended_in(new))]
-    told = frozenset().union(*(terms(f"{fact.value} {_words_of(_slot(fact))}".lower()) for fact in old))
+    told = frozenset().union(*(terms(f"{fact.value} {_words_of(fact.slot)}".lower()) for fact in old))
     if not gone or len(terms(text.lower()) - told) > _MOST_BESIDE:
         return None
     named = {fact.entity_label.casefold() for fact in gone}
@@ -111,16 +111,12 @@ def _changed(text: str, known: Collection[str]) -> list[Fact]:
     return [fact for fact in facts if text.islower() or not _is_unsure(fact, text)]
 
 
-def _slot(fact: Fact) -> str:
-    return fact.memory_key.rpartition("|")[2]
-
-
 def _name_of(fact: Fact) -> str:
     return fact.entity_label if fact.subject != "profile" else ""
 
 
 def _may_change(fact: Fact) -> bool:
-    return not fact.holds_many and _slot(fact) not in _BY_WORDS_ALONE
+    return not fact.holds_many and fact.slot not in _BY_WORDS_ALONE
 
 
 def _is_cued(fact: Fact, text: str) -> bool:
@@ -135,7 +131,7 @@ def _is_cued(fact: Fact, text: str) -> bool:
 def _is_unsure(fact: Fact, text: str) -> bool:
     """Whether what somebody moved to may be no place: it is written without a capital."""
     clause = text[slice(*fact.span)].lower()
-    return _slot(fact) == "home" and fact.value.islower() and any(claim.form == "moved" for claim in claims(clause))
+    return fact.slot == "home" and fact.value.islower() and any(claim.form == "moved" for claim in claims(clause))
 
 
 def _gives(claim: Claim, fact: Fact) -> bool:
@@ -147,7 +143,7 @@ def _gives(claim: Claim, fact: Fact) -> bool:
         return False
     if ADDING.search(claim.said) or (claim.form != "moved" and PASSING.search(claim.said)):
         return False
-    if _slot(fact) == "partner" and not said.startswith(value) and not said.endswith(value):
+    if fact.slot == "partner" and not said.startswith(value) and not said.endswith(value):
         return False  # it is named in passing
     return bool(terms(value)) and terms(value) <= terms(said)
 
@@ -176,8 +172,8 @@ def _is_replaced(fact: Fact, by: Fact | None) -> bool:
     if by is None or fact.holds_many:
         return False
     was, is_ = fact.value.lower(), by.value.lower()
-    if shared := kinds(was).keys() & kinds(is_).keys():
-        return any(kinds(was)[kind] != kinds(is_)[kind] for kind in shared)
+    if kinds(was).keys() & kinds(is_).keys():
+        return differ(kinds(is_), kinds(was))
     return not (terms(was) <= terms(is_) or terms(is_) <= terms(was))
 
 

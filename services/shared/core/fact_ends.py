@@ -98,8 +98,7 @@ class Ended:
     def is_of(self, fact: Fact, speaker: str | None = None) -> bool:
         """Whether it ends this fact, which the same speaker stated before."""
         of = "" if fact.entity_label == (speaker or ME) else fact.entity_label
-        slot = fact.memory_key.rpartition("|")[2]
-        if self.of.casefold() != of.casefold() or not (slot == self.slot if self.slot else slot in _OF_THE_LIVING):
+        if self.of.casefold() != of.casefold() or fact.slot not in ({self.slot} if self.slot else _OF_THE_LIVING):
             return False
         said, known = terms(self.value.lower()), terms(fact.value.lower())
         return not self.value or (bool(said) and (said <= known if self.slot in _PART_OF_NAME else said == known))

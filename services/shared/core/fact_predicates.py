@@ -74,231 +74,196 @@ class _Rule:
     ref: str = ""
 
 
-def _rule(slot: str, pattern: str, clean: Clean, text: str, level: int = 1, **more: Any) -> _Rule:
-    whole = re.compile(rf"{ADVERBS}{pattern}$", re.IGNORECASE)
-    return _Rule(slot, whole, clean, text, level, **more)
+def _rules(slot: str, clean: Clean, text: str, *patterns: str, **more: Any) -> list[_Rule]:
+    whole = (re.compile(rf"{ADVERBS}{pattern}$", re.IGNORECASE) for pattern in patterns)
+    return [_Rule(slot, pattern, clean, text, **more) for pattern in whole]
 
 
 _PREDICATES = (
-    _rule(
+    *_rules(
         "home",
+        as_place,
+        "lives in {v}",
         r"(?:live|lives|am living|is living|are living|have been living|has been living|reside) "
         rf"{ADVERBS}(?:just )?(?:in|outside|near) (?P<v>.+)",
-        as_place,
-        "lives in {v}",
-        2,
-        ref="place",
-    ),
-    _rule("home", rf"{_AM}(?:based|living) in (?P<v>.+)", as_place, "lives in {v}", 2, ref="place"),
-    _rule(
-        "home",
+        rf"{_AM}(?:based|living) in (?P<v>.+)",
         rf"(?:have |has )?{ADVERBS}(?:moved|relocated) (?:from {CAPITAL}[^,]{{1,30}}? )?(?:back |over )?to (?P<v>.+)",
-        as_place,
-        "lives in {v}",
-        2,
+        level=2,
         ref="place",
     ),
-    _rule("origin", rf"(?:{_AM}from|come from|comes from) (?P<v>.+)", as_birthplace, "comes from {v}", 2, ref="place"),
-    _rule(
+    *_rules(
         "origin",
-        r"(?:was|were) (?:born|raised)(?: and raised)? in (?P<v>.+)",
         as_birthplace,
         "comes from {v}",
-        2,
+        rf"(?:{_AM}from|come from|comes from) (?P<v>.+)",
+        r"(?:was|were) (?:born|raised)(?: and raised)? in (?P<v>.+)",
+        r"grew up in (?P<v>.+)",
+        level=2,
         ref="place",
     ),
-    _rule("origin", r"grew up in (?P<v>.+)", as_birthplace, "comes from {v}", 2, ref="place"),
-    _rule(
+    *_rules(
         "employer",
+        as_employer,
+        "works for {v}",
         rf"(?:work|works|working|am working|is working) {ADVERBS}(?:as .{{1,40}}? )?(?:at|for) (?P<v>.+)",
-        as_employer,
-        "works for {v}",
-        3,
-        ref="org",
-    ),
-    _rule(
-        "employer",
         r"(?:have |has )?(?:just |recently )?(?:started|joined|started working) (?:at|for)? ?(?P<v>.+)",
-        as_employer,
-        "works for {v}",
-        3,
-        ref="org",
-    ),
-    _rule("employer", rf"{_AM}employed (?:at|by) (?P<v>.+)", as_employer, "works for {v}", 3, ref="org"),
-    _rule(
-        "employer",
+        rf"{_AM}employed (?:at|by) (?P<v>.+)",
         rf"{_AM}an? [\w -]{{3,40}}? (?:at|with) (?P<v>{CAPITAL}.*)",
-        as_employer,
-        "works for {v}",
-        3,
+        level=3,
         ref="org",
     ),
-    _rule("occupation", rf"{_AM}an? (?P<v>.+)", as_occupation, "is a {v}", 3),
-    _rule(
+    *_rules("occupation", as_occupation, "is a {v}", rf"{_AM}an? (?P<v>.+)", level=3),
+    *_rules(
         "occupation",
+        as_job,
+        "is a {v}",
         r"(?:work|works|am working|is working) (?:part-time |full-time )?as an? (?P<v>.+)",
-        as_job,
-        "is a {v}",
-        3,
-    ),
-    _rule(
-        "occupation",
         r"(?:have |has )?(?:just |recently )?started (?:at|with) .{1,30}? as an? (?P<v>.+)",
-        as_job,
-        "is a {v}",
-        3,
+        level=3,
     ),
-    _rule(
-        "studies", rf"(?:study|studies|{_AM}studying|{_AM}doing an? degree in) (?P<v>.+)", as_studied, "studies {v}", 2
+    *_rules(
+        "studies",
+        as_studied,
+        "studies {v}",
+        rf"(?:study|studies|{_AM}studying|{_AM}doing an? degree in) (?P<v>.+)",
+        level=2,
     ),
-    _rule("birthday", r"(?:was|were) born on (?P<v>.+)", as_day, "has their birthday on {v}", 2),
-    _rule("birthday", r"(?:has|have) (?:his|her|their|my) birthday (?P<v>.+)", as_day, "has their birthday on {v}", 2),
-    _rule(
+    *_rules(
+        "birthday",
+        as_day,
+        "has their birthday on {v}",
+        r"(?:was|were) born on (?P<v>.+)",
+        r"(?:has|have) (?:his|her|their|my) birthday (?P<v>.+)",
+        level=2,
+    ),
+    *_rules(
         "age",
-        rf"(?:{_AM}|(?:just )?turned |has just turned |have just turned )(?P<v>\d.*)",
         as_age,
         "is {v} years old",
-        2,
+        rf"(?:{_AM}|(?:just )?turned |has just turned |have just turned )(?P<v>\d.*)",
+        level=2,
     ),
-    _rule("allergy", rf"{_AM}allergic to (?P<v>.+)", as_allergens, "is allergic to {v}", 3, many=True, type="friction"),
-    _rule(
+    *_rules(
         "allergy",
+        as_allergens,
+        "is allergic to {v}",
+        rf"{_AM}allergic to (?P<v>.+)",
         rf"{_HAVE}(?:an? )?(?:\w+ )?allergy to (?P<v>.+)",
-        as_allergens,
-        "is allergic to {v}",
-        3,
-        many=True,
-        type="friction",
-    ),
-    _rule(
-        "allergy",
         rf"{_HAVE}an? (?:severe |bad |strong )?(?P<v>\w+) allergy",
-        as_allergens,
-        "is allergic to {v}",
-        3,
+        rf"{_AM}(?P<v>\w+)[ -]intolerant",
+        level=3,
         many=True,
         type="friction",
     ),
-    _rule(
-        "allergy", rf"{_AM}(?P<v>\w+)[ -]intolerant", as_allergens, "is allergic to {v}", 3, many=True, type="friction"
-    ),
-    _rule(
+    *_rules(
         "diet",
+        as_whole,
+        "eats {v}",
         rf"{_AM}(?:an? )?(?:strict )?(?P<v>{_DIET})(?:(?:,| for| since| now| by| these days| and).{{0,40}})?",
-        as_whole,
-        "eats {v}",
-        2,
-        type="preference",
-    ),
-    _rule(
-        "diet",
         rf"(?:(?:have|has) (?:been|gone|turned|become)|went|turned|became) {ADVERBS}(?:an? )?(?P<v>{_DIET})\b.{{0,40}}",
-        as_whole,
-        "eats {v}",
-        2,
-        type="preference",
-    ),
-    _rule(
-        "diet",
         rf"(?:eat|eats|{_AM}on an?) (?:strictly )?(?P<v>{_DIET})(?: diet| food)?",
-        as_whole,
-        "eats {v}",
-        2,
+        level=2,
         type="preference",
     ),
-    _rule(
+    *_rules(
         "avoids",
-        r"(?:do|does) not (?:eat|drink) (?:any )?(?P<v>.+)",
         as_disliked,
         "avoids {v}",
-        2,
+        r"(?:do|does) not (?:eat|drink) (?:any )?(?P<v>.+)",
+        level=2,
         many=True,
         type="preference",
     ),
-    _rule(
+    *_rules(
         "avoids",
-        r"(?:never eat|never drink|avoid|avoids) (?P<v>meat|pork|dairy|alcohol|gluten|sugar|beef|fish|caffeine|eggs)",
         as_liked,
         "avoids {v}",
-        2,
+        r"(?:never eat|never drink|avoid|avoids) (?P<v>meat|pork|dairy|alcohol|gluten|sugar|beef|fish|caffeine|eggs)",
+        level=2,
         many=True,
         type="preference",
     ),
-    _rule(
+    *_rules(
         "dislikes",
-        r"(?:(?:do|does) not (?:really )?(?:like|enjoy)|can ?not stand|hates?|(?:really )?dislikes?|detests?|despises?"
-        rf"|{_AM}not an? (?:big )?fan of) (?P<v>.+)",
         as_disliked,
         "dislikes {v}",
+        r"(?:(?:do|does) not (?:really )?(?:like|enjoy)|can ?not stand|hates?|(?:really )?dislikes?|detests?|despises?"
+        rf"|{_AM}not an? (?:big )?fan of) (?P<v>.+)",
         many=True,
         type="preference",
     ),
-    _rule(
+    *_rules(
         "likes",
-        rf"(?:likes?|loves?|enjoys?|adores?|{_AM}(?:an? )?(?:big |huge )?fan of|{_AM}fond of|{_AM}into) (?P<v>.+)",
         as_liked,
         "likes {v}",
+        rf"(?:likes?|loves?|enjoys?|adores?|{_AM}(?:an? )?(?:big |huge )?fan of|{_AM}fond of|{_AM}into) (?P<v>.+)",
         many=True,
         type="preference",
     ),
-    _rule(
+    *_rules(
         "prefers",
-        r"(?:prefers?|would rather have) (?P<v>.+)",
         as_preferred,
         "prefers {v}",
+        r"(?:prefers?|would rather have) (?P<v>.+)",
         many=True,
         type="preference",
     ),
-    _rule("language", r"speaks? (?P<v>.+)", as_languages, "speaks {v}", 2, many=True),
-    _rule("language", rf"{_AM}(?:fluent in|a native speaker of) (?P<v>.+)", as_languages, "speaks {v}", 2, many=True),
-    _rule(
+    *_rules(
+        "language",
+        as_languages,
+        "speaks {v}",
+        r"speaks? (?P<v>.+)",
+        rf"{_AM}(?:fluent in|a native speaker of) (?P<v>.+)",
+        level=2,
+        many=True,
+    ),
+    *_rules(
         "learning",
-        rf"(?:{_AM}(?:learning|teaching myself)|(?:have|has) been learning) (?P<v>.+)",
         as_learnt,
         "is learning {v}",
+        rf"(?:{_AM}(?:learning|teaching myself)|(?:have|has) been learning) (?P<v>.+)",
         many=True,
     ),
-    _rule(
-        "health", rf"(?:{_HAVE}|suffers? from |live with |lives with )(?P<v>.+)", as_condition, "has {v}", 2, many=True
-    ),
-    _rule(
+    *_rules(
         "health",
-        r"(?:was|were|have been|has been|got) (?:just |recently )?diagnosed with (?P<v>.+)",
+        as_condition,
+        "has {v}",
+        rf"(?:{_HAVE}|suffers? from |live with |lives with )(?P<v>.+)",
+        level=2,
+        many=True,
+    ),
+    *_rules(
+        "health",
         lambda value: [re.sub(r"^an? ", "", one) for one in as_whole(value, 4)],
         "has {v}",
-        2,
+        r"(?:was|were|have been|has been|got) (?:just |recently )?diagnosed with (?P<v>.+)",
+        level=2,
         many=True,
     ),
-    _rule("health", rf"{_AM}(?P<v>{one_of('adjectives of health')})", as_whole, "is {v}", 2, many=True),
-    _rule(
+    *_rules("health", as_whole, "is {v}", rf"{_AM}(?P<v>{one_of('adjectives of health')})", level=2, many=True),
+    *_rules(
         "medication",
-        rf"(?:take|takes) (?P<v>{one_of('medicines')})\b.{{0,30}}",
         as_whole,
         "takes {v}",
-        2,
+        rf"(?:take|takes) (?P<v>{one_of('medicines')})\b.{{0,30}}",
+        level=2,
         many=True,
     ),
-    _rule("car", r"drives? an? (?P<v>.+)", as_car, "drives a {v}"),
-    _rule(
+    *_rules("car", as_car, "drives a {v}", r"drives? an? (?P<v>.+)"),
+    *_rules(
         "owns",
-        rf"(?:{_HAVE}|owns?|(?:just )?bought|got myself) (?:me )?(?:an?|my own|two) (?P<v>.+)",
         as_owned,
         "has a {v}",
+        rf"(?:{_HAVE}|owns?|(?:just )?bought|got myself) (?:me )?(?:an?|my own|two) (?P<v>.+)",
+        rf"{_HAVE}(?:an?|two) (?P<v>.+)",
         many=True,
     ),
-    _rule("owns", rf"{_HAVE}(?:an?|two) (?P<v>.+)", as_owned, "has a {v}", many=True),
-    _rule(
+    *_rules(
         "commute",
+        as_whole,
+        "commutes by {v}",
         r"commutes? (?:to work )?by (?P<v>\w+)(?: now| these days)?",
-        as_whole,
-        "commutes by {v}",
-        type="habit",
-    ),
-    _rule(
-        "commute",
         r"(?:takes?|rides?) the (?P<v>train|bus|tram|metro|subway|ferry|bike|underground|tube) to work",
-        as_whole,
-        "commutes by {v}",
         type="habit",
     ),
 )
@@ -349,7 +314,7 @@ def _habit(value: str) -> Found:
     return Found("habit", value, f"habit: {value}", fact_type="habit", holds_many=True, confidence=0.7)
 
 
-def told_of(predicate: str, of: str = "", *, alone: bool = True) -> Iterator[Found]:
+def told_of(predicate: str, of: str = "") -> Iterator[Found]:
     """What a predicate ("lives in Oslo") tells of somebody; the first rule of each slot that fits counts."""
     done: set[str] = set()
     for rule in _PREDICATES:
@@ -362,5 +327,5 @@ def told_of(predicate: str, of: str = "", *, alone: bool = True) -> Iterator[Fou
                 fact_type=rule.type, level=rule.level, holds_many=rule.many,
                 refs=((rule.ref, value),) if rule.ref and value[:1].isupper() else (),
             )  # fmt: skip
-    if alone and not done and not of:
+    if not done and not of:
         yield from _habits(predicate)

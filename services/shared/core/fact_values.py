@@ -100,7 +100,7 @@ def as_place(value: str) -> list[str]:
 def as_birthplace(value: str) -> list[str]:
     if found := re.match(rf"(an? (?:small )?(?:village|town|suburb) (?:near|in|outside) {CAPITAL}\w+)", value):
         return [found[1]]
-    return [place for place in as_place(value) if place[0].isupper() or place.startswith("the ")] or []
+    return [place for place in as_place(value) if place[0].isupper() or place.startswith("the ")]
 
 
 _NO_EMPLOYER = re.compile(
@@ -199,7 +199,7 @@ def as_owned(value: str) -> list[str]:
     if not 0 < len(words) <= 4 or not _LINKING.isdisjoint(words):
         return []
     branded = any(word.lower() in words_of("facts", "brands") and word != word.lower() for word in words)
-    of_a_brand = (branded and not words[-1].isalpha()) or (branded and words[-1][0].isupper())
+    of_a_brand = branded and (not words[-1].isalpha() or words[-1][0].isupper())
     return values if words[-1].lower() in words_of("facts", "owned") or of_a_brand else []
 
 

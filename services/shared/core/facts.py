@@ -119,6 +119,11 @@ class Fact:
     span: tuple[int, int]
     said_at: datetime
 
+    @property
+    def slot(self) -> str:
+        """Of what it gives a value: home, employer."""
+        return self.memory_key.rpartition("|")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class _Clause:

@@ -55,9 +55,13 @@ def living(entry: Entry, now: datetime) -> Living:
     repeats = min(entry.importance, repeat_boost(entry.repeat_count))
     own = entry.importance - repeats
     answers = MOST_FOR_ASKING * entry.asked / (entry.asked + _ANSWERS)
-    heard = max(entry.last_said_at, entry.asked_at or entry.last_said_at)
-    kept = 1.0 if entry.pinned or entry.manually_saved else _kept((now - heard).total_seconds() / 86400.0)
+    kept = 1.0 if entry.pinned or entry.manually_saved else _kept((now - last_used(entry)).total_seconds() / 86400.0)
     return Living(own, repeats, answers, kept)
+
+
+def last_used(entry: Entry) -> datetime:
+    """When it was last said, or an answer."""
+    return max(entry.last_said_at, entry.asked_at or entry.last_said_at)
 
 
 def _kept(days: float) -> float:

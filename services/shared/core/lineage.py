@@ -63,6 +63,11 @@ def superseded(entry: Entry, by: Entry) -> Entry:
     return entry.model_copy(update=update)
 
 
+def superseded_if_active(entry: Entry, by: Entry) -> Entry | None:
+    """The same of an entry in use; None of any other."""
+    return superseded(entry, by) if entry.status == "active" else None
+
+
 def superseded_after(entry: Entry, moment: datetime) -> bool:
     """Whether an entry that is superseded now was in use at a moment."""
     until = entry.valid_until if entry.status == "superseded" else None
@@ -79,3 +84,8 @@ def restored(entry: Entry) -> Entry:
     """The entry in use again that another one had superseded."""
     update = {"status": "active", "superseded_by": None, "valid_until": None, "updated_at": datetime.now(UTC)}
     return entry.model_copy(update=update)
+
+
+def restored_from(entry: Entry, by: Entry) -> Entry | None:
+    """The same of one that this other superseded; None of any other."""
+    return restored(entry) if entry.status == "superseded" and entry.superseded_by == by.id else None

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.due import due_on
-from services.shared.core.statements import clauses, kinds, stem, terms
+from services.shared.core.statements import JOKING, clauses, kinds, stem, terms
 
 State: TypeAlias = Literal["open", "done", "dropped"]
 
@@ -52,7 +52,6 @@ _SUPPOSED = re.compile(
     r"|until)\b"
 )
 _QUOTING = re.compile(r"[\"“”«»]")
-_JOKING = re.compile(wordlists.pattern("changes", "joking"))
 _NOT_MINE = (
     r"(?:not|never|no|nobody|needs?|needed|wants?|be|being|get|gets|getting|to|half|his|her|their|your|i|we|you|she|he"
     r"|they|who)\b"
@@ -177,7 +176,7 @@ def loop_in(said: Said) -> Loop | None:
     if listed := _LISTED.match(text):
         return _loop(said, listed["what"].lower(), promised=False)
     asked = text.rstrip(" \"')").endswith("?")
-    if _QUOTING.search(text) or _JOKING.search(text.lower()):
+    if _QUOTING.search(text) or JOKING.search(text.lower()):
         return None
     for clause in clauses(text):
         if _SUPPOSED.search(clause.text.removeprefix("could you ")):

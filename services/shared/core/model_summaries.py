@@ -215,8 +215,7 @@ def is_supported(text: str, sources: Sequence[str]) -> bool:
 
 def _is_order(text: str) -> bool:
     """Whether a sentence begins with a bare verb: it tells somebody to do something."""
-    first = next(iter(_words(text)), "")
-    return first in _BARE_VERBS
+    return next(iter(_words(text)), "") in _BARE_VERBS
 
 
 def _bears_out(source: str, text: str) -> bool:
@@ -227,7 +226,7 @@ def _bears_out(source: str, text: str) -> bool:
         return False
     if _FIRST_PERSON.match(source) and _is_of_another(text):
         return False
-    return any(_denies(one) == _denies(text) for one in _nearest(telling, [source]))
+    return any(_denies(one) == _denies(text) for one in _nearest(telling, source))
 
 
 def _is_of_another(text: str) -> bool:
@@ -236,9 +235,9 @@ def _is_of_another(text: str) -> bool:
     return named is not None and named[1].casefold() not in _REPORTING | LIGHT | {"the", "you", "i", "my", "we"}
 
 
-def _nearest(telling: frozenset[str], sources: Iterable[str]) -> list[str]:
-    """The sentences of the sources that have most of these words in common."""
-    said = [source[begin:end] for source in sources for begin, end in spans(source)]
+def _nearest(telling: frozenset[str], source: str) -> list[str]:
+    """The sentences of a source that have most of these words in common."""
+    said = [source[begin:end] for begin, end in spans(source)]
     shared = [len(telling & _telling(one)) for one in said]
     return [one for one, count in zip(said, shared, strict=True) if count == max(shared)]
 

@@ -7,13 +7,13 @@ Nothing is hidden here; the order among those that are shown anyway is another.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
-from services.shared.core.statements import kinds
+from services.shared.core.statements import differ, kinds
 from services.shared.core.traits import ByText
 
 _LOOKED_AT = 10
@@ -65,13 +65,9 @@ def _has_cue(entry: Entry) -> bool:
 def _may_change(newer: Entry, older: Entry) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
     is_later = newer.created_at > older.created_at and _has_cue(newer)
-    if not (is_later and same_voice and _differ(_named_in(newer.text), _named_in(older.text))):
+    if not (is_later and same_voice and differ(_named_in(newer.text), _named_in(older.text))):
         return False
     return not are_of_different_people(newer.text, older.text, newer.speaker)
-
-
-def _differ(new: Mapping[str, frozenset[int]], old: Mapping[str, frozenset[int]]) -> bool:
-    return any(new[kind] != old[kind] for kind in new.keys() & old.keys())
 
 
 def _kinds(text: str) -> dict[str, frozenset[int]]:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import EntryType, Role
 from services.shared.core.capacity import is_protected
+from services.shared.core.importance import last_used
 from services.shared.core.pinning import own_importance
 from services.shared.core.repeats import prints_of
 from services.shared.core.summaries import Sentence, most_central
@@ -66,11 +67,6 @@ def may_be_rolled_up(entry: Entry, before: datetime | None = None) -> bool:
 def may_age(entry: Entry, before: datetime) -> bool:
     """Whether it may go into a roll-up that nobody asked for: preferences and instructions hold until they change."""
     return entry.type not in _LASTING and may_be_rolled_up(entry, before)
-
-
-def last_used(entry: Entry) -> datetime:
-    """When it was last said, or an answer."""
-    return max(entry.last_said_at, entry.asked_at or entry.last_said_at)
 
 
 def voices(entries: Iterable[Entry]) -> dict[Voice, list[Entry]]:
@@ -126,16 +122,12 @@ def rollup(of: Draft, id_: str, now: datetime) -> Entry:
 def _said(sentences: Sequence[Sentence], entries: Collection[Entry], at: datetime) -> dict[str, Any]:
     """What depends on the words: nothing but what these entries have in common is taken over from them."""
     text = "\n".join(one.text for one in sentences)
-    prints = prints_of(text, at)
     return {
         "text": text,
         "line_sources": tuple(one.source_ids for one in sentences),
         "tags": _common([one.tags for one in entries]),
         "themes": _common([one.themes for one in entries]),
-        "exact_hash": prints.exact_hash,
-        "statement_hash": prints.statement_hash,
-        "simhash": prints.simhash,
-        "minhash_bands": prints.minhash_bands,
+        **asdict(prints_of(text, at)),
     }
 
 

@@ -64,11 +64,6 @@ def wants_saving(text: str) -> bool:
     return _SAVING.search(_clauses(text)) is not None
 
 
-def is_commitment(text: str) -> bool:
-    """Whether the speaker states a commitment, a plan or a goal."""
-    return _COMMITMENT.search(_clauses(text)) is not None
-
-
 def is_small_talk(text: str) -> bool:
     """Whether a text is nothing but greetings, thanks, approval, a yes or a no, emoji or punctuation."""
     if len(text) > _SHORT:

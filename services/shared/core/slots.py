@@ -177,14 +177,10 @@ def _goes_on(fact: Fact, beside: Sequence[Fact], replaced: Collection[str]) -> b
     return not of_them.isdisjoint(replaced)
 
 
-def _slot(fact: Fact) -> str:
-    return fact.memory_key.rpartition("|")[2]
-
-
 def _is_opposite(fact: Fact, other: Fact) -> bool:
     """Whether one likes what the other dislikes, so that the later one counts."""
     same = (fact.entity_label, fact.value.casefold()) == (other.entity_label, other.value.casefold())
-    return same and _OPPOSITE.get(_slot(fact)) == _slot(other)
+    return same and _OPPOSITE.get(fact.slot) == other.slot
 
 
 def _is_upgrade(fact: Fact, other: Fact) -> bool:
@@ -212,8 +208,8 @@ class _Ends:
         entries = [entry for entry in active if entry.id not in doubted]
         self._changes = [entry for entry in entries if is_change(entry.text)]
         self._told = {entry.id: (entry, ended_in(entry.text)) for entry in entries if ends_anything(entry.text)}
-        self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if _slot(fact) in _OPPOSITE]
-        self._versions = [(entry, fact) for entry in active for fact in facts[entry.id] if _slot(fact) == "stack"]
+        self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if fact.slot in _OPPOSITE]
+        self._versions = [(entry, fact) for entry in active for fact in facts[entry.id] if fact.slot == "stack"]
 
     def is_told(self, fact: Fact, entry: Entry, by: str) -> bool:
         """Whether an entry says that this fact of another is no longer so."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, takewhile
@@ -170,6 +170,11 @@ def kinds(said: str) -> dict[str, frozenset[str]]:
     if "day" in found:  # 12 March
         found["day"] |= found.pop("number", set())
     return {kind: frozenset(words) for kind, words in found.items()}
+
+
+def differ(new: Mapping[str, object], old: Mapping[str, object]) -> bool:
+    """Whether two statements give another day, time or number, of a kind that both have."""
+    return any(new[kind] != old[kind] for kind in new.keys() & old.keys())
 
 
 def _kind_of(word: str) -> str | None:

@@ -81,11 +81,8 @@ def times_of_telling(question: str, now: datetime) -> list[Span]:
     times = times_asked_for(question, now)
     if _DOING.isdisjoint(_WORD.findall(plain(without(question, times)).lower())):
         return times
-    return [Span(text, since and since - _lead(since, until or now), None) for text, since, until in times]
-
-
-def _lead(since: datetime, until: datetime) -> timedelta:
-    return max(timedelta(days=1), until - since)
+    day = timedelta(days=1)
+    return [Span(text, since and since - max(day, (until or now) - since), None) for text, since, until in times]
 
 
 def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
-from services.shared.core.analysis import Alternatives, telling_terms, words_asked
+from services.shared.core.analysis import telling_terms, words_asked
 
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
@@ -132,11 +132,8 @@ def _names_time(text: str, words: frozenset[str]) -> bool:
 
 def _terms_asked(text: str) -> tuple[frozenset[int], ...]:
     """By word of a question that tells something, hashes of the terms that it is looked for by."""
-    return tuple(map(_hashed, dict.fromkeys(chain.from_iterable(words_asked.__wrapped__(text).values()))))
-
-
-def _hashed(terms: Alternatives) -> frozenset[int]:
-    return frozenset(map(hash, terms))
+    asked = dict.fromkeys(chain.from_iterable(words_asked.__wrapped__(text).values()))
+    return tuple(frozenset(map(hash, terms)) for terms in asked)
 
 
 _WAYS_TO_ASK = frozenset(map(hash, telling_terms(_WAYS)))

@@ -20,6 +20,7 @@ from services.shared.core.statements import (
     Clause,
     Sentence,
     clauses,
+    differ,
     is_one_of_several,
     kinds,
     parsed,
@@ -269,7 +270,7 @@ def _changes(claim: Claim, before: Clause) -> bool:
     if before.past or not before.meant or claim.form == "begun":
         return False
     if claim.form == "renewed":
-        return _renews(claim, before)
+        return (not claim.old or _is_found(claim.old, before.text)) and _contradicts(claim, before)
     if claim.form == "instead":
         return _takes_the_place(claim, before)
     if claim.form == "moved":
@@ -315,10 +316,9 @@ def _moves(claim: Claim, before: Clause) -> bool:
         return False
     if claim.old and not _is_found(claim.old, before.text):
         return False
-    rest = before.text
-    was, is_ = kinds(rest), kinds(claim.new)
-    if shared := was.keys() & is_.keys():
-        return any(was[kind] != is_[kind] for kind in shared)
+    was, is_ = kinds(before.text), kinds(claim.new)
+    if was.keys() & is_.keys():
+        return differ(is_, was)
     sentence = parsed(before.text)
     if is_.keys() & {"day", "clock"} or sentence is None:
         return bool(claim.old) and sentence is not None
@@ -400,13 +400,6 @@ def _takes_the_place(claim: Claim, before: Clause) -> bool:
     return bool(kept) and len(before.terms - was - kept) <= 2
 
 
-def _renews(claim: Claim, before: Clause) -> bool:
-    """Whether it gives the same subject another value, or says that it is not so."""
-    if claim.old and not _is_found(claim.old, before.text):
-        return False
-    return _gives_another_value(claim.said, before) or _denies(claim.said, before.text)
-
-
 def _is_beside(claim: Claim, before: Clause, text: str) -> bool:
     """Whether what the text says of "my new …" leaves the older statement be: there may be several, or it was as new,
     and the text only tells what that is like, and no name."""
@@ -421,6 +414,7 @@ def _is_beside(claim: Claim, before: Clause, text: str) -> bool:
 
 
 def _contradicts(claim: Claim, before: Clause) -> bool:
+    """Whether it gives the same subject another value, or says that it is not so."""
     if before.past or not before.meant:
         return False
     return _gives_another_value(claim.said, before) or _denies(claim.said, before.text)
@@ -433,10 +427,7 @@ def _gives_another_value(said: str, before: Clause) -> bool:
     if old.verb not in _SINGLE or not _same_subject(new, old) or (_IS_OURS.match(before.text) and not _names(new)):
         return False
     was, is_ = kinds(old.value), kinds(new.value)
-    if was or is_:
-        shared = was.keys() & is_.keys()
-        return any(was[kind] != is_[kind] for kind in shared)
-    return _another_word(new, old)
+    return differ(is_, was) if was or is_ else _another_word(new, old)
 
 
 def _stated(said: str) -> Sentence | None:
