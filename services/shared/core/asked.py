@@ -11,6 +11,8 @@ from contracts.v1.entries import Entry
 from services.shared.core.fact_values import PERSON_NAME, one_of
 from services.shared.core.facts import ME, Fact, facts_of, slug_of
 from services.shared.core.names import relation_of
+from services.shared.core.traits import words_of
+from services.shared.core.wordlists import words
 
 _OPENING = r"(?:(?:and|so|hey|hi|remind me|tell me|do you (?:still )?(?:know|remember)),? )*"
 _END = r"(?: (?:now|nowadays|these days|currently|at the moment|right now|today|again|by the way))*[\s?!.]*"
@@ -82,6 +84,7 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
     "relationship": (rf"(?:who|what)(?: is|'s) (?:my|our) (?:\w+ )?(?P<kin>{_KIN})(?:'s name| called)?",),
 }
 
+_RELATIVES = words("facts", "family") | words("facts", "partner") | words("facts", "acquainted")
 _LONGEST = 120  # characters
 
 
@@ -116,26 +119,44 @@ def _forms() -> list[tuple[str, re.Pattern[str]]]:
     ]
 
 
-def _holder(words: str) -> str:
-    name = (words or "my").removesuffix("'s").removesuffix("'")
+def _holder(said: str) -> str:
+    name = (said or "my").removesuffix("'s").removesuffix("'")
     *before, last = name.split()
     if not before and last.lower() in ("i", "we", "my", "our"):
         return ""
     return slug_of(last if before and before[0].lower() in ("my", "our") else name)
 
 
-def is_told(asked: Asked, entry: Entry) -> bool:
-    """Whether an entry states the fact that is asked for."""
-    return any(_is_asked_for(fact, asked, entry) for fact in facts_of(entry))
+def told_in(asked: Asked, entry: Entry) -> Fact | None:
+    """The fact that is asked for, as an entry states it."""
+    return next((fact for fact in facts_of(entry) if _is_asked_for(fact, asked, entry)), None)
+
+
+def is_of_another(asked: Asked, entry: Entry) -> bool:
+    """Whether an entry states such a fact, and surely of others than of whom it is asked: my mother's birthday is not
+    mine, nor my father's. Who has a name may be any relative."""
+    if asked.kin or entry.speaker or not words_of(entry.text).isdisjoint(("i", "we", asked.of)):
+        return False
+    holders = [_holder_in(fact) for fact in facts_of(entry) if fact.slot == asked.slot]
+    return bool(holders) and all(_are_two(asked.of or ME, holder) for holder in holders)
+
+
+def _are_two(one: str, other: str) -> bool:
+    are_told_apart = ME in (one, other) or {one, other} <= _RELATIVES
+    return are_told_apart and relation_of(one) != relation_of(other)
+
+
+def _holder_in(fact: Fact) -> str:
+    return fact.memory_key.split("|")[2]
 
 
 def _is_asked_for(fact: Fact, asked: Asked, entry: Entry) -> bool:
-    _, _, whose, slot = fact.memory_key.split("|")
-    if slot != asked.slot:
+    whose = _holder_in(fact)
+    if fact.slot != asked.slot:
         return False
     if asked.kin:
         return relation_of(fact.value.lower()) == relation_of(asked.kin)
     if not asked.of:
         return whose == ME
-    named = whose == asked.of or whose.startswith(f"{asked.of}_")
+    named = relation_of(whose) == relation_of(asked.of) or whose.startswith(f"{asked.of}_")
     return named or (whose != ME and asked.of in slug_of(entry.text).split("_"))

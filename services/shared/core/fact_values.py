@@ -75,11 +75,15 @@ def as_plain(value: str) -> list[str]:
 
 
 def as_several(value: str) -> list[str]:
-    """The values of a list, up to the first that is denied."""
+    """The values of a list, up to the first that is denied, or to a comma behind which something else is said."""
     listed = trimmed(_OTHERWISE.split(value, maxsplit=1)[0])
-    parts = [trimmed(part) for part in _LIST.split(listed)]
-    stated = takewhile(lambda part: not is_denied(part), parts)
+    first, *others = [trimmed(part) for part in _LIST.split(listed)]
+    stated = takewhile(lambda part: not is_denied(part), [first, *takewhile(_goes_on, others)])
     return [part for part in stated if part and len(part.split()) <= 5][:8]
+
+
+def _goes_on(part: str) -> bool:
+    return part.split(" ", 1)[0].lower() not in words_of("facts", "no more of a list")
 
 
 _NO_PLACE = re.compile(rf"\w\.\w|[a-z]{{3}}{CAPITAL}")
@@ -162,8 +166,14 @@ def as_day(value: str) -> list[str]:
     return [value] if len(value.split()) <= 4 and "day" in known and re.search(r"\d", value) else []
 
 
+_AGE = re.compile(
+    r"(\d{1,3})(?: (?:years?|yrs?)(?: old| of age)?| yo)?"
+    r"(?: now| (?:this|last) \w+| today| yesterday| recently| on .+| in .+)?$"
+)
+
+
 def as_age(value: str) -> list[str]:
-    found = re.match(r"(\d{1,3})(?: (?:years?|yrs?)(?: old| of age)?| yo| now| this year| last week| today)?$", value)
+    found = _AGE.match(value)
     return [found[1]] if found and 0 < int(found[1]) < 120 else []
 
 

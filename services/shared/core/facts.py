@@ -44,7 +44,7 @@ _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
 SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|\n")
-_VERBS = "work|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
+_VERBS = "work|joined|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
 _THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
 _IS_NOW = r"now (?:it|[\w.]+(?: [\w.]+)? (?:is|has))"
 _WHICH_TIME = "(?:date|day|time|slot)"

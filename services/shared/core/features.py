@@ -23,14 +23,22 @@ from services.shared.core.salience import is_small_talk
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.spelling import TITLES
 from services.shared.core.time_spans import Span, spans_named, without
-from services.shared.core.traits import FIRST_PERSON, TOKEN, ByText, Traits, asks_only_for, traits_of, words_of
+from services.shared.core.traits import (
+    CAPITALIZED,
+    CAPITALIZED_WITHIN,
+    FIRST_PERSON,
+    TOKEN,
+    ByText,
+    Traits,
+    asks_only_for,
+    traits_of,
+    words_of,
+)
 
 _NOBODY = -1
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
 _WHERE = frozenset("at from in into near on to via".split())
-_CAPITALIZED = r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b"
-_NAME_OR_BEGINNING = re.compile(rf"\b{_CAPITALIZED}")
-_WITHIN = re.compile(rf"(?<=[a-z,] ){_CAPITALIZED}")
+_NAME_OR_BEGINNING = re.compile(rf"\b{CAPITALIZED}")
 _IN_LOWER_CASE = re.compile(r"\b[a-z]{3,}\b")
 _NO_NAMES = TITLES.union(*(wordlists.words("names", section) for section in ("no names", "times", "kin")))
 _MENTIONED_AS = {line.split()[0]: frozenset(line.split()) for line in wordlists.sections("names")["mentioned as"]}
@@ -229,7 +237,7 @@ def names_strangers(found: Found) -> bool:
     said = "\n".join((*found.speakers, *(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)))
     if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):
         return False
-    begun, within = (set(map(str.lower, written.findall(said))) for written in (_NAME_OR_BEGINNING, _WITHIN))
+    begun, within = (set(map(str.lower, written.findall(said))) for written in (_NAME_OR_BEGINNING, CAPITALIZED_WITHIN))
     known = begun - set(_IN_LOWER_CASE.findall(said)) | within
     known.update(word for speaker in found.speakers for word in Name.of(speaker).words)
     meant = {found.corrections[name] for name in names if name in found.corrections}

@@ -14,7 +14,7 @@ from services.shared.core import wordlists
 from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
 from services.shared.core.statements import differ, kinds
-from services.shared.core.traits import ByText
+from services.shared.core.traits import CAPITALIZED_WITHIN, ByText
 
 _LOOKED_AT = 10
 """Memories from the best on that may go before others."""
@@ -28,14 +28,15 @@ _CUE = re.compile(
     r"|change|no longer|any ?more|instead|new|earlier|later|actually|update|correction)\b"
     rf"|{wordlists.pattern('changes', 'renewed')}"
 )
+_TIMES = wordlists.words("names", "times")
 
 
 def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
     """The places of entries, given best first, with each that tells of a change before what it may have changed.
 
     It goes before a better one when they are a conflict, or a user said it later, it is alike, has a word of change,
-    names another day, time of day or number, and is not about what is another person's; and once only. `similarity` has
-    shape (n, n).
+    names another day, time of day or number, and is not about what is another person's, or called otherwise; and once
+    only. `similarity` has shape (n, n).
     """
     order = list(range(len(entries)))
     changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
@@ -67,7 +68,10 @@ def _may_change(newer: Entry, older: Entry) -> bool:
     is_later = newer.created_at > older.created_at and _has_cue(newer)
     if not (is_later and same_voice and differ(_named_in(newer.text), _named_in(older.text))):
         return False
-    return not are_of_different_people(newer.text, older.text, newer.speaker)
+    if are_of_different_people(newer.text, older.text, newer.speaker):
+        return False
+    new, old = _names_in(newer.text), _names_in(older.text)
+    return not (new and old) or not new.isdisjoint(old)
 
 
 def _kinds(text: str) -> dict[str, frozenset[int]]:
@@ -75,5 +79,12 @@ def _kinds(text: str) -> dict[str, frozenset[int]]:
     return {kind: frozenset(map(hash, words)) for kind, words in kinds(text.lower()).items()}
 
 
+def _names(text: str) -> frozenset[int]:
+    """Hashes of what is written with a capital within a sentence, and is no time."""
+    names = map(str.lower, CAPITALIZED_WITHIN.findall(text))
+    return frozenset(hash(name) for name in names if name not in _TIMES and not kinds(name))
+
+
+_names_in = ByText(_names)
 _has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
 _named_in = ByText(_kinds)

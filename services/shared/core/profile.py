@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from services.shared.core.asked import asked_in, is_told
+from services.shared.core.asked import asked_in, is_of_another, told_in
 from services.shared.core.features import Found, features_of, names_strangers, names_unmentioned_kin, told_by_searches
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.time_spans import times_asked_for
@@ -69,6 +69,12 @@ _OF_THE_FACT = 1.5
 _OF_TOLD = 4.0
 """What that adds to the logit: "I moved to Linz" shares no word with "Where do I live?", and answers it."""
 
+_NEWEST = 0.2
+"""What the newest of those that state a fact of one value has before the best of them, in the weighted sum."""
+
+_OF_ANOTHER = 0.1
+"""Relevance of what states the fact of others alone: my mother's birthday where mine is asked for."""
+
 _READ = 16
 """Candidates that are read for the fact which a question asks for: it takes half a millisecond each, the first time."""
 
@@ -94,10 +100,13 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
-    told = _told(found, score)
+    told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
-    behind = np.minimum(score - score[tell].max(), 0.0)
-    fallen = np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS)
+    tell &= ~of_another | of_another.all()
+    behind = np.minimum(score - score[tell].max(initial=-math.inf), 0.0)
+    fallen = (
+        np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS) * np.where(of_another, _OF_ANOTHER, 1.0)
+    )
     signs, level = _signs(found, features), _level(found)
     best = _likely(signs[:, tell].max(axis=1).sum() + level + _OF_TOLD * told.any())
     alone = _likely(signs.sum(axis=0) + level + _OF_TOLD * told) * tell
@@ -134,13 +143,23 @@ def _tell(found: Found) -> Flags:
     return tell if tell.any() else np.ones(len(tell), bool)
 
 
-def _told(found: Found, score: Floats) -> Flags:
-    """Which candidates, of those that weigh most, state the fact that the question asks for, if it asks for one."""
-    told = np.zeros(len(score), bool)
-    if asked := asked_in(found.question):
-        for i in np.argsort(-score, kind="stable")[:_READ].tolist():
-            told[i] = is_told(asked, found.entries[i])
-    return told
+def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
+    """Which candidates, of those that weigh most, state the fact that the question asks for, if it asks for one; and
+    which of them state it of others alone.
+
+    Of several that give it the one value that it has, the newest is weighed as the best of them, and a little more.
+    """
+    told, of_another = np.zeros((2, len(score)), bool)
+    if (asked := asked_in(found.question)) is None:
+        return told, of_another
+    read = np.argsort(-score, kind="stable")[:_READ].tolist()
+    facts = {i: fact for i in read if (fact := told_in(asked, found.entries[i]))}
+    told[list(facts)] = True
+    of_another[[i for i in read if i not in facts and is_of_another(asked, found.entries[i])]] = True
+    if len(facts) > 1 and not any(fact.holds_many for fact in facts.values()):
+        newest = max(facts, key=lambda i: found.entries[i].last_said_at)
+        score[newest] = max(score[newest], score[told].max() + _NEWEST)
+    return told, of_another
 
 
 def _signs(found: Found, features: Mapping[str, Floats]) -> Floats:

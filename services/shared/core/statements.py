@@ -77,6 +77,8 @@ _QUOTED_LINE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
 LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
+_HAVE_NEW = re.compile(r"\bI(?: have|'ve)(?: got)? a new ([\w-]+(?: [\w-]+){0,2}): ")
+
 _DAYS = "mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug"
@@ -125,7 +127,7 @@ class Clause:
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
-    plain = without_quoted_lines(unfolded(text[:_LONGEST]))
+    plain = _HAVE_NEW.sub(r"My new \1 is ", without_quoted_lines(unfolded(text[:_LONGEST])))
     joking = is_joking(plain.lower())
     found, told = [], False
     for sentence in _SENTENCE.split(plain):

@@ -15,6 +15,10 @@ from services.shared.core.analysis import telling_terms, words_asked
 TOKEN = re.compile(r"\w+(?:'\w+)?")
 FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're our".split())
 _SECOND_PERSON = frozenset("you you're you've you'd you'll your yours".split())
+CAPITALIZED = r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]{2,}\b"
+CAPITALIZED_WITHIN = re.compile(rf"(?<=[a-z,] ){CAPITALIZED}")
+"""What is written with a capital though no sentence begins there."""
+
 _NUMBER = re.compile(r"\d")
 _ENDS_EARLIER = re.compile(r"[.!?\n](?!\Z)")
 _AUX = "(?:is|are|was|were|do|does|did|can|could|should|would|will|have|has|had|am)"

@@ -91,7 +91,7 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
     ("ended", _form(r"(?P<topic>.+?) (?:do|does|am|is|are|can|have|will) not (?P<old>.+?) anymore(?:,.*)?")),
     ("left", _form(rf"(?:i|we) {_AUX}(?:left|moved out of) (?P<old>.+?){_AND_THEN}?")),
     ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
-    ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>.+?)")),
+    ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>[^,]+?)(?:, .+)?")),
     ("called off", _form(rf"(?P<topic>.+?) (?:has|have|is|are|was|were|got) {_AUX}(?:{_section('called off')})")),
     ("begun", _form(rf"(?P<topic>.+?) (?:{_section('begun')}) (?P<new>.+?)")),
     ("returned", _form(rf"(?:i|we) {_AUX}(?:{_section('returned')}) (?P<new>.+?)")),
@@ -103,6 +103,11 @@ _MOVED_SOMEHOW = (
 )
 """What tells that something was moved, and leaves the new time to what follows: "it is now on Friday"."""
 
+_BY = re.compile(
+    rf"(?:the |my |our )?(?P<by>(?!i |we )[\w.'-]+(?: [\w.'-]+){{0,3}}?)"
+    rf" (?:{_AUX}(?:{_section('moved')}|{_section('called off')}|called off|cancel) (?:my|our|the) \w"
+    r"|(?:called|rang|phoned|wrote|emailed|texted|messaged|says|said|told (?:me|us)|informed (?:me|us))\b(?! off))"
+)
 _IT_IS = re.compile(
     r"(?:now )?(?:it|that|they|the new (?:date|day|time|slot))"
     r" (?:(?:is|are|will be|takes place|starts|leaves|now|on|at) )+(?P<new>.+)"
@@ -118,6 +123,7 @@ _NAME_OF = re.compile(
     r"^(?P<whose>(?:my|our|the) (?!(?:first|last|middle|full|family|user|maiden|pet)\b)\w+(?: \w+)?) name$"
 )
 _NOT_BUT = re.compile(r", not (?P<old>[\w:. ]+)$")
+_ORDINAL = re.compile(r"\b(\d\d?)(?:st|nd|rd|th)\b")
 ADDING = re.compile(_section("adding"))
 PASSING = re.compile(_section("passing"))
 _SINGLE = wordlists.words("changes", "single")
@@ -189,9 +195,11 @@ def relation(old: str, new: str) -> Relation:
     """How the newer statement of a speaker relates to an older one of the same speaker."""
     related = False
     contradicted = False
+    party = _party(new)
     for before in _clauses(old):
         for claim in claims(new):
-            if claim.form and _changes(claim, before) and not _is_beside(claim, before, new):
+            is_beside = _is_beside(claim, before, new) or _is_with_another(claim, before, party)
+            if claim.form and not is_beside and _changes(claim, before):
                 return "update"
             contradicted = contradicted or (claim.form is None and _contradicts(claim, before))
         related = related or any(before.terms & after.terms for after in _clauses(new))
@@ -284,6 +292,21 @@ def _changes(claim: Claim, before: Clause) -> bool:
     return _gives_up(claim, before)
 
 
+def _party(text: str) -> frozenset[str]:
+    """Who made or told of a change, as the garage that moved an appointment; nobody of the speaker's own people."""
+    named = (found["by"] for clause in _clauses(text) if (found := _BY.match(clause.text)))
+    return frozenset().union(*(terms(by) - KIN for by in named if by not in _PRONOUNS | SPEAKERS))
+
+
+def _is_with_another(claim: Claim, before: Clause, party: frozenset[str]) -> bool:
+    """Whether an older clause tells of an appointment, a lesson or the like with others than the party that changed one
+    which has no other name."""
+    about = terms(claim.topic)
+    if not party or len(about) != 1 or not party.isdisjoint(before.terms):
+        return False
+    return any(not kinds(word) and word not in about for word in before.terms)
+
+
 def _is_pronoun(topic: str) -> bool:
     return topic in _PRONOUNS or not terms(topic)
 
@@ -326,8 +349,8 @@ def _moves(claim: Claim, before: Clause) -> bool:
 
 
 def _is_found(value: str, said: str) -> bool:
-    wanted = terms(value)
-    return bool(wanted) and wanted <= terms(said)
+    wanted = terms(_ORDINAL.sub(r"\1", value))
+    return bool(wanted) and wanted <= terms(_ORDINAL.sub(r"\1", said))
 
 
 def _gives_up(claim: Claim, before: Clause) -> bool:
