@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from contracts.v1.entries import Entry
-from services.shared.core.asked import Asked, asked_in, is_told
+from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
 from services.shared.core.features import Found, names_unmentioned_kin
 from services.shared.core.profile import profile
 from services.shared.core.scoring import Candidate
-from tests.stores.builders import an_entry
+from tests.stores.builders import NOON, an_entry
 
 
 @pytest.mark.parametrize(
@@ -55,13 +57,37 @@ def test_a_question_asks_for_one_fact_or_none(question: str, asked: Asked | None
         ("What do I do for a living?", "I'm a nurse on the children's ward.", True),
         ("What am I allergic to?", "I'm allergic to cats.", True),
         ("Where do I live?", "Do I live in Rome?", False),
+        ("When is my mum's birthday?", "My mother's birthday is on 4 May.", True),
     ],
 )
 def test_a_statement_tells_the_fact_of_the_one_who_is_asked_about(question: str, text: str, told: bool) -> None:
     asked = asked_in(question)
     assert asked is not None
-    assert is_told(asked, an_entry("ann", text)) == told
-    assert not is_told(asked, an_entry("ann", text, role="assistant"))
+    assert (told_in(asked, an_entry("ann", text)) is not None) == told
+    assert told_in(asked, an_entry("ann", text, role="assistant")) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "of_another"),
+    [
+        ("When is my birthday?", "My mother's birthday is on 4 May.", True),
+        ("When is my father's birthday?", "My mother's birthday is on 4 May.", True),
+        ("When is my mum's birthday?", "My mother's birthday is on 4 May.", False),
+        ("When is my brother's birthday?", "Tom's birthday is on 4 May.", False),  # he may be the brother
+        ("When is Tom's birthday?", "My brother's birthday is on 4 May.", False),
+        ("Where does Anna live?", "I live in Rome with Anna.", False),
+        ("Where do I live?", "My sister and I live in Rome.", False),
+        ("When is my birthday?", "My bike is blue.", False),
+        ("Who is my dentist?", "My boss is called Ingrid.", False),
+    ],
+)
+def test_what_states_the_fact_of_others_alone_is_told_from_what_may_answer(
+    question: str, text: str, of_another: bool
+) -> None:
+    asked = asked_in(question)
+    assert asked is not None
+    assert is_of_another(asked, an_entry("ann", text)) == of_another
+    assert not is_of_another(asked, an_entry("ann", text, speaker="Ben"))
 
 
 def unlike(question: str, *texts: str) -> Found:
@@ -73,6 +99,26 @@ def unlike(question: str, *texts: str) -> Found:
 def test_who_states_what_is_asked_for_answers_however_unlike_the_words_are() -> None:
     silent, first = profile(unlike("Where do I live?", "I like the sea.", "I moved to Linz."))
     assert silent < 0.3 < 0.5 < first
+
+
+def alike(question: str, *entries: Entry) -> list[float]:
+    """The relevance of entries, each of which is most like the question."""
+    return profile(Found(question, [Candidate(one.id, cosine=0.8, cosine_context=0.8) for one in entries], entries))
+
+
+def test_the_fact_of_others_alone_does_not_answer_however_like_it_is() -> None:
+    mothers = an_entry("ann", "My mother's birthday is on 4 May.")
+    assert alike("When is my birthday?", mothers, an_entry("ann", "I like the sea."))[0] < 0.2
+    assert alike("When is my mother's birthday?", mothers, an_entry("ann", "I like the sea."))[0] > 0.8
+
+
+@pytest.mark.parametrize("newest_is_first", [True, False])
+def test_of_statements_of_one_value_the_newest_counts_most(newest_is_first: bool) -> None:
+    older = an_entry("ann", "I work at Hellmann Logistics.", created_at=NOON)
+    newer = an_entry("ann", "I started at Nordlicht Energy today.", created_at=NOON + timedelta(days=9))
+    entries = [newer, older] if newest_is_first else [older, newer]
+    relevance = dict(zip((one.id for one in entries), alike("Where do I work?", *entries), strict=True))
+    assert relevance[newer.id] > relevance[older.id] > 0.2
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,21 @@ def test_of_an_endless_text_only_the_beginning_is_read() -> None:
     assert told("Well, yes. " * 250 + "I live in Bergen.") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("I'm allergic to penicillin, that's important.", ["Is allergic to penicillin"]),
+        ("I am allergic to latex, please remember.", ["Is allergic to latex"]),
+        ("I'm allergic to nuts, dust and cats.", [f"Is allergic to {what}" for what in ("nuts", "dust", "cats")]),
+        ("I turned 35 yesterday.", ["Is 35 years old"]),
+        ("I'm 12 minutes away.", []),
+        ("I left Hellmann and joined Nordlicht Energy.", ["Works for Nordlicht Energy"]),
+    ],
+)
+def test_a_value_ends_where_something_else_is_said(text: str, facts: list[str]) -> None:
+    assert told(text) == facts
+
+
 def test_the_partner_of_a_speaker_has_no_other_name_before_their_own() -> None:
     for text in ("My wife is called Elke.", "My wife Elke plays the cello."):
         said = [one.text for one in facts_in(text, role="user", speaker="Tobias", said_at=NOON)]

@@ -52,6 +52,13 @@ def test_what_is_no_later_change_of_the_same_voice_stays(other: Entry) -> None:
     assert order_of(OLD, other) == [0, 1]
 
 
+def test_what_is_called_otherwise_is_not_what_changed() -> None:
+    lisbon = said("The flight to Lisbon leaves at 8:40", 0)
+    assert order_of(lisbon, said("The flight to Porto now leaves at 9:50", 2)) == [0, 1]
+    assert order_of(lisbon, said("The flight to Lisbon now leaves at 9:50 on Monday", 2)) == [1, 0]
+    assert order_of(lisbon, said("The flight now leaves at 9:50 on a Monday in June", 2)) == [1, 0]
+
+
 def test_the_newer_side_of_a_conflict_goes_first_in_whatever_words() -> None:
     newer = said("Hofer rents us the flat", 2).model_copy(update={"conflicts_with": (OLD.id,)})
     assert order_of(OLD, newer, alike=0.0) == [1, 0]

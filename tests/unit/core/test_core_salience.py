@@ -127,13 +127,13 @@ nvm|kk|okie|why?|who?|huh?|really?|Sorry!|oops, sorry|my bad|hold on|one sec|jus
 nice one|well done|go on|continue|tell me more|maybe|it's ok|that's true|That's okay, thanks|you too|not sure
 not really|Yes, delete it|no, keep it|yes, forget them both|please don't|leave it|cya|all good|seriously?
 try again|agreed|okk|aight|yo|are you there?|that's all|gn|same here|what do you mean?|I'm fine, thanks
-okie dokie|how so?
+okie dokie|how so?|Congratulations!|congrats|Congratulations to Judith and Malte!|congratulations to you both
 """
 TELLING = """
 I'm fine in Rome|same time on Friday|true north|test on Friday|nothing with nuts|too bad for Anna
 that's it in Graz|No nuts|Hi, I'm allergic to nuts|ok 4411|Good bread|thanks, gate 12|No, Thursday|Yes, two
 y 12|what a week|wait for me|Why Rome|lol my dog died|Sorry, I moved|Maybe Rome|thx, gate 12
-no idea who called|next Friday|Not Rome|nice boat|hm, coffee|no milk|I know Anna|no more coffee|True love
+congratulations to Anna on her new job in Graz|no idea who called|next Friday|Not Rome|nice boat|hm, coffee|no milk|I know Anna|no more coffee|True love
 Who Am I Kidding|not now, Friday|Wait, it is Thursday|One moment in Rome|Yes, delete it on Friday
 no, keep the blue one on|ok, coffee|I don't know Anna|continue in Spanish|tell me more about Rome|really tired
 No, 4711|yes, in March|sure of it: Vienna|never coffee|what my sister said

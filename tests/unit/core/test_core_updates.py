@@ -264,3 +264,41 @@ def test_what_the_new_one_is_like_and_another_of_several_change_nothing(old: str
 def test_another_one_and_another_move_take_the_place_of_the_last(old: str, new: str) -> None:
     assert relation(old, new) == "update"
     assert not leaves_some(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "My physio appointment is on 18 August at 10:15.",
+            "The garage has moved my appointment to 27 August at 8:30.",
+        ),
+        (
+            "Paula's violin lesson is on 18 August at 16:00.",
+            "The driving school called: my lesson was moved to 27 August.",
+        ),
+        ("The dentist appointment is on 18 August at 10:15.", "The bank called: my appointment was cancelled."),
+        ("The meeting with Anna is on Monday at 10:00.", "Ben called: our meeting has moved to Tuesday at 12:00."),
+    ],
+)
+def test_what_others_moved_or_called_off_is_not_what_one_has_with_somebody_else(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My appointment at the garage is on 18 August.", "The garage has moved my appointment to 27 August at 8:30."),
+        ("The dentist appointment is on 18 August at 10:15.", "The dentist called: my appointment was cancelled."),
+        ("The appointment is on 18 August at 10:15.", "The bank has moved my appointment to 27 August."),
+        ("The team meeting is at 14:00.", "My boss moved the meeting to 15:00."),
+        ("My physio appointment is on 18 August at 10:15.", "They have moved my appointment to 27 August at 8:30."),
+        ("The movers come on 28 November.", "No, the movers come on 29 November, not on the 28th."),
+        ("I'm vegetarian since 2019.", "I'm not vegetarian anymore."),
+        ("I drink coffee every morning.", "I stopped drinking coffee, only tea now."),
+        ("My phone number is 0421 555 0137.", "I have a new phone number: 0176 555 0299."),
+        ("The project deadline is 30 October.", "The deadline slipped to 13 November."),
+    ],
+)
+def test_what_was_told_by_who_it_is_with_or_by_nobody_of_note_changes_it(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
