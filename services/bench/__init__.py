@@ -18,7 +18,12 @@ from services.bench import (
     write,
 )
 
-app = typer.Typer(help="Measure memorybus on this machine.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(
+    help="Measure memorybus on this machine.",
+    epilog="Examples:\n\n  memorybus bench write\n\n  memorybus bench retrieve --entries 10000",
+    no_args_is_help=True,
+    add_completion=False,
+)
 app.callback()(isolation.with_own_engines)
 app.command(epilog=write.EPILOG)(write.write)
 app.command(epilog=retrieve.EPILOG)(retrieve.retrieve)

@@ -72,10 +72,18 @@ class _Commands(TyperGroup):
         return name, listed and name and command(name), rest
 
 
+_EPILOG = """Examples:\n
+  memorybus up\n
+  memorybus publish turns.jsonl --user me\n
+  memorybus ask "which package manager?" --user me\n
+  memorybus COMMAND --help
+"""
+
 app = typer.Typer(
     name="memorybus",
     cls=_Commands,
     help="Long-term memory for chat assistants: publish turns, ask what matters now.",
+    epilog=_EPILOG,
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 from rich.console import Console
 from rich.markup import escape
 
@@ -27,8 +28,27 @@ T = TypeVar("T")
 out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
 
+
+def folder_named(written: str) -> Path:
+    """The folder of this name, which is not empty: that would be wherever the command is started."""
+    if not written:
+        raise typer.BadParameter("is empty: name a folder, for example --data ~/memory")
+    return Path(written)
+
+
 DataOption = Annotated[
-    Path | None, typer.Option("--data", help="Data folder of the running instance.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--data",
+        help="Data folder of the running instance.",
+        parser=folder_named,
+        metavar="FOLDER",
+        show_default=False,
+    ),
+]
+FolderOption = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder of bus and stores.", parser=folder_named, metavar="FOLDER", show_default=False),
 ]
 NatsOption = Annotated[
     str | None, typer.Option("--nats", help="Bus to talk to, instead of finding it by --data.", metavar="URL")
@@ -73,6 +93,10 @@ def run(work: Coroutine[Any, Any, T], *, interrupted: str = "") -> T:
         return asyncio.run(work)
     except (NotRunning, FolderUnusable, Unavailable, UnusableStore, MissingExtra, RequestFailed) as error:
         fail(str(error))
+    except (PydanticSerializationError, UnicodeEncodeError) as error:
+        if "surrogates" not in str(error):
+            raise
+        fail("what was given has bytes that are no UTF-8: write it as UTF-8")
     except KeyboardInterrupt:
         if interrupted:
             err.print(interrupted, soft_wrap=True)

@@ -10,7 +10,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from services.cli.common import bars, err, fail, plural, run, settings_from
+from services.cli.common import FolderOption, bars, err, fail, plural, run, settings_from
 from services.shared.app import Host
 from services.shared.commands import transfer
 from services.shared.commands.archive import ArchiveError, Tally
@@ -30,7 +30,7 @@ def export(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; - writes standard output.")],
     user: Annotated[str | None, typer.Option("--user", "-u", help="Whose memory; without, everybody's.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a file that was left unfinished.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Data folder.", show_default=False)] = None,
+    data: FolderOption = None,
     text_store: Annotated[str | None, typer.Option(help="System of record: sqlite, opensearch.")] = None,
 ) -> None:
     """Write conversation log and entries into a file that `memorybus import` reads, on whatever engines.

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from contracts.ports import StageCounts
-from services.cli.common import bars, err, fail, out, plural, run, settings_from
+from services.cli.common import FolderOption, bars, err, fail, out, plural, run, settings_from
 from services.shared.app import Host
 from services.shared.commands.archive import ArchiveError, Tally
 from services.shared.commands.formats.source import FormatError
@@ -27,7 +27,7 @@ def import_(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="File that `memorybus export` wrote; - is standard input.")
     ],
-    data: Annotated[Path | None, typer.Option(help="Data folder.", show_default=False)] = None,
+    data: FolderOption = None,
     text_store: Annotated[str | None, typer.Option(help="System of record: sqlite, opensearch.")] = None,
 ) -> None:
     """Read an export into the memory chosen now, and compare the counts.

@@ -18,7 +18,10 @@ from services.gateway.keys import ApiKey, Client, KeyStore, UnknownVerb, new_key
 from services.shared.client import MemoryClient, RequestFailed, memory_client
 
 app = typer.Typer(
-    help="Make, list and revoke the API keys of the HTTP edge.", no_args_is_help=True, add_completion=False
+    help="Make, list and revoke the API keys of the HTTP edge.",
+    epilog="Examples:\n\n  memorybus keys create --user ann\n\n  memorybus keys list",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 _CREATE = """Examples:\n

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from services.cli.common import bars, err, fail, out, run, settings_from
+from services.cli.common import FolderOption, bars, err, fail, out, run, settings_from
 from services.shared.client import memory_client
 from services.shared.commands.publishing import digest
 from services.shared.commands.reindexing import rebuild
@@ -29,7 +28,7 @@ _NICE = 10  # a running memorybus goes first
 
 
 def reindex(
-    data: Annotated[Path | None, typer.Option(help="Data folder.", show_default=False)] = None,
+    data: FolderOption = None,
     embedder: Annotated[str | None, typer.Option(help="minilm, http or fastembed.")] = None,
     embedder_url: Annotated[str | None, typer.Option(help="Base address for --embedder http.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="Model for --embedder http or fastembed.")] = None,

@@ -11,7 +11,6 @@ import shlex
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +18,7 @@ import uvloop
 from rich.markup import escape
 
 from contracts.errors import Unavailable, UnusableStore
-from services.cli.common import fail, out, settings_from
+from services.cli.common import FolderOption, fail, out, settings_from
 from services.runtime import SERVICES, Running, running
 from services.shared.app import IdentityMismatch, MissingExtra
 from services.shared.bus.provisioning import ProvisioningError
@@ -61,7 +60,7 @@ EPILOG = """Examples:\n
 
 
 def up(
-    data: Annotated[Path | None, typer.Option(help="Folder of bus and stores.", show_default=False)] = None,
+    data: FolderOption = None,
     nats: Annotated[str | None, typer.Option(help="Join this bus instead of starting one.", metavar="URL")] = None,
     nats_port: Annotated[int | None, typer.Option(help="Port of the embedded bus; 0: any free one.")] = None,
     http_host: Annotated[str | None, typer.Option(help="Address of the HTTP edge.")] = None,

@@ -9,6 +9,7 @@ from services.eval import commands, coverage, fit
 
 app = typer.Typer(
     help="Measure how well memory is found: put judged questions to a memory of its own.",
+    epilog="Examples:\n\n  memorybus eval golden\n\n  memorybus eval chats chats.json",
     no_args_is_help=True,
     add_completion=False,
 )

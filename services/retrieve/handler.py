@@ -427,7 +427,8 @@ class Retriever:
             totals, similarity, lambda_=self.settings.mmr_lambda, limit=len(pool), shared_tags=tag_counts(tags)
         )
         if self.settings.newest_first:
-            among = newest_first([entries[index] for index in order], similarity[np.ix_(order, order)])
+            row = [entries[index] for index in order]
+            among = newest_first(row, similarity[np.ix_(order, order)], request.query)
             order = [order[place] for place in among]
         return [pool[index] for index in order[: request.limit]]
 

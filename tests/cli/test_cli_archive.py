@@ -191,6 +191,17 @@ async def test_an_entry_with_a_strange_id_is_refused(target: TextStore, tmp_path
         await imported(target, path)
 
 
+async def test_a_memory_is_not_given_to_another_by_changing_its_owner_in_the_file(
+    source: TextStore, target: TextStore, tmp_path: Path
+) -> None:
+    whole = await exported(source, tmp_path / "bob.jsonl", "bob")
+    (tmp_path / "eve.jsonl").write_bytes(b"".join(whole).replace(b'"user_id":"bob"', b'"user_id":"eve"'))
+    for memory in (source, target):
+        with pytest.raises(ArchiveError, match="is not of user 'eve'"):
+            await imported(memory, tmp_path / "eve.jsonl")
+        assert not (await memory.counts("eve")).entries
+
+
 async def test_going_on_with_another_users_export_is_refused(source: TextStore, tmp_path: Path) -> None:
     await exported(source, tmp_path / "bob.jsonl", "bob")
     with pytest.raises(ArchiveError, match="'bob'"):

@@ -48,6 +48,20 @@ def test_help_imports_nothing_but_itself() -> None:
     assert modules.keys() & (HEAVY | {"nats", "pydantic"}) == set()
 
 
+@pytest.mark.parametrize("arguments", [(), *((name,) for name in COMMANDS)], ids=lambda words: " ".join(words) or "all")
+def test_every_help_has_an_example(arguments: tuple[str, ...]) -> None:
+    told = CliRunner().invoke(app, [*arguments, "--help"], env={"COLUMNS": "200"})
+    assert told.exit_code == 0
+    assert "Examples:" in told.stdout
+
+
+@pytest.mark.parametrize("name", ["up", "status", "export", "reindex"])
+def test_a_folder_without_a_name_is_refused(name: str) -> None:
+    told = CliRunner().invoke(app, [name, *(["x.jsonl"] if name == "export" else []), "--data", ""])
+    assert told.exit_code == 2
+    assert "is empty: name a folder" in told.stderr
+
+
 def test_it_says_which_version_it_is() -> None:
     told = CliRunner().invoke(app, ["--version"])
     assert (told.exit_code, told.stdout) == (0, f"memorybus {version('memorybus')}\n")

@@ -24,7 +24,8 @@ from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSu
 from services.shared.commands.dead_letters import Settled, numbers_of, settle
 
 _HELP = "Look at what could not be digested, try it again, or let it go."
-app = typer.Typer(help=_HELP, no_args_is_help=True, add_completion=False)
+_EPILOG = "Examples:\n\n  memorybus dead list\n\n  memorybus dead retry --all"
+app = typer.Typer(help=_HELP, epilog=_EPILOG, no_args_is_help=True, add_completion=False)
 
 _LIST = """Examples:\n
   memorybus dead list\n

@@ -23,6 +23,7 @@ from contracts.ports import (
     TextStore,
 )
 from contracts.v1.entries import Entry, Status
+from contracts.v1.turns import entry_id
 from services.shared.commands import archive
 from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, RecordLine, Said, Tally, TurnLine
 from services.shared.commands.formats.source import Source
@@ -224,6 +225,13 @@ def _check_id(entry: Entry) -> None:
         canonical = False
     if not canonical:
         raise ArchiveError(f"entry id {entry.id[:64]!r} is no canonical UUID: the file was not made by memorybus")
+    if entry.source == "turn" and entry.turn_id is not None:
+        own = entry_id(entry.user_id, entry.space, entry.turn_id, entry.ordinal)
+        if own != entry.id:
+            raise ArchiveError(
+                f"entry {entry.id} is not of user {entry.user_id!r}, of whose name its id would be made: a memory gets"
+                " another owner by publishing its turns with another user_id, not by changing it in an export"
+            )
 
 
 def _pending(entry: Entry) -> Entry:

@@ -7,14 +7,14 @@ Nothing is hidden here; the order among those that are shown anyway is another.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
 from services.shared.core.statements import differ, kinds
-from services.shared.core.traits import CAPITALIZED_WITHIN, ByText
+from services.shared.core.traits import CAPITALIZED_WITHIN, ByText, words_of
 
 _LOOKED_AT = 10
 """Memories from the best on that may go before others."""
@@ -28,17 +28,18 @@ _CUE = re.compile(
     r"|change|no longer|any ?more|instead|new|earlier|later|actually|update|correction)\b"
     rf"|{wordlists.pattern('changes', 'renewed')}"
 )
+_PRONOUNS = frozenset("it its he she they him her them his their this that".split())
 _TIMES = wordlists.words("names", "times")
 
 
-def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
+def newest_first(entries: Sequence[Entry], similarity: Matrix, question: str = "") -> list[int]:
     """The places of entries, given best first, with each that tells of a change before what it may have changed.
 
     It goes before a better one when they are a conflict, or a user said it later, it is alike, has a word of change,
-    names another day, time of day or number, and is not about what is another person's, or called otherwise; and once
-    only. `similarity` has shape (n, n).
+    names another day, time of day or number, and is not about what is another person's; and once only. Nor does what
+    names others than the question does: the flight to Porto before that to Lisbon. `similarity` has shape (n, n).
     """
-    order = list(range(len(entries)))
+    order, asked = list(range(len(entries))), _names_in(question)
     changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
     for place in range(min(len(order), _LOOKED_AT)):
         here = order[place]
@@ -48,7 +49,7 @@ def newest_first(entries: Sequence[Entry], similarity: Matrix) -> list[int]:
             if i in changes
             and (
                 (entries[here].id in entries[i].conflicts_with and entries[i].created_at > entries[here].created_at)
-                or (similarity[i, here] >= _ALIKE and _may_change(entries[i], entries[here]))
+                or (similarity[i, here] >= _ALIKE and _may_change(entries[i], entries[here], asked))
             )
         ]
         if newer:
@@ -63,15 +64,15 @@ def _has_cue(entry: Entry) -> bool:
     return entry.role == "user" and _has_word_of_change(entry.text)
 
 
-def _may_change(newer: Entry, older: Entry) -> bool:
+def _may_change(newer: Entry, older: Entry, asked: Collection[int]) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
     is_later = newer.created_at > older.created_at and _has_cue(newer)
     if not (is_later and same_voice and differ(_named_in(newer.text), _named_in(older.text))):
         return False
-    if are_of_different_people(newer.text, older.text, newer.speaker):
-        return False
     new, old = _names_in(newer.text), _names_in(older.text)
-    return not (new and old) or not new.isdisjoint(old)
+    if new and new.isdisjoint(asked) and not old.isdisjoint(asked):
+        return False
+    return not are_of_different_people(newer.text, older.text, newer.speaker)
 
 
 def _kinds(text: str) -> dict[str, frozenset[int]]:
@@ -80,9 +81,10 @@ def _kinds(text: str) -> dict[str, frozenset[int]]:
 
 
 def _names(text: str) -> frozenset[int]:
-    """Hashes of what is written with a capital within a sentence, and is no time."""
+    """Hashes of what is written with a capital within a sentence, and is no time; none where it may be of others."""
     names = map(str.lower, CAPITALIZED_WITHIN.findall(text))
-    return frozenset(hash(name) for name in names if name not in _TIMES and not kinds(name))
+    named = frozenset(hash(name) for name in names if name not in _TIMES and not kinds(name))
+    return named if _PRONOUNS.isdisjoint(words_of(text)) else frozenset()
 
 
 _names_in = ByText(_names)

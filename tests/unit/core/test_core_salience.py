@@ -133,7 +133,8 @@ TELLING = """
 I'm fine in Rome|same time on Friday|true north|test on Friday|nothing with nuts|too bad for Anna
 that's it in Graz|No nuts|Hi, I'm allergic to nuts|ok 4411|Good bread|thanks, gate 12|No, Thursday|Yes, two
 y 12|what a week|wait for me|Why Rome|lol my dog died|Sorry, I moved|Maybe Rome|thx, gate 12
-congratulations to Anna on her new job in Graz|no idea who called|next Friday|Not Rome|nice boat|hm, coffee|no milk|I know Anna|no more coffee|True love
+no idea who called|next Friday|Not Rome|nice boat|hm, coffee|no milk|I know Anna|no more coffee|True love
+congratulations to Anna on her new job in Graz
 Who Am I Kidding|not now, Friday|Wait, it is Thursday|One moment in Rome|Yes, delete it on Friday
 no, keep the blue one on|ok, coffee|I don't know Anna|continue in Spanish|tell me more about Rome|really tired
 No, 4711|yes, in March|sure of it: Vienna|never coffee|what my sister said
