@@ -40,6 +40,7 @@ _DEADLINE = re.compile(
 )
 _LISTED = re.compile(r"\W*(?:to-?do|action item)s?: *(?P<what>.+)", re.IGNORECASE | re.DOTALL)
 _NOTHING = re.compile(rf"{wordlists.pattern('loops', 'nothing')}(?:,? {wordlists.pattern('loops', 'after that')})*")
+_NO_DEED = re.compile(rf"(?:{wordlists.pattern('loops', 'no deed')})\b")
 _ART = wordlists.pattern("loops", "work of art")
 _TITLE = re.compile(
     r"(?!.*\b(?:who|what|where|which|that|how|because|(?:it|he|she|this) (?:is|was))\b)"
@@ -186,7 +187,8 @@ def loop_in(said: Said) -> Loop | None:
         if asked:
             continue
         if promised := _PROMISE.fullmatch(clause.text):
-            return None if _KEPT.search(text.lower()) else _loop(said, promised["what"], promised=True)
+            is_manner = said.role != "user" and _NO_DEED.match(promised["what"]) is not None
+            return None if is_manner or _KEPT.search(text.lower()) else _loop(said, promised["what"], promised=True)
         if said.role == "user" and (loop := _needed(said, clause.text)) is not None:
             return loop
     return None

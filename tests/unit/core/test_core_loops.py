@@ -116,6 +116,14 @@ def test_what_an_assistant_says_must_be_done_is_none() -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["Then I will suggest fish as well.", "I will keep it in mind, Ines.", "I'll remember that."]
+)
+def test_what_an_assistant_says_of_its_own_manner_is_nothing_to_be_done(text: str) -> None:
+    assert loop_in(Said(text, "e", "assistant", NOON)) is None
+    assert loop_in(Said("I will send you the list tomorrow.", "e", "assistant", NOON)) is not None
+
+
+@pytest.mark.parametrize(
     ("first", "then", "closes"),
     [
         ("I need to renew my passport before 15 december", "passport renewed!", True),
