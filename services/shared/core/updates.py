@@ -198,8 +198,8 @@ def relation(old: str, new: str) -> Relation:
     party = _party(new)
     for before in _clauses(old):
         for claim in claims(new):
-            is_beside = _is_beside(claim, before, new) or _is_with_another(claim, before, party)
-            if claim.form and not is_beside and _changes(claim, before):
+            changes = claim.form is not None and _changes(claim, before)
+            if changes and not _is_beside(claim, before, new) and not _is_with_another(claim, before, party):
                 return "update"
             contradicted = contradicted or (claim.form is None and _contradicts(claim, before))
         related = related or any(before.terms & after.terms for after in _clauses(new))
