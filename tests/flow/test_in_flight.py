@@ -170,6 +170,26 @@ async def test_what_was_removed_or_purged_is_known_to_be_gone(held: Held) -> Non
     assert await held.bus.missing_from_stream(TURNS, range(1, 6)) == {1, 2, 3, 4, 5}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "gone"),
+    [((range(4, 4), frozenset()), {1}), ((range(1, 4), frozenset({2, 3})), set())],
+    ids=["all", "the last"],
+)
+async def test_what_the_bus_counts_as_gone_for_a_moment_while_it_purges_is_there(
+    held: Held, monkeypatch: pytest.MonkeyPatch, wrong: tuple[range, frozenset[int]], gone: set[int]
+) -> None:
+    for number in range(3):
+        await held.said("bob", f"number {number}")
+    await held.bus.js.delete_msg(TURNS, 1)
+    looks, numbers = [wrong], held.bus.numbers
+
+    async def numbers_of(stream: str) -> tuple[range, frozenset[int]]:
+        return looks.pop() if looks else await numbers(stream)
+
+    monkeypatch.setattr(held.bus, "numbers", numbers_of)
+    assert await held.bus.missing_from_stream(TURNS, {1, 2, 3}) == gone
+
+
 async def test_a_bus_without_memorybus_is_named(tmp_path: Path) -> None:
     async with nats_server(tmp_path / "bus") as server:
         client = await connect(server.url, name="test")

@@ -5,6 +5,7 @@ The methods of `Bus` raise `Unavailable` when the bus does not answer, and `NotP
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -31,6 +32,7 @@ Json = dict[str, Any]
 
 PUBLISH_TIMEOUT = 5.0
 _OFFER_TIMEOUT = 1.0
+_PURGED_WITHIN = 0.1  # seconds
 _NO_SUCH_STREAM = 10059
 
 
@@ -159,7 +161,17 @@ class Bus:
             return await JetStream(self.js).oldest(stream)
 
     async def missing_from_stream(self, stream: str, numbers: Collection[int]) -> set[int]:
-        """Those of these messages that a stream does not hold any more."""
+        """Those of these messages that a stream does not hold any more.
+
+        While those before it are purged, the bus was seen to count a message as gone that it holds: a turn that was
+        taken back for that would be lost. So it is asked twice.
+        """
+        if missing := await self._missing(stream, numbers):
+            await asyncio.sleep(_PURGED_WITHIN)
+            missing &= await self._missing(stream, missing)
+        return missing
+
+    async def _missing(self, stream: str, numbers: Collection[int]) -> set[int]:
         span, removed = await self.numbers(stream)
         return {number for number in numbers if number < span.start or number in removed}
 
