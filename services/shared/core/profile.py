@@ -102,8 +102,9 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
     score, tell = _score(found, features, weights), _tell(found)
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
-    tell &= ~of_another | of_another.all()
-    behind = np.minimum(score - score[tell].max(initial=-math.inf), 0.0)
+    if (left := tell & ~of_another).any():
+        tell = left
+    behind = np.minimum(score - score[tell].max(), 0.0)
     fallen = (
         np.exp(behind / _spread(found)) * np.where(tell, 1.0, _OF_REQUESTS) * np.where(of_another, _OF_ANOTHER, 1.0)
     )

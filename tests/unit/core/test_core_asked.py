@@ -112,6 +112,11 @@ def test_the_fact_of_others_alone_does_not_answer_however_like_it_is() -> None:
     assert alike("When is my mother's birthday?", mothers, an_entry("ann", "I like the sea."))[0] > 0.8
 
 
+def test_beside_nothing_but_a_request_the_fact_of_others_is_measured_too() -> None:
+    mothers, request = an_entry("ann", "My mother's birthday is on 4 May."), an_entry("ann", "Please write a poem.")
+    assert all(0 <= relevance <= 1 for relevance in alike("When is my birthday?", mothers, request))
+
+
 @pytest.mark.parametrize("newest_is_first", [True, False])
 def test_of_statements_of_one_value_the_newest_counts_most(newest_is_first: bool) -> None:
     older = an_entry("ann", "I work at Hellmann Logistics.", created_at=NOON)
