@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -29,27 +30,16 @@ out = Console(highlight=False, emoji=False)
 err = Console(stderr=True, highlight=False, emoji=False)
 
 
-def folder_named(written: str) -> Path:
+def _folder_named(written: str) -> Path:
     """The folder of this name, which is not empty: that would be wherever the command is started."""
     if not written:
         raise typer.BadParameter("is empty: name a folder, for example --data ~/memory")
     return Path(written)
 
 
-DataOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        help="Data folder of the running instance.",
-        parser=folder_named,
-        metavar="FOLDER",
-        show_default=False,
-    ),
-]
-FolderOption = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder of bus and stores.", parser=folder_named, metavar="FOLDER", show_default=False),
-]
+_folder = partial(typer.Option, "--data", parser=_folder_named, metavar="FOLDER", show_default=False)
+DataOption = Annotated[Path | None, _folder(help="Data folder of the running instance.")]
+FolderOption = Annotated[Path | None, _folder(help="Folder of bus and stores.")]
 NatsOption = Annotated[
     str | None, typer.Option("--nats", help="Bus to talk to, instead of finding it by --data.", metavar="URL")
 ]
