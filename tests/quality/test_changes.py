@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from services.bench.changes import judged, quality, read_pairs
-from services.shared.core.updates import is_change, relation
+from services.shared.core.claims import is_change
+from services.shared.core.updates import relation
 
 HERE = Path(__file__).parent
 FILES = [HERE / "changes.tsv", HERE / "changes_held_out.tsv"]

@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.aliases import are_of_several, introduced, relation_told
+from services.shared.core.claims import ADDING, PASSING, Claim, claims, is_change
 from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, facts_in, names_alone
 from services.shared.core.statements import differ, kinds, terms
-from services.shared.core.updates import ADDING, PASSING, Claim, claims, is_change
 
 Effect: TypeAlias = Literal["replaced", "replaced in part", "unclear", "beside"]
 """What becomes of an older statement: it is no longer so; it states other things, too; it may be of somebody else, or

@@ -15,13 +15,14 @@ from typing import TypeAlias
 
 from contracts.v1.entries import Entry
 from services.shared.core.aliases import Person, are_of_several, introduced, of_one_person, relation_told
+from services.shared.core.claims import is_change
 from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, FactsOf
 from services.shared.core.importance import level_when_told
 from services.shared.core.lineage import was_rejected
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
-from services.shared.core.updates import is_change, relation
+from services.shared.core.updates import relation
 
 PINNED_LEVEL = 3
 """Importance level of what a pinned entry says."""
