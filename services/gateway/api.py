@@ -34,6 +34,7 @@ from services.gateway.removals import Removals
 from services.gateway.settings import GatewaySettings
 from services.gateway.truncate import truncate
 from services.shared.client import MemoryClient, RequestFailed
+from services.shared.core.unwanted import refuses_itself
 
 Json = dict[str, Any]
 
@@ -46,7 +47,7 @@ _EDGE = "memorybus.edge"
 _INCOGNITO = (
     "With `incognito` nobody keeps it: it goes where no stream of the bus captures it and no service hears it. A "
     "client that knows that a conversation is incognito says so. So goes the turn of a conversation that its user has "
-    "made incognito, or of a memory that is off: `kept` is false then."
+    "made incognito, of a memory that is off, or that says itself not to be remembered: `kept` is false then."
 )
 _REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flow.INCOGNITO_START, flow.COMMANDS)
 _SEARCHING = (flow.RETRIEVE, flow.LIST, flow.COMMANDS)
@@ -383,7 +384,7 @@ async def publish_turn(
     if turn.persona_id == EVERY_PERSONA:
         raise Problem("invalid_request", NO_PERSONA)
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
-    incognito = body.incognito or await _is_refused(edge, turn)
+    incognito = body.incognito or refuses_itself(turn) is not None or await _is_refused(edge, turn)
     try:
         async with asyncio.timeout(_TURN_PATIENCE):
             await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}), incognito=incognito)

@@ -15,6 +15,7 @@ from contracts import subjects
 from contracts.ports import Conversation
 from services.ingest.handler import Arrived, Incoming
 from services.shared import telemetry
+from services.shared.core.unwanted import refuses_itself
 from services.shared.preferences import PreferenceReader
 
 Scrub = Callable[[Collection[int]], Awaitable[None]]
@@ -22,13 +23,14 @@ Scrub = Callable[[Collection[int]], Awaitable[None]]
 
 
 async def admit(arrived: Sequence[Arrived], *, preferences: PreferenceReader, scrub: Scrub) -> list[Arrived]:
-    """The turns that may be kept; the others are overwritten by now.
+    """The turns that may be kept; the others are overwritten by now: those of a conversation that is incognito or of a
+    memory that is off, and those that say themselves that they are not to be remembered.
 
     Raises:
         Unavailable: it is not known what their users want, or the bus does not answer.
     """
     wanted = await preferences.of({_where(one) for one in arrived})
-    reasons = [wanted[_where(one)].refuse(one.number, one.stored_at) for one in arrived]
+    reasons = [wanted[_where(one)].refuse(one.number, one.stored_at) or refuses_itself(one.turn) for one in arrived]
     refused = {one.number: reason for one, reason in zip(arrived, reasons, strict=True) if reason is not None}
     if refused:
         await scrub(refused)

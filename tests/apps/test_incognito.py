@@ -90,6 +90,12 @@ async def test_other_conversations_and_users_are_not_incognito(store: SqliteText
     assert await admitted(store, others) == ([1, 2], [3])
 
 
+async def test_a_turn_that_says_so_itself_is_not_kept(store: SqliteTextStore) -> None:
+    said = "Please don't remember this: my code is 4477"
+    some = [arrived(1, text=said), arrived(2), arrived(3, text=said, role="assistant")]
+    assert await admitted(store, [*some, arrived(4, text=said, manually_saved=True)]) == ([2, 3, 4], [1])
+
+
 async def test_it_ends_by_itself(store: SqliteTextStore) -> None:
     await start(store, last=0, hours=2)
     now = datetime.now(UTC)

@@ -154,6 +154,16 @@ async def test_an_incognito_turn_is_published_where_nobody_keeps_it(
     assert holding(settings.data, word), "the test could not have failed"
 
 
+async def test_a_turn_that_is_not_to_be_remembered_as_it_says_goes_where_nobody_keeps_it(
+    http: httpx.AsyncClient, client: MemoryClient
+) -> None:
+    for text, kept in (("Off the record, my code is 4477.", False), ("I keep bees.", True)):
+        answer = await http.post("/turns", json={"role": "user", "text": text}, headers=ANN)
+        assert (answer.status_code, answer.json()["kept"]) == (202, kept)
+    await digested(client, turns=1)
+    assert (await client.bus.state(subjects.TURNS_STREAM.name)).last_seq == 1
+
+
 async def test_an_incognito_conversation_leaves_nothing(http: httpx.AsyncClient, client: MemoryClient) -> None:
     started = (await http.post("/incognito/start", json={"conversation_id": "c1"}, headers=ANN)).json()
     assert started["incognito"] is True

@@ -37,6 +37,7 @@ from services.shared.core.mentions import mentions
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
 from services.shared.core.traits import is_mere_question
+from services.shared.core.unwanted import is_unwanted
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
 
@@ -287,6 +288,8 @@ class ChatMemory:
     def remember(self, exchange: Exchange, recalled: Recalled, answer: str) -> None:
         """Remember what was said, beside everything else; nobody waits for it."""
         if not exchange.may_publish or not (recalled.is_kept or exchange.incognito):
+            return
+        if is_unwanted(exchange.question or ""):  # nor what answers it, which may repeat it
             return
         if (answering := self._answering.get(id(exchange))) and answering.is_unwanted:
             return

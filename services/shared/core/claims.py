@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
-from services.shared.core.statements import NEGATIONS, Clause, clauses, kinds
+from services.shared.core.statements import LONG_AGO, NEGATIONS, RECENTLY, Clause, clauses, kinds
 from services.shared.core.traits import ByText
 
 Form: TypeAlias = Literal[
@@ -28,6 +28,9 @@ _ONCE_MORE = "(?:,? (?:again|once more|once again|yet again|another time|a (?:se
 _UPGRADED = "(?:upgraded|downgraded|migrated)"
 _VERSION = r"(?:from [\w.]+(?: [\w.]+)? )?to (?:an? |the |version )?(?P<new>(?:[\w+#-]+ ){0,3}?v?\d[\w.]*)(?: from .+)?"
 _AND_THEN = rf"(?:,? (?:and|then|so|but) (?:then |now |have |just |instead |i |we )*(?:{_section('next')})\b.*)"
+
+
+_SINCE = "(?: (?:from|starting|as of|beginning|effective) .+)?"
 
 
 def _form(pattern: str) -> re.Pattern[str]:
@@ -57,12 +60,15 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
         "moved",
         _form(
             rf"[\w ]{{1,30}}? {_AUX}(?:{_section('moved')}) (?P<topic>{_OWN} .+?)(?: down| up| back| forward)?"
-            rf"{_ONCE_MORE}(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"
+            rf"{_ONCE_MORE}(?: from (?P<old>.+?))? {_TO} (?P<new>.+?){_SINCE}"
         ),
     ),
     (
         "moved",
-        _form(rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')}){_ONCE_MORE}(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"),
+        _form(
+            rf"(?P<topic>.+?) {_AUX}(?:{_section('moved')}){_ONCE_MORE}(?: from (?P<old>.+?))? {_TO} (?P<new>.+?)"
+            rf"{_SINCE}"
+        ),
     ),
     ("switched", _form(rf"(?P<old>.+?) {_AUX}replaced (?:by|with) (?P<new>.+?)")),
     (
@@ -93,6 +99,8 @@ _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
 _IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
 _SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
+_AFTER_ALL = re.compile(r"(?P<said>.*\b(?:not|never|no)\b.*?) after all\b.*")
+_DECIDED_NOT = re.compile(rf"(?P<who>i|we) {_AUX}decided not to ")
 _NOT_BUT = re.compile(r", not (?P<old>[\w:. ]+)$")
 ADDING = re.compile(_section("adding"))
 PASSING = re.compile(_section("passing"))
@@ -138,9 +146,12 @@ def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
         text, found = clause.text, _CORRECTED.match(clause.text)
         if found:
             text, corrects = text[found.end() :], True
-        if not clause.meant or clause.past or not text:
+        if not clause.meant or not text:
             continue
-        yield _told(text, corrects=corrects)
+        if event := _event(RECENTLY.sub("", text)):
+            yield event
+        elif not clause.past:
+            yield _stated(text, corrects=corrects)
 
 
 def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
@@ -163,21 +174,33 @@ def _moved_somehow(text: str) -> str:
     return found["topic"] if found and not _denied(found["topic"], "moved") else ""
 
 
-def _told(text: str, *, corrects: bool) -> Claim:
+def _event(text: str) -> Claim | None:
+    """The change that came about, if a clause tells of one that is not long past."""
+    if LONG_AGO.search(text):
+        return None
     for form, pattern in _FORMS:
         if found := pattern.match(text):
             parts = {name: (part or "").strip() for name, part in found.groupdict().items()}
             if not _denied(parts.get("topic", ""), form):
                 return Claim(text, form, **parts)
+    return None
+
+
+def _stated(text: str, *, corrects: bool) -> Claim:
+    """What a clause says is so, with a cue or without."""
     corrected = _NOT_BUT.search(text)
     old = corrected["old"] if corrected else ""
     stated = text[: corrected.start()] if corrected else text
     plain = _RENEWED.sub("", stated).strip()
     plain, spelt = _SPELT.subn(" name is ", plain)
+    if undone := _AFTER_ALL.fullmatch(plain):
+        plain, corrects = undone["said"], True
     if fresh := _NEW.match(plain):
         plain, corrects = f"my new {fresh['rest']}", True
     elif fresh := _IS_NEW.match(plain):
         plain, corrects = f"{fresh['own']} new {fresh['rest']} is {fresh['who']}", True
+    elif undone := _DECIDED_NOT.match(plain):
+        plain, corrects = f"{undone['who']} not {plain[undone.end() :]}", True
     cued = corrects or spelt > 0 or corrected is not None or plain != stated
     return Claim(plain, "renewed" if cued else None, old=old)
 

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from services.shared.core import wordlists
 from services.shared.core.fact_values import one_of
 from services.shared.core.facts import ME, Fact, denied_in
-from services.shared.core.statements import LONG_AGO, clauses, terms
+from services.shared.core.statements import LONG_AGO, RECENTLY, clauses, terms
 from services.shared.core.traits import ByText
 
 _section = partial(wordlists.pattern, "changes")
@@ -26,12 +26,9 @@ _SEPARATED = (
     r"(?:got divorced|divorced|broke up|broken up|split up|separated|called it quits|called off (?:our|the) engagement)"
 )
 _LET_GO = "(?:fired|laid off|sacked|let go|made redundant)"
+_DISPOSED_OF = r"(?:sold|scrapped|got rid of|gave (?:up|away)|given (?:up|away)|traded in|wrote off|totall?ed)"
 _DIED = r"(?:died|passed away|passed on|is dead|is no longer (?:alive|with us)|was euthani[sz]ed)"
 _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
-_RECENTLY = re.compile(
-    r"\s(?:last (?:week|month|year|weekend|spring|summer|autumn|fall|winter|night|\w{3,6}day)"
-    r"|(?:an?|one|two|three|four|five|six|\d+|a few|some|a couple of) (?:days?|weeks?|months?) ago)\b"
-)
 _TAIL = (
     r"(?: (?:yesterday|today|this (?:morning|afternoon|evening|week|month|year)|now|recently|already|for good|suddenly"
     r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
@@ -67,6 +64,7 @@ _ENDINGS = (
     _ending("employer", rf"i {_AUX}{_LET_GO}(?: (?:from|by|at) (?P<v>.{{1,60}}?))?"),
     _ending("employer", rf"i {_AUX}(?:resigned|quit|retired)(?: from (?P<v>.{{1,60}}?))?"),
     _ending("employer", rf"(?P<v>{_NAME}) {_AUX}(?:fired me|laid me off|sacked me|let me go|made me redundant)"),
+    _ending("car", rf"(?:i|we) {_AUX}{_DISPOSED_OF} (?:my|our|the) (?:old |beloved )?(?P<v>)car"),
     _ending("pet", rf"{_KIND}(?P<v>{_NAME}) {_AUX}{_DIED}"),
     _ending("pet", rf"{_KIND}(?P<v>{_NAME}) (?:had to be|has been|was|got) (?:put (?:down|to sleep)|run over)"),
     _ending("pet", rf"(?:i|we) {_AUX}(?:gave|given|give) {_KIND}(?P<v>{_NAME}) (?:away|up)(?: for adoption)?"),
@@ -120,7 +118,7 @@ def _ended(text: str) -> Iterator[Ended]:
     for fact in denied_in(text):
         yield Ended(fact.slot, fact.value, fact.of)
     for clause in clauses(text):
-        said = _RECENTLY.sub("", clause.text)
+        said = RECENTLY.sub("", clause.text)
         if clause.meant and not LONG_AGO.search(said) and not _PARTICIPLE.match(said):
             yield from _told(said)
 

@@ -50,6 +50,7 @@ _IS_NOW = r"now (?:it|[\w.]+(?: [\w.]+)? (?:is|has))"
 _WHICH_TIME = "(?:date|day|time|slot)"
 CLAUSE = re.compile(
     rf"[:;]\s|\s\(|\)|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
+    rf"|(?<=after all),\s"
     rf"|,\s{{1,3}}(?={_IS_NOW}\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new {_WHICH_TIME}\b)"
     rf"|,?\s{{1,3}}(?=and {_IS_NOW}\b)"
     rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",

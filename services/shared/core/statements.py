@@ -75,6 +75,9 @@ TELLING = re.compile(wordlists.pattern("changes", "telling"))
 HANDING_OVER = re.compile(wordlists.pattern("changes", "handing over"))
 _QUOTED_LINE = re.compile(r"^[ \t]{0,8}>[^\n]*", re.MULTILINE)
 LONG_AGO = re.compile(wordlists.pattern("changes", "long ago"))
+RECENTLY = re.compile(wordlists.pattern("changes", "recently"))
+"""When something came about that is still so, to be left out where only what came about counts."""
+
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
 _HAVE_NEW = re.compile(r"\bI(?: have|'ve)(?: got)? a new ([\w-]+(?: [\w-]+){0,2}): ")
@@ -122,6 +125,11 @@ class Clause:
     def terms(self) -> frozenset[str]:
         """The stems of the words that say what it is about."""
         return terms(self.text)
+
+    @property
+    def things(self) -> frozenset[str]:
+        """Those of its terms that are no day, time or number."""
+        return terms(" ".join(word for word in self.words if not kinds(word)))
 
 
 @lru_cache(maxsize=512)

@@ -49,6 +49,8 @@ _DESCRIBED = re.compile(r"\w+ an? ")
 _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
 _MOST_WORDS = 40
+_LEAST_DENIED = 2  # things that a negation has in common with what it denies in part
+_LEFT_OUT = 2  # things of a plan that need not be named to say that nothing comes of it
 _PRONOUNS = frozenset("it he she they him her them us that this there you everything which".split())
 
 
@@ -134,7 +136,8 @@ def _is_with_another(claim: Claim, before: Clause, party: frozenset[str]) -> boo
     about = terms(claim.topic)
     if not party or len(about) != 1 or not party.isdisjoint(before.terms):
         return False
-    return any(not kinds(word) and word not in about for word in before.terms)
+    is_amount = claim.form == "moved" and kinds(claim.new).keys() == {"number"}
+    return not is_amount and not before.things <= about
 
 
 def _is_pronoun(topic: str) -> bool:
@@ -270,7 +273,7 @@ def _contradicts(claim: Claim, before: Clause) -> bool:
     """Whether it gives the same subject another value, or says that it is not so."""
     if before.past or not before.meant:
         return False
-    return _gives_another_value(claim.said, before) or _denies(claim.said, before.text)
+    return _gives_another_value(claim.said, before) or _denies(claim, before)
 
 
 def _gives_another_value(said: str, before: Clause) -> bool:
@@ -320,9 +323,13 @@ def _another_word(new: Sentence, old: Sentence) -> bool:
     return determined or bool(was & is_)
 
 
-def _denies(said: str, before: str) -> bool:
-    """Whether one is the other with a negation."""
-    new, old = said.split(), before.split()
-    if NEGATIONS.isdisjoint(new) == NEGATIONS.isdisjoint(old):
+def _denies(claim: Claim, before: Clause) -> bool:
+    """Whether one is the other with a negation, which need not tell when, nor, with a cue, all that was planned."""
+    new = claim.said.split()
+    if NEGATIONS.isdisjoint(new) == NEGATIONS.isdisjoint(before.text.split()):
         return False
-    return terms(said) == terms(before) and bool(terms(said))
+    denied = terms(claim.said)
+    if denied == before.terms or len(denied) < _LEAST_DENIED or not denied < before.terms:
+        return bool(denied) and denied == before.terms
+    is_of_one = {new[0], *before.words[:1]} <= SPEAKERS and not NEGATIONS.isdisjoint(new) and "did" not in new
+    return is_of_one and len(before.things - denied) <= (_LEFT_OUT if claim.form == "renewed" else 0)

@@ -302,3 +302,48 @@ def test_what_others_moved_or_called_off_is_not_what_one_has_with_somebody_else(
 )
 def test_what_was_told_by_who_it_is_with_or_by_nobody_of_note_changes_it(old: str, new: str) -> None:
     assert relation(old, new) == "update"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I have a boat.", "We sold the boat last summer."),
+        ("I'm allergic to shellfish.", "Turns out I'm not allergic to shellfish after all, the test was negative."),
+        ("I'm running a 10k on 20 September.", "I won't be running the 10k after all."),
+        ("We are moving to Porto in spring.", "We're not moving to Porto after all."),
+        ("We are moving to Porto in spring.", "We have decided not to move to Porto."),
+        ("I take 20 mg of lisinopril every morning.", "The doctor raised my lisinopril to 40 mg."),
+        ("I pay 900 euros rent.", "Rent went up to 980 from January."),
+        ("The standup is on Friday", "They moved the standup to Monday from Friday"),
+    ],
+)
+def test_a_change_is_told_with_when_and_why_it_came_about(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I'm running a 10k on 20 September.", "I hurt my ankle, so I can't run the 10k."),
+        ("We are having dinner with Rosa on Friday at 8.", "We are not having dinner with Rosa."),
+    ],
+)
+def test_a_plan_is_contradicted_without_its_day(old: str, new: str) -> None:
+    assert relation(old, new) == "contradiction"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("My rent is 900 euros.", "Last month my rent was 950 euros."),
+        ("The trip to Rome is in May.", "We cancelled the trip in June."),
+        ("I run every morning.", "I can't run today."),
+        ("I work on Fridays.", "I do not work on Fridays until noon."),
+        ("I live in Munich.", "I moved to Berlin 10 years ago."),
+        ("I like red wine with cheese.", "I don't like red wine."),
+        ("My wife likes red wine.", "I don't like red wine after all."),
+        ("I'm running a marathon in May.", "I did not run a marathon."),
+    ],
+)
+def test_another_time_another_part_and_somebody_else_change_nothing(old: str, new: str) -> None:
+    assert relation(old, new) in ("compatible", "unrelated")

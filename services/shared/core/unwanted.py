@@ -1,0 +1,56 @@
+"""Whether a user says of a message itself that it is not to be remembered: rules on English wording.
+
+"Don't remember this: …", "off the record, …", "…, please do not save that". When in doubt it is: what is not kept may
+be said again, what is kept against a wish breaks a promise.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from contracts.v1.turns import Turn
+from services.shared.core.text import unfolded
+
+_LOOKED_AT = 400
+"""Characters at either end of a text: what is quoted in its midst is no wish."""
+
+_OPENING = (
+    r"(?:^|[.!?;:,(–—-]\s*|\b(?:but|and|so|ok|okay|hey|well|hi|lol) )(?:(?:please|pls|plz|kindly|just|really)[, ]\s*)*"
+)
+_HAVE_TO = "(?:don't|dont|do not) (?:need|have) to"
+_NOT = rf"(?:don't|dont|do not|never|no need to|you (?:must not|mustn't|should not|shouldn't|{_HAVE_TO}))"
+_SAYING = "what i(?:'m about to| am about to| will)? (?:say|tell you|type|write|said|told you)(?: now| next)?"
+_THIS = (
+    r"(?:this(?: (?:message|one|part|bit|thing|chat|conversation))?|any of (?:this|it)|the following|what follows"
+    rf"|{_SAYING})"
+)
+_POLITELY = "please|pls|but|though|ok|okay"
+_CLOSING = (
+    r"(?=\s*(?:$|[.!,;:()–—-]"
+    rf"|(?:{_POLITELY}|plz|and|anywhere|thanks|that|my|i|in (?:your |the )?memory|for later)\b))"
+)
+_WISH = re.compile(
+    rf"{_OPENING}{_NOT} (?:ever )?(?:(?:remember|keep|log|note|retain|write down) {_THIS}"
+    rf"|(?:save|store|record|memori[sz]e) (?:{_THIS}|that|it)){_CLOSING}"
+)
+_OFF_THE_RECORD = re.compile(
+    rf"{_OPENING}(?:(?:this|that|it)(?:'s| is| stays) )?(?:strictly |totally |completely )?off[- ](?:the[- ])?record"
+    rf"(?=\s*(?:$|[.!,;:)–—-]|(?:{_POLITELY})\b))"
+)
+
+
+def refuses_itself(turn: Turn) -> Literal["asked"] | None:
+    """Why a turn may not be kept by what it says: its user asks for that, and has not saved it on purpose."""
+    return "asked" if turn.role == "user" and not turn.manually_saved and is_unwanted(turn.text) else None
+
+
+def is_unwanted(text: str) -> bool:
+    """Whether what a user says is not to be kept, as they say in it."""
+    ends = [text[:_LOOKED_AT], text[-_LOOKED_AT:] if len(text) > _LOOKED_AT else ""]
+    return any(_WISH.search(said) or _OFF_THE_RECORD.search(said) for said in map(_plain, ends))
+
+
+def _plain(text: str) -> str:
+    lines = (" ".join(line.split()) for line in unfolded(text).replace("’", "'").lower().splitlines())
+    return ". ".join(filter(None, lines))
