@@ -428,7 +428,8 @@ class Retriever:
         )
         if self.settings.newest_first:
             row = [entries[index] for index in order]
-            among = newest_first(row, similarity[np.ix_(order, order)], request.query)
+            relevance = [pool[index].relevance for index in order]
+            among = newest_first(row, similarity[np.ix_(order, order)], relevance, request.query)
             order = [order[place] for place in among]
         return [pool[index] for index in order[: request.limit]]
 

@@ -22,6 +22,10 @@ _LOOKED_AT = 10
 _ALIKE = 0.3
 """Least cosine of two memories that may be about one thing: in a chat, two turns seldom share more than their topic."""
 
+_ALIKE_OR_RELEVANT = 1.0
+"""Least sum of that cosine and of the relevance of the newer one as a share of the older one's: what answers half as
+well has to be very much about the same."""
+
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
     rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
@@ -32,12 +36,15 @@ _PRONOUNS = frozenset("it its he she they him her them his their this that".spli
 _TIMES = wordlists.words("names", "times")
 
 
-def newest_first(entries: Sequence[Entry], similarity: Matrix, question: str = "") -> list[int]:
+def newest_first(
+    entries: Sequence[Entry], similarity: Matrix, relevance: Sequence[float], question: str = ""
+) -> list[int]:
     """The places of entries, given best first, with each that tells of a change before what it may have changed.
 
-    It goes before a better one when they are a conflict, or a user said it later, it is alike, has a word of change,
-    names another day, time of day or number, and is not about what is another person's; and once only. Nor does what
-    names others than the question does: the flight to Porto before that to Lisbon. `similarity` has shape (n, n).
+    It goes before a better one when they are a conflict, or a user said it later, it is alike and not much less
+    relevant, has a word of change, names another day, time of day or number, and is not about what is another person's;
+    and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon.
+    `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _names_in(question)
     changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
@@ -49,7 +56,11 @@ def newest_first(entries: Sequence[Entry], similarity: Matrix, question: str = "
             if i in changes
             and (
                 (entries[here].id in entries[i].conflicts_with and entries[i].created_at > entries[here].created_at)
-                or (similarity[i, here] >= _ALIKE and _may_change(entries[i], entries[here], asked))
+                or (
+                    similarity[i, here] >= _ALIKE
+                    and (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i]
+                    and _may_change(entries[i], entries[here], asked)
+                )
             )
         ]
         if newer:

@@ -1,5 +1,6 @@
 """What tells of a change goes before what it may have changed, and nothing else moves."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,9 +20,9 @@ def said(text: str, day: int, **fields: Any) -> Entry:
     return an_entry("ann", text, created_at=START + timedelta(days=day), **fields)
 
 
-def order_of(*entries: Entry, alike: float = 0.5, question: str = "") -> list[int]:
+def order_of(*entries: Entry, alike: float = 0.5, question: str = "", relevance: Sequence[float] = ()) -> list[int]:
     similarity = np.full((len(entries), len(entries)), alike, dtype=np.float32)
-    return newest_first(entries, similarity, question)
+    return newest_first(entries, similarity, relevance or [1.0] * len(entries), question)
 
 
 OLD = said("Standup is at 9:30", 0)
@@ -29,6 +30,15 @@ OLD = said("Standup is at 9:30", 0)
 
 def test_a_newer_time_goes_before_the_old_one() -> None:
     assert order_of(OLD, said("Our lead likes tea", 1), said("The morning thing moved to 10:15", 2)) == [2, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("alike", "relevance", "order"),
+    [(0.35, 0.5, [0, 1]), (0.35, 0.7, [1, 0]), (0.6, 0.5, [1, 0]), (0.6, 0.3, [0, 1]), (0.25, 1.0, [0, 1])],
+)
+def test_what_is_less_relevant_has_to_be_more_alike(alike: float, relevance: float, order: list[int]) -> None:
+    moved = said("The morning thing moved to 10:15", 2)
+    assert order_of(OLD, moved, alike=alike, relevance=[1.0, relevance]) == order
 
 
 def test_of_two_changes_the_later_is_first() -> None:
