@@ -70,7 +70,9 @@ async def test_a_name_is_found_whatever_else_it_means_in_any_language(memory: Me
     other = [an_entry("ann", text) for text in ("I like tea and you may, too, as an aid.", "It will rain on me.")]
     await store_entries(memory.store, [*tagged, *other])
     assert await listed(memory, f"Forget everything about {name}") == told
-    assert await listed(memory, f"forget that {name} is allergic to peanuts") == {f"{name} is allergic to peanuts."}
+    for written in (name, name.lower()):
+        found = await listed(memory, f"forget that {written} is allergic to peanuts")
+        assert found == {f"{name} is allergic to peanuts."}
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,14 @@ _WHEN = (
     "|in this (?:chat|conversation)|last (?:week|month))"
 )
 _CLAUSE = r"[^\s.,;:!?\"](?:[^,;:!?\"\n]|:(?=\d)|,(?= \d))*"
-_SUBJECT = rf"(?:{_NAME}(?: [\w'-]+){{0,3}}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they)"
+_NO_SUBJECT = (
+    "(?:it|this|that|these|those|there|you|your|yours|what|which|who|when|where|why|how|if|not|never|all|one|some|any"
+    r"|(?:every|any|some|no)(?:thing|one|body))\b"
+)
+_SUBJECT = (
+    rf"(?:{_NAME}(?: [\w'-]+){{0,3}}|(?:the|his|her|their)(?: [\w'-]+){{1,4}}|he|she|they"
+    rf"|(?!{_NO_SUBJECT})[a-z][\w'-]+(?: [\w'-]+){{0,2}})"
+)
 _INFO = "(?:all|any)(?: of)?(?: the| your)? (?:info|information|data|details|facts)(?: you have)?"
 _HOLDS = "(?:is|are|was|were|has|have|had|lives?|works?|likes?|loves?|hates?|moved|plays?|drives?|studies|owns?)"
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -261,12 +268,12 @@ _CORRECTION = re.compile(
 )
 _CHOICE = re.compile(_PLACES, re.IGNORECASE)
 _ONE_PLACE = re.compile(rf"(?P<ordinal>{'|'.join(_ORDINALS)})|(?P<last>last)|(?P<number>\d+)", re.IGNORECASE)
-_SENTENCES = re.compile(r"[.!?]\s+\S")
 _KNOWS = re.compile(r"\byou know (?:anything |something )?about\b", re.IGNORECASE)
 _FORGETS_THAT = re.compile(r"\bforget that \S+ \S", re.IGNORECASE)
 _OWN = re.compile(r"\b(?:i|i'm|i've|i'll|my|mine|me|we|we're|our|us)\b", re.IGNORECASE)
 
 _ENDS = r"(?<!\b[DM]r)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bProf)(?<!\bInc)(?<!\bLtd)[.!?] (?!\d)"
+_SENTENCES = re.compile(rf"{_ENDS}\S", re.IGNORECASE)
 _NO_TOPIC = re.compile(rf"\b(?:being|that|which|who|he|she|they|and then|so|but|yourself)\b|{_ENDS}", re.IGNORECASE)
 _NO_CLAUSE = re.compile(rf"\b(?:and then|so|but)\b|{_ENDS}", re.IGNORECASE)
 _AND = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
