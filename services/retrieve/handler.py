@@ -51,8 +51,10 @@ from services.shared.core.scoring import (
     fused_only,
     rank,
 )
+from services.shared.core.text import beginning
 from services.shared.core.time_spans import times_of_telling
 from services.shared.erasures import is_hidden
+from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +62,7 @@ T = TypeVar("T")
 
 _MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
 _POOL = 1.5  # how many times the limit is diversified over
+_READ_IN_PART = 8  # of what is ranked so many characters are gone through in the time of one that is read
 _HEAD_START = 0.002
 """Seconds by which the searches go before what is read beside them: they are waited for."""
 
@@ -108,6 +111,8 @@ class Retriever:
             Unavailable: no leg could answer, or the entries could not be read.
         """
         started = time.perf_counter()
+        if (query := beginning(request.query, self.settings.max_query_chars)) != request.query:
+            request = request.model_copy(update={"query": query})
         moment = request.now or datetime.now(UTC)
         now = in_zone(moment, zone_of(request.time_zone))
         scope, filters = Scope(request.user_id, request.space, request.persona_id), filters_of(request, moment)
@@ -172,7 +177,8 @@ class Retriever:
         found = Found(
             request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers, reads
         )
-        measured = self._measure(found, now)
+        chars = sum(len(entry.text) for entry in of_candidates) // _READ_IN_PART
+        measured = await beside_the_loop(partial(self._measure, found, now), chars)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)
         return Seen(legs, ranked, visible, len(relevant), degraded)
@@ -198,7 +204,7 @@ class Retriever:
         )
 
     async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:
-        query = request.query[: self.settings.max_query_chars]
+        query = request.query
         if self.settings.relevance == "profile":
             query = in_first_person(query, await self.speakers.of(scope, query, self.store))
         legs = await search_both(

@@ -8,7 +8,7 @@ from itertools import chain
 from contracts.ports import LexicalIndex, Scope, TextRefused, TokenCounter, Unavailable
 from services.shared.core.analysis import stems
 from services.shared.core.spelling import other_spellings
-from services.shared.core.typing_errors import correctable, is_likely, may_mean, respelled, variants
+from services.shared.core.typing_errors import correctable, is_likely, meant_by, respelled, variants
 
 _MOST = 3
 """Words of a question that are corrected: a question full of unknown words is about something else."""
@@ -29,8 +29,7 @@ async def find_corrections(query: str, scope: Scope, index: LexicalIndex, counte
         return {}
     known = await index.frequencies(scope, list(chain.from_iterable(words.values())))
     unknown = [word for word, terms in words.items() if known.keys().isdisjoint(terms)][:_MOST]
-    others = {word: often.get(word) or variants(word) for word in unknown}
-    near = {word: [other for other in its if may_mean(word, other, query)] for word, its in others.items()}
+    near = {word: meant_by(word, often.get(word) or variants(word), query) for word in unknown}
     if not near:
         return {}
     terms = {word: stems(its, query) for word, its in near.items()}

@@ -132,6 +132,14 @@ def test_only_the_beginning_of_a_long_text_is_read(reader: Reader) -> None:
     assert "Lisbon" not in [text for text, _ in phrases]
 
 
+@pytest.mark.parametrize("sign", ['"', "(", "_", "😀"])
+def test_a_run_of_signs_holds_nobody_up(reader: Reader, sign: str) -> None:
+    started = time.monotonic()
+    [(entities, _)] = reader.read([f"{sign * 9000} I met Rosa in Berlin. {sign * 500}"])
+    assert {"Rosa", "Berlin"} <= {text for text, _, _ in entities}
+    assert time.monotonic() - started < 10
+
+
 def test_a_text_that_a_model_fails_on_does_not_cost_the_others(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     class Fragile:
         def extract_keywords(self, text: str) -> list[tuple[str, float]]:

@@ -15,6 +15,7 @@ import faulthandler
 import logging
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,7 @@ MOST_ENTITIES, MOST_PHRASES = 32, 5
 CANDIDATES = 8  # phrases that YAKE is asked for, some of which are thrown out
 WORDS_PER_PHRASE = 2
 UNKNOWN_LABEL = 0.5
+_SIGNS = re.compile(r"((?:[^\w\s]|_){16})(?:[^\w\s]|_)+")
 FIGURES = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 """Labels that name nothing: what a text is about is said by the others."""
 
@@ -111,8 +113,9 @@ def _has_names(entities: list[FoundEntity]) -> bool:
 
 
 def _readable(text: str) -> str:
-    """The beginning of the text, without unpaired surrogates, which UTF-8 cannot carry."""
-    return text[:MOST_CHARS].encode("utf-8", errors="replace").decode()
+    """The beginning of the text, without unpaired surrogates, which UTF-8 cannot carry, and with short runs of signs:
+    the tokenizer takes them off one by one, and looks at all that are left each time."""
+    return _SIGNS.sub(r"\1 ", text[:MOST_CHARS]).encode("utf-8", errors="replace").decode()
 
 
 _reader: Reader | None = None

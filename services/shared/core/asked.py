@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from contracts.v1.entries import Entry
 from services.shared.core.fact_values import PERSON_NAME, one_of
-from services.shared.core.facts import ME, Fact, facts_of, slug_of
+from services.shared.core.facts import ME, Fact, slug_of
 from services.shared.core.names import relation_of
 from services.shared.core.traits import words_of
 from services.shared.core.wordlists import words
@@ -127,17 +127,17 @@ def _holder(said: str) -> str:
     return slug_of(last if before and before[0].lower() in ("my", "our") else name)
 
 
-def told_in(asked: Asked, entry: Entry) -> Fact | None:
-    """The fact that is asked for, as an entry states it."""
-    return next((fact for fact in facts_of(entry) if _is_asked_for(fact, asked, entry)), None)
+def told_in(asked: Asked, entry: Entry, stated: Collection[Fact]) -> Fact | None:
+    """The fact that is asked for, among those that an entry states."""
+    return next((fact for fact in stated if _is_asked_for(fact, asked, entry)), None)
 
 
-def is_of_another(asked: Asked, entry: Entry) -> bool:
+def is_of_another(asked: Asked, entry: Entry, stated: Collection[Fact]) -> bool:
     """Whether an entry states such a fact, and surely of others than of whom it is asked: my mother's birthday is not
     mine, nor my father's. Who has a name may be any relative."""
     if asked.kin or entry.speaker or not words_of(entry.text).isdisjoint(("i", "we", asked.of)):
         return False
-    holders = [_holder_in(fact) for fact in facts_of(entry) if fact.slot == asked.slot]
+    holders = [_holder_in(fact) for fact in stated if fact.slot == asked.slot]
     return bool(holders) and all(_are_two(asked.of or ME, holder) for holder in holders)
 
 

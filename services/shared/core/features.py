@@ -36,6 +36,9 @@ from services.shared.core.traits import (
 )
 
 _NOBODY = -1
+_MOST_NAMED = 16
+"""So many names are in a question that is about somebody; one with more is a list."""
+
 _NAME = re.compile(r"\b(\w+) (?=([A-Za-z]{2,})(?!\w))")
 _WHERE = frozenset("at from in into near on to via".split())
 _NAME_OR_BEGINNING = re.compile(rf"\b{CAPITALIZED}")
@@ -232,7 +235,7 @@ def names_strangers(found: Found) -> bool:
     """
     named = {name.lower(): before.lower() for before, name in _NAME.findall(found.question) if name.istitle()}
     names = named.keys() - _NO_NAMES
-    if all(named[name] in _WHERE for name in names) or not is_english(found.question):
+    if len(names) > _MOST_NAMED or all(named[name] in _WHERE for name in names) or not is_english(found.question):
         return False
     said = "\n".join((*found.speakers, *(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)))
     if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):

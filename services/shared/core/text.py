@@ -90,6 +90,14 @@ def translated(text: str, table: CharTable) -> str:
     return _BEYOND_ASCII.sub(lambda run: run[0].translate(table), text)
 
 
+def beginning(text: str, most: int) -> str:
+    """As much of a text as has so many characters without compatibility forms: one may stand for eighteen."""
+    text = text[:most]
+    while not text.isascii() and (size := len(unicodedata.normalize("NFKC", text))) > most:
+        text = text[: len(text) * most // size]
+    return text
+
+
 def unfolded(text: str) -> str:
     """The text without compatibility forms (NFKC), with straight apostrophes, in its own case.
 

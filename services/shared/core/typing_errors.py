@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from services.shared.core.analysis import Alternatives, words_asked
@@ -50,12 +50,14 @@ def is_likely(word: str, other: str) -> bool:
     return sorted(word) == sorted(other) or word.startswith(other) or other.startswith(word)
 
 
-def may_mean(word: str, other: str, query: str) -> bool:
-    """Whether a word of the query may be another that is one error away: a name that begins with another letter is one
-    of somebody else, as Dora is not Nora.
+def meant_by(word: str, others: Iterable[str], query: str) -> list[str]:
+    """Those of the words one error away from a word of the query that it may be: a name that begins with another letter
+    is one of somebody else, as Dora is not Nora.
     """
-    is_name = re.search(rf"\w {word.capitalize()}\b", query) is not None
-    return not is_name or other[0] == word[0] or sorted(word) == sorted(other)
+    if re.search(rf"\w {word.capitalize()}\b", query) is None:
+        return list(others)
+    letters = sorted(word)
+    return [other for other in others if other[0] == word[0] or sorted(other) == letters]
 
 
 def respelled(query: str, corrections: Mapping[str, str]) -> str:

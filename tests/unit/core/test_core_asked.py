@@ -8,6 +8,7 @@ import pytest
 
 from contracts.v1.entries import Entry
 from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
+from services.shared.core.facts import facts_of
 from services.shared.core.features import Found, names_unmentioned_kin
 from services.shared.core.profile import profile
 from services.shared.core.scoring import Candidate
@@ -63,8 +64,9 @@ def test_a_question_asks_for_one_fact_or_none(question: str, asked: Asked | None
 def test_a_statement_tells_the_fact_of_the_one_who_is_asked_about(question: str, text: str, told: bool) -> None:
     asked = asked_in(question)
     assert asked is not None
-    assert (told_in(asked, an_entry("ann", text)) is not None) == told
-    assert told_in(asked, an_entry("ann", text, role="assistant")) is None
+    entry, echo = an_entry("ann", text), an_entry("ann", text, role="assistant")
+    assert (told_in(asked, entry, facts_of(entry)) is not None) == told
+    assert told_in(asked, echo, facts_of(echo)) is None
 
 
 @pytest.mark.parametrize(
@@ -86,8 +88,9 @@ def test_what_states_the_fact_of_others_alone_is_told_from_what_may_answer(
 ) -> None:
     asked = asked_in(question)
     assert asked is not None
-    assert is_of_another(asked, an_entry("ann", text)) == of_another
-    assert not is_of_another(asked, an_entry("ann", text, speaker="Ben"))
+    entry, of_ben = an_entry("ann", text), an_entry("ann", text, speaker="Ben")
+    assert is_of_another(asked, entry, facts_of(entry)) == of_another
+    assert not is_of_another(asked, of_ben, facts_of(of_ben))
 
 
 def unlike(question: str, *texts: str) -> Found:
