@@ -298,5 +298,5 @@ class InFlight(Protocol):
         ...
 
     async def is_drained(self) -> bool:
-        """Whether the bus holds no turns at all, so that nothing of earlier ones can stay readable beside them."""
+        """Whether the bus holds no turns and no events, beside which bytes of others could stay readable."""
         ...

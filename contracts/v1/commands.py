@@ -120,8 +120,8 @@ class EraseReceipt(Message):
     memorybus meanwhile, and the same request with `requested_at` tells how it stands, until 24 hours after it is done.
     The record of that names neither the user nor the time: it is found by a hash of both.
 
-    `drained` says whether the bus holds no turns of others beside which old bytes could stay readable, `swept`
-    whether the files of the stores were written without what was removed; both follow within seconds of idling.
+    `drained` says whether the bus holds no turns or events of others, beside which old bytes could stay readable,
+    `swept` whether the files of the stores were written without what was removed; both follow within seconds of idling.
     """
 
     removed: dict[str, int]

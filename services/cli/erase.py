@@ -120,8 +120,8 @@ def _about_files(receipt: EraseReceipt) -> list[str]:
     waits = []
     if not receipt.drained:
         waits.append(
-            "[yellow]The bus still holds turns of others: until it has none for a moment, bytes of what was removed "
-            "may stay readable in its files.[/yellow]"
+            "[yellow]The bus still holds turns or events of others: until it has none for a moment, bytes of what was "
+            "removed, or the user's id, may stay readable in its files.[/yellow]"
         )
     if not receipt.swept:
         waits.append(

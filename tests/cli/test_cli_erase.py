@@ -145,7 +145,7 @@ def test_what_is_left_is_named_with_what_to_do(typed: Typed) -> None:
 def test_files_that_are_not_clean_yet_are_told_and_no_failure(typed: Typed) -> None:
     result = typed(FakeEraser(a_receipt({"log": 5}, done=False)), "--yes")
     assert result.exit_code == 0
-    for said in ("still holds turns of others", "not swept yet", "repeated, says when"):
+    for said in ("still holds turns or events of others", "not swept yet", "repeated, says when"):
         assert said in result.stdout
     assert "no byte" not in result.stdout
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,7 +18,8 @@ from hypothesis import strategies as st
 from contracts import subjects
 from contracts.ports import InFlightCounts, TurnKey, Unavailable
 from contracts.v1.dead import DeadLetter
-from contracts.v1.turns import Turn, derived_turn_id
+from contracts.v1.entries import EntryProposed, EntryRef
+from contracts.v1.turns import Turn, derived_turn_id, entry_id
 from services.shared.bus.connection import connect
 from services.shared.bus.in_flight import NatsInFlight, turn_in
 from services.shared.bus.provisioning import provision
@@ -97,6 +99,14 @@ async def test_what_was_logged_and_purged_beside_others_is_gone_once_the_bus_is_
     await held.bus.js.purge_stream(TURNS)
     assert await held.in_flight.is_drained()
     await eventually(lambda: _holding(held, marker), lambda found: not found)
+
+
+async def test_while_events_of_others_wait_the_bus_is_not_drained(held: Held) -> None:
+    ref = EntryRef(user_id=BOB, id=entry_id(BOB, "default", "t1"))
+    await held.bus.publish_events([EntryProposed.of([ref], at=datetime.now(UTC))])
+    assert not await held.in_flight.is_drained()
+    await held.bus.js.purge_stream(subjects.EVENTS_STREAM.name)
+    assert await held.in_flight.is_drained()
 
 
 async def test_of_some_turns_only_those_go_and_a_derived_id_is_as_good_as_a_given_one(held: Held) -> None:

@@ -67,8 +67,11 @@ class NatsInFlight:
         return await self._bus.oldest(_STREAM)
 
     async def is_drained(self) -> bool:
-        """Whether the bus holds no turns at all."""
-        return (await self._bus.state(_STREAM)).messages == 0
+        """Whether the bus holds no turns and no events at all: of these a file stays while anything in it is held."""
+        for stream in (subjects.TURNS_STREAM, subjects.EVENTS_STREAM, subjects.EXTRACT_STREAM):
+            if (await self._bus.state(stream.name)).messages:
+                return False
+        return True
 
     async def _turns(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> AsyncIterator[int]:
         """The numbers of the user's turns that are there at the beginning: later ones are not run after."""
