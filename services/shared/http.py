@@ -177,8 +177,8 @@ class _Connection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether nothing is being answered here."""
-        return self.cycle is None or self.cycle.response_complete
+        """Whether nothing is being answered here, or what is asked has not come whole."""
+        return self.cycle is None or self.cycle.response_complete or self.conn.their_state is h11.SEND_BODY
 
     def send_400_response(self, msg: str) -> None:
         headers = [*HEADERS.items(), ("content-type", "text/plain; charset=utf-8"), ("connection", "close")]

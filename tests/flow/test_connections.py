@@ -31,7 +31,13 @@ from tests.polling import digested
 LIGHT = ("--embedder", "none", "--ner", "none")
 HALF_OPEN = 2000
 FEW = 512
-BEGINNINGS = (b"", b"G", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ")
+_HALF_A_BODY = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+BEGINNINGS = (
+    b"",
+    b"G",
+    b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ",
+    b"POST /v1/memory/entries HTTP/1.1\r\n" + _HALF_A_BODY,
+)
 
 
 @pytest.fixture
