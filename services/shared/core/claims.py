@@ -101,6 +101,8 @@ _IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?
 _SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
 _AFTER_ALL = re.compile(r"(?P<said>.*\b(?:not|never|no)\b.*?) after all\b.*")
 _DECIDED_NOT = re.compile(rf"(?P<who>i|we) {_AUX}decided not to ")
+_NO_BUT = re.compile(r"(?P<what>.+?) (?P<verb>is|are) not (?P<old>.+?),? (?:but|it is|its|it was) (?P<new>.+)")
+_IS_NOT = re.compile(r"\w.* (?:is|are) not \S.*")
 _NOT_BUT = re.compile(r", not (?P<old>[\w:. ]+)$")
 ADDING = re.compile(_section("adding"))
 PASSING = re.compile(_section("passing"))
@@ -130,7 +132,8 @@ is_change = ByText(_tells_of_change)
 
 @lru_cache(maxsize=256)
 def clauses_of(text: str) -> tuple[Clause, ...]:
-    """The clauses of a text; where one says that something was moved, and the next to when, both are one."""
+    """The clauses of a text; where one says that something was moved or is not so, and the next to when or what it is,
+    both are one."""
     return _with_times(clauses(text))
 
 
@@ -155,7 +158,7 @@ def _claims(said: tuple[Clause, ...]) -> Iterator[Claim]:
 
 
 def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
-    """The clauses, of which one that says that something was moved, and the next one, which says to when, are one."""
+    """The clauses, of which one that something was moved or is not so, and one of when or what it is, are one."""
     found: list[Clause] = []
     for clause in said:
         before = found[-1] if found else None
@@ -163,6 +166,8 @@ def _with_times(said: tuple[Clause, ...]) -> tuple[Clause, ...]:
         moved = _moved_somehow(before.text) if before and new and kinds(new["new"]).keys() & {"day", "clock"} else ""
         if before and new and moved:
             found[-1] = Clause(f"{moved} has moved to {new['new']}", before.meant and clause.meant, past=False)
+        elif before and new and _IS_NOT.fullmatch(before.text):
+            found[-1] = Clause(f"{before.text} but {new['new']}", before.meant and clause.meant, past=False)
         else:
             found.append(clause)
     return tuple(found)
@@ -188,6 +193,8 @@ def _event(text: str) -> Claim | None:
 
 def _stated(text: str, *, corrects: bool) -> Claim:
     """What a clause says is so, with a cue or without."""
+    if found := _NO_BUT.fullmatch(text):
+        return Claim(f"{found['what']} {found['verb']} {found['new']}", "renewed", old=found["old"])
     corrected = _NOT_BUT.search(text)
     old = corrected["old"] if corrected else ""
     stated = text[: corrected.start()] if corrected else text

@@ -25,6 +25,7 @@ _JOB = r"(?:my|our|the) (?:old |current )?(?:job|position)"
 _SEPARATED = (
     r"(?:got divorced|divorced|broke up|broken up|split up|separated|called it quits|called off (?:our|the) engagement)"
 )
+_PARTED = "dumped|divorced|broke up with|broken up with"
 _LET_GO = "(?:fired|laid off|sacked|let go|made redundant)"
 _DISPOSED_OF = r"(?:sold|scrapped|got rid of|gave (?:up|away)|given (?:up|away)|traded in|wrote off|totall?ed)"
 _DIED = r"(?:died|passed away|passed on|is dead|is no longer (?:alive|with us)|was euthani[sz]ed)"
@@ -32,7 +33,7 @@ _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
 _TAIL = (
     r"(?: (?:yesterday|today|this (?:morning|afternoon|evening|week|month|year)|now|recently|already|for good|suddenly"
     r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
-    r"|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
+    r"|in (?:spring|summer|autumn|winter)|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
 )
 _DEATH = re.compile(
     rf"(?:(?:my|our) (?:dear |poor |beloved )?(?P<kin>{one_of('family')}|{one_of('partner')})(?: (?P<name>{_NAME}))??"
@@ -61,7 +62,7 @@ _ENDINGS = (
         rf"i {_AUX}(?:quit|left|lost|resigned from|gave up) {_JOB}"
         r"(?: (?:at|with|for) (?P<v>.{1,60}?))?(?: (?:to|because|after|since|and) .*)?",
     ),
-    _ending("employer", rf"i {_AUX}{_LET_GO}(?: (?:from|by|at) (?P<v>.{{1,60}}?))?"),
+    _ending("employer", rf"(?:i {_AUX}|(?:just |finally )?got ){_LET_GO}(?: (?:from|by|at) (?P<v>.{{1,60}}?))?"),
     _ending("employer", rf"i {_AUX}(?:resigned|quit|retired)(?: from (?P<v>.{{1,60}}?))?"),
     _ending("employer", rf"(?P<v>{_NAME}) {_AUX}(?:fired me|laid me off|sacked me|let me go|made me redundant)"),
     _ending("car", rf"(?:i|we) {_AUX}{_DISPOSED_OF} (?:my|our|the) (?:old |beloved )?(?P<v>)car"),
@@ -70,10 +71,12 @@ _ENDINGS = (
     _ending("pet", rf"(?:i|we) {_AUX}(?:gave|given|give) {_KIND}(?P<v>{_NAME}) (?:away|up)(?: for adoption)?"),
     _ending("pet", rf"(?:i|we) {_AUX}(?:put {_KIND}(?P<v>{_NAME}) (?:down|to sleep))"),
     _ending("pet", rf"(?:i|we) {_AUX}(?:rehomed|sold) {_KIND}(?P<v>{_NAME})"),
+    _ending("partner", rf"we {_AUX}{_SEPARATED}(?P<v>)"),
+    _ending("partner", rf"my (?:{one_of('partner')})(?P<v>) {_AUX}(?:left|{_PARTED}) me"),
     _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) and (?:i|me) {_AUX}{_SEPARATED}"),
     _ending("partner", rf"(?:me|i) and {_PARTNER}(?P<v>{_NAME}) {_AUX}{_SEPARATED}"),
     _ending("partner", rf"i {_AUX}(?:broke up with|broken up with|split up with|divorced) {_PARTNER}(?P<v>{_NAME})"),
-    _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) {_AUX}(?:dumped|divorced|broke up with|broken up with) me"),
+    _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) {_AUX}(?:{_PARTED}) me"),
     _ending("allergy", rf"my (?P<v>\w+(?: \w+)?) allergy {_AUX}{_CURED}"),
     _ending("allergy", rf"my allergy to (?P<v>\w+(?: \w+)?) {_AUX}{_CURED}"),
     _ending("allergy", rf"i {_AUX}(?:outgrew|outgrown|grew out of|grown out of) my (?P<v>\w+(?: \w+)?) allergy"),

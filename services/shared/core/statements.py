@@ -31,7 +31,8 @@ _CLAUSE = re.compile(
     r"|(?<!\bno)(?<!\bnope)(?<!\bwait),\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b"
     r"|now \w+(?: \w+)? (?:is|are|has|have)\b"
     r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now |still )?(?:my|our) \w"
-    r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b)"
+    r"|(?:(?:my|our|the) )?new \w+(?: \w+)? (?:is|are)\b"
+    r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b|its )"
     r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)"
     r"|\sand\s(?=(?:my|our) \w+ (?:is|has|lives|works|drives|plays|likes|loves|hates|studies|teaches|speaks|owns"
     r"|prefers|uses|eats|drinks)\b)",
@@ -87,8 +88,11 @@ _MONTHS = (
     "january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|mar|apr|jun|jul|aug"
     "|sep|sept|oct|nov|dec"
 )
+_SHORT_MONTHS = {short: month for month in _MONTHS.split("|")[:12] for short in (month[:3], month[:4])}
 _DAY = re.compile(rf"(?:{_DAYS})s?|(?:{_MONTHS})|\d\d?(?:st|nd|rd|th)|tomorrow|\d{{4}}-\d\d-\d\d|\d\d?/\d\d?(?:/\d+)?")
 _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm|o'clock")
+_SHORT_MONTH = re.compile(r"(?<=\d )(?:{0})\b\.?|\b(?:{0})\b\.?(?= \d)".format("|".join(_SHORT_MONTHS)))
+_SIGNS_AT_END = re.compile(r"[^\w'\"%€$£]+$")
 _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
 
 
@@ -150,9 +154,10 @@ def clauses(text: str) -> tuple[Clause, ...]:
 
 
 def _spelled(part: str) -> str:
-    said = " ".join(part.lower().split()).strip(" .,;!?-*>")
+    said = _SIGNS_AT_END.sub("", " ".join(part.lower().split()).strip(" .,;!?-*>"))
     for pattern, replacement in _SPELLED if "'" in said else _WITHOUT_APOSTROPHES:
         said = pattern.sub(replacement, said)
+    said = _SHORT_MONTH.sub(lambda found: _SHORT_MONTHS[found[0].rstrip(".")], said)
     if opening := _FILLER.match(said):
         said = said[opening.end() :]
     return said

@@ -110,7 +110,9 @@ def _changes(claim: Claim, before: Clause) -> bool:
     if before.past or not before.meant or claim.form == "begun":
         return False
     if claim.form == "renewed":
-        return (not claim.old or _is_found(claim.old, before.text)) and _contradicts(claim, before)
+        if claim.old and not _is_found(claim.old, before.text):
+            return False
+        return _contradicts(claim, before) or _replaces(claim, before)
     if claim.form == "instead":
         return _takes_the_place(claim, before)
     if claim.form == "moved":
@@ -122,6 +124,12 @@ def _changes(claim: Claim, before: Clause) -> bool:
     if claim.form == "called off":
         return _is_about(claim.topic, before) and not _is_pronoun(claim.topic)
     return _gives_up(claim, before)
+
+
+def _replaces(claim: Claim, before: Clause) -> bool:
+    """Whether what is told to be so in place of an old value is said of nothing but what had it."""
+    things = Clause(claim.said, meant=True, past=False).things
+    return bool(claim.old and things) and things <= before.things and not _is_found(claim.old, claim.said)
 
 
 def _party(text: str) -> frozenset[str]:

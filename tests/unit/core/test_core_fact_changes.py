@@ -54,6 +54,11 @@ def test_the_facts_of_both_decide(old: str, new: str, effect: Effect | None) -> 
         ("I'm allergic to shellfish", "Turns out I'm not allergic to shellfish after all, the test was negative."),
         ("I drive a red Golf", "I sold my car last week."),
         ("My car is a Golf", "We got rid of the car"),
+        ("My dog is called Rex", "Rex died last night :("),
+        ("Sarah is my wife", "My wife left me in september"),
+        ("Mara is my girlfriend", "we broke up"),
+        ("My mother has diabetes", "My mother passed away in spring"),
+        ("I work at Siemens", "got fired today"),
         ("My dog is called Rex.", "Rex had to be put to sleep."),
         ("My dog is called Rex.", "Our dog Rex got run over yesterday"),
         ("We have a cat named Muffin", "Muffin was put down"),
@@ -70,6 +75,9 @@ def test_an_end_is_told_in_many_ways(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("My dog is called Rex", "Rex died... in the movie we watched"),
+        ("I live in Berlin", "i've moved to Hamburg mentally"),
+        ("Sarah is my wife", "we split up the bill"),
         ("My wife drives a Polo", "I sold my car"),
         ("I drive a red Golf", "I sold my car keys"),
         ("I am a vegetarian", "Do I eat meat again?"),
