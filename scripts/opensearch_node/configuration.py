@@ -20,9 +20,6 @@ rootLogger.appenderRef.console.ref = console
 
 JVM_OPTIONS = (
     "-Xss1m",
-    "-XX:+UseG1GC",
-    "-XX:G1ReservePercent=25",
-    "-XX:InitiatingHeapOccupancyPercent=30",
     "-XX:-OmitStackTraceInFastThrow",
     "-Djava.awt.headless=true",
     "-Dfile.encoding=UTF-8",
@@ -44,8 +41,13 @@ JVM_OPTIONS = (
 """What the server's own launcher passes, without its log of garbage collections and its touching of all memory."""
 
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1"
-"""Compiles quickly and not well: a start takes half the processor time, and what is asked often stays slower."""
+LONG_LIVED = ("-XX:+UseG1GC", "-XX:G1ReservePercent=25", "-XX:InitiatingHeapOccupancyPercent=30")
+
+SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Compiles quickly and not well: a start takes half the processor time, and what is asked often stays slower.
+
+Collects garbage in one thread, while nothing else runs: a quarter less work on a small heap.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def command(java: Path, server: Path, home: Path, wish: Wish) -> list[str]:
         str(java / "bin" / "java"),
         f"-Xms{wish.heap}",
         f"-Xmx{wish.heap}",
-        *([SHORT_LIVED] if wish.short_lived else []),
+        *(SHORT_LIVED if wish.short_lived else LONG_LIVED),
         *JVM_OPTIONS,
         f"-javaagent:{server / 'agent' / 'opensearch-agent.jar'}",
         f"-Djava.io.tmpdir={home / 'tmp'}",
