@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from services.bench import process
 from services.runtime import Running
 from services.shared.bus.connection import connect
 from services.shared.bus.provisioning import provision
@@ -16,7 +17,7 @@ from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.polling import PatientClient
-from tests.servers import opensearch
+from tests.servers import forks, opensearch
 from tests.servers.nats_cluster import nats_server
 from tests.sizes import LONG
 
@@ -44,6 +45,23 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """End what the workers of the run have started and shared."""
     opensearch.end_run()
+
+
+_START = process._start
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_ups() -> Iterator[None]:
+    """Fork every `up_process`, and those of benchmarks and evaluations: most of a start is to import what it runs."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(process, "_start", forks.fork_command)
+        yield
+
+
+@pytest.fixture
+def as_users_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `up_process` start a program, as the command line does, for what could be otherwise in a fork."""
+    monkeypatch.setattr(process, "_start", _START)
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ async def refused_start(data: Path, options: Sequence[str], **environment: str) 
     return process.returncode, said.decode()
 
 
+@pytest.mark.usefixtures("as_users_start_it")
 async def test_what_was_stored_is_there_after_a_clean_stop_and_a_new_start(tmp_path: Path) -> None:
     async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
         await client.publish_all(turns(10))
