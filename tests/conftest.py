@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from services.bench import process
 from services.runtime import Running
 from services.shared.bus.connection import connect
 from services.shared.bus.provisioning import provision
@@ -20,6 +20,8 @@ from tests.polling import PatientClient
 from tests.servers import forks, opensearch
 from tests.servers.nats_cluster import nats_server
 from tests.sizes import LONG
+
+_UP = "services.bench.process"
 
 collect_ignore = ["frameworks"]  # they are not in this environment: tests/client/test_frameworks.py runs them in theirs
 
@@ -47,21 +49,19 @@ def pytest_unconfigure() -> None:
     opensearch.end_run()
 
 
-_START = process._start
-
-
 @pytest.fixture(scope="session", autouse=True)
 def forked_ups() -> Iterator[None]:
     """Fork every `up_process`, and those of benchmarks and evaluations: most of a start is to import what it runs."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(process, "_start", forks.fork_command)
+        if _UP in sys.modules:  # or no test starts one
+            patched.setattr(f"{_UP}._start", forks.fork_command)
         yield
 
 
 @pytest.fixture
 def as_users_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `up_process` start a program, as the command line does, for what could be otherwise in a fork."""
-    monkeypatch.setattr(process, "_start", _START)
+    monkeypatch.setattr(f"{_UP}._start", sys.modules[_UP].start_program)
 
 
 @pytest.fixture

@@ -79,7 +79,10 @@ async def milliseconds_to_retrieve(client: MemoryClient, user_id: str, question:
     return (time.perf_counter() - started) * 1000
 
 
-async def _start(command: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> asyncio.subprocess.Process:
+async def start_program(
+    command: Sequence[str], *, log: Path, environment: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    """Run memorybus with this command; what it logs goes to the end of a file."""
     with log.open("ab") as stderr:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "services.cli", *command),
@@ -87,6 +90,9 @@ async def _start(command: Sequence[str], *, log: Path, environment: Mapping[str,
             stderr=stderr,
             env=os.environ | dict(environment),
         )
+
+
+_start = start_program
 
 
 def _log_of(data: Path) -> Path:
