@@ -89,9 +89,7 @@ def _session(graph: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 
 @pytest.fixture(scope="module")
-def computed(
-    sessions: dict[Precision, onnxruntime.InferenceSession], tokenizer: Tokenizer
-) -> dict[Precision, Vector]:
+def computed(sessions: dict[Precision, onnxruntime.InferenceSession], tokenizer: Tokenizer) -> dict[Precision, Vector]:
     """The vectors of TEXTS by precision of the graph."""
     return {precision: run(session, tokenizer, TEXTS) for precision, session in sessions.items()}
 
