@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import settings
 
@@ -55,6 +57,14 @@ def forked_ups() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         if _UP in sys.modules:  # or no test starts one
             patched.setattr(f"{_UP}._start", forks.fork_command)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities_read_once() -> Iterator[None]:
+    """Read the certificates of authorities once: it takes forty milliseconds, and every client over HTTP does it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
         yield
 
 
