@@ -6,7 +6,6 @@ One memorybus serves all of it.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio

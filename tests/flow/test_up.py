@@ -35,7 +35,7 @@ async def refused_start(data: Path, options: Sequence[str], log: Path, **environ
     command = ["up", "--data", str(data), *LIGHT, *options]
     process = await fork_command(command, log=log, environment={**environment, "COLUMNS": "400"})
     code = await asyncio.wait_for(process.wait(), 30)
-    return code, log.read_text()
+    return code, await asyncio.to_thread(log.read_text)
 
 
 @pytest.mark.usefixtures("as_users_start_it")
