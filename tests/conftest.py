@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import AsyncIterator
+import sys
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import settings
 
@@ -16,9 +19,11 @@ from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.polling import PatientClient
-from tests.servers import opensearch
+from tests.servers import forks, opensearch
 from tests.servers.nats_cluster import nats_server
 from tests.sizes import LONG
+
+_UP = "services.bench.process"
 
 collect_ignore = ["frameworks"]  # they are not in this environment: tests/client/test_frameworks.py runs them in theirs
 
@@ -44,6 +49,29 @@ def pytest_collection_finish() -> None:
 def pytest_unconfigure() -> None:
     """End what the workers of the run have started and shared."""
     opensearch.end_run()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_ups() -> Iterator[None]:
+    """Fork every `up_process`, and those of benchmarks and evaluations: most of a start is to import what it runs."""
+    with pytest.MonkeyPatch.context() as patched:
+        if _UP in sys.modules:  # or no test starts one
+            patched.setattr(f"{_UP}._start", forks.fork_command)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def authorities_read_once() -> Iterator[None]:
+    """Read the certificates of authorities once: it takes forty milliseconds, and every client over HTTP does it."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("httpx._transports.default.create_ssl_context", cache(httpx.create_ssl_context))
+        yield
+
+
+@pytest.fixture
+def as_users_start_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `up_process` start a program, as the command line does, for what could be otherwise in a fork."""
+    monkeypatch.setattr(f"{_UP}._start", sys.modules[_UP].start_program)
 
 
 @pytest.fixture

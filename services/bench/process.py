@@ -39,15 +39,8 @@ async def up_process(
     Raises:
         Unavailable: it did not become ready; its log is in the data folder.
     """
-    command = [sys.executable, "-m", "services.cli", "up", "--json", "--data", str(data)]
-    with _log_of(data).open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            *("--nats-port", "0", "--http-port", "0", *options),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            env=os.environ | dict(environment or {}),
-        )
+    command = ["up", "--json", "--data", str(data), "--nats-port", "0", "--http-port", "0", *options]
+    process = await _start(command, log=_log_of(data), environment=environment or {})
     try:
         yield await _ready(process, data)
     finally:
@@ -84,6 +77,22 @@ async def milliseconds_to_retrieve(client: MemoryClient, user_id: str, question:
     started = time.perf_counter()
     await client.retrieve(RetrieveRequest(user_id=user_id, query=question))
     return (time.perf_counter() - started) * 1000
+
+
+async def start_program(
+    command: Sequence[str], *, log: Path, environment: Mapping[str, str]
+) -> asyncio.subprocess.Process:
+    """Run memorybus with this command; what it logs goes to the end of a file."""
+    with log.open("ab") as stderr:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "services.cli", *command),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=stderr,
+            env=os.environ | dict(environment),
+        )
+
+
+_start = start_program
 
 
 def _log_of(data: Path) -> Path:

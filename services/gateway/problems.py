@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from fastapi import FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import PydanticSerializationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Match
 
 from contracts.envelope import ErrorCode
 from contracts.errors import Unavailable
 from services.shared.errors import RequestFailed
+
+if TYPE_CHECKING:  # half a second to import, of which MCP over standard input needs nothing
+    from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
 
 log = logging.getLogger(__name__)
 
@@ -104,6 +108,7 @@ def response(
 
 def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     """Make every error of the application a problem; `routes` are all that it has."""
+    from fastapi.exceptions import RequestValidationError
 
     @app.exception_handler(Problem)
     async def refused(_: Request, error: Problem) -> Response:

@@ -13,9 +13,8 @@ Array = NDArray[np.float64]
 _erf = np.vectorize(math.erf)
 
 
-def embed(weights: Mapping[str, NDArray[np.float32]], token_ids: Sequence[int]) -> Array:
+def embed(w: Mapping[str, Array], token_ids: Sequence[int]) -> Array:
     """The unit vector of one text, in double precision."""
-    w = {name: array.astype(np.float64) for name, array in weights.items()}
     state = w["embeddings.word_embeddings.weight"][list(token_ids)]
     state = state + w["embeddings.position_embeddings.weight"][: len(token_ids)]
     state = _norm(w, "embeddings.LayerNorm", state + w["embeddings.token_type_embeddings.weight"][0])

@@ -136,7 +136,7 @@ FOUND_FROM = {
     "dedupe trusts what it looked up": 12,
     "enrich passes on what it did just now only": 8,
     "embed leaves what went out of use": 5,
-    "vectors of older versions come back": 5,
+    "vectors of older versions come back": 6,
     "forget drops a turn of another space": 14,
     "trims what is pinned": 25,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import gzip
 import os
 import zipfile
@@ -23,7 +24,34 @@ def contents(folder: Path) -> Iterator[tuple[Path, bytes]]:
     for parent, _, names in os.walk(folder):
         for path in (Path(parent) / name for name in names):
             with suppress(OSError):  # a socket, or gone meanwhile
-                yield path, path.read_bytes()
+                yield path, _content(path)
+
+
+def _content(path: Path) -> bytes:
+    """All that was ever written to a file; of a hole, where nothing was, the zero that it begins with.
+
+    The vectors are kept in files of up to 32 MB that are holes but for some kilobytes.
+    """
+    parts: list[bytes] = []
+    with path.open("rb", buffering=0) as file:
+        end, size = 0, os.fstat(file.fileno()).st_size
+        while end < size:
+            start = _next(os.SEEK_DATA, file.fileno(), end, size)
+            if start > end:
+                parts.append(b"\0")
+            end = _next(os.SEEK_HOLE, file.fileno(), start, size)
+            parts.append(os.pread(file.fileno(), end - start, start))
+    return b"".join(parts)
+
+
+def _next(kind: int, file: int, place: int, size: int) -> int:
+    """Where data, or a hole, begins from a place on; the end where there is no more, or it was cut off meanwhile."""
+    try:
+        return os.lseek(file, place, kind)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            return size
+        raise
 
 
 def holding(folder: Path, word: str) -> dict[str, int]:

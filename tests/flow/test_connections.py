@@ -76,7 +76,7 @@ def few_files(tmp_path: Path) -> Path:
     return script
 
 
-@pytest.mark.usefixtures("many_files")
+@pytest.mark.usefixtures("many_files", "as_users_start_it")
 async def test_half_open_connections_take_nothing_from_others(
     tmp_path: Path, few_files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

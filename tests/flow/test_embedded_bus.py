@@ -91,6 +91,7 @@ async def test_every_folder_has_a_password_of_its_own(tmp_path: Path) -> None:
         assert password(one.url) != password(other.url)
 
 
+@pytest.mark.usefixtures("as_users_start_it")
 async def test_the_address_works_as_it_is_and_its_password_is_shown_to_nobody(tmp_path: Path) -> None:
     data = tmp_path / "data"
     async with (

@@ -1,16 +1,19 @@
-"""What does not fit into one message is answered all the same: shorter pages with a cursor, fewer items, cut texts."""
+"""What does not fit into one message is answered all the same: shorter pages with a cursor, fewer items, cut texts.
+
+One memorybus serves all of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from contracts.v1.commands import GetRequest, ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
-from services.runtime import Running, running
+from services.runtime import running
 from services.shared.client import MemoryClient, memory_client
 from services.shared.settings import Settings
 from tests.polling import digested
@@ -19,18 +22,17 @@ LONG = 60_000
 COUNT = 30
 
 
-@pytest.fixture
-async def instance(tmp_path: Path) -> AsyncIterator[Running]:
-    settings = Settings(
-        data=tmp_path / "data", nats_port=0, http_port=0, ner="none", embedder="none", log_level="error"
-    )
-    async with running(settings) as started:
-        yield started
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.fixture
-async def client(instance: Running) -> AsyncIterator[MemoryClient]:
-    async with memory_client(instance.nats) as client:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MemoryClient]:
+    """A client of a memorybus to which Ann has said much."""
+    data = tmp_path_factory.mktemp("large")
+    settings = Settings(data=data, nats_port=0, http_port=0, ner="none", embedder="none", log_level="error")
+    async with running(settings) as started, memory_client(started.nats) as client:
+        await client.publish_all(long_turns("ann", "x"))
+        await digested(client, turns=COUNT)
         yield client
 
 
@@ -42,8 +44,6 @@ def long_turns(user: str, character: str) -> list[Turn]:
 
 
 async def test_pages_that_do_not_fit_are_shorter_and_go_on_where_they_end(client: MemoryClient) -> None:
-    await client.publish_all(long_turns("ann", "x"))
-    await digested(client, turns=COUNT)
     found: list[str] = []
     pages, cursor = 0, None
     while True:
@@ -58,8 +58,6 @@ async def test_pages_that_do_not_fit_are_shorter_and_go_on_where_they_end(client
 
 
 async def test_an_answer_that_does_not_fit_has_fewer_items(client: MemoryClient) -> None:
-    await client.publish_all(long_turns("ann", "x"))
-    await digested(client, turns=COUNT)
     asked = RetrieveRequest(user_id="ann", query="locker", limit=200, token_budget=1_000_000, min_score=0)
     reply = await client.retrieve(asked, patience=20)
     assert 3 <= len(reply.items) < COUNT
@@ -73,14 +71,14 @@ async def test_one_entry_that_does_not_fit_is_shown_in_part(client: MemoryClient
     tags = [f"{number}" + "\x01" * 4000 for number in range(60)]  # six bytes for one in JSON
     for number, text in enumerate(("My locker is green.", "my locker is green")):
         some = tuple(tags[30 * number : 30 * number + 30])
-        await client.publish(Turn(user_id="ann", role="user", text=text, tags=some, turn_id=f"t{number}"))
-    await digested(client, turns=2)
-    page = await client.list(ListRequest(user_id="ann"))
+        await client.publish(Turn(user_id="bob", role="user", text=text, tags=some, turn_id=f"t{number}"))
+    await digested(client, turns=COUNT + 2)
+    page = await client.list(ListRequest(user_id="bob"))
     (entry,) = page.items
     assert page.truncated
     assert entry.text == "My locker is green."
-    shown = await client.get(GetRequest(user_id="ann", id=entry.id))
+    shown = await client.get(GetRequest(user_id="bob", id=entry.id))
     assert shown.truncated
     assert shown.entry.text == "My locker is green."
-    answer = await client.retrieve(RetrieveRequest(user_id="ann", query="locker", min_score=0))
+    answer = await client.retrieve(RetrieveRequest(user_id="bob", query="locker", min_score=0))
     assert [item.text for item in answer.items] == ["My locker is green."]

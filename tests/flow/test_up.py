@@ -7,7 +7,6 @@ import errno
 import os
 import signal
 import socket
-import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
 from services.shared.instance import FolderLock, FolderUnusable, find_instance
 from tests.polling import digested, eventually
+from tests.servers.forks import fork_command
 
 LIGHT = ("--embedder", "none", "--ner", "none")
 
@@ -31,17 +31,14 @@ def turns(count: int, start: int = 0) -> list[Turn]:
     ]
 
 
-async def refused_start(data: Path, options: Sequence[str], **environment: str) -> tuple[int, str]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "services.cli", "up", "--data", str(data), *LIGHT, *options,
-        stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
-        env={**os.environ, **environment, "COLUMNS": "400"},
-    )  # fmt: skip
-    _, said = await asyncio.wait_for(process.communicate(), 30)
-    assert process.returncode is not None
-    return process.returncode, said.decode()
+async def refused_start(data: Path, options: Sequence[str], log: Path, **environment: str) -> tuple[int, str]:
+    command = ["up", "--data", str(data), *LIGHT, *options]
+    process = await fork_command(command, log=log, environment={**environment, "COLUMNS": "400"})
+    code = await asyncio.wait_for(process.wait(), 30)
+    return code, await asyncio.to_thread(log.read_text)
 
 
+@pytest.mark.usefixtures("as_users_start_it")
 async def test_what_was_stored_is_there_after_a_clean_stop_and_a_new_start(tmp_path: Path) -> None:
     async with up_process(tmp_path, LIGHT) as up, memory_client(up.nats) as client:
         await client.publish_all(turns(10))
@@ -84,7 +81,7 @@ async def test_nothing_acknowledged_is_lost_when_the_process_is_killed(tmp_path:
 async def test_a_folder_belongs_to_one_process(tmp_path: Path) -> None:
     async with up_process(tmp_path, LIGHT) as up:
         assert find_instance(tmp_path).nats == up.nats
-        code, said = await refused_start(tmp_path, ("--nats-port", "0", "--http-port", "0"))
+        code, said = await refused_start(tmp_path, ("--nats-port", "0", "--http-port", "0"), tmp_path / "second.log")
     assert code == 1
     assert f"in use by process {up.pid}" in said
     assert "--data" in said
@@ -94,7 +91,9 @@ async def test_a_folder_that_cannot_be_used_is_named_with_the_reason(tmp_path: P
     file = tmp_path / "letter.txt"
     file.touch()
     folders = (file, file / "below", Path("/proc/memory"))
-    starts = await asyncio.gather(*(refused_start(folder, ("--nats-port", "0")) for folder in folders))
+    starts = await asyncio.gather(
+        *(refused_start(folder, ("--nats-port", "0"), tmp_path / f"{n}.log") for n, folder in enumerate(folders))
+    )
     for folder, (code, said) in zip(folders, starts, strict=True):
         assert (code, said.count("\n")) == (1, 1)
         assert said.startswith(f"error: the data folder {folder} cannot be used: ")
@@ -103,7 +102,7 @@ async def test_a_folder_that_cannot_be_used_is_named_with_the_reason(tmp_path: P
 
 async def test_a_misspelt_setting_is_named_without_its_value(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    _, said = await refused_start(tmp_path / "file", [], MEMORYBUS_NATS_PASWORD="walnut")
+    _, said = await refused_start(tmp_path / "file", [], tmp_path / "log", MEMORYBUS_NATS_PASWORD="walnut")
     assert '"variable": "MEMORYBUS_NATS_PASWORD", "did_you_mean": "MEMORYBUS_NATS_PASSWORD"' in said
     assert "walnut" not in said
 
@@ -139,7 +138,8 @@ async def taken_port() -> AsyncIterator[int]:
 @pytest.mark.parametrize("which", ["nats", "http"])
 async def test_a_taken_port_is_named_with_the_option_that_helps(tmp_path: Path, taken_port: int, which: str) -> None:
     ports = {"nats": "0", "http": "0", which: str(taken_port)}
-    code, said = await refused_start(tmp_path, ("--nats-port", ports["nats"], "--http-port", ports["http"]))
+    options = ("--nats-port", ports["nats"], "--http-port", ports["http"])
+    code, said = await refused_start(tmp_path / "data", options, tmp_path / "log")
     assert code == 1
     assert str(taken_port) in said
     assert f"--{which}-port" in said

@@ -24,7 +24,7 @@ from nats.js.errors import NotFoundError
 from contracts import subjects
 from services.shared.bus.permissions import accounts, users
 from services.shared.bus.pull import PullConsumer
-from services.shared.bus.server import find_executable, free_port
+from services.shared.bus.server import find_executable, free_port, port_is_taken
 from tests.manifests import deploy
 from tests.polling import eventually
 
@@ -254,6 +254,7 @@ async def test_the_gateway_is_ready_with_what_compose_gives_it(cluster: Cluster)
     check = [sys.executable, str(deploy.DEPLOY / "healthcheck.py")]
     process = await asyncio.create_subprocess_exec(MEMORYBUS, *command, env=given)
     try:
+        await eventually(lambda: asyncio.sleep(0, port_is_taken("127.0.0.1", int(port))), bool)
 
         async def look() -> int | None:
             asking = await asyncio.create_subprocess_exec(*check, env=given, stderr=asyncio.subprocess.DEVNULL)

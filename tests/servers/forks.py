@@ -79,8 +79,16 @@ def start(run: Callable[..., None], *arguments: object) -> tuple[ForkServerProce
 
 async def fork(arguments: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> Forked:
     """Run `tests.faults.launcher` with these arguments; what it logs goes to the end of a file."""
-    given = os.environ | dict(environment)
-    process, said = await asyncio.to_thread(start, _launch, list(arguments), str(log), given)
+    return await _forked(_launch, arguments, log, environment)
+
+
+async def fork_command(command: Sequence[str], *, log: Path, environment: Mapping[str, str]) -> Forked:
+    """Run memorybus with this command, as it is; what it logs goes to the end of a file."""
+    return await _forked(_command, command, log, environment)
+
+
+async def _forked(run: Callable[..., None], given: Sequence[str], log: Path, more: Mapping[str, str]) -> Forked:
+    process, said = await asyncio.to_thread(start, run, list(given), str(log), os.environ | dict(more))
     stdout = asyncio.StreamReader()
     pipe, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stdout), said)
     return Forked(process, stdout, pipe)
@@ -107,7 +115,19 @@ def _become(stdout: Connection, run: Callable[..., None], *arguments: object) ->
 def _launch(arguments: list[str], log: str, environment: dict[str, str]) -> None:
     from tests.faults.launcher import launch
 
+    _settle(log, environment)
+    launch(arguments)
+
+
+def _command(command: list[str], log: str, environment: dict[str, str]) -> None:
+    from services import cli
+
+    _settle(log, environment)
+    sys.argv = ["memorybus", *command]
+    cli.main()
+
+
+def _settle(log: str, environment: dict[str, str]) -> None:
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), _STDERR)
     os.environ.clear()
     os.environ.update(environment)
-    launch(arguments)

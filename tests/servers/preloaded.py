@@ -10,8 +10,10 @@ import tests.faults.launcher
 import tests.servers.qdrant_standin  # noqa: F401
 from services.gateway import api
 from services.shared.core.fingerprint import warm_up
+from services.shared.tokens import Cl100kCounter
 
 api.paths(version("memorybus"))
 warm_up()
+Cl100kCounter()  # its vocabulary stays
 gc.collect()
 gc.freeze()  # what is never looked at again is never copied

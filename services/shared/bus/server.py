@@ -22,6 +22,7 @@ import sys
 import sysconfig
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -61,7 +62,8 @@ def free_port() -> int:
     Raises:
         OSError: every port that programs may choose is in use.
     """
-    for port in random.sample(_CHOSEN_PORTS, len(_CHOSEN_PORTS)):
+    first = random.randrange(len(_CHOSEN_PORTS))
+    for port in chain(_CHOSEN_PORTS[first:], _CHOSEN_PORTS[:first]):
         if not port_is_taken("127.0.0.1", port):
             return port
     raise OSError("no port from 20,000 to 32,767 is free on the loopback interface: stop some programs")
