@@ -203,7 +203,7 @@ def _stated(text: str, *, corrects: bool) -> Claim:
     if undone := _AFTER_ALL.fullmatch(plain):
         plain, corrects = undone["said"], True
     if fresh := _NEW.match(plain):
-        plain, corrects = f"my new {fresh['rest']}", True
+        plain, corrects = f"my new {fresh['rest'].split(', ', 1)[0]}", True
     elif fresh := _IS_NEW.match(plain):
         plain, corrects = f"{fresh['own']} new {fresh['rest']} is {fresh['who']}", True
     elif undone := _DECIDED_NOT.match(plain):

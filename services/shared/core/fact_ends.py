@@ -49,6 +49,10 @@ _EATEN_AGAIN = re.compile(
     rf"(?P<food>{wordlists.pattern('facts', 'foods given up')})(?: again)?{_TAIL}"
 )
 _DIETS_WITHOUT = wordlists.pairs("facts", "diets without")
+_BORN = re.compile(
+    rf"(?:(?:our|my) (?:baby|son|daughter|twins|little (?:one|boy|girl))(?: {_NAME})? (?:was|were|is|are) (?:born|here)"
+    rf"|(?:i|we) {_AUX}(?:lost (?:the|our|my) (?:baby|pregnancy)|had a miscarriage|miscarried|gave birth)){_TAIL}"
+)
 _UNDONE = re.compile(_section("undone"))
 
 
@@ -132,6 +136,8 @@ def _told(said: str) -> Iterator[Ended]:
     if (eaten := _EATEN_AGAIN.match(said)) and eaten["food"] in _DIETS_WITHOUT:
         yield Ended("avoids", eaten["food"])
         yield from (Ended("diet", diet) for diet in _DIETS_WITHOUT[eaten["food"]].split())
+    if _BORN.match(said):
+        yield Ended("health", "pregnant")
     for slot, pattern in _ENDINGS:
         if found := pattern.match(said):
             yield Ended(slot, found["v"] or "")

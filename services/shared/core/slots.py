@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TypeAlias
 
 from contracts.v1.entries import Entry
@@ -23,6 +23,7 @@ from services.shared.core.lineage import was_rejected
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
 from services.shared.core.updates import relation
+from services.shared.core.wordlists import words
 
 PINNED_LEVEL = 3
 """Importance level of what a pinned entry says."""
@@ -32,6 +33,9 @@ Pairs: TypeAlias = Collection[frozenset[str]]
 
 _Partners: TypeAlias = Mapping[str, Collection[str]]
 _VERSIONED = re.compile(r"(?P<of>[^\W\d][\w+#-]*) (?P<version>v?\d[\w.]*)")
+_MOST_NAMED = 64
+"""Entries that introduce somebody by one name, and are compared."""
+
 _OPPOSITE = {"likes": "dislikes", "dislikes": "likes"}
 
 
@@ -100,10 +104,10 @@ def profile_of(
         if as_of is None or entry.created_at <= as_of
     ]
     keys: dict[str, list[_Said]] = {}
-    in_conflict = _in_conflict(told)
-    beside = _partners([*in_conflict, *both])
+    in_conflict, read = _in_conflict(told), read or FactsOf()
+    beside = _partners([*in_conflict, *both, *_of_namesakes(told, read)])
     doubted = frozenset().union(*in_conflict)
-    for said in _with_ends(told, persons or {}, read or FactsOf(), doubted, beside):
+    for said in _with_ends(told, persons or {}, read, doubted, beside):
         keys.setdefault(said.fact.memory_key, []).append(said)
     known = [one for key in keys.values() for one in _values(sorted(key, key=lambda said: said.place), beside)]
     known = [replace(one, in_conflict=True) if doubted.intersection(one.source_ids) else one for one in known]
@@ -121,6 +125,21 @@ def _in_conflict(entries: list[Entry]) -> list[frozenset[str]]:
     in_use = {entry.id for entry in entries if entry.status == "active"}
     named = [(entry.id, other) for entry in entries if entry.id in in_use for other in entry.conflicts_with]
     return [frozenset(pair) for pair in named if pair[1] in in_use]
+
+
+def _of_namesakes(entries: Iterable[Entry], read: FactsOf) -> list[frozenset[str]]:
+    """The pairs of entries that introduce two people by one name: a daughter and a niece. A partner may become more."""
+    named: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
+    for entry in entries:
+        for name, relations in introduced(read(entry)).items():
+            if len(named[name]) < _MOST_NAMED and (others := relations - words("facts", "partner")):
+                named[name][entry.id] = others
+    return [
+        frozenset((one, other))
+        for its in named.values()
+        for one, other in combinations(its, 2)
+        if are_of_several(its[one] | its[other])
+    ]
 
 
 def _partners(pairs: Pairs) -> _Partners:

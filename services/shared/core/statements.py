@@ -31,6 +31,7 @@ _CLAUSE = re.compile(
     r"|(?<!\bno)(?<!\bnope)(?<!\bwait),\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b"
     r"|now \w+(?: \w+)? (?:is|are|has|have)\b"
     r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now |still )?(?:my|our) \w"
+    r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now (?:at|on)\b|(?:at|on) [\w:. ]{1,20} now\b)"
     r"|(?:(?:my|our|the) )?new \w+(?: \w+)? (?:is|are)\b"
     r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b|its )"
     r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)"
@@ -81,7 +82,7 @@ RECENTLY = re.compile(wordlists.pattern("changes", "recently"))
 
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
-_HAVE_NEW = re.compile(r"\bI(?: have|'ve)(?: got)? a new ([\w-]+(?: [\w-]+){0,2}): ")
+_HAVE_NEW = re.compile(r"(?:\bI(?: have|'ve)(?: got)?|\b(?:I )?[Gg]ot) a new ([\w-]+(?: [\w-]+){0,2}): ")
 
 _DAYS = "mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = (

@@ -106,6 +106,24 @@ def test_what_was_so_at_a_moment_is_known_as_of_it() -> None:
     assert present(*entries, as_of=NOON) == {}
 
 
+@pytest.mark.parametrize(
+    ("first", "then", "left"),
+    [
+        (
+            "My daughter Ella is 4",
+            "My niece Ella is 9",
+            {"ella|age": ["9", "4"], "ella|relationship": ["niece", "daughter"]},
+        ),
+        ("Sara is my girlfriend", "My wife Sara is 30", {"me|partner": ["Sara"], "sara|age": ["30"]}),
+    ],
+)
+def test_two_people_of_one_name_do_not_take_each_others_place(
+    first: str, then: str, left: dict[str, list[str]]
+) -> None:
+    found = present(said(first, 1), said(then, 2))
+    assert {key: found.get(key) for key in left} == left
+
+
 def test_what_was_superseded_is_before_and_was_so_as_of_its_time() -> None:
     newer = said("I moved to Porto", 5, "b")
     older = superseded(said("I live in Lisbon", 1, "a"), newer)
