@@ -159,6 +159,21 @@ async def test_what_is_known_is_given_decided_and_settled(memory: AsyncMemory) -
     assert (await memory.decide_names("Clara", "Klara", same=None)).same is None
 
 
+async def _conflict(memory: AsyncMemory) -> Any:
+    for text in ("I'm running a 10k on 20 September.", "I can't run the 10k."):
+        await memory.remember(text)
+    await eventually(memory.conflicts, lambda found: len(found.items) == 1)
+    return (await memory.conflicts()).items[0]
+
+
+async def test_a_conflict_is_shown_and_decided(memory: AsyncMemory) -> None:
+    found = await _conflict(memory)
+    assert (found.newer.text, found.older.text) == ("I can't run the 10k.", "I'm running a 10k on 20 September.")
+    decided = await memory.resolve(found.newer.id, found.older.id, keep="new")
+    assert (decided.newer.status, decided.older.status) == ("active", "superseded")
+    assert (await memory.conflicts()).items == ()
+
+
 async def test_sessions_are_listed_and_one_is_summed_up(memory: AsyncMemory) -> None:
     for text in (LOCKER, "My umbrella is green."):
         await memory.remember(text)
@@ -193,6 +208,7 @@ async def test_every_method_is_answered(memory: AsyncMemory) -> None:
         "cards": (),
         "loops": (),
         "settle": (loop.id, "done"),
+        "conflicts": (),
         "sessions": (),
         "status": (),
         "settings": (),
@@ -204,11 +220,15 @@ async def test_every_method_is_answered(memory: AsyncMemory) -> None:
         "forget": (id_,),
         "erase": (),
     }
-    named = {"decide_names": {"one": "Clara", "other": "Klara", "same": True}}
-    for name, given in calls.items():
-        await getattr(memory, name)(*given)
+    conflict = await _conflict(memory)
+    named = {
+        "resolve": {"newer": conflict.newer.id, "older": conflict.older.id, "keep": "both"},
+        "decide_names": {"one": "Clara", "other": "Klara", "same": True},
+    }
     for name, more in named.items():
         await getattr(memory, name)(**more)
+    for name, given in calls.items():
+        await getattr(memory, name)(*given)
     methods = {name for name, _ in inspect.getmembers(AsyncMemory, inspect.isfunction) if not name.startswith("_")}
     assert methods - {"close", "export"} == {*calls, *named}
 

@@ -13,6 +13,7 @@ from contracts.v1.audit import AuditReply
 from contracts.v1.cards import CardsReply, NamesReply
 from contracts.v1.chat import CommandReply
 from contracts.v1.commands import EraseReceipt, ForgetReceipt, ListReply, StatusReply
+from contracts.v1.conflicts import ConflictsReply, ResolveReply
 from contracts.v1.control import IncognitoReply, SettingName, SettingsChange, SettingsReply
 from contracts.v1.edits import BulkReply, HistoryReply
 from contracts.v1.entries import Entry, Status
@@ -298,6 +299,16 @@ class Memory:
     def settle(self, id: str, state: State | None) -> OpenLoop:
         """Say what became of what was to be done; None leaves it to what is said later."""
         return (self._caller.call(flow.SETTLE, id=id, state=state)).loop
+
+    def conflicts(
+        self, *, space: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> ConflictsReply:
+        """List statements that cannot both be true and that nobody has decided about, the latest first."""
+        return self._caller.call(flow.CONFLICTS, space=space, limit=limit, cursor=cursor)
+
+    def resolve(self, newer: str, older: str, *, keep: Literal["new", "old", "both"]) -> ResolveReply:
+        """Decide which of two statements holds, by their ids."""
+        return self._caller.call(flow.RESOLVE, newer=newer, older=older, keep=keep)
 
     def sessions(
         self,
