@@ -88,7 +88,10 @@ class OpenDoor:
             Problem: a credential comes that nobody here reads, or the header names no user.
         """
         self._refuse_credential(request)
-        raw = request.headers.get(USER_HEADER, "me").encode("latin-1")
+        named = request.headers.getlist(USER_HEADER) or ["me"]
+        if len(named) > 1:  # of a proxy that adds one the first would be what its caller wrote
+            raise Problem("bad_request", "The header Memory-User stands there twice: send it once.")
+        raw = named[0].encode("latin-1")
         try:
             user_id = raw.decode().strip()
         except UnicodeDecodeError:

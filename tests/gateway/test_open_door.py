@@ -48,6 +48,13 @@ async def test_the_key_of_a_provider_is_for_the_provider() -> None:
     assert await outcome(MODELS, x_api_key="sk-1", memory_user="ann") == "ann"
 
 
+async def test_who_is_named_twice_is_nobody() -> None:
+    raw = [(b"memory-user", name) for name in (b"eve", b"ann")]
+    request = Request({"type": "http", "method": "GET", "path": ENTRIES, "headers": raw, "query_string": b""})
+    with pytest.raises(Problem, match="stands there twice"):
+        await OpenDoor(passing_on="/v1/").let_in(request)
+
+
 async def test_over_http_it_is_a_problem_and_nothing_is_read_or_written(instance: Running) -> None:
     async with httpx.AsyncClient(base_url=instance.http, trust_env=False, verify=False, timeout=30) as http:
         assert (await http.post(ENTRIES, json={"text": "My diary is under the mattress."})).status_code == 201
