@@ -84,6 +84,7 @@ class Seen:
     entries: Mapping[str, Entry]
     found: int
     degraded: tuple[str, ...]
+    former: Mapping[str, Sequence[Entry]]
 
     @property
     def best(self) -> list[Entry]:
@@ -124,6 +125,7 @@ class Retriever:
         about = cards_asked_for(request, seen.best, self.store, self.settings)
         chosen, cards = await asyncio.gather(self._diversify(request, seen), about)
         seen, chosen = await self._with_other_halves(request, seen, chosen, scope, filters, now)
+        halves = [seen.entries[one.candidate.id] for one in chosen if one.candidate.id not in seen.former]
         reply = build_reply(
             request,
             chosen,
@@ -136,7 +138,7 @@ class Retriever:
             share=self.settings.pinned_share,
             cards=cards,
             card_share=self.settings.card_share,
-            former=await self._former(scope, [seen.entries[one.candidate.id] for one in chosen]),
+            former={**await self._former(scope, halves), **seen.former},
         )
         explanation = explained_question(request.query, own.legs.corrections, now) if request.explain else None
         times = {"query_embedding_ms": own.legs.embedding_ms, "retrieval_ms": (time.perf_counter() - started) * 1000}
@@ -173,15 +175,15 @@ class Retriever:
         speakers = self.speakers.note(scope, visible.values()) if self.settings.relevance == "profile" else ()
         candidates = [candidate for candidate in candidates if candidate.id in visible]
         of_candidates = [visible[candidate.id] for candidate in candidates]
+        former = {} if shared else await self._former(scope, of_candidates)
         reads = not (self.embedder and self.embedder.identity.reads_english_only and is_foreign(request.query))
-        found = Found(
-            request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers, reads
-        )
+        told = (request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers)
+        found = Found(*told, is_understood=reads, former=former)
         chars = sum(len(entry.text) for entry in of_candidates) // _READ_IN_PART
         measured = await beside_the_loop(partial(self._measure, found, now), chars)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)
-        return Seen(legs, ranked, visible, len(relevant), degraded)
+        return Seen(legs, ranked, visible, len(relevant), degraded, former)
 
     async def shorten(
         self, request: RetrieveRequest, reply: RetrieveReply, room: int, shares: Sequence[Share] = ()
@@ -461,4 +463,5 @@ def joined(parts: Sequence[Seen]) -> Seen:
         dict(chain.from_iterable(part.entries.items() for part in parts)),
         sum(part.found for part in parts),
         tuple(dict.fromkeys(chain.from_iterable(part.degraded for part in parts))),
+        parts[0].former,
     )

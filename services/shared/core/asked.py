@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -127,9 +127,10 @@ def _holder(said: str) -> str:
     return slug_of(last if before and before[0].lower() in ("my", "our") else name)
 
 
-def told_in(asked: Asked, entry: Entry, stated: Collection[Fact]) -> Fact | None:
-    """The fact that is asked for, among those that an entry states."""
-    return next((fact for fact in stated if _is_asked_for(fact, asked, entry)), None)
+def told_in(asked: Asked, entry: Entry, stated: Collection[Fact], former: Sequence[Entry] = ()) -> Fact | None:
+    """The fact that is asked for, among those that an entry states; what it superseded may tell of whom."""
+    said = " ".join(one.text for one in (entry, *former))
+    return next((fact for fact in stated if _is_asked_for(fact, asked, said)), None)
 
 
 def is_of_another(asked: Asked, entry: Entry, stated: Collection[Fact]) -> bool:
@@ -150,7 +151,7 @@ def _holder_in(fact: Fact) -> str:
     return fact.memory_key.split("|")[2]
 
 
-def _is_asked_for(fact: Fact, asked: Asked, entry: Entry) -> bool:
+def _is_asked_for(fact: Fact, asked: Asked, said: str) -> bool:
     whose = _holder_in(fact)
     if fact.slot != asked.slot:
         return False
@@ -159,4 +160,4 @@ def _is_asked_for(fact: Fact, asked: Asked, entry: Entry) -> bool:
     if not asked.of:
         return whose == ME
     named = relation_of(whose) == relation_of(asked.of) or whose.startswith(f"{asked.of}_")
-    return named or (whose != ME and asked.of in slug_of(entry.text).split("_"))
+    return named or (whose != ME and asked.of in slug_of(said).split("_"))

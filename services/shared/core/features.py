@@ -6,7 +6,7 @@ A feature is 0, or the same for all candidates, where its data is missing: no sp
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from functools import cached_property
@@ -84,7 +84,8 @@ class Found:
     `neighbours` are the ids around each in its session by distance, `cosines` those that are known by id, `now` is when
     the question is asked, in the zone of who asks. `corrections` are words of the question that were taken for others,
     `speakers` are known to speak in the memory, whether or not they say one of the entries. `is_understood` is False
-    where the vectors are of a model that does not know the language of the question.
+    where the vectors are of a model that does not know the language of the question. `former` are the entries that some
+    of them superseded, by id: "Clara has moved" says no more that she is the sister, and answers where she lives.
     """
 
     question: str
@@ -96,6 +97,12 @@ class Found:
     corrections: Mapping[str, str] = field(default_factory=dict)
     speakers: Collection[str] = ()
     is_understood: bool = True
+    former: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+
+    @property
+    def told(self) -> Iterable[Entry]:
+        """The entries, and those that they superseded."""
+        return chain(self.entries, chain.from_iterable(self.former.values()))
 
     @cached_property
     def columns(self) -> Columns:
@@ -237,7 +244,7 @@ def names_strangers(found: Found) -> bool:
     names = named.keys() - _NO_NAMES
     if len(names) > _MOST_NAMED or all(named[name] in _WHERE for name in names) or not is_english(found.question):
         return False
-    said = "\n".join((*found.speakers, *(f"{entry.speaker or ''} {entry.text}" for entry in found.entries)))
+    said = "\n".join((*found.speakers, *(f"{entry.speaker or ''} {entry.text}" for entry in found.told)))
     if re.search(rf"\b(?:{'|'.join(names)})(?:'?s)?\b", said.lower()):
         return False
     begun, within = (set(map(str.lower, written.findall(said))) for written in (_NAME_OR_BEGINNING, CAPITALIZED_WITHIN))
@@ -253,7 +260,7 @@ def names_unmentioned_kin(found: Found) -> bool:
     asked = _OF_MINE.findall(found.question.lower())
     if not asked:
         return False
-    said = words_of("\n".join(entry.text for entry in found.entries))
+    said = words_of("\n".join(entry.text for entry in found.told))
     return all(_MENTIONED_AS[kin].isdisjoint(said) for kin in asked)
 
 

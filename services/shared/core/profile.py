@@ -7,12 +7,12 @@ both kinds: LoCoMo (Maharana et al., ACL 2024) and chats of a user with an assis
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from services.shared.core.asked import asked_in, is_of_another, told_in
-from services.shared.core.facts import facts_of
+from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
+from services.shared.core.facts import Fact, facts_of
 from services.shared.core.features import Found, features_of, names_strangers, names_unmentioned_kin, told_by_searches
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.time_spans import times_asked_for
@@ -155,7 +155,7 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
     if (asked := asked_in(found.question)) is None:
         return told, of_another
     stated = {i: facts_of(found.entries[i]) for i in _to_read(found, score)}
-    facts = {i: fact for i, its in stated.items() if (fact := told_in(asked, found.entries[i], its))}
+    facts = {i: fact for i, its in stated.items() if (fact := _asked_fact(asked, found, i, its))}
     told[list(facts)] = True
     others = [i for i, its in stated.items() if i not in facts and is_of_another(asked, found.entries[i], its)]
     of_another[others] = True
@@ -163,6 +163,11 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
         newest = max(facts, key=lambda i: found.entries[i].last_said_at)
         score[newest] = max(score[newest], score[told].max() + _NEWEST)
     return told, of_another
+
+
+def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) -> Fact | None:
+    entry = found.entries[i]
+    return told_in(asked, entry, stated, found.former.get(entry.id, ()))
 
 
 def _to_read(found: Found, score: Floats) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -143,3 +144,13 @@ def test_of_statements_of_one_value_the_newest_counts_most(newest_is_first: bool
 )
 def test_of_a_relative_whom_nobody_mentions_nothing_is_known(question: str, text: str, unmentioned: bool) -> None:
     assert names_unmentioned_kin(unlike(question, text)) == unmentioned
+
+
+@pytest.mark.parametrize(("question", "answers"), [("Where does my sister live?", True), ("How is my brother?", False)])
+def test_what_was_superseded_tells_of_whom_the_newer_statement_is(question: str, answers: bool) -> None:
+    moved, before = "Ana moved to Valencia last month.", an_entry("ann", "My sister Ana lives in Madrid.")
+    alone = unlike(question, moved, "I like the sea.")
+    known = replace(alone, former={alone.entries[0].id: [before]})
+    assert (names_unmentioned_kin(alone), names_unmentioned_kin(known)) == (True, not answers)
+    assert (profile(known)[0] > 0.4) == answers
+    assert profile(alone)[0] < 0.3
