@@ -20,6 +20,7 @@ import pytest
 
 from contracts.ports import Unavailable
 from services.bench.process import up_process
+from services.shared.bus import server
 from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer, find_executable, free_port
 from services.shared.client import memory_client
@@ -84,6 +85,17 @@ async def test_the_address_outlives_a_restart_of_bus_and_process(tmp_path: Path)
     async with up_process(tmp_path, options) as up:
         assert up.nats == before
         assert find_instance(tmp_path).nats == before
+
+
+async def test_a_bus_whose_free_port_another_took_meanwhile_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bus_in(tmp_path / "one") as first:
+        ports = iter([first.port, free_port()])
+        monkeypatch.setattr(server, "free_port", lambda: next(ports))
+        async with bus_in(tmp_path / "two") as second:
+            assert second.port != first.port
+            await (await connect(second.url, name="test")).close()
 
 
 async def test_every_folder_has_a_password_of_its_own(tmp_path: Path) -> None:

@@ -138,6 +138,7 @@ class NatsServer:
         self._watch: asyncio.Task[None] | None = None
         self._system: Client | None = None
         self._system_password = secrets.token_urlsafe(32)
+        self._name = f"memorybus-{secrets.token_hex(4)}"
         self.restarts = 0
 
     @property
@@ -201,7 +202,7 @@ class NatsServer:
         interval = "always" if self._sync == "always" else '"2m"'
         mine = urlsplit(self.url)
         return (
-            f"host: 127.0.0.1\nport: {self.port}\nserver_name: memorybus\nmax_payload: 1MB\npid_file: {_PID_FILE}\n"
+            f"host: 127.0.0.1\nport: {self.port}\nserver_name: {self._name}\nmax_payload: 1MB\npid_file: {_PID_FILE}\n"
             f"jetstream {{ store_dir: jetstream, sync_interval: {interval}, max_file_store: 1TB }}\n"
             f'authorization {{ users: [ {{ user: {mine.username}, password: "{mine.password}" }} ] }}\n'
             f'accounts {{ $SYS {{ users: [ {{ user: system, password: "{self._system_password}" }} ] }} }}\n'
@@ -232,7 +233,7 @@ class NatsServer:
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
                 greeting = await reader.readline()
                 writer.close()
-                if greeting.startswith(b"INFO"):
+                if f'"{self._name}"'.encode() in greeting:  # and not of somebody who was there before it
                     return
             await asyncio.sleep(0.02)
         raise BusNotStarted(
