@@ -129,31 +129,28 @@ async def test_a_question_of_which_nothing_is_remembered_goes_to_the_model_unles
     assert len(model.seen) == asked
 
 
-async def test_what_is_not_to_be_remembered_is_answered_and_not_kept(
-    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+@pytest.mark.parametrize(
+    ("wish", "answer", "word"),
+    [
+        (
+            "Please forget the long conversation about the divorce on Monday",
+            "I will never mention the divorce again.",
+            "divorce",
+        ),
+        ("Don't remember this: my code is 4477", "I won't remember that your code is 4477.", "4477"),
+    ],
+)
+async def test_a_wish_that_is_no_command_is_answered_and_neither_is_kept(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str, wish: str, answer: str, word: str
 ) -> None:
-    model.script = saying(lambda seen: "I won't remember that your code is 4477.")
-    wish = "Don't remember this: my code is 4477"
+    model.script = saying(lambda seen: answer)
     await chat(http, user, wish)
     assert wish in model.seen[-1].said
     model.script = saying(lambda seen: "Fine.")
     await chat(http, user, "I play chess.")
     await digested_all(client, user, 2)
     assert {entry.text for entry in await entries(client, user, 1)} == {"I play chess.", "Fine."}
-    assert "4477" not in model.seen[-1].said
-
-
-async def test_a_wish_to_forget_is_not_kept_though_it_is_no_command(
-    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
-) -> None:
-    model.script = saying(lambda seen: "I will never mention the divorce again.")
-    wish = "Please forget the long conversation about the divorce on Monday"
-    await chat(http, user, wish)
-    assert wish in model.seen[-1].said
-    model.script = saying(lambda seen: "Fine.")
-    await chat(http, user, "I play chess.")
-    await digested_all(client, user, 2)
-    assert {entry.text for entry in await entries(client, user, 1)} == {"I play chess.", "Fine."}
+    assert word not in model.seen[-1].said
 
 
 @pytest.mark.parametrize(
