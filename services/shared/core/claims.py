@@ -99,6 +99,7 @@ _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
 _IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
 _SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
+_PRICE_OF = re.compile(r"^(?:the |our )?(?:price|cost|fee) (?:of|for) ")
 _AFTER_ALL = re.compile(r"(?P<said>.*\b(?:not|never|no)\b.*?) after all\b.*")
 _DECIDED_NOT = re.compile(rf"(?P<who>i|we) {_AUX}decided not to ")
 _NO_BUT = re.compile(r"(?P<what>.+?) (?P<verb>is|are) not (?P<old>.+?),? (?:but|it is|its|it was) (?P<new>.+)")
@@ -186,6 +187,7 @@ def _event(text: str) -> Claim | None:
     for form, pattern in _FORMS:
         if found := pattern.match(text):
             parts = {name: (part or "").strip() for name, part in found.groupdict().items()}
+            parts |= {"topic": _PRICE_OF.sub("", parts.get("topic", ""))}
             if not _denied(parts.get("topic", ""), form):
                 return Claim(text, form, **parts)
     return None

@@ -107,6 +107,8 @@ _PREDICATES = (
         "works for {v}",
         rf"(?:work|works|working|am working|is working) {ADVERBS}(?:as .{{1,40}}? )?(?:at|for) (?P<v>.+)",
         r"(?:have |has )?(?:just |recently )?(?:started|joined|started working) (?:at|for)? ?(?P<v>.+)",
+        r"(?:have |has )?(?:just |recently )?(?:started|got|began) (?:a|my|his|her|their) (?:new )?(?:job|position)"
+        r" (?:at|with) (?P<v>.+)",
         rf"{_AM}employed (?:at|by) (?P<v>.+)",
         rf"{_AM}an? [\w -]{{3,40}}? (?:at|with) (?P<v>{CAPITAL}.*)",
         level=3,

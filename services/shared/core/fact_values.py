@@ -38,8 +38,8 @@ _PLACE_CUT = re.compile(
 )
 _TAIL = re.compile(
     r" (?:now|these days|nowadays|at the moment|right now|currently|too|as well|though|by the way|btw|actually|again"
-    r"|originally|already|of course|after all|yesterday|today|last (?:week|month|year)|recently|very much|a lot|so much"
-    r"|daily"
+    r"|originally|already|of course|after all|yesterday|today|(?:last|this) (?:week|month|year)|recently|very much"
+    r"|a lot|so much|daily"
     r"|for (?:a|an|one|two|three|four|five|ten|\d+|many|some) (?:years?|months?|weeks?|days?)"
     r"|in (?:spring|summer|autumn|winter|january|february|march|april|june|july|august|september|october|november"
     r"|december))$",

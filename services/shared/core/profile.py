@@ -162,6 +162,8 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
     if len(facts) > 1 and not any(fact.holds_many for fact in facts.values()):
         newest = max(facts, key=lambda i: found.entries[i].last_said_at)
         score[newest] = max(score[newest], score[told].max() + _NEWEST)
+    if facts:
+        score[told] += max(0.0, score.max() - score[told].max())
     return told, of_another
 
 

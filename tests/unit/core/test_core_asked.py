@@ -105,6 +105,14 @@ def test_who_states_what_is_asked_for_answers_however_unlike_the_words_are() -> 
     assert silent < 0.3 < 0.5 < first
 
 
+def test_who_states_what_is_asked_for_goes_before_what_is_more_like_the_question() -> None:
+    told, like = an_entry("ann", "I moved to Linz."), an_entry("ann", "My grandparents live in Rome.")
+    cosines = {told.id: 0.2, like.id: 0.8}
+    candidates = [Candidate(id_, cosine=cosine, cosine_context=cosine) for id_, cosine in cosines.items()]
+    stated, other = profile(Found("Where do I live?", candidates, [told, like]))
+    assert stated > 0.8 > other
+
+
 def alike(question: str, *entries: Entry) -> list[float]:
     """The relevance of entries, each of which is most like the question."""
     return profile(Found(question, [Candidate(one.id, cosine=0.8, cosine_context=0.8) for one in entries], entries))

@@ -314,6 +314,7 @@ def test_what_was_told_by_who_it_is_with_or_by_nobody_of_note_changes_it(old: st
         ("We are moving to Porto in spring.", "We have decided not to move to Porto."),
         ("I take 20 mg of lisinopril every morning.", "The doctor raised my lisinopril to 40 mg."),
         ("I pay 900 euros rent.", "Rent went up to 980 from January."),
+        ("The tram ticket costs 3 euros", "They raised the price of the tram ticket to 4 euros."),
         ("The standup is on Friday", "They moved the standup to Monday from Friday"),
         (
             "parents evening for milas class is on 22 September at 19:00",
