@@ -99,6 +99,9 @@ _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
 _IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
 _SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
+_WITHOUT_SUBJECT = re.compile(
+    r"(?:just |finally )?(?:traded|sold|quit|cancelled|canceled|got rid of|gave up|ditched|dropped|left|unsubscribed) "
+)
 _PRICE_OF = re.compile(r"^(?:the |our )?(?:price|cost|fee) (?:of|for) ")
 _AFTER_ALL = re.compile(r"(?P<said>.*\b(?:not|never|no)\b.*?) after all\b.*")
 _DECIDED_NOT = re.compile(rf"(?P<who>i|we) {_AUX}decided not to ")
@@ -184,6 +187,8 @@ def _event(text: str) -> Claim | None:
     """The change that came about, if a clause tells of one that is not long past."""
     if LONG_AGO.search(text):
         return None
+    if _WITHOUT_SUBJECT.match(text):
+        text = f"i {text}"
     for form, pattern in _FORMS:
         if found := pattern.match(text):
             parts = {name: (part or "").strip() for name, part in found.groupdict().items()}

@@ -16,7 +16,7 @@ from services.shared.core import wordlists
 from services.shared.core.aliases import are_of_several, introduced, relation_told
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, is_change
 from services.shared.core.fact_ends import ended_in, ends_anything
-from services.shared.core.facts import Fact, facts_in, names_alone
+from services.shared.core.facts import Fact, facts_in, names_alone, people_named
 from services.shared.core.statements import differ, kinds, terms
 
 Effect: TypeAlias = Literal["replaced", "replaced in part", "unclear", "beside"]
@@ -83,8 +83,11 @@ def _effect_of_end(new: str, text: str) -> Effect | None:
     """What an end does to an older statement, if that tells nothing besides facts."""
     if not ends_anything(new):
         return None
-    old = _read(text)
+    old, of = _read(text), people_named(new)
+    known = introduced(old)
     gone = [fact for fact in old if any(one.is_of(fact) for one in ended_in(new))]
+    if any(are_of_several(of.get(name, frozenset()) | kins) for name, kins in known.items() if name in of):
+        return None
     told = frozenset().union(*(terms(f"{fact.value} {_words_of(fact.slot)}".lower()) for fact in old))
     if not gone or len(terms(text.lower()) - told) > _MOST_BESIDE:
         return None

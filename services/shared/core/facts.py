@@ -20,7 +20,7 @@ from contracts.v1.turns import Role
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
-from services.shared.core.fact_values import PERSON_NAME
+from services.shared.core.fact_values import PERSON_NAME, is_name
 from services.shared.core.lower_names import with_names
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
@@ -254,6 +254,15 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
 def _readable(text: str) -> str:
     """The beginning of a text as it is read, each character where it was."""
     return with_names(without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT)))
+
+
+def people_named(text: str) -> dict[str, frozenset[str]]:
+    """Whom a text names as the speaker's own, in lower case, and what they are to them, whatever it says of them."""
+    found: dict[str, set[str]] = {}
+    for name, kin in people_in(_readable(text)):
+        if is_name(name):
+            found.setdefault(name.casefold(), set()).add(kin)
+    return {name: frozenset(kins) for name, kins in found.items()}
 
 
 def denied_in(text: str) -> Iterator[Found]:

@@ -17,7 +17,7 @@ from contracts.v1.entries import Entry
 from services.shared.core.aliases import Person, are_of_several, introduced, of_one_person, relation_told
 from services.shared.core.claims import is_change
 from services.shared.core.fact_ends import ended_in, ends_anything
-from services.shared.core.facts import Fact, FactsOf
+from services.shared.core.facts import Fact, FactsOf, people_named
 from services.shared.core.importance import level_when_told
 from services.shared.core.lineage import was_rejected
 from services.shared.core.sayings import as_of as entry_as_of
@@ -131,14 +131,15 @@ def _of_namesakes(entries: Iterable[Entry], read: FactsOf) -> list[frozenset[str
     """The pairs of entries that introduce two people by one name: a daughter and a niece. A partner may become more."""
     named: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
     for entry in entries:
-        for name, relations in introduced(read(entry)).items():
-            if len(named[name]) < _MOST_NAMED and (others := relations - words("facts", "partner")):
-                named[name][entry.id] = others
+        people = introduced(read(entry)) or (people_named(entry.text) if ends_anything(entry.text) else {})
+        for name, relations in people.items():
+            if len(named[name]) < _MOST_NAMED and relations:
+                named[name][entry.id] = relations
     return [
         frozenset((one, other))
         for its in named.values()
         for one, other in combinations(its, 2)
-        if are_of_several(its[one] | its[other])
+        if are_of_several(its[one] | its[other]) and not (its[one] | its[other]) <= words("facts", "partner")
     ]
 
 

@@ -15,24 +15,32 @@ from services.shared.core.text import unfolded
 _LOOKED_AT = 400
 """Characters at either end of a text: what is quoted in its midst is no wish."""
 
-_OPENING = (
-    r"(?:^|[.!?;:,(–—-]\s*|\b(?:but|and|so|ok|okay|hey|well|hi|lol) )(?:(?:please|pls|plz|kindly|just|really)[, ]\s*)*"
-)
+_PLEASE = "(?:please|pls|plz|kindly)"
+_OPENING = rf"(?:^|[.!?;,(–—-]\s*|\b(?:but|and|so|ok|okay|hey|well|hi|lol) )(?:(?:{_PLEASE}|just|really)[, ]\s*)*"
 _HAVE_TO = "(?:don't|dont|do not) (?:need|have) to"
-_NOT = rf"(?:don't|dont|do not|never|no need to|you (?:must not|mustn't|should not|shouldn't|{_HAVE_TO}))"
+_WANT = "i (?:don't|dont|do not) want you to"
+_NOT = rf"(?:don't|dont|do not|never|no need to|{_WANT}|you (?:must not|mustn't|should not|shouldn't|{_HAVE_TO}))"
 _SAYING = "what i(?:'m about to| am about to| will)? (?:say|tell you|type|write|said|told you)(?: now| next)?"
-_THIS = (
-    r"(?:this(?: (?:message|one|part|bit|thing|chat|conversation))?|any of (?:this|it)|the following|what follows"
-    rf"|{_SAYING})"
-)
+_MESSAGE = "message|one|part|bit|thing|chat|conversation|info|information|detail|number|code|secret"
+_THIS = rf"(?:(?:this|that)(?: (?:{_MESSAGE}))|this|any of (?:this|it)|the following|what follows|{_SAYING})"
 _POLITELY = "please|pls|but|though|ok|okay"
 _CLOSING = (
     r"(?=\s*(?:$|[.!,;:()–—-]"
-    rf"|(?:{_POLITELY}|plz|and|anywhere|thanks|that|my|i|in (?:your |the )?memory|for later)\b))"
+    rf"|(?:{_POLITELY}|plz|and|anywhere|thanks|that|my|i|in (?:your |the )?memory)\b))"
 )
+_VERB = "(?:remember|keep|log|note|retain|write down)"
+_STORING = "(?:save|store|record|memori[sz]e)"
+_INTO_MEMORY = r"(?:in|into|to|in your|to your|into your|in the) memory\b"
 _WISH = re.compile(
-    rf"{_OPENING}{_NOT} (?:ever )?(?:(?:remember|keep|log|note|retain|write down) {_THIS}"
-    rf"|(?:save|store|record|memori[sz]e) (?:{_THIS}|that|it)){_CLOSING}"
+    rf"{_OPENING}{_NOT} (?:ever )?(?:{_VERB} {_THIS}|{_STORING} (?:{_THIS}|that|it)){_CLOSING}"
+    rf"|{_OPENING}{_NOT} (?:ever )?(?:add|commit|put|keep|save|store) (?:this|that|it|any of this) {_INTO_MEMORY}"
+    rf"|{_OPENING}{_NOT} write (?:this|that|it) down{_CLOSING}"
+    rf"|{_PLEASE} (?:don't|dont|do not) (?:ever )?{_VERB} (?:that|it)(?=\s*(?:$|[.!,;]|that\b|i\b|my\b|we\b))"
+    rf"|{_OPENING}{_NOT} (?:ever )?{_VERB} (?:that|it),? {_PLEASE}\b"
+    rf"|{_OPENING}you (?:must not|mustn't) {_VERB} (?:that|it){_CLOSING}"
+    rf"|{_OPENING}(?:make sure|see to it)(?: that)? (?:this|that|it) (?:isn't|is not|doesn't get|does not get|is never)"
+    r" (?:saved|stored|kept|remembered|recorded|logged)\b"
+    rf"|{_OPENING}keep (?:this|that|it) out of (?:your |the |my )?memory\b"
 )
 _OFF_THE_RECORD = re.compile(
     rf"{_OPENING}(?:(?:this|that|it)(?:'s| is| stays) )?(?:strictly |totally |completely )?off[- ](?:the[- ])?record"

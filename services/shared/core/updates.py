@@ -49,6 +49,17 @@ _DESCRIBED = re.compile(r"\w+ an? ")
 _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
 _MOST_WORDS = 40
+_BEING = frozenset({"is", "am", "are"})
+_ONCE = re.compile(
+    r"\b(?:(?:just|only) (?:this|for|once)|(?:week|month|time|once) only|this (?:time|once|one time|week|month)"
+    r"|today|tonight|tomorrow|next week|for once)\b"
+)
+_RECURRING = re.compile(
+    r"\b(?:every|each|weekly|monthly|daily|usually|always|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b"
+    r"|\b(?:of|in) (?:the|a|each|every) (?:week|month)\b"
+)
+_SPECIFIC = re.compile(r"\b(?:the (?:last|latest|new|newest|first|second|third|next)|this|that|one of)\b")
+_NO_HABITS = frozenset("have has am are need got is was".split())
 _LEAST_DENIED = 2  # things that a negation has in common with what it denies in part
 _LEFT_OUT = 2  # things of a plan that need not be named to say that nothing comes of it
 _PRONOUNS = frozenset("it he she they him her them us that this there you everything which".split())
@@ -96,6 +107,7 @@ def relation(old: str, new: str) -> Relation:
     for before in clauses_of(old):
         for claim in claims(new):
             changes = claim.form is not None and _changes(claim, before)
+            changes = changes and not _is_once(claim, before, new)
             if changes and not _is_beside(claim, before, new) and not _is_with_another(claim, before, party):
                 return "update"
             contradicted = contradicted or (claim.form is None and _contradicts(claim, before))
@@ -128,8 +140,16 @@ def _changes(claim: Claim, before: Clause) -> bool:
 
 def _replaces(claim: Claim, before: Clause) -> bool:
     """Whether what is told to be so in place of an old value is said of nothing but what had it."""
-    things = Clause(claim.said, meant=True, past=False).things
+    things = _things(claim.said)
     return bool(claim.old and things) and things <= before.things and not _is_found(claim.old, claim.said)
+
+
+def _is_once(claim: Claim, before: Clause, text: str) -> bool:
+    """Whether a change is one of this time, and leaves what its speaker does as a rule."""
+    if claim.form not in ("moved", "called off") or not _ONCE.search(text.lower()):
+        return False
+    does = before.words[:1] != [] and before.words[0] in SPEAKERS and _is_stative(before)
+    return _RECURRING.search(before.text) is not None or (does and before.words[1] not in _NO_HABITS)
 
 
 def _party(text: str) -> frozenset[str]:
@@ -196,6 +216,11 @@ def _is_found(value: str, said: str) -> bool:
 
 def _gives_up(claim: Claim, before: Clause) -> bool:
     """Whether an older clause tells that the speaker has, does or is what is so no more."""
+    if _SPECIFIC.search(claim.old) and not _SPECIFIC.search(before.text):
+        return False
+    purpose = claim.new.partition(" for ")[2] if claim.form == "switched" else ""
+    if not terms(purpose) <= before.terms:
+        return False
     if not _is_found(claim.old, before.text) or not _is_stative(before) or _owners(before.text) - terms(claim.said):
         return False
     if set(claim.old.split()) & _PRONOUNS - set(before.words):
@@ -291,7 +316,14 @@ def _gives_another_value(said: str, before: Clause) -> bool:
     if old.verb not in _SINGLE or not _same_subject(new, old) or (_IS_OURS.match(before.text) and not _names(new)):
         return False
     was, is_ = kinds(old.value), kinds(new.value)
-    return differ(is_, was) if was or is_ else _another_word(new, old)
+    if not (was or is_):
+        return _another_word(new, old)
+    is_of_them = new.subject in SPEAKERS and stem(new.verb) in _BEING and terms(new.value) - terms(old.value)
+    return differ(is_, was) and not (is_of_them and _things(new.value) != _things(old.value))
+
+
+def _things(value: str) -> frozenset[str]:
+    return Clause(value, meant=True, past=False).things
 
 
 def _stated(said: str) -> Sentence | None:

@@ -80,6 +80,8 @@ def test_an_end_is_told_in_many_ways(old: str, new: str) -> None:
         ("My dog is called Rex", "Rex died... in the movie we watched"),
         ("I live in Berlin", "i've moved to Hamburg mentally"),
         ("Sarah is my wife", "we split up the bill"),
+        ("My wife Anna is a lawyer.", "My cousin Anna is no longer a lawyer."),
+        ("My sister Mia is vegan.", "My niece Mia is no longer vegan."),
         ("I'm pregnant", "My sister's baby was born yesterday"),
         ("My wife drives a Polo", "I sold my car"),
         ("I drive a red Golf", "I sold my car keys"),

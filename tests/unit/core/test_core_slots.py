@@ -114,6 +114,7 @@ def test_what_was_so_at_a_moment_is_known_as_of_it() -> None:
             "My niece Ella is 9",
             {"ella|age": ["9", "4"], "ella|relationship": ["niece", "daughter"]},
         ),
+        ("My wife Anna is a lawyer", "My cousin Anna is no longer a lawyer", {"anna|occupation": ["lawyer"]}),
         ("Sara is my girlfriend", "My wife Sara is 30", {"me|partner": ["Sara"], "sara|age": ["30"]}),
     ],
 )
