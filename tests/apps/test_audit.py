@@ -15,7 +15,15 @@ from contracts import flow
 from contracts.ports import Record, Unavailable
 from contracts.v1.audit import Action, AuditNoteRequest, AuditReply, AuditRequest, OpsAuditRequest
 from contracts.v1.chat import CommandReply, CommandRequest
-from contracts.v1.commands import CreateRequest, EraseRequest, ForgetRequest, ListRequest, ReconcileRequest
+from contracts.v1.commands import (
+    CreateRequest,
+    EraseReceipt,
+    EraseReply,
+    EraseRequest,
+    ForgetRequest,
+    ListRequest,
+    ReconcileRequest,
+)
 from contracts.v1.control import SettingsChange, SettingsRequest
 from contracts.v1.edits import BulkRequest, PinRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
@@ -173,6 +181,14 @@ async def test_operators_are_kept_account_of_and_so_is_whom_it_concerned(
     assert [(one.user_id, one.verb) for one in everybody] == [
         ("", "dead.drop"), ("bob", "dead.show"), ("ann", "dead.show"),
     ]  # fmt: skip
+
+
+def test_an_erase_that_is_noted_late_counts_from_when_it_began() -> None:
+    began = datetime.now(UTC) - timedelta(seconds=3)
+    receipt = EraseReceipt(removed={}, left={}, drained=True, swept=True, requested_at=began)
+    action = action_of(answered(flow.ERASE, EraseRequest(user_id="ann"), EraseReply(receipt=receipt)), KEY)
+    assert action is not None
+    assert action.at == began
 
 
 async def test_an_erase_leaves_of_the_audit_only_that_it_was_done(store: SqliteTextStore, trail: AuditTrail) -> None:
