@@ -28,8 +28,6 @@ _ONCE_MORE = "(?:,? (?:again|once more|once again|yet again|another time|a (?:se
 _UPGRADED = "(?:upgraded|downgraded|migrated)"
 _VERSION = r"(?:from [\w.]+(?: [\w.]+)? )?to (?:an? |the |version )?(?P<new>(?:[\w+#-]+ ){0,3}?v?\d[\w.]*)(?: from .+)?"
 _AND_THEN = rf"(?:,? (?:and|then|so|but) (?:then |now |have |just |instead |i |we )*(?:{_section('next')})\b.*)"
-
-
 _SINCE = "(?: (?:from|starting|as of|beginning|effective) .+)?"
 
 

@@ -134,7 +134,7 @@ class Clause:
     @property
     def things(self) -> frozenset[str]:
         """Those of its terms that are no day, time or number."""
-        return terms(" ".join(word for word in self.words if not kinds(word)))
+        return things(self.text)
 
 
 @lru_cache(maxsize=512)
@@ -174,6 +174,11 @@ def stem(word: str) -> str:
 def terms(said: str) -> frozenset[str]:
     """The stems of the words in a piece of a clause that say what it is about."""
     return frozenset(stem(word) for word in _TOKEN.findall(said) if word not in LIGHT)
+
+
+def things(said: str) -> frozenset[str]:
+    """Those of the terms that are no day, time or number."""
+    return terms(" ".join(word for word in _TOKEN.findall(said) if not kinds(word)))
 
 
 def kinds(said: str) -> dict[str, frozenset[str]]:

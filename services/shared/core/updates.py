@@ -25,6 +25,7 @@ from services.shared.core.statements import (
     parsed,
     stem,
     terms,
+    things,
     things_stated,
 )
 
@@ -140,8 +141,8 @@ def _changes(claim: Claim, before: Clause) -> bool:
 
 def _replaces(claim: Claim, before: Clause) -> bool:
     """Whether what is told to be so in place of an old value is said of nothing but what had it."""
-    things = _things(claim.said)
-    return bool(claim.old and things) and things <= before.things and not _is_found(claim.old, claim.said)
+    said = things(claim.said)
+    return bool(claim.old and said) and said <= before.things and not _is_found(claim.old, claim.said)
 
 
 def _is_once(claim: Claim, before: Clause, text: str) -> bool:
@@ -319,11 +320,7 @@ def _gives_another_value(said: str, before: Clause) -> bool:
     if not (was or is_):
         return _another_word(new, old)
     is_of_them = new.subject in SPEAKERS and stem(new.verb) in _BEING and terms(new.value) - terms(old.value)
-    return differ(is_, was) and not (is_of_them and _things(new.value) != _things(old.value))
-
-
-def _things(value: str) -> frozenset[str]:
-    return Clause(value, meant=True, past=False).things
+    return differ(is_, was) and not (is_of_them and things(new.value) != things(old.value))
 
 
 def _stated(said: str) -> Sentence | None:
