@@ -83,17 +83,22 @@ def _effect_of_end(new: str, text: str) -> Effect | None:
     """What an end does to an older statement, if that tells nothing besides facts."""
     if not ends_anything(new):
         return None
-    old, of = _read(text), people_named(new)
-    known = introduced(old)
+    old = _read(text)
     gone = [fact for fact in old if any(one.is_of(fact) for one in ended_in(new))]
-    if any(are_of_several(of.get(name, frozenset()) | kins) for name, kins in known.items() if name in of):
+    if not gone or _is_of_namesake(new, old):
         return None
     told = frozenset().union(*(terms(f"{fact.value} {_words_of(fact.slot)}".lower()) for fact in old))
-    if not gone or len(terms(text.lower()) - told) > _MOST_BESIDE:
+    if len(terms(text.lower()) - told) > _MOST_BESIDE:
         return None
     named = {fact.entity_label.casefold() for fact in gone}
     more = [fact for fact in old if fact not in gone and not _introduces(fact, named)]
     return "beside" if more else "replaced"
+
+
+def _is_of_namesake(new: str, old: Sequence[Fact]) -> bool:
+    """Whether a statement is of somebody else than older facts introduce by the same name."""
+    named = people_named(new)
+    return any(are_of_several(named[name] | kins) for name, kins in introduced(old).items() if name in named)
 
 
 def _change(text: str, people: _People) -> _Change:
