@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
@@ -92,7 +91,7 @@ def action_of(answered: Answered, key: bytes) -> Action | None:
     is_hidden = "incognito" in getattr(reply, "degraded", ())
     query = None if is_hidden else getattr(request, "query", None) or getattr(request, "q", None)
     return Action(
-        at=_asked_at(answered),
+        at=answered.asked_at,
         user_id=getattr(request, "user_id", NOBODY),
         verb=verb,
         outcome=answered.outcome,
@@ -104,13 +103,6 @@ def action_of(answered: Answered, key: bytes) -> Action | None:
         credential=(answered.credential or "")[:_LONGEST] or None,
         query_hash=None if query is None else _hash(query, key),
     )
-
-
-def _asked_at(answered: Answered) -> datetime:
-    """When it was asked; of an erasure no later than it counts from, however late that is noted, or it outlived it."""
-    at = datetime.now(UTC) - timedelta(seconds=answered.seconds)
-    requested_at = getattr(getattr(answered.reply, "receipt", None), "requested_at", None)
-    return at if requested_at is None else min(at, requested_at)
 
 
 def _hash(text: str, key: bytes) -> str:

@@ -44,7 +44,8 @@ NOTHING = RetrieveReply.nothing(RetrieveRequest(user_id="ann", query="?"), "lexi
 
 
 def answered(answer: flow.Answer[Any, Any], request: Any, reply: Any = None, **given: Any) -> Answered:
-    fields = {"outcome": "ok", "seconds": 0.25, "credential": None, **given}
+    asked_at = datetime.now(UTC) - timedelta(seconds=0.25)
+    fields = {"outcome": "ok", "asked_at": asked_at, "seconds": 0.25, "credential": None, **given}
     return Answered(answer, request, reply, **fields)
 
 
@@ -186,7 +187,8 @@ async def test_operators_are_kept_account_of_and_so_is_whom_it_concerned(
 def test_an_erase_that_is_noted_late_counts_from_when_it_began() -> None:
     began = datetime.now(UTC) - timedelta(seconds=3)
     receipt = EraseReceipt(removed={}, left={}, drained=True, swept=True, requested_at=began)
-    action = action_of(answered(flow.ERASE, EraseRequest(user_id="ann"), EraseReply(receipt=receipt)), KEY)
+    erased = answered(flow.ERASE, EraseRequest(user_id="ann"), EraseReply(receipt=receipt), asked_at=began)
+    action = action_of(erased, KEY)
     assert action is not None
     assert action.at == began
 

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -77,13 +78,15 @@ class RequestHandler(Generic[Q, R]):
 class Answered:
     """A request and what came of it, as who keeps account of it is told; None are those that could not be read or made.
 
-    `credential` is by what the caller was let in, as the header says.
+    `asked_at` is when it came: what it made then is no older. `credential` is by what the caller was let in, as the
+    header says.
     """
 
     answer: Answer[Any, Any]
     request: Any
     reply: BaseModel | None
     outcome: str
+    asked_at: datetime
     seconds: float
     credential: str | None
 
@@ -247,7 +250,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
         credential: str | None,
     ) -> tuple[bytes, ErrorInfo | None]:
         """The reply within so many seconds, or the error that is answered with; both are kept account of."""
-        started, failed = time.perf_counter(), None
+        asked_at, started, failed = datetime.now(UTC), time.perf_counter(), None
         body: Any = None
         reply: BaseModel | None = None
         self._waiting += 1
@@ -265,7 +268,7 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             self._waiting -= 1
         took, outcome = time.perf_counter() - started, failed.code if failed else "ok"
         telemetry.REQUEST_SECONDS.labels(self.handler.answer.name, outcome).observe(took)
-        self._broker.heard(Answered(self.handler.answer, body, reply, outcome, took, credential))
+        self._broker.heard(Answered(self.handler.answer, body, reply, outcome, asked_at, took, credential))
         return raw, failed
 
     async def _within(self, seconds: float, handle: Callable[[], Awaitable[R]], body: Q) -> tuple[R, bytes]:
