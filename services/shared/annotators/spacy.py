@@ -15,6 +15,7 @@ from contracts.errors import Unavailable
 from contracts.ports import Annotation
 from contracts.v1.entries import Entity
 from services.shared.annotators.reading import Found, Reader, answer, is_ready, prepare
+from services.shared.processors import ALLOWED
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ class _Process:
             return
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, spawn, prepare, (self._load, START_WITHIN))
+            self._pool = ProcessPoolExecutor(1, spawn, prepare, (self._load, START_WITHIN, ALLOWED))
         try:
             self._ready = await self._run(is_ready)
         except BrokenProcessPool as error:
