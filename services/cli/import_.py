@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from contracts.ports import StageCounts
-from services.cli.common import FolderOption, bars, err, fail, out, plural, run, settings_from
+from services.cli.common import FolderOption, bars, err, fail, out, plural, run, settings_from, visible
 from services.shared.app import Host
 from services.shared.commands.archive import ArchiveError, Tally
 from services.shared.commands.formats.source import FormatError
 from services.shared.commands.transfer import Imported, counts_of, read_archive
+from services.shared.erasures import erased_at
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -37,7 +41,7 @@ def import_(
     """
     settings = settings_from(data=data, text_store=text_store)
     try:
-        imported, found = run(_import(settings, file))
+        imported, found, erased = run(_import(settings, file))
     except (ArchiveError, FormatError) as error:
         fail(str(error))
     except OSError as error:
@@ -45,17 +49,29 @@ def import_(
     out.print(_compared(imported.tally, found))
     for status, count in imported.inactive.items():
         out.print(f"{status} in this memory, and left so: {plural(count, 'entry', 'entries')}")
+    for user, at in erased.items():
+        _tell_that_erased(user, at)
     if missing := _missing(imported, found):
         fail(f"the memory holds less than the file: {', '.join(missing)}; repeat the import, it goes on")
 
 
-async def _import(settings: Settings, file: Path) -> tuple[Imported, StageCounts]:
+def _tell_that_erased(user: str, at: datetime) -> None:
+    """Who imports may not know that the user wanted all of this to be gone."""
+    again = escape(visible(shlex.join(["memorybus", "erase", "--user", user])))
+    out.print(
+        f"{escape(repr(visible(user)))} was erased here on {at:%Y-%m-%d %H:%M} UTC, and is back with what the file "
+        f"holds; `{again}` removes it again",
+        soft_wrap=True,
+    )
+
+
+async def _import(settings: Settings, file: Path) -> tuple[Imported, StageCounts, dict[str, datetime]]:
     host = Host(settings, "")
     try:
         store = await host.text_store()
         with bars(err) as progress:
             imported = await read_archive(store, file, progress)
-        return imported, await counts_of(store, imported.users)
+        return imported, await counts_of(store, imported.users), await erased_at(store, imported.users)
     finally:
         await host.close()
 

@@ -15,7 +15,7 @@ from contracts.v1.audit import (
 )
 from services.shared.audit import NOBODY, AuditTrail
 from services.shared.core.fitting import how_many_fit, size_of
-from services.shared.erasures import erased_key
+from services.shared.erasures import erased_at
 from services.shared.errors import Rejected
 
 _MOST_PAGES = 20
@@ -44,7 +44,7 @@ async def audit(request: AuditRequest | OpsAuditRequest, *, records: UserRecords
     return AuditReply(
         items=tuple(found),
         next_cursor=cursor,
-        erased_at=await _erased_at(request.user_id, records) if request.user_id else None,
+        erased_at=(await erased_at(records, [request.user_id])).get(request.user_id) if request.user_id else None,
         correlation_id=request.correlation_id,
     )
 
@@ -82,9 +82,3 @@ def _action(record: Record) -> Action:
 
 def _passes(action: Action, request: AuditRequest | OpsAuditRequest) -> bool:
     return (request.since is None or action.at >= request.since) and (not request.verbs or action.verb in request.verbs)
-
-
-async def _erased_at(user_id: str, records: UserRecords) -> datetime | None:
-    key = erased_key(user_id)
-    record = (await records.get_records([key])).get(key)
-    return record.at if record else None

@@ -23,7 +23,7 @@ from contracts.v1.conflicts import ResolveRequest
 from contracts.v1.edits import BulkRequest
 from services.shared import telemetry
 from services.shared.bus.requests import Answered
-from services.shared.erasures import LANDS_WITHIN, erased_key, passed_seconds
+from services.shared.erasures import LANDS_WITHIN, erased_at, passed_seconds
 
 log = logging.getLogger(__name__)
 
@@ -224,7 +224,5 @@ class AuditTrail:
                     await self._records.remove_records(one.action.user_id, "action", [one.name])
 
     async def _not_erased(self, some: Collection[_Noted]) -> list[_Noted]:
-        users = {one.action.user_id for one in some}
-        erased = await self._records.get_records([erased_key(user) for user in users])
-        at = {user: erased[erased_key(user)].at for user in users if erased_key(user) in erased}
+        at = await erased_at(self._records, {one.action.user_id for one in some})
         return [one for one in some if one.action.user_id not in at or one.action.at > at[one.action.user_id]]

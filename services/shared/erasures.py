@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from datetime import datetime
 from hashlib import blake2b
 
-from contracts.ports import Privacy, Record, RecordKey
+from contracts.ports import Privacy, Record, RecordKey, UserRecords
 from contracts.v1.audit import Action
 
 SETTLING = 0.3
@@ -44,6 +45,16 @@ def kept_key(key: RecordKey) -> RecordKey:
 
 def _hashed(words: str) -> str:
     return "#" + blake2b(words.encode(), digest_size=16).hexdigest()
+
+
+async def erased_at(records: UserRecords, users: Collection[str]) -> dict[str, datetime]:
+    """When each of the users was erased last; who never was is missing.
+
+    Raises:
+        Unavailable: the store does not answer.
+    """
+    found = await records.get_records([erased_key(user) for user in users])
+    return {user: found[erased_key(user)].at for user in users if erased_key(user) in found}
 
 
 def erased_record(user_id: str, at: datetime) -> Record:

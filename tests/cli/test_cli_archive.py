@@ -20,6 +20,7 @@ from services.curate.retention import own_limits
 from services.shared.commands.archive import ArchiveError, decode, encode
 from services.shared.commands.transfer import lines, read_archive, write_archive
 from services.shared.core.editing import Edit, edited
+from services.shared.erasures import erased_record
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.builders import NOON, a_proposal, a_repeat, a_turn, an_entry, entry_of, log_proposals, minutes
@@ -128,6 +129,19 @@ async def test_what_was_forgotten_since_the_export_stays_so_and_is_told(folder: 
     result = await asyncio.to_thread(typed, folder, str(file), command="import")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "forgotten in this memory, and left so: 1 entry\n" in result.stdout
+
+
+async def test_an_import_that_brings_back_who_was_erased_says_so(folder: Path) -> None:
+    file = folder / "all.jsonl"
+    await asyncio.to_thread(typed, folder, str(file))
+    store = await SqliteTextStore.open(folder / "memory.sqlite3", synchronous="normal")
+    await store.add_records([erased_record("ann", NOON)])
+    await store.close()
+    result = await asyncio.to_thread(typed, folder, str(file), command="import")
+    assert result.exit_code == 0
+    assert f"'ann' was erased here on {NOON:%Y-%m-%d %H:%M} UTC, and is back with what the file holds" in result.stdout
+    assert "`memorybus erase --user ann` removes it again" in result.stdout
+    assert "'bob' was erased" not in result.stdout
 
 
 async def test_one_users_export_holds_nobody_else(source: TextStore, target: TextStore, tmp_path: Path) -> None:

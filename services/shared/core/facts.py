@@ -234,19 +234,22 @@ def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -
 def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _Clause]]:
     """What a text states outright, and the clauses that state it.
 
-    Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something.
+    Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something, and whether the
+    text is a joke at the first of these.
     """
     text = _readable(text)
     last_person: str | None = None
     moved: str | None = None
+    in_earnest = False
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
         person = next((name for name, _ in people_in(said.words)), None)
         told = (*found_in(said.words, person or last_person, known), *(new_time_in(said.words, moved) if moved else ()))
         moved = event_moved_in(said.words) or moved
         if not (person or told) or not _is_meant(said):
             continue
-        if is_joke(text):
+        if not in_earnest and is_joke(text):
             return
+        in_earnest = True
         last_person = person or last_person
         yield from ((found, said) for found in told)
 
