@@ -23,7 +23,8 @@ _KIND = rf"(?:(?:my|our) (?:old |dear |poor |beloved )?(?:{one_of('pets')} )?)?"
 _PARTNER = rf"(?:my |our )?(?:(?:{one_of('partner')}) )?"
 _JOB = r"(?:my|our|the) (?:old |current )?(?:job|position)"
 _SEPARATED = (
-    r"(?:got divorced|divorced|broke up|broken up|split up|separated|called it quits|called off (?:our|the) engagement)"
+    r"(?:(?:got |getting )?divorced|(?:getting|got|filed for) (?:a )?divorce|broke up|broken up|split up|separated"
+    r"|(?:not|no longer) together(?: any ?more)?|called it quits|called off (?:our|the) engagement)"
 )
 _PARTED = "dumped|divorced|broke up with|broken up with"
 _LET_GO = "(?:fired|laid off|sacked|let go|made redundant)"

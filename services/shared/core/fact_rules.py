@@ -164,11 +164,14 @@ def _of_others(words: str, last_person: str | None, known: Container[str]) -> It
             yield from told_of(predicate, found["kin"].lower())
 
 
-_MY = re.compile(r"(?:my|our) (?P<what>[\w' -]{2,40}?)(?: is|'s| are) (?P<v>.+)$", re.IGNORECASE)
+_MY = re.compile(
+    r"(?:my|our) (?:(?:new|current) )?(?P<what>[\w' -]{2,40}?)(?: is|'s| are)(?: now)? (?P<v>.+)$", re.IGNORECASE
+)
 _ATTRIBUTE = re.compile(wordlists.pattern("facts", "attributes"), re.IGNORECASE)
-_FAVOURITE = re.compile(r"(?:all-time |absolute )?favou?rite (?P<what>\w+(?: \w+)?)$", re.IGNORECASE)
+_A_FAVOURITE = r"(?:(?:all-time|absolute|new|current) ){0,2}favou?rite (?P<what>\w+(?: \w+)??)"
+_FAVOURITE = re.compile(rf"{_A_FAVOURITE}$", re.IGNORECASE)
 _IS_FAVOURITE = re.compile(
-    r"(?P<v>[^,]{2,60}) is my (?:all-time |absolute )?favou?rite (?P<what>\w+(?: \w+)?)$", re.IGNORECASE
+    rf"(?P<v>[^,]{{2,60}}) is my {_A_FAVOURITE}(?: (?:now|nowadays|these days|at the moment))?$", re.IGNORECASE
 )
 _NAME = re.compile(
     r"(?:(?:my|the)(?: full| first| real)? name is (?P<v>.+)"
