@@ -34,7 +34,8 @@ _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
 _TAIL = (
     r"(?: (?:yesterday|today|this (?:morning|afternoon|evening|week|month|year)|now|recently|already|for good|suddenly"
     r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
-    r"|in (?:spring|summer|autumn|winter)|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
+    r"|(?:in|since)(?: the| last)? (?:spring|summer|autumn|winter)|since (?:last )?\w{3,6}day"
+    r"|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
 )
 _DEATH = re.compile(
     rf"(?:(?:my|our) (?:dear |poor |beloved )?(?P<kin>{one_of('family')}|{one_of('partner')})(?: (?P<name>{_NAME}))??"
@@ -50,6 +51,9 @@ _EATEN_AGAIN = re.compile(
     rf"(?P<food>{wordlists.pattern('facts', 'foods given up')})(?: again)?{_TAIL}"
 )
 _DIETS_WITHOUT = wordlists.pairs("facts", "diets without")
+_SCHOOL = r"(?:(?:my|the|grad|high|law|medical|art) )?(?:uni|university|college|school|studies|degree|course|phd)"
+_MOVED_OUT = re.compile(rf"(?P<name>{_NAME}) {_AUX}moved out{_TAIL}")
+_SHARE_A_HOME = ("flatmate", "roommate", "housemate")
 _BORN = re.compile(
     rf"(?:(?:our|my) (?:baby|son|daughter|twins|little (?:one|boy|girl))(?: {_NAME})? (?:was|were|is|are) (?:born|here)"
     rf"|(?:i|we) {_AUX}(?:lost (?:the|our|my) (?:baby|pregnancy)|had a miscarriage|miscarried|gave birth)){_TAIL}"
@@ -82,6 +86,14 @@ _ENDINGS = (
     _ending("partner", rf"(?:me|i) and {_PARTNER}(?P<v>{_NAME}) {_AUX}{_SEPARATED}"),
     _ending("partner", rf"i {_AUX}(?:broke up with|broken up with|split up with|divorced) {_PARTNER}(?P<v>{_NAME})"),
     _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) {_AUX}(?:{_PARTED}) me"),
+    _ending("studies", rf"i {_AUX}dropped out(?P<v>)(?: of {_SCHOOL})?"),
+    _ending("studies", rf"i {_AUX}(?:graduated|(?:finished|completed) {_SCHOOL})(?P<v>)"),
+    _ending("avoids", rf"i {_AUX}(?:eat|drink|take|use|have) (?P<v>\w+(?: \w+)?) again"),
+    _ending(
+        "avoids",
+        rf"i {_AUX}(?:started|begun|began|(?:gone |went )?back (?:to|on)) (?:(?:eating|drinking|taking|using) )?"
+        r"(?P<v>\w+(?: \w+)??)(?: again)?",
+    ),
     _ending("allergy", rf"my (?P<v>\w+(?: \w+)?) allergy {_AUX}{_CURED}"),
     _ending("allergy", rf"my allergy to (?P<v>\w+(?: \w+)?) {_AUX}{_CURED}"),
     _ending("allergy", rf"i {_AUX}(?:outgrew|outgrown|grew out of|grown out of) my (?P<v>\w+(?: \w+)?) allergy"),
@@ -137,6 +149,8 @@ def _told(said: str) -> Iterator[Ended]:
     if (eaten := _EATEN_AGAIN.match(said)) and eaten["food"] in _DIETS_WITHOUT:
         yield Ended("avoids", eaten["food"])
         yield from (Ended("diet", diet) for diet in _DIETS_WITHOUT[eaten["food"]].split())
+    if gone := _MOVED_OUT.match(said):
+        yield from (Ended("relationship", shared, of=gone["name"]) for shared in _SHARE_A_HOME)
     if _BORN.match(said):
         yield Ended("health", "pregnant")
     for slot, pattern in _ENDINGS:
