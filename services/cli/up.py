@@ -27,7 +27,6 @@ from services.shared.descriptors import raise_limit
 from services.shared.http import PortTaken
 from services.shared.instance import FolderInUse, FolderUnusable
 from services.shared.logs import configure_logging
-from services.shared.processors import keep_together
 from services.shared.redaction import redact_address
 from services.shared.settings import Settings, UnusableSetting, misspelt
 
@@ -36,9 +35,6 @@ log = logging.getLogger(__name__)
 _SWITCH_INTERVAL = 0.0005
 """Seconds that a thread may keep Python's lock while another waits. A request passes through several threads, and with
 the usual 5 ms each handover could cost as much as the work itself."""
-
-_TAKE_TURNS = ("MainThread", "sqlite", "vectors")
-"""Threads that work under Python's lock, and so only one at a time; models compute without it."""
 
 EXPECTED = (
     FolderInUse,
@@ -147,8 +143,6 @@ async def _until_stopped(settings: Settings, only: list[str], *, as_json: bool) 
         async with running(settings, only) as instance:
             _calm_the_collector()
             _announce(instance, settings, only, as_json=as_json)
-            if settings.one_processor and not only:
-                await keep_together(_TAKE_TURNS)
             await asyncio.Event().wait()
 
 

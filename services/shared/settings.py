@@ -134,10 +134,6 @@ class Settings(EnvironmentSettings):
     )
     embedder_model: str | None = Field(default=None, description="model name for embedder http or fastembed")
     embedder_api_key: SecretStr | None = Field(default=None, description="key for embedder http")
-    one_processor: bool = Field(
-        default=True,
-        description="threads that share Python's lock run on one processor, the others on any (`up`, on Linux)",
-    )
     embedder_threads: int = Field(default=2, ge=1, description="threads of the built-in embedder")
 
     ner: Literal["spacy", "none"] = Field(default="spacy", description="names and key phrases; none: skip both")

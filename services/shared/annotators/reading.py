@@ -18,12 +18,11 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from services.shared.annotators.cleaning import clean_name, clean_phrase
-from services.shared.processors import go_anywhere
 from services.shared.tasks import give_way
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ _reader: Reader | None = None
 """The models of this process."""
 
 
-def prepare(load: Callable[[], Reader], within: float, processors: Collection[int]) -> None:
+def prepare(load: Callable[[], Reader], within: float) -> None:
     """Load the models into a process that leaves signals to its parent, prints to standard error, and ends with it."""
     global _reader
     for ending in (signal.SIGINT, signal.SIGTERM):
@@ -131,7 +130,6 @@ def prepare(load: Callable[[], Reader], within: float, processors: Collection[in
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.dup2(2, 1)
     give_way()
-    go_anywhere(processors)
     os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     with _deadline(within):
         _reader = load()

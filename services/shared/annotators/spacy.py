@@ -15,7 +15,6 @@ from contracts.errors import Unavailable
 from contracts.ports import Annotation
 from contracts.v1.entries import Entity
 from services.shared.annotators.reading import Found, Reader, answer, is_ready, prepare
-from services.shared.processors import ALLOWED
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ class _Process:
             return
         if self._pool is None:
             spawn = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(1, spawn, prepare, (self._load, START_WITHIN, ALLOWED))
+            self._pool = ProcessPoolExecutor(1, spawn, prepare, (self._load, START_WITHIN))
         try:
             self._ready = await self._run(is_ready)
         except BrokenProcessPool as error:

@@ -33,7 +33,6 @@ from nats.errors import Error as NatsError
 from services.shared.backoff import backoff_seconds
 from services.shared.bus.connection import connect
 from services.shared.files import close_to_others, make_folder, write_private
-from services.shared.processors import go_anywhere
 from services.shared.settings import SyncMode
 from services.shared.tasks import end, ended
 
@@ -127,11 +126,6 @@ def die_with_parent() -> None:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _begin() -> None:
-    go_anywhere()
-    die_with_parent()
-
-
 class NatsServer:
     """One supervised nats-server on the loopback interface, JetStream on file."""
 
@@ -223,7 +217,7 @@ class NatsServer:
                 cwd=self._folder,
                 stdout=output,
                 stderr=output,
-                preexec_fn=_begin if sys.platform == "linux" else None,
+                preexec_fn=die_with_parent if sys.platform == "linux" else None,
                 start_new_session=True,  # Ctrl-C goes to us; we end the server when the workers are done
             )
         await self._until_ready(self._process)
