@@ -48,7 +48,7 @@ _PEOPLE = re.compile(
 )
 _KIN_IS = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
-    r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually)?|'s name's) (?:spelled |spelt |called )?"
+    r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually| currently)?|'s name's) (?:spelled |spelt |called )?"
     rf"(?P<name>{PERSON_NAME})$",
     re.IGNORECASE,
 )
@@ -94,7 +94,7 @@ def people_in(words: str) -> Iterator[tuple[str, str]]:
             if pattern is _HAVE_KIN and found["other"]:
                 yield found["other"], found["kin2"].lower()
     for pattern in (_KIN_IS, _IS_KIN):
-        if named := pattern.match(words):
+        if named := pattern.match(trimmed(words)):
             yield named["name"], _kin(named)
     if married := _MARRIED.match(words):
         yield married["name"], "partner"
@@ -168,6 +168,8 @@ _MY = re.compile(
     r"(?:my|our) (?:(?:new|current) )?(?P<what>[\w' -]{2,40}?)(?: is|'s| are)(?: now)? (?P<v>.+)$", re.IGNORECASE
 )
 _ATTRIBUTE = re.compile(wordlists.pattern("facts", "attributes"), re.IGNORECASE)
+_NUMBERS = frozenset({"number", "mobile", "mobile number", "cell number", "cell phone number"})
+_DIALLED = re.compile(r"\+?[\d(][\d /()-]{4,20}\d")
 _A_FAVOURITE = r"(?:(?:all-time|absolute|new|current) ){0,2}favou?rite (?P<what>\w+(?: \w+)??)"
 _FAVOURITE = re.compile(rf"{_A_FAVOURITE}$", re.IGNORECASE)
 _IS_FAVOURITE = re.compile(
@@ -198,6 +200,8 @@ def _mine(words: str) -> Iterator[Found]:
     if not found or is_denied(found["v"]):
         return
     what = found["what"].lower()
+    if what in _NUMBERS and _DIALLED.fullmatch(found["v"]):
+        what = "phone number"
     if favourite := _FAVOURITE.match(what):
         yield from _favourite(favourite["what"], found["v"])
     elif _ATTRIBUTE.fullmatch(what):

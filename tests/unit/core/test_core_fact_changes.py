@@ -25,6 +25,8 @@ MOVED, CLARA_MOVED = "I have moved to Porto", "My sister Clara has moved to Port
         ("My favourite colour is green.", "Actually blue is my favourite colour these days.", "replaced"),
         ("My favourite band is Muse.", "My new favourite band is Wet Leg.", "replaced"),
         ("My phone number is 0151 234567.", "My new phone number is 0170 998877.", "replaced"),
+        ("My phone number is 0151 234567.", "My new number is 0170 998877.", "replaced"),
+        ("My manager is Petra Novak.", "My locker number is 1234567 now.", None),
         ("My address is Ringweg 7.", "My address is now Hofgasse 12.", "replaced"),
         ("I live in Lisbon and I work at Siemens", MOVED, "replaced in part"),
         ("i live in lisbon", "i have moved to porto", "unclear"),
