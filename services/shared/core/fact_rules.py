@@ -48,8 +48,8 @@ _PEOPLE = re.compile(
 )
 _KIN_IS = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
-    r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually| currently)?|'s name's) (?:spelled |spelt |called )?"
-    rf"(?P<name>{PERSON_NAME})$",
+    r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually| currently)?|'s name's) "
+    rf"(?:spelled |spelt |called )?(?P<name>{PERSON_NAME})$",
     re.IGNORECASE,
 )
 _IS_KIN = re.compile(

@@ -255,6 +255,23 @@ def names_strangers(found: Found) -> bool:
     return meant.isdisjoint(known) and not any(_is_of_one(word, asked) for word in known)
 
 
+def of_the_former(found: Found) -> list[int]:
+    """The candidates that superseded what mentions a name of the question, where no other mentions it: of "Who is
+    Petra?" nothing else is left than who took her place."""
+    if not any(found.former.values()):
+        return []
+    pairs = _NAME.findall(found.question)
+    meant = {name for before, name in pairs if before.lower() not in _WHERE and name.lower() not in _NO_NAMES}
+    named = list(filter(str.istitle, meant))
+    if not named:
+        return []
+    mentions = re.compile(rf"\b(?:{'|'.join(named)})\b")
+    if any(mentions.search(entry.text) for entry in found.entries):
+        return []
+    told = ("\n".join(one.text for one in found.former.get(entry.id, ())) for entry in found.entries)
+    return [i for i, text in enumerate(told) if mentions.search(text)]
+
+
 def names_unmentioned_kin(found: Found) -> bool:
     """Whether a question is about a relative, the boss or the like of who asks, of whom none of the entries speaks."""
     asked = _OF_MINE.findall(found.question.lower())

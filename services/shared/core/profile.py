@@ -13,7 +13,14 @@ import numpy as np
 
 from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
 from services.shared.core.facts import Fact, facts_of
-from services.shared.core.features import Found, features_of, names_strangers, names_unmentioned_kin, told_by_searches
+from services.shared.core.features import (
+    Found,
+    features_of,
+    names_strangers,
+    names_unmentioned_kin,
+    of_the_former,
+    told_by_searches,
+)
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.time_spans import times_asked_for
 from services.shared.core.traits import ByText, is_mere_request
@@ -147,11 +154,16 @@ def _tell(found: Found) -> Flags:
 
 def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
     """Which candidates, of those that weigh most, state the fact that the question asks for, if it asks for one; and
-    which of them state it of others alone.
+    which of them state it of others alone; where a name is asked for that was changed, those that changed it.
 
     Of several that give it the one value that it has, the newest is weighed as the best of them, and a little more.
     """
     told, of_another = np.zeros((2, len(score)), bool)
+    if of_former := of_the_former(found):
+        told[of_former] = True
+        of_another = ~told
+        score[of_former] += max(0.0, score.max() - score[of_former].max())
+        return told, of_another
     if (asked := asked_in(found.question)) is None:
         return told, of_another
     stated = {i: facts_of(found.entries[i]) for i in _to_read(found, score)}

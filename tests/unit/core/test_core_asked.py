@@ -10,7 +10,7 @@ import pytest
 from contracts.v1.entries import Entry
 from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
 from services.shared.core.facts import facts_of
-from services.shared.core.features import Found, names_unmentioned_kin
+from services.shared.core.features import Found, names_unmentioned_kin, of_the_former
 from services.shared.core.profile import profile
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import NOON, an_entry
@@ -162,3 +162,27 @@ def test_what_was_superseded_tells_of_whom_the_newer_statement_is(question: str,
     assert (names_unmentioned_kin(alone), names_unmentioned_kin(known)) == (True, not answers)
     assert (profile(known)[0] > 0.4) == answers
     assert profile(alone)[0] < 0.3
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("Who is Petra?", True),
+        ("Does Petra like the sea?", True),
+        ("Who is Gerda?", False),
+    ],
+)
+def test_who_is_told_of_by_what_was_superseded_alone_is_found_by_name(question: str, answers: bool) -> None:
+    found = unlike(question, "My manager is Olaf now.", "We saw a film about whales.")
+    before = an_entry("ann", "My manager is Petra Novak.")
+    newer, other = profile(replace(found, former={found.entries[0].id: [before]}))
+    assert (newer > 0.4) == answers
+    assert newer > 2 * other or not answers
+
+
+@pytest.mark.parametrize(("question", "other"), [("Who is Petra?", "Petra paints."), ("Is it far to Petra?", "Well.")])
+def test_a_name_is_not_looked_for_in_what_was_superseded_where_others_mention_it_or_it_is_a_place(
+    question: str, other: str
+) -> None:
+    found = unlike(question, "My manager is Olaf now.", other)
+    assert of_the_former(replace(found, former={found.entries[0].id: [an_entry("ann", "My manager is Petra.")]})) == []
