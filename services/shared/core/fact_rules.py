@@ -165,11 +165,16 @@ def _of_others(words: str, last_person: str | None, known: Container[str]) -> It
 
 
 _MY = re.compile(
-    r"(?:my|our) (?:(?:new|current) )?(?P<what>[\w' -]{2,40}?)(?: is|'s| are)(?: now)? (?P<v>.+)$", re.IGNORECASE
+    r"(?:my|our) (?:(?:new|current) )?(?P<what>[\w' -]{2,40}?)(?: is|'s| are|:)(?: now)? (?P<v>.+)$", re.IGNORECASE
 )
 _ATTRIBUTE = re.compile(wordlists.pattern("facts", "attributes"), re.IGNORECASE)
 _NUMBERS = frozenset({"number", "mobile", "mobile number", "cell number", "cell phone number"})
 _DIALLED = re.compile(r"\+?[\d(][\d /()-]{4,20}\d")
+_A_NEW_NUMBER = re.compile(
+    r"(?:(?:i|we) (?:have|have got|got|have gotten) )?(?:a |my )?new (?P<what>(?:phone |mobile |cell )?number)"
+    r"(?:,|:| is) (?P<v>.+)$",
+    re.IGNORECASE,
+)
 _A_FAVOURITE = r"(?:(?:all-time|absolute|new|current) ){0,2}favou?rite (?P<what>\w+(?: \w+)??)"
 _FAVOURITE = re.compile(rf"{_A_FAVOURITE}$", re.IGNORECASE)
 _IS_FAVOURITE = re.compile(
@@ -196,7 +201,7 @@ def _names(words: str) -> Iterator[Found]:
 def _mine(words: str) -> Iterator[Found]:
     if found := _IS_FAVOURITE.match(words):
         yield from _favourite(found["what"], found["v"])
-    found = _MY.match(words)
+    found = _MY.match(words) or _A_NEW_NUMBER.match(words)
     if not found or is_denied(found["v"]):
         return
     what = found["what"].lower()

@@ -82,7 +82,10 @@ RECENTLY = re.compile(wordlists.pattern("changes", "recently"))
 
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
-_HAVE_NEW = re.compile(r"(?:\bI(?: have|'ve)(?: got)?|\b(?:I )?[Gg]ot) a new ([\w-]+(?: [\w-]+){0,2}): ")
+_HAVE_NEW = re.compile(
+    r"(?:\bI(?: have|'ve)(?: got)?|\b(?:I )?[Gg]ot) a new ([\w-]+(?: [\w-]+){0,2})(?:: |, (?=\+?\d))"
+    r"|\b(?<![a-z] )[Nn]ew ([\w-]+(?: [\w-]+)?): (?=\+?\d)"
+)
 
 _DAYS = "mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = (
@@ -140,7 +143,7 @@ class Clause:
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
-    plain = _HAVE_NEW.sub(r"My new \1 is ", without_quoted_lines(unfolded(text[:_LONGEST])))
+    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_quoted_lines(unfolded(text[:_LONGEST])))
     joking = is_joking(plain.lower())
     found, told = [], False
     for sentence in _SENTENCE.split(plain):

@@ -75,6 +75,10 @@ def test_of_an_endless_text_only_the_beginning_is_read() -> None:
         ("I'm allergic to nuts, dust and cats.", [f"Is allergic to {what}" for what in ("nuts", "dust", "cats")]),
         ("I turned 35 yesterday.", ["Is 35 years old"]),
         ("I'm 12 minutes away.", []),
+        ("My manager is Olaf now.", ["Olaf is their manager"]),
+        ("My wife is Eva these days", ["Eva is their wife"]),
+        ("My boss is away at the moment", []),
+        ("My number: 0170 998877", ["Has the phone number 0170 998877"]),
         ("I left Hellmann and joined Nordlicht Energy.", ["Works for Nordlicht Energy"]),
     ],
 )
