@@ -49,7 +49,8 @@ _THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|
 _IS_NOW = r"now (?:it|[\w.]+(?: [\w.]+)? (?:is|has))"
 _WHICH_TIME = "(?:date|day|time|slot)"
 CLAUSE = re.compile(
-    rf"(?<!\bnumber):\s|;\s|\s\(|\)|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
+    r"(?<!\bnumber):\s|;\s|\s\(|\)"
+    rf"|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
     rf"|(?<=after all),\s"
     rf"|,\s{{1,3}}(?={_IS_NOW}\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new {_WHICH_TIME}\b)"
     rf"|,?\s{{1,3}}(?=and {_IS_NOW}\b)"
