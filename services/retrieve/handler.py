@@ -61,7 +61,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
-_POOL = 1.5  # how many times the limit is diversified over
+_POOL, _LEAST_POOL = 1.5, 18  # how many times the limit is diversified over, and how many at least: what tells of a
+# change goes first however few are asked for
 _READ_IN_PART = 8  # of what is ranked so many characters are gone through in the time of one that is read
 _HEAD_START = 0.002
 """Seconds by which the searches go before what is read beside them: they are waited for."""
@@ -359,7 +360,7 @@ class Retriever:
         """The candidates that are read and ranked: for a relevance other than the profile all of them."""
         if self.settings.relevance != "profile":
             return candidates
-        return shortlist(candidates, max(self.settings.shortlist, round(request.limit * _POOL)))
+        return shortlist(candidates, max(self.settings.shortlist, _pool(request)))
 
     def _relevant(
         self, candidates: Sequence[Candidate], measured: Sequence[float], request: RetrieveRequest
@@ -422,7 +423,7 @@ class Retriever:
 
         What tells of a change goes before what it may have changed.
         """
-        pool = seen.ranked[: round(request.limit * _POOL)]
+        pool = seen.ranked[: _pool(request)]
         if len(pool) < 2 or (self.settings.mmr_lambda >= 1.0 and not self.settings.newest_first):
             return list(pool[: request.limit])
         entries = [seen.entries[item.candidate.id] for item in pool]
@@ -451,6 +452,10 @@ class Retriever:
         scopes = {space: Scope(request.user_id, space, request.persona_id) for space in by_space}
         parts = await asyncio.gather(*(self._fetched(scopes[space], ids, legs) for space, ids in by_space.items()))
         return dict(chain.from_iterable(part.items() for part in parts))
+
+
+def _pool(request: RetrieveRequest) -> int:
+    return max(_LEAST_POOL, round(request.limit * _POOL))
 
 
 def joined(parts: Sequence[Seen]) -> Seen:

@@ -48,12 +48,14 @@ _DATUM = (
     "(?:names?|numbers?|pass(?:word|code|phrase)s?|pin|codes?|address|e-?mail|phone|birthday|anniversary|appointment|"
     "username|login|iban|salary|diagnosis|allergy|medication|nickname|wi-?fi|licen[cs]e plate|reservation|booking)"
 )
-_DATA = rf"the (?:(?:[\w'-]+ ){{1,3}}{_DATUM}|{_DATUM} (?:of|for|to|at) (?:{_MINE}|{_NAME}|the [\w'-]+))"
+_SECRET = "(?:(?:api|aws|access|ssh|gpg|licen[cs]e|encryption|secret) (?:keys?|tokens?)|credentials?)"
+_WHOSE = rf"(?:of|for|to|at) (?:{_MINE}|{_NAME}|the [\w'-]+)"
+_DATA = rf"the (?:(?:[\w'-]+ ){{1,3}}{_DATUM}|{_DATUM} {_WHOSE}|(?:[\w'-]+ )?{_SECRET}(?: {_WHOSE})?)"
 _WHEN = (
     "(?:today|yesterday|tonight|last night|this (?:morning|afternoon|evening|week|month|chat|conversation)"
     "|in this (?:chat|conversation)|last (?:week|month))"
 )
-_CLAUSE = r"[^\s.,;:!?\"](?:[^,;:!?\"\n]|:(?=\d)|,(?= \d))*"
+_CLAUSE = r"[^\s.,;:!?\"](?:[^,;:!?\"\n]|:(?=\d)|,(?= \d)|[!?](?=\w))*"
 _NO_SUBJECT = (
     "(?:it|this|that|these|those|there|you|your|yours|what|which|who|when|where|why|how|if|not|never|all|one|some|any"
     r"|(?:every|any|some|no)(?:thing|one|body))\b"

@@ -15,6 +15,7 @@ from services.shared.core.text import fold
 
 _WORD = re.compile(r"\w+")
 _STOP_WORDS = frozenset[str]().union(*STOP_WORDS.values())
+_PRONOUN_AND_VERB = re.compile(r"(?:i|you|he|she|it|we|they|that|there|who|what)['\u2019](?:m|s|re|ve|ll|d)")
 _NO_NAMES = frozenset(
     "i im ive ill my mine me we we're our us you your he his she her it its they their them him the a this that these "
     "those and or not who what when where why how is are was were do does did has have had s t m ve ll re".split()
@@ -40,7 +41,8 @@ class Words(NamedTuple):
 def words_of_topic(topic: str) -> tuple[Word, ...]:
     """What a text has that mentions the topic: each of these; nothing has what a topic without words names."""
     asked = words_asked(topic)
-    found = [Word(frozenset(terms), folded=key) for key, its in asked.items() for terms in its]
+    telling = {key: its for key, its in asked.items() if not _PRONOUN_AND_VERB.fullmatch(key)}
+    found = [Word(frozenset(terms), folded=key) for key, its in telling.items() for terms in its]
     names = (name for name in _names_in(topic) if fold(name) not in asked)
     return (*found, *(Word(frozenset(), written=name) for name in dict.fromkeys(names)))
 

@@ -24,6 +24,8 @@ from services.shared.core.mentions import mentions
         ("MY DOG", "My dog is called Rex."),
         ("node.js", "I write node.js."),
         ("I love jazz", "I love jazz and blues"),
+        ("I'm allergic to wasps", "i am allergic to wasps, and to bees"),
+        ("Don", "Don called"),
     ],
 )
 def test_a_text_mentions_what_it_names(topic: str, text: str) -> None:
