@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import chain
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
+from services.shared.core.analysis import analyze, words_asked
+from services.shared.core.fact_ends import ends_anything
 from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
-from services.shared.core.statements import differ, kinds
+from services.shared.core.statements import LIGHT, differ, kinds
 from services.shared.core.traits import CAPITALIZED_WITHIN, ByText, words_of
 
 _LOOKED_AT = 10
@@ -26,6 +29,7 @@ _ALIKE_OR_RELEVANT = 1.0
 """Least sum of that cosine and of the relevance of the newer one as a share of the older one's: what answers half as
 well has to be very much about the same."""
 
+_STILL = re.compile(r"\b(?:still|any ?more|any longer|yet)\b", re.IGNORECASE)
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
     rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
@@ -43,11 +47,14 @@ def newest_first(
 
     It goes before a better one when they are a conflict, or a user said it later, it is alike and not much less
     relevant, has a word of change, names another day, time of day or number, and is not about what is another person's;
-    and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon.
+    and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon. Where
+    the question is whether something is still so, it is enough to tell of a change or an end, and of all that it names.
     `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _names_in(question)
-    changes = {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
+    doubted = _doubted_in(question)
+    ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
+    changes = ended | {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
     for place in range(min(len(order), _LOOKED_AT)):
         here = order[place]
         newer = [
@@ -55,7 +62,10 @@ def newest_first(
             for i in order[place + 1 : _LOOKED_AT]
             if i in changes
             and (
-                (entries[here].id in entries[i].conflicts_with and entries[i].created_at > entries[here].created_at)
+                (
+                    (i in ended or entries[here].id in entries[i].conflicts_with)
+                    and entries[i].created_at > entries[here].created_at
+                )
                 or (
                     similarity[i, here] >= _ALIKE
                     and (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i]
@@ -73,6 +83,22 @@ def newest_first(
 
 def _has_cue(entry: Entry) -> bool:
     return entry.role == "user" and _has_word_of_change(entry.text)
+
+
+def _doubted_in(question: str) -> list[frozenset[str]]:
+    """The terms of each word of what may be so no longer, if a question is whether something still is."""
+    if not _STILL.search(question):
+        return []
+    said = (word for word in _STILL.sub(" ", question.lower()).split() if word not in LIGHT)
+    return [frozenset(chain.from_iterable(its)) for its in words_asked(" ".join(said)).values()]
+
+
+def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
+    """Whether a user tells of a change or an end, and of all that is doubted."""
+    if entry.role != "user" or not (_has_word_of_change(entry.text) or ends_anything(entry.text)):
+        return False
+    said = frozenset(analyze(entry.text))
+    return not any(said.isdisjoint(terms) for terms in doubted)
 
 
 def _may_change(newer: Entry, older: Entry, asked: Collection[int]) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
+from contracts.v1.entries import Entry
 from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
-from services.shared.core.facts import Fact, facts_of
+from services.shared.core.facts import SENTENCE, Fact, facts_of
 from services.shared.core.features import (
     Found,
     features_of,
@@ -22,10 +23,12 @@ from services.shared.core.features import (
     told_by_searches,
 )
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
+from services.shared.core.statements import UNSURE
 from services.shared.core.time_spans import times_asked_for
 from services.shared.core.traits import ByText, is_mere_request
 
 _is_request = ByText(is_mere_request)
+_begins_unsure = ByText(lambda text: UNSURE.search(SENTENCE.split(text, 1)[0].lower()) is not None)
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (4.47, 1.92),
@@ -154,7 +157,8 @@ def _tell(found: Found) -> Flags:
 
 def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
     """Which candidates, of those that weigh most, state the fact that the question asks for, if it asks for one; and
-    which of them state it of others alone; where a name is asked for that was changed, those that changed it.
+    which of them state it of others alone, or only think of it. Where a name is asked for that was changed, those that
+    changed it.
 
     Of several that give it the one value that it has, the newest is weighed as the best of them, and a little more.
     """
@@ -169,7 +173,7 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
     stated = {i: facts_of(found.entries[i]) for i in _to_read(found, score)}
     facts = {i: fact for i, its in stated.items() if (fact := _asked_fact(asked, found, i, its))}
     told[list(facts)] = True
-    others = [i for i, its in stated.items() if i not in facts and is_of_another(asked, found.entries[i], its)]
+    others = [i for i in stated.keys() - facts.keys() if _is_no_answer(asked, found.entries[i], stated[i])]
     of_another[others] = True
     if len(facts) > 1 and not any(fact.holds_many for fact in facts.values()):
         newest = max(facts, key=lambda i: found.entries[i].last_said_at)
@@ -182,6 +186,12 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
 def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) -> Fact | None:
     entry = found.entries[i]
     return told_in(asked, entry, stated, found.former.get(entry.id, ()))
+
+
+def _is_no_answer(asked: Asked, entry: Entry, stated: Collection[Fact]) -> bool:
+    """Whether an entry states such a fact of others, or what it says is only thought of: "if we won, we'd live by the
+    sea"."""
+    return is_of_another(asked, entry, stated) or (entry.role == "user" and _begins_unsure(entry.text))
 
 
 def _to_read(found: Found, score: Floats) -> list[int]:

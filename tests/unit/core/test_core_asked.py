@@ -124,6 +124,13 @@ def test_the_fact_of_others_alone_does_not_answer_however_like_it_is() -> None:
     assert alike("When is my mother's birthday?", mothers, an_entry("ann", "I like the sea."))[0] > 0.8
 
 
+def test_what_is_only_thought_of_does_not_answer_where_somebody_lives() -> None:
+    thought = an_entry("ann", "if i won the lottery id move to Cornwall tomorrow")
+    lives, sea = an_entry("ann", "I live in Leeds."), an_entry("ann", "I like the sea.")
+    assert alike("Where do I live?", thought, sea)[0] < 0.2 < alike("What would I do with a fortune?", thought, sea)[0]
+    assert alike("Where do I live?", thought, lives)[1] > 0.8
+
+
 def test_beside_nothing_but_a_request_the_fact_of_others_is_measured_too() -> None:
     mothers, request = an_entry("ann", "My mother's birthday is on 4 May."), an_entry("ann", "Please write a poem.")
     assert all(0 <= relevance <= 1 for relevance in alike("When is my birthday?", mothers, request))

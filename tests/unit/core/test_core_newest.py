@@ -168,3 +168,23 @@ def test_who_speaks_is_the_one_of_their_name() -> None:
         said("My flight moved to 9 June.", 2, speaker="Leo"),
     )
     assert order_of(older, newer) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "order"),
+    [
+        ("Do I still go to slimming world?", "Quit slimming world though, it got boring", [1, 0]),
+        ("do I go to slimming world any more?", "I've given up slimming world", [1, 0]),
+        ("When do I go to slimming world?", "Quit slimming world though, it got boring", [0, 1]),
+        ("Do I still go to slimming world?", "Quit the gym, it got boring", [0, 1]),
+        ("Do I still go to slimming world?", "Slimming world is fun", [0, 1]),
+    ],
+)
+def test_what_ends_it_answers_whether_something_is_still_so(question: str, text: str, order: list[int]) -> None:
+    goes = said("I go to Slimming World on Tuesdays", 0)
+    assert order_of(goes, said(text, 9), question=question, alike=0.2, relevance=[1.0, 0.3]) == order
+
+
+def test_a_parting_answers_whether_somebody_is_still_with_somebody() -> None:
+    rows = (said("Ines is my girlfriend, she is from Porto", 0), said("Ines and I broke up.", 9))
+    assert order_of(*rows, question="Am I still with Ines?", alike=0.2, relevance=[1.0, 0.3]) == [1, 0]
