@@ -29,10 +29,12 @@ _SEPARATED = (
 _PARTED = "dumped|divorced|broke up with|broken up with"
 _LET_GO = "(?:fired|laid off|sacked|let go|made redundant)"
 _DISPOSED_OF = r"(?:sold|scrapped|got rid of|gave (?:up|away)|given (?:up|away)|traded in|wrote off|totall?ed)"
+_GIVEN_UP = "(?:quit|stopped|gave up|given up)(?: the| my)?"
 _DIED = r"(?:died|passed away|passed on|is dead|is no longer (?:alive|with us)|was euthani[sz]ed)"
 _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
 _TAIL = (
     r"(?: (?:yesterday|today|this (?:morning|afternoon|evening|week|month|year)|now|recently|already|for good|suddenly"
+    r"|though"
     r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
     r"|(?:in|since)(?: the| last)? (?:spring|summer|autumn|winter)|since (?:last )?\w{3,6}day"
     r"|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
@@ -94,12 +96,17 @@ _ENDINGS = (
         rf"i {_AUX}(?:started|begun|began|(?:gone |went )?back (?:to|on)) (?:(?:eating|drinking|taking|using) )?"
         r"(?P<v>\w+(?: \w+)??)(?: again)?",
     ),
+    _ending("partner", rf"(?P<v>{_NAME})(?: is)? my ex(?:[- ]{one_of('partner')})?"),
+    _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) and (?:i|me) {_AUX}(?:history|done|through|over)"),
+    _ending("habit", rf"(?:i )?{_AUX}{_GIVEN_UP} (?!(?:it|that|this|work|school)\b)(?P<v>\w+(?: \w+){{0,3}}?)"),
     _ending("allergy", rf"my (?P<v>\w+(?: \w+)?) allergy {_AUX}{_CURED}"),
     _ending("allergy", rf"my allergy to (?P<v>\w+(?: \w+)?) {_AUX}{_CURED}"),
     _ending("allergy", rf"i {_AUX}(?:outgrew|outgrown|grew out of|grown out of) my (?P<v>\w+(?: \w+)?) allergy"),
 )  # fmt: skip
 _PARTICIPLE = re.compile(r"i (?:fired|sacked|laid off|let go)\b")
-_PART_OF_NAME = frozenset({"employer", "pet", "partner"})
+_TOLD_IN_PART = frozenset({"employer", "pet", "partner", "habit"})
+"""Slots of whose value an end names a part: Nordlicht of Nordlicht Energy, the gym of going to the gym on Mondays."""
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +126,7 @@ class Ended:
         if self.of.casefold() != of.casefold() or fact.slot not in ({self.slot} if self.slot else _OF_THE_LIVING):
             return False
         said, known = terms(self.value.lower()), terms(fact.value.lower())
-        return not self.value or (bool(said) and (said <= known if self.slot in _PART_OF_NAME else said == known))
+        return not self.value or (bool(said) and (said <= known if self.slot in _TOLD_IN_PART else said == known))
 
 
 @lru_cache(maxsize=256)

@@ -69,6 +69,7 @@ _CONTRACTIONS = tuple(
         (r"\bwon't\b", "will not"),
         (r"\bcan't\b", "can not"),
         (r"(\w)n't\b", r"\1 not"),
+        (r"(\w)'s (?=(?:just |now |already |finally )?(?:moved|joined|quit|become|retired|switched)\b)", r"\1 has "),
         (r"\b(she|he|it|that|there|name)'s\b", r"\1 is"),
     )
 )
