@@ -33,7 +33,9 @@ async def enrich_entries(
     superseded = await settle_changes(found.values(), store=store, policy=changes, contradictions=contradictions)
     superseded += await settle_facts(found.values(), store=store)
     if annotator is not None:
-        await _annotate([entry for entry in found.values() if needs_enriching(entry)], store, annotator)
+        again = await store.get([ref for ref in superseded if ref.id not in found]) if superseded else {}
+        todo = [*found.values(), *again.values()]  # one in use again may have been superseded before anybody read it
+        await _annotate([entry for entry in todo if needs_enriching(entry)], store, annotator)
     going_on = [ref for ref_id, ref in refs.items() if _is_active(found.get(ref_id))]
     told = {ref.id: EntryRef(**dict(ref)) for ref in (*going_on, *superseded)}
     return [EntryEnriched.of(told.values(), at=datetime.now(UTC), cause=cause_of(events))]
