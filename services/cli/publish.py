@@ -126,7 +126,7 @@ async def publish_source(
                 client, batches, tally, total=total, in_flight=in_flight, progress=progress, incognito=incognito
             )
             is_published = True
-            digesting, problem = await digest(client, progress) if wait else (None, None)
+            digesting, problem = await digest(client, progress, user=whose) if wait else (None, None)
         except asyncio.CancelledError:
             done = "all turns are published, and become memory without this command"
             so_far = f"{plural(tally.turns, 'turn')} published; publishing all again is harmless"

@@ -158,29 +158,31 @@ def _ending(turns: Iterator[Turn]) -> Iterator[Turn | Exception | None]:
         yield error
 
 
-async def digest(client: Bus, progress: Progress = untold) -> tuple[float, str | None]:
-    """Seconds until nothing waited any more, and what went wrong."""
+async def digest(client: Bus, progress: Progress = untold, *, user: str | None = None) -> tuple[float, str | None]:
+    """Seconds until nothing waited any more, in the stores nothing of this user or of anybody, and what went wrong."""
     began = time.monotonic()
     try:
-        await until_digested(client, progress)
+        await until_digested(client, progress, user=user)
     except Stalled as stalled:
         return time.monotonic() - began, str(stalled)
     return time.monotonic() - began, None
 
 
-async def until_digested(client: Bus, progress: Progress = untold, *, every: float = 0.25, stall: float = 60.0) -> None:
-    """Wait until nothing waits on the bus or in the stores.
+async def until_digested(
+    client: Bus, progress: Progress = untold, *, user: str | None = None, every: float = 0.25, stall: float = 60.0
+) -> None:
+    """Wait until nothing waits on the bus, or in the stores of this user or of anybody.
 
     Raises:
         Stalled: nothing has moved for `stall` seconds.
     """
-    most, last, since = 1, await _waiting(client), time.monotonic()
+    most, last, since = 1, await _waiting(client, user), time.monotonic()
     while last != {}:
         left = sum((last or {}).values())
         most = max(most, left)
         progress("digesting", most - left, most, note=f"{left:,} waiting")
         await asyncio.sleep(every)
-        seen = await _waiting(client)
+        seen = await _waiting(client, user)
         if seen != last:
             last, since = seen, time.monotonic()
         elif time.monotonic() - since >= stall:
@@ -188,12 +190,12 @@ async def until_digested(client: Bus, progress: Progress = untold, *, every: flo
     progress("digesting", most, most)
 
 
-async def _waiting(client: Bus) -> dict[str, int] | None:
+async def _waiting(client: Bus, user: str | None) -> dict[str, int] | None:
     """How much waits, by stage; empty when all is done, None when nobody answers."""
     try:
         waiting = {stage: count for stage, count in (await client.backlog()).by_consumer.items() if count}
         # Asked last, and only then: what has left the bus is counted in the stores.
-        pending = 0 if waiting else (await client.status()).pending
+        pending = 0 if waiting else (await client.status(user)).pending
     except (Unavailable, RequestFailed):
         return None
     return waiting or ({"stores": pending} if pending else {})
@@ -202,7 +204,8 @@ async def _waiting(client: Bus) -> dict[str, int] | None:
 def _where(waiting: dict[str, int] | None, stall: float) -> str:
     found = "memorybus does not answer"
     if waiting is not None and "stores" in waiting:
-        found = f"{waiting['stores']:,} entries are unfinished although nothing waits on the bus"
+        entries = "1 entry is" if waiting["stores"] == 1 else f"{waiting['stores']:,} entries are"
+        found = f"{entries} unfinished although nothing waits on the bus"
     elif waiting:
         found = ", ".join(f"{stage} has {count:,} waiting" for stage, count in waiting.items())
     return f"nothing moved for {stall:.0f} s: {found}; the log of `memorybus up` says why. Nothing published is lost."

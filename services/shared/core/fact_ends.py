@@ -108,7 +108,6 @@ _TOLD_IN_PART = frozenset({"employer", "pet", "partner", "habit"})
 """Slots of whose value an end names a part: Nordlicht of Nordlicht Energy, the gym of going to the gym on Mondays."""
 
 
-
 @dataclass(frozen=True, slots=True)
 class Ended:
     """What is not so any more: of whom ("" is the speaker), in which slot, and the value; "": whatever it was.
