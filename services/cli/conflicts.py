@@ -55,4 +55,4 @@ def _conflicts(reply: ConflictsReply) -> Iterator[str]:
         yield "nothing contradicts"
     for item in reply.items:
         yield item.question
-        yield f"  --newer {item.newer.id} --older {item.older.id}"
+        yield f"  --newer {item.newer.id} --older {item.older.id} --keep new, old or both"

@@ -139,7 +139,10 @@ def find_instance(folder: Path) -> Instance:
     Raises:
         NotRunning: there is none.
     """
-    hint = f"nothing runs in {folder}: start it with `memorybus up`, or name a bus with --nats URL"
+    hint = (
+        f"nothing runs in {folder}: start it with `memorybus up`, or name the folder in which it runs with --data "
+        "FOLDER or MEMORYBUS_DATA, or a bus with --nats URL or MEMORYBUS_NATS_URL"
+    )
     try:
         instance = Instance(**json.loads((folder / _INSTANCE).read_text()))
     except PermissionError:

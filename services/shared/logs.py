@@ -10,7 +10,7 @@ from typing import Any
 
 from services.shared.redaction import redact_text
 
-_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName"}
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName", "color_message"}
 
 
 class JsonFormatter(logging.Formatter):

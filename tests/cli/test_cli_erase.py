@@ -104,6 +104,11 @@ def test_what_is_removed_is_shown_place_by_place_and_that_nothing_is_left(typed:
     assert "no byte of it can be read" in result.stdout
 
 
+def test_where_there_was_nothing_the_name_may_be_wrong(typed: Typed) -> None:
+    result = typed(FakeEraser(a_receipt({"log": 0, "entries": 0})), "--yes")
+    assert (result.exit_code, "There was nothing of 'ann': look at the name twice." in result.stdout) == (0, True)
+
+
 @pytest.mark.parametrize(("answer", "asked"), [("y\n", ["ann"]), ("n\n", []), ("\n", [])])
 def test_it_asks_first(typed: Typed, answer: str, asked: list[str]) -> None:
     eraser = FakeEraser(a_receipt({"log": 1}))

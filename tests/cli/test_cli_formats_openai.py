@@ -103,7 +103,7 @@ def test_times_in_the_file_are_kept_and_carried_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"", "turns.jsonl: is not JSON"),
+        (b"", "turns.jsonl: is empty"),
         (b"{\n", "turns.jsonl: is not JSON"),
         (lines(HELLO) + b"\nnot json", "turns.jsonl:2: is not JSON"),
         (5, "turns.jsonl: is neither a message list nor an object with messages"),

@@ -88,7 +88,7 @@ async def _apply(js: JetStreamContext, settings: Settings) -> list[Change]:
     _insist(await _differences(bus, settings), "the bus did not take what is declared")
     for change in changes:
         if change.action != "keep":
-            log.info("provisioned", extra={"what": change.name, "action": change.action})
+            log.debug("provisioned", extra={"what": change.name, "action": change.action})
     return changes
 
 

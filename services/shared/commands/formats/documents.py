@@ -66,6 +66,8 @@ def _is_json(raw: bytes) -> bool:
 
 def _parsed(raw: bytes, where: str) -> Any:
     """The value of a JSON document; half a character (a lone surrogate) in it is left to whoever reads that text."""
+    if not raw.strip():
+        raise FormatError(f"{where}: is empty")
     try:
         return from_json(raw)
     except ValueError as error:
