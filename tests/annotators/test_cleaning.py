@@ -27,6 +27,8 @@ from services.shared.annotators.cleaning import LONGEST, clean_name, clean_phras
         ("日本", "ORG", "日本"),
         ("Congrats", "NORP", None),
         ("Glad", "PERSON", None),
+        ("Tulip!88", "PERSON", None),
+        ("Anne-Marie O’Neill Jr.", "PERSON", "Anne-Marie O’Neill Jr"),
         ("kinda nerve", "PERSON", None),
         ("🙂🙂", "ORG", None),
         ("...", "CARDINAL", None),

@@ -17,13 +17,16 @@ _FILLER = re.compile(
 _CAPITALISED = frozenset({"PERSON", "ORG", "NORP", "FAC", "PRODUCT", "WORK_OF_ART", "EVENT", "LAW"})
 """Labels of what is written with a capital letter, at least in the news that the model learned from."""
 
+_NO_PERSON = re.compile(r"[\d!?#@$%^&*+=_]")
+"""In a password, not in the name of somebody."""
+
 
 def clean_name(text: str, label: str) -> str | None:
     """The name without what does not belong to it; None when nothing, or nothing likely, is left."""
     name = _without_fillers(text).removesuffix("'s").removesuffix("’s").strip(_EDGES)
     if not _is_something(name) or (label in _CAPITALISED and name.islower()):
         return None
-    return name
+    return None if label == "PERSON" and _NO_PERSON.search(name) else name
 
 
 def clean_phrase(text: str) -> str | None:
