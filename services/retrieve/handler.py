@@ -61,8 +61,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _MOST_LOOKED_AT = 5 * MOST_PINNED  # pinned entries that the filters may choose among
-_POOL, _LEAST_POOL = 1.5, 18  # how many times the limit is diversified over, and how many at least: what tells of a
-# change goes first however few are asked for
+_POOL = 1.5  # how many times the limit is diversified over
+_LEAST_POOL = 18
+"""Memories that are diversified over at least: what tells of a change goes first, however few are asked for."""
+
 _READ_IN_PART = 8  # of what is ranked so many characters are gone through in the time of one that is read
 _HEAD_START = 0.002
 """Seconds by which the searches go before what is read beside them: they are waited for."""

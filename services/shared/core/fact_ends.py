@@ -54,8 +54,8 @@ _EATEN_AGAIN = re.compile(
 )
 _DIETS_WITHOUT = wordlists.pairs("facts", "diets without")
 _SCHOOL = r"(?:(?:my|the|grad|high|law|medical|art) )?(?:uni|university|college|school|studies|degree|course|phd)"
-_MOVED_OUT = re.compile(rf"(?P<name>{_NAME}) {_AUX}moved out{_TAIL}")
 _SHARE_A_HOME = ("flatmate", "roommate", "housemate")
+_MOVED_OUT = re.compile(rf"(?:my (?:{'|'.join(_SHARE_A_HOME)}) )?(?P<name>{_NAME}) {_AUX}moved out{_TAIL}")
 _BORN = re.compile(
     rf"(?:(?:our|my) (?:baby|son|daughter|twins|little (?:one|boy|girl))(?: {_NAME})? (?:was|were|is|are) (?:born|here)"
     rf"|(?:i|we) {_AUX}(?:lost (?:the|our|my) (?:baby|pregnancy)|had a miscarriage|miscarried|gave birth)){_TAIL}"

@@ -263,7 +263,7 @@ def of_the_former(found: Found) -> list[int]:
     pairs = _NAME.findall(found.question)
     meant = {name for before, name in pairs if before.lower() not in _WHERE and name.lower() not in _NO_NAMES}
     named = list(filter(str.istitle, meant))
-    if not named:
+    if not 0 < len(named) <= _MOST_NAMED:
         return []
     mentions = re.compile(rf"\b(?:{'|'.join(named)})\b")
     if any(mentions.search(entry.text) for entry in found.entries):

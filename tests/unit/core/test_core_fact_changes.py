@@ -77,6 +77,7 @@ def test_the_facts_of_both_decide(old: str, new: str, effect: Effect | None) -> 
         ("I don't drink coffee", "I drink coffee again"),
         ("I don't drink coffee", "I've started drinking coffee again."),
         ("My flatmate is Olga.", "Olga moved out in March."),
+        ("My flatmate is Olga.", "My flatmate Olga moved out."),
         ("I study physics in Graz.", "I dropped out of uni."),
         ("I study physics.", "I graduated in June!"),
         ("I'm dating Tom.", "Tom and I are not together anymore."),
