@@ -81,7 +81,10 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
         rf"how {_DO} {_WHO} commute",
     ),
     "partner": (rf"(?:who|what)(?: is|'s) (?:my|our) {one_of('partner')}(?:'s name| called)?",),
-    "relationship": (rf"(?:who|what)(?: is|'s) (?:my|our) (?:\w+ )?(?P<kin>{_KIN})(?:'s name| called)?",),
+    "relationship": (
+        rf"(?:who|what)(?: is|'s) (?:my|our) (?:\w+ )?(?P<kin>{_KIN})(?:'s name| called)?",
+        rf"who(?: is|'s| was) (?P<who>{PERSON_NAME})",
+    ),
 }
 
 _RELATIVES = words("facts", "family") | words("facts", "partner") | words("facts", "acquainted")
@@ -153,6 +156,8 @@ def _holder_in(fact: Fact) -> str:
 
 def _is_asked_for(fact: Fact, asked: Asked, said: str) -> bool:
     whose = _holder_in(fact)
+    if fact.slot == "partner" and asked.slot == "relationship" and asked.of:
+        return asked.of in slug_of(fact.value).split("_")
     if fact.slot != asked.slot:
         return False
     if asked.kin:

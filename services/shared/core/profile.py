@@ -27,8 +27,11 @@ from services.shared.core.statements import UNSURE
 from services.shared.core.time_spans import times_asked_for
 from services.shared.core.traits import ByText, is_mere_request
 
+_BEGINNING = 60
+"""Characters of a text in which it says whether it only thinks of something."""
+
 _is_request = ByText(is_mere_request)
-_begins_unsure = ByText(lambda text: UNSURE.search(SENTENCE.split(text, 1)[0].lower()) is not None)
+_begins_unsure = ByText(lambda text: UNSURE.search(SENTENCE.split(text, 1)[0][:_BEGINNING].lower()) is not None)
 
 WEIGHTS: Mapping[str, tuple[float, float]] = {
     "bm_ctx": (4.47, 1.92),
@@ -191,6 +194,8 @@ def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) ->
 def _is_no_answer(asked: Asked, entry: Entry, stated: Collection[Fact]) -> bool:
     """Whether an entry states such a fact of others, or what it says is only thought of: "if we won, we'd live by the
     sea"."""
+    if asked.slot == "relationship":
+        return is_of_another(asked, entry, stated)
     return is_of_another(asked, entry, stated) or (entry.role == "user" and _begins_unsure(entry.text))
 
 

@@ -124,6 +124,13 @@ def test_the_fact_of_others_alone_does_not_answer_however_like_it_is() -> None:
     assert alike("When is my mother's birthday?", mothers, an_entry("ann", "I like the sea."))[0] > 0.8
 
 
+@pytest.mark.parametrize("told", ["My sister Dawn is coming for Christmas.", "Dawn is my wife, by the way."])
+def test_who_somebody_is_says_who_tells_what_they_are(told: str) -> None:
+    later, introduction = an_entry("ann", "Dawn has a cold again."), an_entry("ann", told)
+    found = alike("Who is Dawn?", later, introduction)
+    assert found[1] > 2 * found[0]
+
+
 def test_what_is_only_thought_of_does_not_answer_where_somebody_lives() -> None:
     thought = an_entry("ann", "if i won the lottery id move to Cornwall tomorrow")
     lives, sea = an_entry("ann", "I live in Leeds."), an_entry("ann", "I like the sea.")
