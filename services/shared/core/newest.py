@@ -29,8 +29,6 @@ _ALIKE_OR_RELEVANT = 1.0
 """Least sum of that cosine and of the relevance of the newer one as a share of the older one's: what answers half as
 well has to be very much about the same."""
 
-_NEW = re.compile(r"\bnew (\w+)(?: (\w+))?", re.IGNORECASE)
-_WHICH_NOW = re.compile(r"\W*(?:what|who|which)\b(?!.*\b(?:was|were|did|had)\b)", re.IGNORECASE | re.DOTALL)
 _STILL = re.compile(r"\b(?:still|any ?more|any longer|yet)\b", re.IGNORECASE)
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
@@ -50,15 +48,12 @@ def newest_first(
     It goes before a better one when they are a conflict, or a user said it later, it is alike and not much less
     relevant, has a word of change, names another day, time of day or number, and is not about what is another person's;
     and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon. Where
-    the question is whether something is still so, it is enough to tell of a change or an end, and of all that it names;
-    where a new one is told of what is asked for, to be alike.
+    the question is whether something is still so, it is enough to tell of a change or an end, and of all that it names.
     `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _names_in(question)
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
-    new = words_of(question) - LIGHT if _WHICH_NOW.match(question) else frozenset()
-    renewed = {i for i, one in enumerate(entries[:_LOOKED_AT]) if not new.isdisjoint(_named_new(one.text))}
     changes = ended | {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
     for place in range(min(len(order), _LOOKED_AT)):
         here = order[place]
@@ -73,8 +68,8 @@ def newest_first(
                 )
                 or (
                     similarity[i, here] >= _ALIKE
-                    and (i in renewed or (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i])
-                    and _may_change(entries[i], entries[here], asked, is_new=i in renewed)
+                    and (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i]
+                    and _may_change(entries[i], entries[here], asked)
                 )
             )
         ]
@@ -88,11 +83,6 @@ def newest_first(
 
 def _has_cue(entry: Entry) -> bool:
     return entry.role == "user" and _has_word_of_change(entry.text)
-
-
-def _named_new(text: str) -> frozenset[str]:
-    """What a text says is new, in lower case: of "new hourly rate" both words."""
-    return frozenset(chain.from_iterable(map(str.lower, found.groups("")) for found in _NEW.finditer(text)))
 
 
 def _doubted_in(question: str) -> list[frozenset[str]]:
@@ -111,10 +101,10 @@ def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
     return not any(said.isdisjoint(terms) for terms in doubted)
 
 
-def _may_change(newer: Entry, older: Entry, asked: Collection[int], *, is_new: bool) -> bool:
+def _may_change(newer: Entry, older: Entry, asked: Collection[int]) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
     is_later = newer.created_at > older.created_at and _has_cue(newer)
-    if not (is_later and same_voice and (is_new or differ(_named_in(newer.text), _named_in(older.text)))):
+    if not (is_later and same_voice and differ(_named_in(newer.text), _named_in(older.text))):
         return False
     new, old = _names_in(newer.text), _names_in(older.text)
     if new and new.isdisjoint(asked) and not old.isdisjoint(asked):
