@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -260,7 +261,8 @@ def _show_nothing(request: RetrieveRequest, console: Console, elsewhere: Sequenc
     narrowing = (request.types, request.tags, request.conversation_id, request.min_score, request.now)
     hint = "Leave out the filters" if any(one not in (None, ()) for one in narrowing) else "Try other words"
     console.print(f"Nothing in {place} matches.", markup=False, soft_wrap=True)
-    console.print(f"{hint}, or see with `memorybus status --user …` whether anything is stored.", soft_wrap=True)
+    status = one_line(shlex.join(["memorybus", "status", "--user", request.user_id]))
+    console.print(f"{hint}, or see with `{status}` whether anything is stored.", markup=False, soft_wrap=True)
 
 
 def _show_footer(reply: RetrieveReply, console: Console) -> None:
