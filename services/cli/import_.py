@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from contracts.ports import StageCounts
@@ -57,10 +56,11 @@ def import_(
 
 def _tell_that_erased(user: str, at: datetime) -> None:
     """Who imports may not know that the user wanted all of this to be gone."""
-    again = escape(visible(shlex.join(["memorybus", "erase", "--user", user])))
+    again = visible(shlex.join(["memorybus", "erase", "--user", user]))
     out.print(
-        f"{escape(repr(visible(user)))} was erased here on {at:%Y-%m-%d %H:%M} UTC, and is back with what the file "
+        f"{visible(user)!r} was erased here on {at:%Y-%m-%d %H:%M} UTC, and is back with what the file "
         f"holds; `{again}` removes it again",
+        markup=False,
         soft_wrap=True,
     )
 

@@ -240,8 +240,8 @@ def names_strangers(found: Found) -> bool:
     misspelt where what it was taken for is one. Where something happens is not what a question is about: a seat on the
     flight to Lisbon is like any other.
     """
-    named = {name.lower(): before.lower() for before, name in _NAME.findall(found.question) if name.istitle()}
-    names = named.keys() - _NO_NAMES
+    named = {name.lower(): before for before, name in _names_asked(found.question)}
+    names = named.keys()
     if len(names) > _MOST_NAMED or all(named[name] in _WHERE for name in names) or not is_english(found.question):
         return False
     said = "\n".join((*found.speakers, *(f"{entry.speaker or ''} {entry.text}" for entry in found.told)))
@@ -260,9 +260,7 @@ def of_the_former(found: Found) -> list[int]:
     Petra?" nothing else is left than who took her place."""
     if not any(found.former.values()):
         return []
-    pairs = _NAME.findall(found.question)
-    meant = {name for before, name in pairs if before.lower() not in _WHERE and name.lower() not in _NO_NAMES}
-    named = list(filter(str.istitle, meant))
+    named = {name for before, name in _names_asked(found.question) if before not in _WHERE}
     if not 0 < len(named) <= _MOST_NAMED:
         return []
     mentions = re.compile(rf"\b(?:{'|'.join(named)})\b")
@@ -270,6 +268,12 @@ def of_the_former(found: Found) -> list[int]:
         return []
     told = ("\n".join(one.text for one in found.former.get(entry.id, ())) for entry in found.entries)
     return [i for i, text in enumerate(told) if mentions.search(text)]
+
+
+def _names_asked(question: str) -> Iterable[tuple[str, str]]:
+    """What may be names in a question, as they are written, each behind the word before it in lower case."""
+    pairs = _NAME.findall(question)
+    return ((before.lower(), name) for before, name in pairs if name.istitle() and name.lower() not in _NO_NAMES)
 
 
 def names_unmentioned_kin(found: Found) -> bool:

@@ -168,9 +168,8 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
     told, of_another = np.zeros((2, len(score)), bool)
     if of_former := of_the_former(found):
         told[of_former] = True
-        of_another = ~told
-        score[of_former] += max(0.0, score.max() - score[of_former].max())
-        return told, of_another
+        _put_first(told, score)
+        return told, ~told
     if (asked := asked_in(found.question)) is None:
         return told, of_another
     stated = {i: facts_of(found.entries[i]) for i in _to_read(found, score)}
@@ -182,8 +181,13 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
         newest = max(facts, key=lambda i: found.entries[i].last_said_at)
         score[newest] = max(score[newest], score[told].max() + _NEWEST)
     if facts:
-        score[told] += max(0.0, score.max() - score[told].max())
+        _put_first(told, score)
     return told, of_another
+
+
+def _put_first(told: Flags, score: Floats) -> None:
+    """Weigh these candidates so much more that the best of them is the best of all."""
+    score[told] += max(0.0, score.max() - score[told].max())
 
 
 def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) -> Fact | None:
@@ -194,9 +198,8 @@ def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) ->
 def _is_no_answer(asked: Asked, entry: Entry, stated: Collection[Fact]) -> bool:
     """Whether an entry states such a fact of others, or what it says is only thought of: "if we won, we'd live by the
     sea"."""
-    if asked.slot == "relationship":
-        return is_of_another(asked, entry, stated)
-    return is_of_another(asked, entry, stated) or (entry.role == "user" and _begins_unsure(entry.text))
+    may_be_thought_of = asked.slot != "relationship" and entry.role == "user"
+    return is_of_another(asked, entry, stated) or (may_be_thought_of and _begins_unsure(entry.text))
 
 
 def _to_read(found: Found, score: Floats) -> list[int]:
