@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 
 from services.shared.core import wordlists
@@ -13,28 +15,45 @@ from services.shared.core.statements import LIGHT, NEGATIONS, SPEAKERS, Clause, 
 from services.shared.core.traits import ByText
 
 _LONGEST = 80  # characters
+_NEARLY = 0.7
+"""Least share of letters that two words have in common, in order, where one is the other mistyped."""
+
+_BE = "(?: is|'s| was| are|'re| were)"
+_OPENING = re.compile(
+    r"(?:(?:no|nope|sorry|apologies|w?oops|wait|hang on|hold on|actually|correction|edit|typo|ah|oh|ugh|hm|(?:or )?rather"
+    r"|my (?:mistake|bad)|(?:scratch|strike) that|i (?:meant?(?: to (?:say|write|type))?|lied?|misspoke|mistyped)"
+    rf"|(?:that|it){_BE} wrong|i (?:typed|wrote|put|said) (?:that|it) wrong)\b[,.:;!–…-]* *)+",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"(?:[,.;!– -]*\b(?P<cue>sorry|typo|i meant?|my (?:mistake|bad)|(?:\w{4,8} )?autocorrect|oops))?[.! ]*$",
+    re.IGNORECASE,
+)
+_RETYPED = re.compile(r"(?i:\b(?:typo|autocorrect|meant?|mistyped)\b)|^\*|\*(?!.*\*)")
+_STARRED = re.compile(r"\*([^*]+)|([^*]+)\*")
 _FIXED = re.compile(
-    r"(?:(?:no|nope|sorry|oops|wait|actually|correction|i meant?|(?:or )?rather|ah|oh|hm|my mistake)\b[,.:!–-]* *)+"
-    r"(?:(?:make|i meant?|it should be) (?:it|that)? ?)?"
-    r"(?:(?:it|that|this|they)(?: is| was| are|'s|'re)|(?:his|her|its|their|the) \w+ (?:is|was)"
+    r"(?:(?P<ought>(?:(?:it|that|this|they) )?should (?:be|have been|say)|make (?:it|that)|(?:it|that)(?: is|'s) actually)"
+    rf"|(?:it|that|this|they){_BE}|(?:his|her|its|their|the) \w+ (?:is|was)"
     r"|(?:(?:it|that|he|she)(?: is|'s) )(?P<called>called|named))? ?"
-    r"(?:actually |really |on |at |in |for )*"
-    r"(?P<value>[^\s,;?]+(?: [^\s,;?]+){0,4}?)(?:,? (?:and )?not .{1,30})?[.! ]*",
+    r"(?:actually |really |on |at |in |for )*(?P<value>[^\s,;?]+(?: [^\s,;?]+){0,4})",
     re.IGNORECASE,
 )
 _SPELT = re.compile(
-    r"(?:(?:no|nope|sorry|oops|wait|actually|correction)\b[,.:!–-]* *)*"
     r"(?:(?:his|her|its|their) name|it|he|she|that)(?: is|'s) (?:actually |really |in fact )?(?:spelled|spelt|written)"
-    r" (?:as |like )?(?P<value>[^\W\d]{2,20}(?: [^\W\d]{2,20})?)\b(?:,? (?:with|not|without) .{1,40})?[.! ]*",
+    r" (?:as |like )?(?P<value>[^\W\d]{2,20}(?: [^\W\d]{2,20})?)\b(?:,? (?:with|not|without) .{1,40})?",
     re.IGNORECASE,
 )
-_BE = "(?: is|'s| was| are|'re| were)"
-_NOT_THAT = re.compile(
-    r"(?:(?:no|nope|sorry|oops|wait|actually|correction)\b[,.:!–-]* *)*"
-    rf"(?:(?:it|that|this|he|she|they){_BE}?(?:n't| not)|not) (?P<old>[^,;.]{{1,40}}?)"
-    rf"(?:,? but|[,;.–-]{{1,3}} ?(?:(?:it|that|he|she|they){_BE})?) (?P<value>[^,;?]{{1,40}}?)[.! ]*",
-    re.IGNORECASE,
-)
+_INSTEAD = [
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"(?:(?:it|that|this|he|she|they){_BE}?(?:n't| not)|not) (?P<old>[^,;.]{{1,40}}?)"
+        rf"(?:,? but|[,;.–-]{{1,3}} ?(?:(?:it|that|he|she|they){_BE})?) (?P<value>[^,;?]{{1,40}})",
+        rf"(?:(?:it|that|he|she|they){_BE} )?(?P<value>[^,;?.]{{1,40}}?)(?: (?:that )?i(?:'m| am|'ve| have) .{{1,30}}?)?"
+        r"(?:,| and)* not (?P<old>[^,;.?]{1,40})",
+        r"i (?:said|wrote|put|typed) (?P<old>[^,;?]{1,40}?)(?:,| but| and)+ "
+        rf"(?:(?:i )?meant?|(?:i meant? )?(?:it|that|they){_BE}|(?:it|that) should be) (?P<value>[^,;?]{{1,40}})",
+    )
+]
 _NAME = re.compile(r"\bname (?:is|was)\b", re.IGNORECASE)
 _section = partial(wordlists.pattern, "changes")
 _REPORTED = re.compile(rf"^(?:{_section('reporting')}|{_section('corrected')},?:? ?)+")
@@ -48,32 +67,60 @@ _COUNT = re.compile(rf"\d+|{'|'.join(NUMBER_WORDS)}")
 _NAMED = re.compile(r"\b(?:called|named|name is|name was)\b")
 
 
+@dataclass(frozen=True, slots=True)
+class _Correction:
+    """What a text gives as another value, what it says that it is in place of, and how it tells that."""
+
+    value: str
+    old: str = ""
+    is_spelling: bool = False
+    is_name: bool = False
+    is_retyped: bool = False
+
+
 def may_correct_unnamed(text: str) -> bool:
     """Whether a text may give another value to something without saying to what."""
-    return len(text) <= _LONGEST and any(form.fullmatch(text.strip()) for form in (_FIXED, _NOT_THAT, _SPELT))
+    return _correction_in(text) is not None
 
 
 def corrects_unnamed(before: str, text: str) -> bool:
     """Whether a text that names nothing gives another value to a statement said just before it.
 
     The value has to be of a kind of which that statement tells one other: a day, a time of day, a number with the same
-    words beside it, a name. Or the text says which value it is not.
+    words beside it, a name. Or the text says which value it is not, or that another was typed by mistake.
     """
-    if not may_correct_unnamed(text):
+    if (one := _correction_in(text)) is None:
         return False
     told = [clause for clause in clauses(before) if clause.meant and not clause.past]
-    if replaced := _NOT_THAT.fullmatch(text.strip()):
-        old, new = terms(replaced["old"].lower()), terms(replaced["value"].lower())
+    if one.is_spelling:
+        return any(_is_spelt_otherwise(clause, one.value) for clause in told)
+    if one.is_name:
+        return any(_NAMED.search(clause.text) and not terms(one.value.lower()) <= clause.terms for clause in told)
+    if one.old:
+        old, new = terms(one.old.lower()), terms(one.value.lower())
         return bool(old and new) and sum(old <= clause.terms and not new <= clause.terms for clause in told) == 1
-    if spelt := _SPELT.fullmatch(text.strip()):
-        return any(_is_spelt_otherwise(clause, spelt["value"]) for clause in told)
-    fixed = _FIXED.fullmatch(text.strip())
-    if fixed is None:
-        return False
-    value = fixed["value"].lower()
-    if fixed["called"] or _NAME.search(text):
-        return any(_NAMED.search(clause.text) and not terms(value) <= clause.terms for clause in told)
-    return sum(_has_another(clause, value) for clause in told) == 1
+    retyped = [clause for clause in told if one.is_retyped and _is_typed_otherwise(clause, one.value.lower())]
+    return len(retyped) == 1 or sum(_has_another(clause, one.value) for clause in told) == 1
+
+
+def _correction_in(text: str) -> _Correction | None:
+    said = text.strip()
+    if len(said) > _LONGEST:
+        return None
+    opening, closing = _OPENING.match(said), _CLOSING.search(said, 1)
+    rest = said[opening.end() if opening else 0 : closing.start() if closing else None]
+    starred = _STARRED.fullmatch(rest)
+    is_cued = bool(starred or opening or (closing and closing["cue"]))
+    rest = "".join(filter(None, starred.groups())) if starred else rest
+    if instead := next(filter(None, (form.fullmatch(rest) for form in _INSTEAD)), None):
+        return _Correction(instead["value"], instead["old"])
+    if spelt := _SPELT.fullmatch(rest):
+        return _Correction(spelt["value"], is_spelling=True)
+    fixed = _FIXED.fullmatch(rest)
+    if fixed is None or not (is_cued or fixed["ought"]):
+        return None
+    is_name = bool(fixed["called"] or _NAME.search(rest))
+    return _Correction(fixed["value"], is_name=is_name, is_retyped=_RETYPED.search(said) is not None)
 
 
 def _is_spelt_otherwise(clause: Clause, value: str) -> bool:
@@ -83,16 +130,28 @@ def _is_spelt_otherwise(clause: Clause, value: str) -> bool:
     return any(likeness(name, Name.of(word)) in ("sound", "vowel") for word in words)
 
 
-def _has_another(clause: Clause, value: str) -> bool:
+def _is_typed_otherwise(clause: Clause, value: str) -> bool:
+    """Whether a clause has one word that is nearly this one."""
+    words = (word for word in clause.words if word not in LIGHT)
+    alike = [word for word in words if SequenceMatcher(None, word, value, autojunk=False).ratio() >= _NEARLY]
+    return len(alike) == 1 and value not in clause.words
+
+
+def _has_another(clause: Clause, written: str) -> bool:
+    value, words = written.lower(), written.split()
     is_, was = kinds(value), kinds(clause.text)
+    if not is_ and len(words) > 1 and written.istitle():  # Mrs Okafor, where it was Mrs Okoro
+        return 0 < sum(word.lower().strip(".") in clause.words for word in words) < len(words)
     if len(is_) != 1:
         return False
     ((kind, values),) = is_.items()
+    if not terms(value) - values <= clause.terms:
+        return False
     if kind == "day":  # several words tell one: Tuesday, 12 March
         return kind in was and not values <= was[kind]
     if len(values) != 1 or len(was.get(kind, ())) != 1 or values == was[kind]:
         return False
-    return kind == "clock" or terms(value) - values <= clause.terms
+    return True
 
 
 def _denials(text: str) -> Iterator[re.Match[str]]:

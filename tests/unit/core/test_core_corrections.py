@@ -29,6 +29,22 @@ FLIGHT, SON, MEETING = "My flight leaves at 9:10.", "My son is called Kiko.", "T
         ("My girlfriend's name is Sara.", "Her name is spelled Sarah, with an h at the end."),
         ("My girlfriend's name is Sara.", "It's spelled Sarah"),
         (SON, "Sorry, he is spelt Kyko, not Kiko"),
+        (SON, "*Kika"),
+        (SON, "Kika* damn autocorrect"),
+        (SON, "Koko, not Kiko. autocorrect!"),
+        (FLIGHT, "it's actually 8:40"),
+        (FLIGHT, "should be 8:40"),
+        (FLIGHT, "8:40, I mean"),
+        (FLIGHT, "wait, I said 9:10, it's 8:40"),
+        (FLIGHT, "I said 9:10 but meant 8:40"),
+        (FLIGHT, "hang on, that's wrong, it's 8:40"),
+        (MEETING, "scratch that, 21 March"),
+        ("My locker number is 14.", "oops 41 not 14"),
+        ("Mia is allergic to wasps.", "it was bees not wasps, sorry"),
+        ("I'm allergic to wasps.", "it's bees I'm allergic to, not wasps"),
+        ("The wifi code is tulip88.", "sorry, typo: tulip98"),
+        ("Sam's teacher is Mrs Okoro.", "sorry, Mrs Okafor"),
+        ("Sam's teacher is Mrs Okoro.", "sorry, Mr Okoro"),
     ],
 )
 def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None:
@@ -61,6 +77,18 @@ def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None
         ("My girlfriend's name is Sara.", "Is her name spelled Sarah?"),
         ("Mia is allergic to peanuts.", "It's not cheap, it's good"),
         ("Is Mia allergic to peanuts?", "It's not peanuts, it's hazelnuts."),
+        ("My locker number is 14.", "I have 41 books, not counting magazines"),
+        ("My locker number is 14.", "see you at 5"),
+        ("I'm allergic to wasps.", "I prefer tea, not coffee"),
+        (FLIGHT, "I said hello, it's polite"),
+        (FLIGHT, "sorry, back at 4pm"),
+        (FLIGHT, "that should be fun"),
+        (SON, "*laughs*"),
+        (SON, "*Kiko"),
+        (SON, "sorry, Kiko"),
+        ("The wifi code is tulip88.", "typo"),
+        ("Sam's teacher is Mrs Okoro.", "sorry, Mrs Okoro"),
+        ("Sam's teacher is Mrs Okoro.", "sorry, New York"),
     ],
 )
 def test_what_may_mean_something_else_corrects_nothing(before: str, text: str) -> None:
@@ -119,7 +147,7 @@ def test_what_is_said_of_something_else_denies_nothing(before: str, text: str) -
     assert not denies(before, text)
 
 
-@pytest.mark.parametrize("piece", ["i am not ", "the doctor said ", "no ", "not a but ", "my "])
+@pytest.mark.parametrize("piece", ["i am not ", "the doctor said ", "no ", "not a but ", "my ", "*", "sorry, "])
 def test_a_denial_of_any_length_is_read_quickly(piece: str) -> None:
     hostile = piece * 20_000
     assert not denies("I am allergic to nuts", f"{hostile} is not {hostile}")
