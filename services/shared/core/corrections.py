@@ -20,8 +20,9 @@ _NEARLY = 0.7
 
 _BE = "(?: is|'s| was| are|'re| were)"
 _OPENING = re.compile(
-    r"(?:(?:no|nope|sorry|apologies|w?oops|wait|hang on|hold on|actually|correction|edit|typo|ah|oh|ugh|hm|(?:or )?rather"
-    r"|my (?:mistake|bad)|(?:scratch|strike) that|i (?:meant?(?: to (?:say|write|type))?|lied?|misspoke|mistyped)"
+    r"(?:(?:no|nope|sorry|apologies|w?oops|wait|hang on|hold on|actually|correction|edit|typo|ah|oh|ugh|hm"
+    r"|(?:or )?rather|my (?:mistake|bad)|(?:scratch|strike) that|i (?:lied?|misspoke|mistyped)"
+    rf"|i meant?(?: to (?:say|write|type))?"
     rf"|(?:that|it){_BE} wrong|i (?:typed|wrote|put|said) (?:that|it) wrong)\b[,.:;!–…-]* *)+",
     re.IGNORECASE,
 )
@@ -32,7 +33,8 @@ _CLOSING = re.compile(
 _RETYPED = re.compile(r"(?i:\b(?:typo|autocorrect|meant?|mistyped)\b)|^\*|\*(?!.*\*)")
 _STARRED = re.compile(r"\*([^*]+)|([^*]+)\*")
 _FIXED = re.compile(
-    r"(?:(?P<ought>(?:(?:it|that|this|they) )?should (?:be|have been|say)|make (?:it|that)|(?:it|that)(?: is|'s) actually)"
+    r"(?:(?P<ought>(?:(?:it|that|this|they) )?should (?:be|have been|say)|make (?:it|that)"
+    r"|(?:it|that)(?: is|'s) actually)"
     rf"|(?:it|that|this|they){_BE}|(?:his|her|its|their|the) \w+ (?:is|was)"
     r"|(?:(?:it|that|he|she)(?: is|'s) )(?P<called>called|named))? ?"
     r"(?:actually |really |on |at |in |for )*(?P<value>[^\s,;?]+(?: [^\s,;?]+){0,4})",
@@ -48,8 +50,8 @@ _INSTEAD = [
     for form in (
         rf"(?:(?:it|that|this|he|she|they){_BE}?(?:n't| not)|not) (?P<old>[^,;.]{{1,40}}?)"
         rf"(?:,? but|[,;.–-]{{1,3}} ?(?:(?:it|that|he|she|they){_BE})?) (?P<value>[^,;?]{{1,40}})",
-        rf"(?:(?:it|that|he|she|they){_BE} )?(?P<value>[^,;?.]{{1,40}}?)(?: (?:that )?i(?:'m| am|'ve| have) .{{1,30}}?)?"
-        r"(?:,| and)* not (?P<old>[^,;.?]{1,40})",
+        rf"(?:(?:it|that|he|she|they){_BE} )?(?P<value>[^,;?.]{{1,40}}?)"
+        r"(?: (?:that )?i(?:'m| am|'ve| have) .{1,30}?)?(?:,| and)* not (?P<old>[^,;.?]{1,40})",
         r"i (?:said|wrote|put|typed) (?P<old>[^,;?]{1,40}?)(?:,| but| and)+ "
         rf"(?:(?:i )?meant?|(?:i meant? )?(?:it|that|they){_BE}|(?:it|that) should be) (?P<value>[^,;?]{{1,40}})",
     )
@@ -149,9 +151,7 @@ def _has_another(clause: Clause, written: str) -> bool:
         return False
     if kind == "day":  # several words tell one: Tuesday, 12 March
         return kind in was and not values <= was[kind]
-    if len(values) != 1 or len(was.get(kind, ())) != 1 or values == was[kind]:
-        return False
-    return True
+    return len(values) == len(was.get(kind, ())) == 1 and values != was[kind]
 
 
 def _denials(text: str) -> Iterator[re.Match[str]]:

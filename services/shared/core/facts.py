@@ -31,6 +31,7 @@ from services.shared.core.statements import (
     is_joking,
     opens_others_words,
     without_quoted_lines,
+    without_retracted,
 )
 from services.shared.core.traits import ByText
 
@@ -258,7 +259,7 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
 
 def _readable(text: str) -> str:
     """The beginning of a text as it is read, each character where it was."""
-    return with_names(without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT)))
+    return with_names(without_retracted(without_quoted_lines(text[:_LONGEST].translate(_STRAIGHT))))
 
 
 def people_named(text: str) -> dict[str, frozenset[str]]:

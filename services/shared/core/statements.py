@@ -96,6 +96,13 @@ _SHORT_MONTHS = {short: month for month in _MONTHS.split("|")[:12] for short in 
 _DAY = re.compile(rf"(?:{_DAYS})s?|(?:{_MONTHS})|\d\d?(?:st|nd|rd|th)|tomorrow|\d{{4}}-\d\d-\d\d|\d\d?/\d\d?(?:/\d+)?")
 _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm|o'clock")
 _SHORT_MONTH = re.compile(r"(?<=\d )(?:{0})\b\.?|\b(?:{0})\b\.?(?= \d)".format("|".join(_SHORT_MONTHS)))
+_RETRACTED = re.compile(
+    r"[ \t]*[,.;…–-]+[ \t]*(?:(?P<surely>no,? wait|wait,? no|no,? i lied?|actually,? no|(?:scratch|strike) that"
+    r"|make that|correction|i meant?(?: to say)?|or rather)|no|sorry|oops|er+m?|um)\b[,.:;…–-]*[ \t]+"
+    r"(?P<instead>(?:[^,.:;!?\s]|[.,:](?=\d))+(?: (?:[^,.:;!?\s]|[.,:](?=\d))+){0,2})(?=[ \t]*(?:[,.;!?\n]|$))",
+    re.IGNORECASE,
+)
+_VALUE_RETRACTED = 60  # characters
 _SIGNS_AT_END = re.compile(r"[^\w'\"%€$£]+$")
 _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
 
@@ -103,6 +110,33 @@ _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
 def without_quoted_lines(text: str) -> str:
     """The text with blanks for its lines that begin with ">", each character where it was."""
     return _QUOTED_LINE.sub(lambda found: " " * len(found[0]), text)
+
+
+def without_retracted(text: str) -> str:
+    """The text with blanks for what its speaker takes back on the spot: "Leeds, sorry," before Leicester.
+
+    Each character stays where it was. What is taken back is as the other is: names, days, times of day, numbers, or a
+    single word where the words leave no doubt.
+    """
+    for found in _RETRACTED.finditer(text):
+        before = text[max(0, found.start() - _VALUE_RETRACTED) : found.start()]
+        if value := _retracted(before, found["instead"], is_sure=found["surely"] is not None):
+            begin, end = found.start() - len(value), found.start("instead")
+            text = f"{text[:begin]}{' ' * (end - begin)}{text[end:]}"
+    return text
+
+
+def _retracted(before: str, instead: str, *, is_sure: bool) -> str:
+    """The end of what was said that is taken back for another value; empty where it is not."""
+    words = list(re.finditer(r"\S+", before))
+    names = len(list(takewhile(str.istitle, (word[0] for word in reversed(words)))))
+    count = names if instead.istitle() and not kinds(instead.lower()) else len(instead.split())
+    if not 0 < count <= len(words):
+        return ""
+    last = before[words[-count].start() :]
+    kind, of_other = kinds(last.lower()).keys(), kinds(instead.lower()).keys()
+    is_word = is_sure and instead.isalpha() and last.isalpha()
+    return last if kind == of_other and (kind or names == count or is_word) else ""
 
 
 def is_joking(lower: str) -> bool:
@@ -143,7 +177,7 @@ class Clause:
 @lru_cache(maxsize=512)
 def clauses(text: str) -> tuple[Clause, ...]:
     """The clauses of a text, in order; those of a joke are not meant, nor is what comes after "she writes:"."""
-    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_quoted_lines(unfolded(text[:_LONGEST])))
+    plain = _HAVE_NEW.sub(r"My new \1\2 is ", without_retracted(without_quoted_lines(unfolded(text[:_LONGEST]))))
     joking = is_joking(plain.lower())
     found, told = [], False
     for sentence in _SENTENCE.split(plain):

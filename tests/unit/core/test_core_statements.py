@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.shared.core.facts import facts_in
-from services.shared.core.statements import clauses
+from services.shared.core.statements import clauses, without_retracted
 from tests.stores.builders import NOON
 
 
@@ -54,3 +54,44 @@ def test_facts_are_read_sentence_by_sentence_in_the_same_way(text: str, value: s
 @pytest.mark.parametrize("piece", [". ", "\n", "no. 5 ", ".\n\n\n 5", "e.g. ", " - "])
 def test_a_text_of_any_length_is_taken_apart_quickly(piece: str) -> None:
     assert len(clauses.__wrapped__(piece * 20_000)) <= 2000
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("I live in Leeds, I mean Leicester.", "I live in Leicester."),
+        ("I live in New York, sorry, Boston", "I live in Boston"),
+        ("I live in Leeds. No wait, Leicester.", "I live in Leicester."),
+        ("I work at Tesco... scratch that, Asda", "I work at Asda"),
+        ("My birthday is 3 June, no, 3 July.", "My birthday is 3 July."),
+        ("My rent is 800 euros, sorry, 850 euros", "My rent is 850 euros"),
+        ("I'm vegetarian - no I lie, pescatarian.", "I'm pescatarian."),
+        ("My boss is Mrs Okoro, sorry, Mrs Okafor.", "My boss is Mrs Okafor."),
+        ("We leave at 8:30, er, 8:40", "We leave at 8:40"),
+    ],
+)
+def test_what_is_taken_back_on_the_spot_was_never_said(text: str, left: str) -> None:
+    assert len(without_retracted(text)) == len(text)
+    assert without_retracted(text).split() == left.split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm allergic to nuts, sorry, I have to run",
+        "Hi Sam, sorry, Tuesday",
+        "I live in Leeds, no doubt about it.",
+        "My brother is Tom, no, not Tim.",
+        "I like green, no, really",
+        "We meet at noon, sorry, Leeds",
+        "Sorry, Leeds",
+        "I have a cat. No dog.",
+    ],
+)
+def test_what_only_follows_a_no_or_a_sorry_takes_nothing_back(text: str) -> None:
+    assert without_retracted(text) == text
+
+
+@pytest.mark.parametrize("piece", [", no, ", "a, sorry, ", "A, no wait, ", ", no A", "- "])
+def test_what_is_taken_back_is_looked_for_quickly(piece: str) -> None:
+    assert len(without_retracted(piece * 500)) == len(piece) * 500
