@@ -22,6 +22,7 @@ from services.shared.core.corrections import corrects_unnamed, denied_by, denies
 from services.shared.core.extraction import is_borne_out
 from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
 from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored_from, superseded_if_active
+from services.shared.core.over import is_over, words_of_over
 from services.shared.core.updates import Relation, leaves_some, relation, subjects_of, to_compare
 from services.shared.tasks import beside_the_loop
 
@@ -74,11 +75,10 @@ async def settle_changes(
 
 def _words_compared(text: str, *, contradictions: bool) -> str | None:
     """The words by which to look for what a text may change; None where it changes nothing."""
-    denied = denied_by(text) if denies_anything(text) else None
-    if not (contradictions or may_change_facts(text)):
-        return denied
-    words = to_compare(text) or words_of_changed(text)
-    return f"{words or ''} {denied or ''}".strip() or None
+    words = [denied_by(text) if denies_anything(text) else None, words_of_over(text)]
+    if contradictions or may_change_facts(text):
+        words.append(to_compare(text) or words_of_changed(text))
+    return " ".join(filter(None, words)) or None
 
 
 async def _release(entry: Entry, store: TextStore) -> tuple[Entry, list[EntryRef]]:
@@ -223,7 +223,7 @@ async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
     searches = [store.search(scope, words, limit=_CANDIDATES, filters=Filters()) for words in queries if words]
     ids = {hit.id for hits in await asyncio.gather(*searches) for hit in hits}
     found = await store.get([Key(entry.user_id, id_) for id_ in ids])
-    if may_change_facts(entry.text) or denies_anything(entry.text):
+    if may_change_facts(entry.text) or denies_anything(entry.text) or words_of_over(entry.text):
         latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
         found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
     return [one for one in found.values() if _is_older(one, entry)]
@@ -241,7 +241,7 @@ def _related(entry: Entry, candidates: Sequence[Entry]) -> _Found:
     by_facts = effects(entry.text, [one.text for one in candidates])
     for one, effect in zip(candidates, by_facts, strict=True):
         how = effect or relation(one.text, entry.text)
-        is_denied = how in _NOT_CHANGED and denies(one.text, entry.text)
+        is_denied = how in _NOT_CHANGED and (denies(one.text, entry.text) or is_over(one.text, entry.text))
         found["unclear" if is_denied else how].append(one)
     return found
 

@@ -32,7 +32,9 @@ class Desk:
 
     @classmethod
     async def opened(cls, store: TextStore, older: str, newer: str, **fields: object) -> Desk:
-        entries = [an_entry("ann", older, **fields), an_entry("ann", newer, created_at=NOON + minutes(1))]
+        talk = {"conversation_id": "talk"}
+        later = an_entry("ann", newer, created_at=NOON + minutes(1), **talk)
+        entries = [an_entry("ann", older, **talk, **fields), later]
         await store_entries(store, entries)
         await settle_changes([entries[1]], contradictions=True, store=store)
         return cls(places(store)[0], *entries)
@@ -60,6 +62,19 @@ async def test_a_conflict_is_a_question_to_its_user(store: TextStore) -> None:
     assert question == f"On 01 February 2026 you said “{HOFER}”, before that “{HUBER}”. Which one is true now?"
     assert await desk.questions(space="default") == [question]
     assert await desk.questions(space="work") == await desk.questions(user="bob") == []
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I drive a Honda Jazz to work, it is red and cheap", "The Jazz got written off in a crash"),
+        ("My locker number is 14.", "oh no, I meant 41 not 14"),
+        ("My locker number is 14.", "*41"),
+    ],
+)
+async def test_what_may_be_over_or_was_said_wrongly_is_a_question(store: TextStore, older: str, newer: str) -> None:
+    desk = await Desk.opened(store, older, newer)
+    assert len(await desk.questions()) == 1
 
 
 @pytest.mark.parametrize(

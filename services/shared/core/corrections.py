@@ -37,7 +37,7 @@ _FIXED = re.compile(
     r"|(?:it|that)(?: is|'s) actually)"
     rf"|(?:it|that|this|they){_BE}|(?:his|her|its|their|the) \w+ (?:is|was)"
     r"|(?:(?:it|that|he|she)(?: is|'s) )(?P<called>called|named))? ?"
-    r"(?:actually |really |on |at |in |for )*(?P<value>[^\s,;?]+(?: [^\s,;?]+){0,4})",
+    r"(?:actually |really |on |at |in |for )*(?P<value>[^\s,;?]+(?: [^\s,;?]+){0,4})(?P<more>, (?:i|it|my) .{1,40})?",
     re.IGNORECASE,
 )
 _SPELT = re.compile(
@@ -119,7 +119,7 @@ def _correction_in(text: str) -> _Correction | None:
     if spelt := _SPELT.fullmatch(rest):
         return _Correction(spelt["value"], is_spelling=True)
     fixed = _FIXED.fullmatch(rest)
-    if fixed is None or not (is_cued or fixed["ought"]):
+    if fixed is None or not (is_cued or fixed["ought"]) or (fixed["more"] and not opening):
         return None
     is_name = bool(fixed["called"] or _NAME.search(rest))
     return _Correction(fixed["value"], is_name=is_name, is_retyped=_RETYPED.search(said) is not None)

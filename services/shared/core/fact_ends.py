@@ -32,7 +32,7 @@ _DISPOSED_OF = r"(?:sold|scrapped|got rid of|gave (?:up|away)|given (?:up|away)|
 _GIVEN_UP = "(?:quit|stopped|gave up|given up)(?: the| my)?"
 _DIED = r"(?:died|passed away|passed on|is dead|is no longer (?:alive|with us)|was euthani[sz]ed)"
 _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
-_TAIL = (
+TAIL = (
     r"(?: (?:yesterday|today|this (?:morning|afternoon|evening|week|month|year)|now|recently|already|for good|suddenly"
     r"|though"
     r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
@@ -41,7 +41,7 @@ _TAIL = (
 )
 _DEATH = re.compile(
     rf"(?:(?:my|our) (?:dear |poor |beloved )?(?P<kin>{one_of('family')}|{one_of('partner')})(?: (?P<name>{_NAME}))??"
-    rf"|(?:{one_of('family')} )?(?P<alone>{_NAME})) {_AUX}{_DIED}{_TAIL}"
+    rf"|(?:{one_of('family')} )?(?P<alone>{_NAME})) {_AUX}{_DIED}{TAIL}"
 )
 _OF_THE_LIVING = frozenset(
     "home employer occupation age studies diet commute partner car allergy health learning habit".split()
@@ -50,21 +50,21 @@ _EATEN_AGAIN = re.compile(
     r"(?:i|we) (?:(?:have|am|are|just|now|recently|finally) ){0,3}"
     r"(?:(?:eat|eating) (?=.* again\b)|(?:started|began) (?:eating|to eat) "
     r"|(?:(?:went|gone|going) )?back (?:to|on)(?: eating)? )"
-    rf"(?P<food>{wordlists.pattern('facts', 'foods given up')})(?: again)?{_TAIL}"
+    rf"(?P<food>{wordlists.pattern('facts', 'foods given up')})(?: again)?{TAIL}"
 )
 _DIETS_WITHOUT = wordlists.pairs("facts", "diets without")
 _SCHOOL = r"(?:(?:my|the|grad|high|law|medical|art) )?(?:uni|university|college|school|studies|degree|course|phd)"
 _SHARE_A_HOME = ("flatmate", "roommate", "housemate")
-_MOVED_OUT = re.compile(rf"(?:my (?:{'|'.join(_SHARE_A_HOME)}) )?(?P<name>{_NAME}) {_AUX}moved out{_TAIL}")
+_MOVED_OUT = re.compile(rf"(?:my (?:{'|'.join(_SHARE_A_HOME)}) )?(?P<name>{_NAME}) {_AUX}moved out{TAIL}")
 _BORN = re.compile(
     rf"(?:(?:our|my) (?:baby|son|daughter|twins|little (?:one|boy|girl))(?: {_NAME})? (?:was|were|is|are) (?:born|here)"
-    rf"|(?:i|we) {_AUX}(?:lost (?:the|our|my) (?:baby|pregnancy)|had a miscarriage|miscarried|gave birth)){_TAIL}"
+    rf"|(?:i|we) {_AUX}(?:lost (?:the|our|my) (?:baby|pregnancy)|had a miscarriage|miscarried|gave birth)){TAIL}"
 )
 _UNDONE = re.compile(_section("undone"))
 
 
 def _ending(slot: str, pattern: str) -> tuple[str, re.Pattern[str]]:
-    return slot, re.compile(pattern + _TAIL)
+    return slot, re.compile(pattern + TAIL)
 
 
 _ENDINGS = (

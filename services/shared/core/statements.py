@@ -83,8 +83,9 @@ RECENTLY = re.compile(wordlists.pattern("changes", "recently"))
 _FILLER = re.compile(wordlists.pattern("changes", "filler"))
 
 _HAVE_NEW = re.compile(
-    r"(?:\bI(?: have|'ve)(?: got)?|\b(?:I )?[Gg]ot) a new ([\w-]+(?: [\w-]+){0,2})(?:: |, (?=\+?\d))"
-    r"|\b(?<![a-z] )[Nn]ew ([\w-]+(?: [\w-]+)?): (?=\+?\d)"
+    r"(?:\b(?:I(?: have|'ve)(?: got)?|\w+ (?:gave|sent|issued) (?:me|us))|\b(?:I )?[Gg]ot) a new"
+    r" ([\w-]+(?: [\w-]+){0,2})(?:: |, )(?=\S*\d)"
+    r"|\b(?<![a-z] )[Nn]ew ([\w-]+(?: [\w-]+)?): (?=\S*\d)"
 )
 
 _DAYS = "mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun|monday|tuesday|wednesday|thursday|friday|saturday|sunday"

@@ -149,7 +149,7 @@ def _is_once(claim: Claim, before: Clause, text: str) -> bool:
     """Whether a change is one of this time, and leaves what its speaker does as a rule."""
     if claim.form not in ("moved", "called off") or not _ONCE.search(text.lower()):
         return False
-    does = before.words[:1] != [] and before.words[0] in SPEAKERS and _is_stative(before)
+    does = before.words[:1] != [] and before.words[0] in SPEAKERS and is_stative(before)
     return _RECURRING.search(before.text) is not None or (does and before.words[1] not in _NO_HABITS)
 
 
@@ -222,7 +222,7 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     purpose = claim.new.partition(" for ")[2] if claim.form == "switched" else ""
     if not terms(purpose) <= before.terms:
         return False
-    if not _is_found(claim.old, before.text) or not _is_stative(before) or _owners(before.text) - terms(claim.said):
+    if not _is_found(claim.old, before.text) or not is_stative(before) or _owners(before.text) - terms(claim.said):
         return False
     if set(claim.old.split()) & _PRONOUNS - set(before.words):
         return False
@@ -238,7 +238,7 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
 
 def _is_another_version(claim: Claim, before: Clause) -> bool:
     """Whether an older clause tells another version of what was upgraded, and names whose it is."""
-    if not _is_stative(before):
+    if not is_stative(before):
         return False
     name, version = _upgraded(claim), claim.new.split()[-1].removeprefix("v")
     was = re.search(rf"(?<!\w){re.escape(name)} (?:version )?v?(?P<version>\d[\w.]*)", before.text) if name else None
@@ -272,7 +272,7 @@ def _is_own(before: Clause, claim: Claim) -> bool:
     return before.words[:1] in (["my"], ["our"]) and (sentence is None or stem(sentence.verb) != verb)
 
 
-def _is_stative(before: Clause) -> bool:
+def is_stative(before: Clause) -> bool:
     """Whether a clause tells what its speaker, or something of theirs, does or is as a rule."""
     if any(claim.new and claim.said == before.text for claim in claims(before.text)):
         return True  # it tells itself of a change, to what is so since then

@@ -45,6 +45,7 @@ FLIGHT, SON, MEETING = "My flight leaves at 9:10.", "My son is called Kiko.", "T
         ("The wifi code is tulip88.", "sorry, typo: tulip98"),
         ("Sam's teacher is Mrs Okoro.", "sorry, Mrs Okafor"),
         ("Sam's teacher is Mrs Okoro.", "sorry, Mr Okoro"),
+        ("my flat number is 4b", "sorry 4d, I always get it wrong"),
     ],
 )
 def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None:

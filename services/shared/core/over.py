@@ -1,0 +1,64 @@
+"""What a statement says is over, whatever was said of it before: "The Jazz was stolen", "Bath fell through".
+
+That ends no fact for sure: the Jazz may be another one, and what was said of it may still be so.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+
+from services.shared.core import wordlists
+from services.shared.core.fact_ends import TAIL
+from services.shared.core.fact_values import one_of
+from services.shared.core.statements import LIGHT, LONG_AGO, RECENTLY, Clause, clauses, terms
+from services.shared.core.updates import KIN, is_stative
+
+_section = partial(wordlists.pattern, "changes")
+_AUX = f"{_section('auxiliaries')}{{0,4}}"
+_IT = r"(?:(?:my|our|the) (?:old |dear |poor |beloved )?)?(?P<it>[^\W\d][\w'&.-]*(?: [\w'&.-]+){0,3}?)"
+_END = rf"(?: (?:so|and|but|because|after|to|by|on|when|for|at|in|from) .*)?{TAIL}"
+_OVER = (
+    re.compile(rf"{_IT} {_AUX}{_section('over')}{_END}"),
+    re.compile(rf"(?:(?:\w+ly |tbh )?(?:i|we) )?{_AUX}{_section('let go of')} {_IT}{_END}"),
+    re.compile(rf"(?:(?:the|my) )?\w+(?: \w+)? {_AUX}took (?:me|us) off {_IT}{_END}"),
+)
+_DIED = re.compile(rf"{_IT} {_AUX}(?:died|passed away|is dead){_END}")
+_PAID = re.compile(rf"{_IT} {_AUX}paid (?:me|us) back{_END}")
+_PET = re.compile(rf"\b{one_of('pets')}\b")
+_LENT = re.compile(r"\b(?:owes?|owed|lent|loaned|borrowed)\b")
+_HAD = wordlists.words("changes", "had")
+
+
+def words_of_over(text: str) -> str | None:
+    """The words by which to look for what a text says is over; None if it says so of nothing."""
+    return " ".join(it for it, _ in _over_in(text)) or None
+
+
+def is_over(before: str, text: str) -> bool:
+    """Whether a text says that something is over which its speaker has, does or plans as another tells."""
+    said = _over_in(text)
+    return bool(said) and any(_is_of(clause, it, of) for clause in clauses(before) for it, of in said)
+
+
+@lru_cache(maxsize=256)
+def _over_in(text: str) -> tuple[tuple[str, re.Pattern[str] | None], ...]:
+    """What a text says is over, and what else has to be said of it for that to be an end of it."""
+    found = []
+    for clause in clauses(text):
+        said = RECENTLY.sub("", clause.text)
+        if not clause.meant or LONG_AGO.search(said):
+            continue
+        forms = [(form, None) for form in _OVER] + [(_DIED, _PET), (_PAID, _LENT)]
+        told = next(((over["it"], of) for form, of in forms if (over := form.match(said))), None)
+        if told and terms(told[0]) and not LIGHT.issuperset(told[0].split()):
+            found.append(told)
+    return tuple(found)
+
+
+def _is_of(clause: Clause, it: str, of: re.Pattern[str] | None) -> bool:
+    if clause.past or not clause.meant or not terms(it) <= clause.terms:
+        return False
+    if not clause.terms & KIN <= terms(it):
+        return False
+    return of.search(clause.text) is not None if of else is_stative(clause) or not _HAD.isdisjoint(clause.words)

@@ -1,0 +1,49 @@
+"""What a statement says is over, and which older ones may be so no longer."""
+
+from __future__ import annotations
+
+import pytest
+
+from services.shared.core.over import is_over, words_of_over
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("I drive a Honda Jazz", "The Jazz got written off in a crash."),
+        ("I bought a Honda Jazz.", "I finally sold the Jazz"),
+        ("We're moving to Bath in June", "Bath fell through, we're staying in Bristol"),
+        ("We go to Gino's every Friday", "Gino's closed down"),
+        ("I take Lisinopril in the morning", "My doctor took me off Lisinopril"),
+        ("My favourite band is Elbow", "Honestly I've gone off Elbow"),
+        ("My allotment is on Dyke Road", "gave up the allotment"),
+        ("We have a dog, Biscuit. She's a beagle.", "Biscuit died last week. Heartbroken."),
+        ("Ana owes me 40 quid", "Ana paid me back"),
+    ],
+)
+def test_what_is_gone_may_end_what_was_said_of_it(before: str, text: str) -> None:
+    assert words_of_over(text)
+    assert is_over(before, text)
+
+
+@pytest.mark.parametrize(
+    ("before", "text"),
+    [
+        ("My brother drives a Jazz", "I sold the Jazz"),
+        ("Grandma Rose makes the best dumplings", "Grandma Rose died"),
+        ("Ana is my sister", "Ana paid me back"),
+        ("We visited Bath in 2019", "Bath fell through"),
+        ("I drive a Honda Jazz", "My brother's Jazz was stolen"),
+        ("I drive a Honda Jazz", "Was the Jazz stolen?"),
+        ("I drive a Honda Jazz", "If the Jazz was stolen I'd cry"),
+        ("I have an appointment on Tuesday", "The alarm went off"),
+        ("We live in Leeds", "Sold! We got the house in Leeds"),
+    ],
+)
+def test_what_is_of_others_or_only_supposed_ends_nothing(before: str, text: str) -> None:
+    assert not is_over(before, text)
+
+
+@pytest.mark.parametrize("piece", ["the jazz was sold ", "i sold ", "died ", "took me off ", "and "])
+def test_a_text_of_any_length_is_read_quickly(piece: str) -> None:
+    assert not is_over("I drive a Honda", piece * 20_000)
