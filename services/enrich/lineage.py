@@ -200,7 +200,8 @@ async def _fixed_unnamed(entry: Entry, store: TextStore) -> list[Entry]:
         return []
     voice = Selection(entry.user_id, entry.space, entry.persona_id or "", conversation_id=entry.conversation_id)
     page = await store.page(voice, limit=_CANDIDATES, cursor=None)
-    older = (one for one in page.entries if _is_older(one, entry) and one.conversation_id == entry.conversation_id)
+    said = (one for one in page.entries if _is_said_by(one, entry) and one.conversation_id == entry.conversation_id)
+    older = (one for one in said if one.last_said_at <= entry.created_at)  # exports know the minute at best
     last = max(older, key=_place, default=None)
     soon = last is not None and entry.created_at - last.last_said_at < _JUST_BEFORE
     return [last] if last and soon and corrects_unnamed(last.text, entry.text) else []
@@ -230,10 +231,15 @@ async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
 
 
 def _is_older(one: Entry, entry: Entry) -> bool:
+    return _is_said_by(one, entry) and one.last_said_at < entry.created_at
+
+
+def _is_said_by(one: Entry, entry: Entry) -> bool:
+    """Whether another entry is in use, and was said by the same user in the same role and place."""
     voice = (one.user_id, one.space, one.persona_id, one.role, one.speaker)
     same_voice = voice == (entry.user_id, entry.space, entry.persona_id, entry.role, entry.speaker)
     is_said = one.status == "active" and one.source == "turn"
-    return is_said and same_voice and one.id != entry.id and one.last_said_at < entry.created_at
+    return is_said and same_voice and one.id != entry.id
 
 
 def _related(entry: Entry, candidates: Sequence[Entry]) -> _Found:

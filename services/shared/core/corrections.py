@@ -12,25 +12,29 @@ from services.shared.core import wordlists
 from services.shared.core.names import Name, likeness
 from services.shared.core.spelling import NUMBER_WORDS
 from services.shared.core.statements import LIGHT, NEGATIONS, SPEAKERS, Clause, clauses, kinds, subject_of, terms
-from services.shared.core.traits import ByText
+from services.shared.core.traits import CAPITALIZED_WITHIN, ByText
 
 _LONGEST = 80  # characters
-_NEARLY = 0.7
+_NEARLY = 0.65
 """Least share of letters that two words have in common, in order, where one is the other mistyped."""
+
+_SENTENCE = 3
+"""So many words may be a sentence of their own: "Wilf has 18, not 17"."""
 
 _BE = "(?: is|'s| was| are|'re| were)"
 _OPENING = re.compile(
     r"(?:(?:no|nope|sorry|apologies|w?oops|wait|hang on|hold on|actually|correction|edit|typo|ah|oh|ugh|hm"
-    r"|(?:or )?rather|my (?:mistake|bad)|(?:scratch|strike) that|i (?:lied?|misspoke|mistyped)"
-    rf"|i meant?(?: to (?:say|write|type))?"
+    r"|(?:or )?rather|my (?:mistake|bad)|(?:scratch|strike) that|i (?:lied?|tell a lie|misspoke|mistyped)"
+    rf"|i me(?:an|ant|nt)(?: to (?:say|write|type))?"
     rf"|(?:that|it){_BE} wrong|i (?:typed|wrote|put|said) (?:that|it) wrong)\b[,.:;!–…-]* *)+",
     re.IGNORECASE,
 )
 _CLOSING = re.compile(
-    r"(?:[,.;!– -]*\b(?P<cue>sorry|typo|i meant?|my (?:mistake|bad)|(?:\w{4,8} )?autocorrect|oops))?[.! ]*$",
+    r"(?:[,.;!– -]*\b(?P<cue>sorry|typo|i me(?:an|ant|nt)|my (?:mistake|bad)|(?:\w{4,8} )?autocorrect|oops))?[.! ]*$",
     re.IGNORECASE,
 )
-_RETYPED = re.compile(r"(?i:\b(?:typo|autocorrect|meant?|mistyped)\b)|^\*|\*(?!.*\*)")
+_RETYPED = re.compile(r"(?i:\b(?:typo|autocorrect|me(?:an|ant|nt)|mistyped)\b)|^\*|\*(?!.*\*)")
+_SURE = re.compile(r"\b(?:(?:scratch|strike) that|no,? wait|i me(?:an|ant|nt)|tell a lie|correction|misspoke)\b", re.I)
 _STARRED = re.compile(r"\*([^*]+)|([^*]+)\*")
 _FIXED = re.compile(
     r"(?:(?P<ought>(?:(?:it|that|this|they) )?should (?:be|have been|say)|make (?:it|that)"
@@ -78,6 +82,7 @@ class _Correction:
     is_spelling: bool = False
     is_name: bool = False
     is_retyped: bool = False
+    is_sure: bool = False
 
 
 def may_correct_unnamed(text: str) -> bool:
@@ -101,6 +106,9 @@ def corrects_unnamed(before: str, text: str) -> bool:
     if one.old:
         old, new = terms(one.old.lower()), terms(one.value.lower())
         return bool(old and new) and sum(old <= clause.terms and not new <= clause.terms for clause in told) == 1
+    if one.is_sure and one.value.istitle() and not kinds(one.value.lower()):
+        names = set(CAPITALIZED_WITHIN.findall(before))
+        return len(names) == 1 and one.value not in names
     retyped = [clause for clause in told if one.is_retyped and _is_typed_otherwise(clause, one.value.lower())]
     return len(retyped) == 1 or sum(_has_another(clause, one.value) for clause in told) == 1
 
@@ -114,7 +122,8 @@ def _correction_in(text: str) -> _Correction | None:
     starred = _STARRED.fullmatch(rest)
     is_cued = bool(starred or opening or (closing and closing["cue"]))
     rest = "".join(filter(None, starred.groups())) if starred else rest
-    if instead := next(filter(None, (form.fullmatch(rest) for form in _INSTEAD)), None):
+    instead = next(filter(None, (form.fullmatch(rest) for form in _INSTEAD)), None)
+    if instead and (is_cued or len(instead["value"].split()) < _SENTENCE):
         return _Correction(instead["value"], instead["old"])
     if spelt := _SPELT.fullmatch(rest):
         return _Correction(spelt["value"], is_spelling=True)
@@ -122,7 +131,8 @@ def _correction_in(text: str) -> _Correction | None:
     if fixed is None or not (is_cued or fixed["ought"]) or (fixed["more"] and not opening):
         return None
     is_name = bool(fixed["called"] or _NAME.search(rest))
-    return _Correction(fixed["value"], is_name=is_name, is_retyped=_RETYPED.search(said) is not None)
+    is_retyped, is_sure = _RETYPED.search(said) is not None, _SURE.search(said) is not None
+    return _Correction(fixed["value"], is_name=is_name, is_retyped=is_retyped, is_sure=is_sure)
 
 
 def _is_spelt_otherwise(clause: Clause, value: str) -> bool:
@@ -151,7 +161,7 @@ def _has_another(clause: Clause, written: str) -> bool:
         return False
     if kind == "day":  # several words tell one: Tuesday, 12 March
         return kind in was and not values <= was[kind]
-    return len(values) == len(was.get(kind, ())) == 1 and values != was[kind]
+    return len(values) == len(was.get(kind, ())) and values != was[kind]
 
 
 def _denials(text: str) -> Iterator[re.Match[str]]:

@@ -37,7 +37,8 @@ _PLACE_CUT = re.compile(
     r"|instead|rather)\b|\d"
 )
 _TAIL = re.compile(
-    r" (?:now|these days|nowadays|at the moment|right now|currently|too|as well|though|by the way|btw|actually|again"
+    r" (?:now|these days|nowadays|at the moment|right now|currently|too|either|as well|though|by the way|btw|actually"
+    r"|again"
     r"|originally|already|of course|after all|yesterday|today|(?:last|this) (?:week|month|year)|recently|very much"
     r"|a lot|so much|daily"
     r"|for (?:a|an|one|two|three|four|five|ten|\d+|many|some) (?:years?|months?|weeks?|days?)"
@@ -149,8 +150,11 @@ def _is_for_now(part: str) -> bool:
     )
 
 
+_NO_OBJECT = re.compile(r"(?:to|for|up|without|in|on|at|with|by|here|there|either|much|anything|when|well)\b", re.I)
+
+
 def as_disliked(value: str) -> list[str]:
-    return [] if value.startswith("to ") else as_liked(value)
+    return [] if _NO_OBJECT.match(value) else as_liked(value)
 
 
 def as_preferred(value: str) -> list[str]:
@@ -178,13 +182,15 @@ def as_age(value: str) -> list[str]:
     return [found[1]] if found and 0 < int(found[1]) < 120 else []
 
 
+_NO_ALLERGEN = re.compile(
+    r"^(?:nonsense|(?:no|every|any)thing|bullshit|early|your|this|the word|ha)\b"
+    r"|\b(?:work|mondays?|mornings?|people|says?)$",
+    re.IGNORECASE,
+)
+
+
 def as_allergens(value: str) -> list[str]:
-    return [
-        one
-        for one in (part.removeprefix("to ") for part in as_several(value))
-        if one.lower() not in ("nonsense", "nothing", "everything", "anything", "work", "mondays", "bullshit")
-        and one.split(" ", 1)[0] not in ("early", "your", "this")
-    ]
+    return [one for one in (part.removeprefix("to ") for part in as_several(value)) if not _NO_ALLERGEN.search(one)]
 
 
 def as_condition(value: str) -> list[str]:

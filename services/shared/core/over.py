@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from services.shared.core import wordlists
 from services.shared.core.fact_ends import TAIL
 from services.shared.core.fact_values import one_of
-from services.shared.core.statements import LIGHT, LONG_AGO, RECENTLY, Clause, clauses, terms
+from services.shared.core.statements import LIGHT, LONG_AGO, RECENTLY, SPEAKERS, Clause, clauses, terms
 from services.shared.core.updates import KIN, is_stative
 
 _section = partial(wordlists.pattern, "changes")
@@ -28,6 +28,7 @@ _PAID = re.compile(rf"{_IT} {_AUX}paid (?:me|us) back{_END}")
 _PET = re.compile(rf"\b{one_of('pets')}\b")
 _LENT = re.compile(r"\b(?:owes?|owed|lent|loaned|borrowed)\b")
 _HAD = wordlists.words("changes", "had")
+_OWN = SPEAKERS | {"my", "our"}
 
 
 def words_of_over(text: str) -> str | None:
@@ -59,6 +60,8 @@ def _over_in(text: str) -> tuple[tuple[str, re.Pattern[str] | None], ...]:
 def _is_of(clause: Clause, it: str, of: re.Pattern[str] | None) -> bool:
     if clause.past or not clause.meant or not terms(it) <= clause.terms:
         return False
-    if not clause.terms & KIN <= terms(it):
+    if of:
+        return of.search(clause.text) is not None
+    if not clause.terms & KIN <= terms(it) or clause.words[0] not in _OWN or "from" in clause.words:
         return False
-    return of.search(clause.text) is not None if of else is_stative(clause) or not _HAD.isdisjoint(clause.words)
+    return is_stative(clause) or not _HAD.isdisjoint(clause.words)

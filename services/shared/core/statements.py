@@ -97,10 +97,12 @@ _SHORT_MONTHS = {short: month for month in _MONTHS.split("|")[:12] for short in 
 _DAY = re.compile(rf"(?:{_DAYS})s?|(?:{_MONTHS})|\d\d?(?:st|nd|rd|th)|tomorrow|\d{{4}}-\d\d-\d\d|\d\d?/\d\d?(?:/\d+)?")
 _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm|o'clock")
 _SHORT_MONTH = re.compile(r"(?<=\d )(?:{0})\b\.?|\b(?:{0})\b\.?(?= \d)".format("|".join(_SHORT_MONTHS)))
+_ONE = r"(?:[^,.:;!?\s]|[.,:](?=\d))+"
 _RETRACTED = re.compile(
-    r"[ \t]*[,.;…–-]+[ \t]*(?:(?P<surely>no,? wait|wait,? no|no,? i lied?|actually,? no|(?:scratch|strike) that"
-    r"|make that|correction|i meant?(?: to say)?|or rather)|no|sorry|oops|er+m?|um)\b[,.:;…–-]*[ \t]+"
-    r"(?P<instead>(?:[^,.:;!?\s]|[.,:](?=\d))+(?: (?:[^,.:;!?\s]|[.,:](?=\d))+){0,2})(?=[ \t]*(?:[,.;!?\n]|$))",
+    r"[ \t]*[,.;…–-]+[ \t]*(?:(?P<surely>no,? wait|wait,? no|(?:no,? )?i (?:lied?|tell a lie)|actually,? no"
+    r"|(?:scratch|strike) that|make that|correction|i me(?:an|ant|nt)(?: to say)?|or rather)"
+    r"|not really|no|sorry|oops|er+m?|um)\b[,.:;…–-]*[ \t]+(?:(?:it|that)'?s )?"
+    rf"(?P<instead>{_ONE}(?: {_ONE}){{0,2}})(?=[ \t]*(?:[,.;!?\n]|$))",
     re.IGNORECASE,
 )
 _VALUE_RETRACTED = 60  # characters
@@ -121,7 +123,7 @@ def without_retracted(text: str) -> str:
     """
     for found in _RETRACTED.finditer(text):
         before = text[max(0, found.start() - _VALUE_RETRACTED) : found.start()]
-        if value := _retracted(before, found["instead"], is_sure=found["surely"] is not None):
+        if value := _retracted(before, found["instead"], is_sure=found["surely"] is not None or text.islower()):
             begin, end = found.start() - len(value), found.start("instead")
             text = f"{text[:begin]}{' ' * (end - begin)}{text[end:]}"
     return text

@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
+from itertools import dropwhile
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_of
 from services.shared.core.statements import (
+    LIGHT,
     NEGATIONS,
     SPEAKERS,
     STATIVE,
+    VERBS,
     Clause,
     Sentence,
     differ,
@@ -51,6 +54,12 @@ _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
 _MOST_WORDS = 40
 _BEING = frozenset({"is", "am", "are"})
+_DETERMINERS = frozenset("my our the this that".split())
+_TO_PLACE = re.compile(r"\b(?:moved?|moving|relocated|shifted)\b")
+_AND = re.compile(r",? (?:and|&) |, ")
+_PLACED = frozenset("is are live lives meet meets sit sits happens takes runs".split())
+_PLACING = frozenset("in at on near by with from".split())
+_NO_NOUNS = LIGHT | VERBS | STATIVE | _PLACING
 _ONCE = re.compile(
     r"\b(?:(?:just|only) (?:this|for|once)|(?:week|month|time|once) only|this (?:time|once|one time|week|month)"
     r"|today|tonight|tomorrow|next week|for once)\b"
@@ -90,8 +99,15 @@ def leaves_some(old: str, new: str) -> bool:
     if tells_more(old):
         return True
     told = [claim for claim in claims(new) if claim.form and claim.form != "instead"]
+    amounts = [claim for claim in told if claim.form == "moved" and kinds(claim.new).keys() == {"number"}]
+    if amounts and any(sum(map(_has_amount, _AND.split(clause.text))) > 1 for clause in clauses_of(old)):
+        return True
     changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
     return any(is_one_of_several(one, clause.text) for one in changed for clause in clauses_of(old))
+
+
+def _has_amount(part: str) -> bool:
+    return "number" in kinds(part)
 
 
 def subjects_of(text: str) -> frozenset[str]:
@@ -135,7 +151,7 @@ def _changes(claim: Claim, before: Clause) -> bool:
     if claim.form == "returned":
         return _returns(claim, before)
     if claim.form == "called off":
-        return _is_about(claim.topic, before) and not _is_pronoun(claim.topic)
+        return _is_called_off(claim, before)
     return _gives_up(claim, before)
 
 
@@ -205,9 +221,42 @@ def _moves(claim: Claim, before: Clause) -> bool:
     if was.keys() & is_.keys():
         return differ(is_, was)
     sentence = parsed(before.text)
-    if is_.keys() & {"day", "clock"} or sentence is None:
+    if sentence is None or (is_ and not ("clock" in was and is_.keys() == {"number"})):
         return bool(claim.old) and sentence is not None
-    return terms(claim.topic) <= terms(sentence.subject) and not terms(claim.new) <= terms(sentence.value)
+    if is_:
+        return True
+    if terms(claim.topic) != terms(sentence.subject) or terms(claim.new) <= terms(sentence.value):
+        return False
+    is_somebody = claim.topic.split()[0] not in _DETERMINERS or bool(_owners(claim.topic))
+    return _tells_place(sentence, is_somebody) if is_somebody or _TO_PLACE.search(claim.said) else not was
+
+
+def _tells_place(sentence: Sentence, is_somebody: bool) -> bool:
+    """Whether a sentence tells where something is, or who goes by a name: no more than that changes when it moves."""
+    if not is_somebody or "live" in sentence.verb:
+        return sentence.verb in _PLACED and sentence.preposition in _PLACING
+    is_named = sentence.value.split()[1:2] not in (["a"], ["an"], ["the"])
+    return sentence.verb in _BEING and sentence.preposition in ("in", "at", "near") and is_named
+
+
+def _is_called_off(claim: Claim, before: Clause) -> bool:
+    """Whether an older clause tells when what was called off is to be, or that its speaker has it or goes there.
+
+    Others may still do so, what is called after it goes on, and so does the gym whose member one is no more.
+    """
+    if _is_pronoun(claim.topic) or not _is_about(claim.topic, before):
+        return False
+    name = " ".join(dropwhile(LIGHT.__contains__, claim.topic.split()))
+    if before.words[0] in SPEAKERS:
+        after = re.search(rf"(?<!\w){re.escape(name)}s? (?P<next>[\w'-]+)", before.text)
+        is_of_another = after is not None and after["next"] not in _NO_NOUNS and not kinds(after["next"])
+        return is_stative(before) and not is_of_another
+    if (sentence := parsed(before.text)) is None:
+        return False
+    is_own = before.words[0] in ("my", "our")
+    if things(sentence.subject) == things(name) or (not is_own and sentence.subject.endswith(name)):
+        return is_own or claim.said.split()[0] not in SPEAKERS or bool(kinds(sentence.value))
+    return is_own and sentence.value == name
 
 
 def _is_found(value: str, said: str) -> bool:
@@ -231,7 +280,7 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     topic = "" if claim.topic in SPEAKERS else claim.topic
     if claim.form == "ended" and topic:
         return not _is_pronoun(topic) and _is_found(topic, before.text)
-    if claim.form == "ended" and not _is_own(before, claim):
+    if claim.form in ("ended", "left") and not _is_own(before, claim):
         return False
     return len(before.terms - terms(claim.old) - terms(topic)) <= 4
 

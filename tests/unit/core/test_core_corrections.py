@@ -45,6 +45,9 @@ FLIGHT, SON, MEETING = "My flight leaves at 9:10.", "My son is called Kiko.", "T
         ("The wifi code is tulip88.", "sorry, typo: tulip98"),
         ("Sam's teacher is Mrs Okoro.", "sorry, Mrs Okafor"),
         ("Sam's teacher is Mrs Okoro.", "sorry, Mr Okoro"),
+        ("phone is 07700 900431", "no 07700 900413"),
+        ("I live in Selby", "Scratch that, Goole."),
+        ("Declan moved to Sligo", "i ment Galway"),
         ("my flat number is 4b", "sorry 4d, I always get it wrong"),
     ],
 )
@@ -88,6 +91,8 @@ def test_another_value_of_the_same_kind_corrects(before: str, text: str) -> None
         (SON, "*Kiko"),
         (SON, "sorry, Kiko"),
         ("The wifi code is tulip88.", "typo"),
+        ("I have two plots, 17 and 19.", "Wilf has 18, not 17."),
+        ("I met Ana in Leeds.", "I mean Bea"),
         ("Sam's teacher is Mrs Okoro.", "sorry, Mrs Okoro"),
         ("Sam's teacher is Mrs Okoro.", "sorry, New York"),
     ],

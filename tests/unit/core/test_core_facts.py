@@ -86,6 +86,21 @@ def test_a_value_ends_where_something_else_is_said(text: str, facts: list[str]) 
     assert told(text) == facts
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't stand for long.",
+        "I can't stand up today.",
+        "I don't eat here often.",
+        "I don't drink either except a stout at Christmas.",
+        "I'm allergic to hard work, Maureen says.",
+        "I'm allergic to the word synergy",
+    ],
+)
+def test_what_is_no_object_or_only_a_saying_is_no_fact(text: str) -> None:
+    assert not facts_in(text, role="user", speaker=None, said_at=NOON)
+
+
 def test_the_partner_of_a_speaker_has_no_other_name_before_their_own() -> None:
     for text in ("My wife is called Elke.", "My wife Elke plays the cello."):
         said = [one.text for one in facts_in(text, role="user", speaker="Tobias", said_at=NOON)]

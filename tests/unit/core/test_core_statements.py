@@ -68,6 +68,9 @@ def test_a_text_of_any_length_is_taken_apart_quickly(piece: str) -> None:
         ("I'm vegetarian - no I lie, pescatarian.", "I'm pescatarian."),
         ("My boss is Mrs Okoro, sorry, Mrs Okafor.", "My boss is Mrs Okafor."),
         ("We leave at 8:30, er, 8:40", "We leave at 8:40"),
+        ("i live in leeds, sorry, bradford", "i live in bradford"),
+        ("Lorna lives in Whitby. No, I tell a lie, Scarborough.", "Lorna lives in Scarborough."),
+        ("My birthday is 4 May. Not really, its 5 May", "My birthday is 5 May"),
     ],
 )
 def test_what_is_taken_back_on_the_spot_was_never_said(text: str, left: str) -> None:

@@ -371,3 +371,90 @@ def test_a_plan_is_contradicted_without_its_day(old: str, new: str) -> None:
 )
 def test_another_time_another_part_and_somebody_else_change_nothing(old: str, new: str) -> None:
     assert relation(old, new) in ("compatible", "unrelated")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ines is allergic to nuts.", "Ines moved to Spain."),
+        ("Gareth works for Tesco.", "Gareth has moved to York with his family, a nice house with a garden."),
+        ("Gareth is allergic to bees.", "Gareth has moved to York"),
+        ("Ines is a nurse.", "Ines moved to Spain."),
+        ("Ines is vegetarian.", "Ines moved to Spain."),
+        ("Ines works for Bosch.", "Ines moved to Spain."),
+        ("Ines was born in Porto.", "Ines moved to Spain."),
+        ("Ines is getting married in June.", "Ines moved to Spain."),
+        ("Ines' phone number is 07700 900123", "Ines moved to Spain."),
+        ("Ines's birthday is 3 June", "Ines moved to Spain."),
+        ("Ines works at the bakery.", "Ines has moved to the flat upstairs."),
+        ("Wilf is deaf in one ear.", "Wilf has moved to Ripon."),
+        ("Wilf has a spare key.", "Wilf has moved to a home in Ripon."),
+        ("Ben is diabetic.", "Ben has switched to decaf."),
+        ("declans dentist appointment has moved to 20 jan", "Declan moved to Sligo"),
+        ("Kirsty's wedding has moved to 5 June", "Kirsty has moved to York."),
+        ("Mother's physio appointment has moved to Tuesday", "Mother has moved to Ripon"),
+        ("The choir has moved to Tuesday", "The choir has moved to St John's hall"),
+        ("Priya's salon has moved to Elm Street", "Priya moved to Hull"),
+        ("Ola works at the bakery", "Ola moved to Spain"),
+        ("My mate Joss is moving to Leeds", "my move to Leeds is off"),
+        ("Dawn works at PureGym.", "I cancelled PureGym."),
+        ("PureGym is open all night.", "I cancelled PureGym."),
+        ("I met Tariq at PureGym.", "I cancelled PureGym."),
+        ("Dawn's PureGym card is in my drawer.", "I cancelled PureGym."),
+        ("Dawn works at Netflix.", "I cancelled Netflix."),
+        ("I met Joss at slimming world.", "I have cancelled slimming world."),
+        ("Maureen sings in the choir too.", "I've left the choir."),
+        ("Maureen plays bowls at the club.", "I've left the club."),
+        ("Lorna works at the library.", "I've left the library."),
+        ("Maureen has a dental appointment on Friday.", "My dental appointment is cancelled."),
+        ("I cancelled the holiday insurance.", "I cancelled the holiday."),
+        ("Dawn paid the holiday deposit.", "I cancelled the holiday."),
+        ("My holiday reading is Dickens.", "I cancelled the holiday."),
+        ("gas is with Octopus", "gas has gone up to 70"),
+        ("Kirsty had a scan, due date is now 2 aug not 9", "Kirsty has moved to York"),
+    ],
+)
+def test_where_somebody_moved_and_what_one_left_change_nothing_else_of_them(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Ines is in Leeds", "Ines moved to Spain"),
+        ("My office is on Elm Street", "My office has moved to Oak Road"),
+        ("The choir meets at the library", "The choir has moved to St John's hall"),
+        ("Our standup is at 9:30", "Our standup moved to 10"),
+        ("Our standup is on Teams", "Our standup moved to Zoom"),
+        ("My dentist appointment is on Tuesday", "My dentist appointment has moved to Friday"),
+        ("The picnic is on Sunday", "The picnic is cancelled"),
+        ("I have Netflix", "I cancelled Netflix"),
+        ("My Netflix subscription costs 12", "I cancelled Netflix"),
+        ("I have a dental appointment on Friday", "My dental appointment is cancelled"),
+        ("Anna's wedding is on 5 June", "Anna's wedding is called off"),
+        ("I sing in the choir", "I've left the choir"),
+        ("I go to PureGym", "I cancelled PureGym"),
+        ("My gym is PureGym", "I cancelled PureGym"),
+        ("rent is 780 a month", "rent gone up to 825"),
+        ("I pay 30 a month for the gym", "I cancelled the gym"),
+        ("Our move to Bath is in June", "Our move to Bath is off"),
+        ("The meeting is in room 4", "The meeting has moved to room 9"),
+        ("The launch is on Friday", "The launch has slipped to Monday"),
+        ("My dentist is Dr Klein", "I switched dentists from Dr Klein to Dr Wolf"),
+        ("I'm moving to Leeds", "my move to Leeds is off"),
+    ],
+)
+def test_where_and_when_something_is_and_what_one_had_change_with_it(old: str, new: str) -> None:
+    assert relation(old, new) == "update"
+    assert not leaves_some(old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("rent is 780 a month and council tax 110", "rent gone up to 825"),
+        ("gas 60, water 30", "gas has gone up to 70"),
+    ],
+)
+def test_an_amount_beside_another_one_is_left(old: str, new: str) -> None:
+    assert leaves_some(old, new)
