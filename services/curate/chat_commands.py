@@ -46,6 +46,9 @@ _MOST_RECALLED = 12
 _SURE = 0.3
 """Least relevance of what is shown as being about a topic."""
 
+_ALIKE = 0.3
+"""Least cosine to the topic of what is shown without any word of it: a dentist is about "my teeth", a canoe is not."""
+
 _SHOWN_CHARS = 120
 _WHICH = "Which of these do you mean? {} have it shown alone first."
 _SAY = "Say “{} the second one”, or"
@@ -139,11 +142,14 @@ async def _recall(chat: Chat) -> CommandReply:
         space=request.space,
         persona_id=EVERY_PERSONA,
         min_score=_SURE,
+        explain=True,
         time_zone=request.time_zone,
         correlation_id=request.correlation_id,
     )
     found = await chat.actions.retrieve(asked)
+    alike = {item.id for item in found.items if ((item.explanation or {}).get("cosine") or 0) >= _ALIKE}
     entries = await entries_of(chat, [item.id for item in found.items])
+    entries = [entry for entry in entries if entry.id in alike or mentions(entry.text, topic)]
     items = [entry for entry in entries if not is_mere_question(entry.text)] or entries
     if chat.command.or_chat and asks_in_general(request.text):
         items = [entry for entry in items if mentions(entry.text, topic)]

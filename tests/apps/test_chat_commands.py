@@ -49,6 +49,7 @@ class Memory:
 
     store: TextStore
     found: list[Entry] = field(default_factory=list)
+    cosine: float | None = 0.5
     asked: list[RetrieveRequest] = field(default_factory=list)
     erased: list[str] = field(default_factory=list)
     decided: list[Any] = field(default_factory=list)
@@ -57,8 +58,8 @@ class Memory:
 
     async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
         self.asked.append(request)
-        ranked = [(Ranked(Candidate(entry.id), 0.5, 0.5, 0.5, 1.5, NOON), entry) for entry in self.found]
-        items = tuple(item_of(one, entry, (), explain=False) for one, entry in ranked)
+        ranked = [(Ranked(Candidate(entry.id, cosine=self.cosine), 0.5, 0.5, 0.5, 1.5, NOON), entry) for entry in self.found]
+        items = tuple(item_of(one, entry, (), explain=request.explain) for one, entry in ranked)
         return RetrieveReply(
             items=items, context="", total_count=len(items), token_count=0, truncated=False,
             query_embedding_ms=0, retrieval_ms=0,
@@ -240,6 +241,15 @@ async def test_what_is_remembered_about_something_is_asked_of_retrieve(memory: M
         assert [e.id for e in (await memory.says("what do you remember about my city?")).items] == [e.id for e in told]
     memory.found = []
     assert (await memory.says("what do you remember about tea?")).reply == "I remember nothing about tea."
+
+
+async def test_what_neither_mentions_the_topic_nor_is_like_it_is_not_told_of_it(memory: Memory) -> None:
+    stove, tea = [await the_entry(memory.store, await say(memory.store, text)) for text in ("My stove hums", "Tea, hm")]
+    memory.found = [stove, tea]
+    for memory.cosine in (0.1, None):
+        reply = await memory.says("what do you remember about my PIN?")
+        assert (reply.reply, reply.items) == ("I remember nothing about my PIN.", ())
+        assert [e.id for e in (await memory.says("what do you remember about tea?")).items] == [tea.id]
 
 
 async def test_what_is_remembered_at_all_is_counted(memory: Memory) -> None:

@@ -23,6 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from contracts.errors import Unavailable
+from contracts.paths import USER_HEADER
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
@@ -48,9 +49,11 @@ _OFF = "There is no model behind this proxy: set MEMORYBUS_OPENAI_BASE_URL to th
 _NO_KEY = "The credential that you sent opens memorybus and is not passed on: {} has to be set for the model."
 _LOOP = "The base address of the model leads back to this memorybus: point MEMORYBUS_OPENAI_BASE_URL to the model."
 _UNREACHED = "The model behind the proxy could not be reached: is it where MEMORYBUS_…_BASE_URL says?"
+_BROKEN = "The model behind the proxy closed the connection, or what it sent is no HTTP."
 _SILENT = "The model behind the proxy did not answer within MEMORYBUS_PROXY_TIMEOUT_SECONDS."
 _FULL = "Too many long requests are under way: try again."
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
+_OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space")
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
 _MOST_READ = 1024 * 1024
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
@@ -215,6 +218,7 @@ class Proxy:
         if body is None:
             passing.headers = [(b"memory-degraded", b"unread")]
             return None
+        _check_headers(request)
         named, top_k, incognito = _text_of(request, "memory-id"), _top_k(request), _is_set(request, "memory-incognito")
         try:
             asked = dialect.read(body)
@@ -269,7 +273,8 @@ class Proxy:
         except httpx.HTTPError as error:  # its words may hold an address with a password
             is_late = isinstance(error, httpx.TimeoutException)
             status, code = (504, "backend_timeout") if is_late else (502, "backend_unavailable")
-            what = _SILENT if is_late and not isinstance(error, httpx.ConnectTimeout) else _UNREACHED
+            is_away = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol))
+            what = _UNREACHED if is_away else _SILENT if is_late else _BROKEN
             ours = {name.decode(): value.decode() for name, value in passing.headers}
             raise Refusal(status, code, what, ours) from None
         try:
@@ -345,6 +350,15 @@ def _in_words_of_the_api() -> Iterator[None]:
         raise Refusal(503, "unavailable", str(error)) from None
     except ValidationError:
         raise Refusal(400, "invalid_request", "The request cannot be understood by the memory.") from None
+
+
+def _check_headers(request: Request) -> None:
+    """Nothing is kept of a chat whose header of memory is misspelt: it may have asked for that."""
+    named = [name for name in request.headers if name.startswith("memory-")]
+    if unknown := next((name for name in named if name not in _OURS), None):
+        raise Refusal(400, "invalid_memory_field", f"{unknown[:64]!r} is no header here: there are {', '.join(_OURS)}.")
+    if twice := next((name for name in named if len(request.headers.getlist(name)) > 1), None):
+        raise Refusal(400, "invalid_memory_field", f"The header {twice} came twice: send it once.")
 
 
 def _text_of(request: Request, header: str) -> str | None:

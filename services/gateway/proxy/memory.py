@@ -36,6 +36,7 @@ from services.shared.core.echoes import is_influenced, memories_in, without_bloc
 from services.shared.core.mentions import mentions
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
+from services.shared.core.salience import is_small_talk
 from services.shared.core.traits import is_mere_question
 from services.shared.core.unwanted import is_unwanted
 from services.shared.tasks import beside_the_loop
@@ -150,7 +151,7 @@ class ChatMemory:
         known = self._overviews.known(places)
         room = int(_OVERVIEW_SHARE * budget) if reading or known else 0
         values = {
-            "query": (exchange.question or "")[:_LONGEST_QUERY],
+            "query": "" if is_small_talk(question := exchange.question or "") else question[:_LONGEST_QUERY],
             "space": exchange.key.space,
             "limit": top_k or self._settings.proxy_top_k,
             "token_budget": budget - room,
@@ -172,11 +173,11 @@ class ChatMemory:
         if reading:
             await asyncio.wait(reading, timeout=_MORE_PATIENCE)
         reply, known = RetrieveReply.model_validate_json(raw), self._overviews.known(places)
-        sent = {_flat(text) for text in (exchange.question or "", *(said.text for said in exchange.asked.history))}
+        before = (*exchange.asked.history, *self.recent(exchange))
+        sent = {_flat(text) for text in (exchange.question or "", *(said.text for said in before))}
         recalled = _as_recalled(reply, sent)
         if not known or not recalled.is_kept or "rate_limited" in reply.degraded:
             return recalled
-        sent |= {_flat(said.text) for said in self.recent(exchange)}
         return await self._with_overview(recalled, _telling(known, reply, exchange, sent), room)
 
     def _places(self, exchange: Exchange) -> list[Key]:
@@ -387,7 +388,7 @@ def _told(reply: CommandReply) -> str:
 
 
 def _as_recalled(reply: RetrieveReply, sent: Collection[str]) -> Recalled:
-    """What was recalled, without what the client sends itself."""
+    """What was recalled, without what the model is sent anyway."""
     told = {item.id: item.text for item in reply.items} | {item.id: item.snippet for item in reply.foundation}
     block = without_memories(reply.context, [id_ for id_, text in told.items() if _flat(text) in sent])
     return Recalled(

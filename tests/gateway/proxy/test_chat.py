@@ -210,13 +210,16 @@ async def test_what_the_proxy_does_not_understand_is_for_the_model_to_judge(
 
 
 async def test_a_client_that_sends_only_the_newest_message_is_helped_out(
-    http: httpx.AsyncClient, model: ModelServer, user: str
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
     model.script = saying(lambda seen: "Nice name.")
     await chat(http, user, "My cat is called Minka.", memory_id="c1")
+    await digested_all(client, user, 2)
+    await chat(http, user, "What is my cat called, and how old may she get?", memory_id="c1")
+    assert model.seen[-1].said.count("My cat is called Minka.") == 1, "what is sent as it was said is not told as well"
     await chat(http, user, "How old may she get?", memory_id="c1")
     told = model.seen[-1].json["messages"]
-    assert [m["role"] for m in told] == ["user", "assistant", "user"]
+    assert [m["role"] for m in told] == ["user", "assistant", "user", "assistant", "user"]
     assert told[:2] == asking("My cat is called Minka.", "Nice name.")["messages"]
     await chat(http, user, "How old may she get?", memory_id="c2")
     assert [m["role"] for m in model.seen[-1].json["messages"]] == ["user"]
@@ -358,6 +361,31 @@ async def test_fields_that_are_wrong_are_named(http: httpx.AsyncClient, user: st
         assert field in answer.json()["error"]["message"]
     answer = await http.post("/chat/completions", json=asking("Hi"), headers={"Memory-Top-K": "many"})
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[("Memory-Ingocnito", "true")], [("Memory-Id", "a"), ("Memory-Id", "b")], [("Memory-Used", "x")]],
+)
+async def test_a_header_of_memory_that_is_misspelt_or_comes_twice_is_refused(
+    http: httpx.AsyncClient, model: ModelServer, user: str, headers: list[tuple[str, str]]
+) -> None:
+    seen = len(model.seen)
+    answer = await http.post(
+        "/chat/completions", json=asking("My stove burns alcohol."), headers=[("Memory-User", user), *headers]
+    )
+    assert (answer.status_code, len(model.seen)) == (400, seen)
+    assert headers[-1][0].lower() in answer.json()["error"]["message"].lower()
+
+
+async def test_a_greeting_brings_no_memories(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
+) -> None:
+    await chat(http, user, "My stove burns alcohol.")
+    await digested_all(client, user, 2)
+    for greeting in ("hello!", "Hello there"):
+        assert "memory-used" not in (await chat(http, user, greeting)).headers
+    assert "memory-used" in (await chat(http, user, "What does my stove burn?")).headers
 
 
 async def test_other_paths_pass(http: httpx.AsyncClient, model: ModelServer) -> None:
