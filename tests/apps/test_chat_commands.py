@@ -58,7 +58,9 @@ class Memory:
 
     async def retrieve(self, request: RetrieveRequest) -> RetrieveReply:
         self.asked.append(request)
-        ranked = [(Ranked(Candidate(entry.id, cosine=self.cosine), 0.5, 0.5, 0.5, 1.5, NOON), entry) for entry in self.found]
+        ranked = [
+            (Ranked(Candidate(entry.id, cosine=self.cosine), 0.5, 0.5, 0.5, 1.5, NOON), entry) for entry in self.found
+        ]
         items = tuple(item_of(one, entry, (), explain=request.explain) for one, entry in ranked)
         return RetrieveReply(
             items=items, context="", total_count=len(items), token_count=0, truncated=False,

@@ -196,6 +196,27 @@ async def test_without_a_running_memorybus_a_folder_is_enough(tmp_path: Path) ->
         assert len((await called(session, "search", query="uv"))["results"]) == 1
 
 
+@pytest.mark.parametrize("leaves", [0, 1])
+async def test_of_assistants_that_start_at_once_in_a_folder_one_goes_on_when_the_other_leaves(
+    tmp_path: Path, leaves: int
+) -> None:
+    async def session(opened: asyncio.Future[Client], over: asyncio.Event) -> None:
+        async with Client(command("ann", "--data", str(tmp_path / "own"))) as client:
+            opened.set_result(client)
+            await over.wait()
+
+    opened = [asyncio.get_running_loop().create_future() for _ in range(2)]
+    over = [asyncio.Event() for _ in range(2)]
+    tasks = [asyncio.create_task(session(*pair)) for pair in zip(opened, over, strict=True)]
+    clients = await asyncio.wait_for(asyncio.gather(*opened), 60)
+    await called(clients[leaves], "add", type="preference", content=PREFERENCE)
+    over[leaves].set()
+    await tasks[leaves]
+    assert len((await called(clients[1 - leaves], "search", query="uv"))["results"]) == 1
+    over[1 - leaves].set()
+    await tasks[1 - leaves]
+
+
 @pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_with_the_memorybus_that_it_started(tmp_path: Path, signum: signal.Signals) -> None:
     started = command("ann", "--data", str(tmp_path / "own"))
