@@ -14,6 +14,7 @@ import pytest
 from contracts.v1.turns import Turn
 from services.shared.commands.formats import Format, Source, read_turns
 from services.shared.commands.formats import documents as unpacking
+from services.shared.commands.formats.source import UNREADABLE
 from tests.cli.files import lines, problem, written
 
 
@@ -83,10 +84,28 @@ def test_a_voice_is_its_transcript_and_a_picture_is_nothing(tmp_path: Path) -> N
     assert said(turns(tmp_path, "chatgpt", chatgpt(mapping={"a": spoken}, current_node="a"))) == [("user", "Hello")]
 
 
-def test_messages_in_a_circle_are_an_error(tmp_path: Path) -> None:
+def test_a_conversation_whose_messages_go_round_in_a_circle_or_that_is_none_keeps_no_other_out(tmp_path: Path) -> None:
     mapping = {"a": node("user", "x", parent="b"), "b": node("user", "y", parent="a")}
-    source = Source(written(tmp_path, [chatgpt(mapping=mapping, current_node="a")]), "chatgpt", "me")
-    assert problem(source) == "turns.jsonl: conversation 1: its messages go round in a circle"
+    odd = [chatgpt(mapping=mapping, current_node="a"), {"title": "no mapping"}]
+    source = Source(written(tmp_path, [*odd, chatgpt()]), "chatgpt", "me")
+    assert len(list(read_turns(source))) == 2
+    assert source.skipped[UNREADABLE] == 2
+
+
+@pytest.mark.parametrize(
+    ("format", "document"),
+    [
+        ("mem0", [{"id": "1", "memory": "Likes tea"}, {"id": "2", "memory": "x", "created_at": "nope"}]),
+        ("letta", {"messages": [{"role": "user", "text": "I like tea"}, {"role": "user", "created_at": "?"}]}),
+        ("langgraph", [{"messages": [{"type": "human", "content": "I like tea"}, {"content": "x"}]}]),
+        ("zep", {"messages": [{"role": "user", "content": "I like tea"}, {"content": "No role otters."}]}),
+        ("zep", {"edges": [{"fact": "Likes tea"}, {"fact": "x", "valid_at": "nope"}]}),
+    ],
+)
+def test_one_odd_message_keeps_no_other_out(tmp_path: Path, format: Format, document: object) -> None:
+    source = Source(written(tmp_path, document), format, "me")
+    assert len(list(read_turns(source))) == 1
+    assert source.skipped.total() == 1
 
 
 CLAUDE = {

@@ -75,7 +75,7 @@ def test_attachments_are_counted_as_left_out(tmp_path: Path) -> None:
     [
         (zipped(), "x: nothing in the archive is of this --format"),
         (b"[]", "x: there is nothing in it: see 'Coming from elsewhere' in the README"),
-        (b"null", "x: conversation 1: Input should be a valid dictionary"),
+        (b"null", "x: none of its 1 messages can be read: is it --format chatgpt?"),
     ],
 )
 def test_a_file_with_nothing_in_it_is_an_error(tmp_path: Path, content: bytes, wanted: str) -> None:

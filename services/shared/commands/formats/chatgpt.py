@@ -21,7 +21,7 @@ from services.shared.commands.formats.elsewhere import (
     readable,
     turns,
 )
-from services.shared.commands.formats.source import FormatError, Source, checked
+from services.shared.commands.formats.source import FormatError, Source
 
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$")
 _SPOKEN = ("text", "multimodal_text")
@@ -89,15 +89,15 @@ def read_chatgpt(source: Source) -> Iterator[Turn]:
             where = f"{name}: conversation {number}"
             if isinstance(data, dict) and "chat_messages" in data and "mapping" not in data:
                 raise FormatError(f"{where}: has no mapping: is it --format claude?")
-            conversation = checked(_Conversation, data, where)
-            yield from turns(source, _statements(source, conversation, where), conversation.create_time)
+            if (conversation := readable(source, _Conversation, data, where)) is not None:
+                yield from turns(source, _statements(source, conversation, where), conversation.create_time)
 
 
 def _statements(source: Source, conversation: _Conversation, where: str) -> Iterator[Statement]:
     nodes = conversation.mapping
     leaf = conversation.current_node if conversation.current_node in nodes else next(reversed(nodes), None)
     conversation_id = conversation.conversation_id or conversation.id or where
-    path = branch({name: node.parent for name, node in nodes.items()}, leaf, where) if leaf is not None else []
+    path = branch(source, {name: node.parent for name, node in nodes.items()}, leaf) if leaf is not None else []
     for name in path:
         spot = f"{where}: message {name!r}"
         data = nodes[name].message

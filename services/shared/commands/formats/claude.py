@@ -108,7 +108,7 @@ def _shown(source: Source, conversation: _Conversation, where: str) -> list[_Mes
     if leaf not in by_id:
         return messages
     parents = {name: message.parent_message_uuid for name, message in by_id.items()}
-    return [by_id[name] for name in branch(parents, leaf, where) if name != _ROOT]
+    return [by_id[name] for name in branch(source, parents, leaf) if name != _ROOT]
 
 
 def _notes(source: Source, memories: _Memories, where: str) -> Iterator[Statement]:

@@ -156,13 +156,14 @@ def each(document: object, *names: str) -> list[Any]:
     return document if isinstance(document, list) else [document]
 
 
-def branch(parents: Mapping[str, str | None], leaf: str, where: str) -> list[str]:
-    """The names from the root of a tree to this leaf."""
+def branch(source: Source, parents: Mapping[str, str | None], leaf: str) -> list[str]:
+    """The names from the root of a tree to this leaf; none, which is counted, where they go round in a circle."""
     path: dict[str, None] = {}
     name: str | None = leaf
     while name is not None and name in parents:
         if name in path:
-            raise FormatError(f"{where}: its messages go round in a circle")
+            source.skipped[UNREADABLE] += 1
+            return []
         path[name] = None
         name = parents[name]
     return list(path)[::-1]

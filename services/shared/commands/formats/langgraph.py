@@ -18,6 +18,7 @@ from services.shared.commands.formats.elsewhere import (
     When,
     each,
     fact_type,
+    readable,
     text_of,
     turns,
 )
@@ -70,7 +71,8 @@ def read_langgraph(source: Source) -> Iterator[Turn]:
         for number, data in enumerate(each(document, "items", "threads", "states", "checkpoints"), start=1):
             where = f"{name}: item {number}"
             if isinstance(data, dict) and "key" in data and "value" in data:
-                yield from turns(source, [_fact(checked(_Item, data, where), where)])
+                item = readable(source, _Item, data, where)
+                yield from turns(source, [_fact(item, where)] if item else [])
             else:
                 states.append((where, _state(data, where)))
         states.sort(key=lambda state: state[1].at.timestamp() if state[1].at else 0.0)
@@ -91,7 +93,8 @@ def _threads(source: Source, states: list[tuple[str, _State]]) -> Iterator[Turn]
 def _statements(source: Source, state: _State, where: str) -> Iterator[Statement]:
     for number, data in enumerate(state.messages, start=1):
         spot = f"{where}: message {number}"
-        message = checked(_Message, _flat(data), spot)
+        if (message := readable(source, _Message, _flat(data), spot)) is None:
+            continue
         role = ROLES.get(message.type.lower())
         if role is None:
             source.skipped[NOT_SAID] += 1

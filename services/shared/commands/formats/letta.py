@@ -19,10 +19,11 @@ from services.shared.commands.formats.elsewhere import (
     each,
     fact_type,
     paragraphs,
+    readable,
     text_of,
     turns,
 )
-from services.shared.commands.formats.source import FormatError, Source, checked
+from services.shared.commands.formats.source import FormatError, Source
 
 _DOCUMENTS = re.compile(r"\.(af|jsonl?)$")
 _OF_ITSELF = ("persona",)  # labels of blocks in which an agent keeps what it is
@@ -66,7 +67,7 @@ def read_letta(source: Source) -> Iterator[Turn]:
         for number, data in enumerate(each(document, "agents", "passages"), start=1):
             yield from turns(source, _statements(source, data, f"{name}: item {number}"))
         if isinstance(document, dict) and "agents" in document:
-            yield from turns(source, _blocks(_listed(document, "blocks"), name, "letta"))
+            yield from turns(source, _blocks(source, _listed(document, "blocks"), name, "letta"))
 
 
 def _statements(source: Source, data: Any, where: str) -> Iterator[Statement]:
@@ -87,7 +88,8 @@ def _agent(source: Source, data: dict[str, Any], where: str) -> Iterator[Stateme
     agent = name if isinstance(name, str) and name else "letta"
     for number, given in enumerate(_listed(data, "messages"), start=1):
         spot = f"{where}: message {number}"
-        message = checked(_Message, given, spot)
+        if (message := readable(source, _Message, given, spot)) is None:
+            continue
         if message.role not in ROLES:
             source.skipped[NOT_SAID] += 1
             continue
@@ -100,13 +102,14 @@ def _agent(source: Source, data: dict[str, Any], where: str) -> Iterator[Stateme
             message.created_at,
             speaker=message.name,
         )
-    yield from _blocks(_listed(data, "core_memory"), where, agent)
+    yield from _blocks(source, _listed(data, "core_memory"), where, agent)
 
 
-def _blocks(items: list[Any], where: str, agent: str) -> Iterator[Statement]:
+def _blocks(source: Source, items: list[Any], where: str, agent: str) -> Iterator[Statement]:
     for number, data in enumerate(items, start=1):
         spot = f"{where}: block {number}"
-        block = checked(_Block, data, spot)
+        if (block := readable(source, _Block, data, spot)) is None:
+            continue
         for part, text in enumerate(paragraphs(block.value) if block.label not in _OF_ITSELF else (), start=1):
             yield Statement(
                 spot, f"{block.label}/{part}", "user", text, agent, tags=(block.label,), type="note", saved=True
@@ -114,7 +117,8 @@ def _blocks(items: list[Any], where: str, agent: str) -> Iterator[Statement]:
 
 
 def _passage(source: Source, data: dict[str, Any], where: str) -> Iterator[Statement]:
-    passage = checked(_Passage, data, where)
+    if (passage := readable(source, _Passage, data, where)) is None:
+        return
     if passage.is_deleted:
         source.skipped[NOT_SAID] += 1
         return

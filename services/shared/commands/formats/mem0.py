@@ -10,8 +10,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
-from services.shared.commands.formats.elsewhere import ROLES, Statement, When, each, fact_type, turns
-from services.shared.commands.formats.source import FormatError, Source, checked
+from services.shared.commands.formats.elsewhere import ROLES, Statement, When, each, fact_type, readable, turns
+from services.shared.commands.formats.source import FormatError, Source
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
 
@@ -35,13 +35,14 @@ class _Memory(BaseModel):
 def read_mem0(source: Source) -> Iterator[Turn]:
     """A fact of each memory. A user and a run that it names are kept, categories become tags."""
     for name, document in documents(source, _DOCUMENTS):
-        yield from turns(source, _statements(document, name))
+        yield from turns(source, _statements(source, document, name))
 
 
-def _statements(document: Any, name: str) -> Iterator[Statement]:
+def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]:
     for number, data in enumerate(_memories(document, name), start=1):
         where = f"{name}: memory {number}"
-        memory = checked(_Memory, data, where)
+        if (memory := readable(source, _Memory, data, where)) is None:
+            continue
         categories = memory.categories or []
         yield Statement(
             where,

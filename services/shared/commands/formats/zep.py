@@ -14,7 +14,7 @@ from contracts.envelope import NAMESPACE
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import NOT_SAID, OUTDATED, ROLES, Statement, When, readable, turns
-from services.shared.commands.formats.source import FormatError, Source, checked
+from services.shared.commands.formats.source import FormatError, Source
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
 _MESSAGES = ("messages",)
@@ -38,7 +38,7 @@ class _Message(BaseModel):
     @property
     def kind(self) -> str:
         """The role in lower case."""
-        return (self.role_type or self.role or "user").lower()
+        return (self.role_type or self.role or "").lower()
 
     @property
     def speaker(self) -> str | None:
@@ -150,7 +150,9 @@ def _named(first: dict[str, Any]) -> str:
 def _facts(source: Source, place: _Place, items: list[Any]) -> Iterator[Statement]:
     for number, data in enumerate(items, start=1):
         where = f"{place.where}: fact {number}"
-        fact = checked(_Fact, {"fact": data} if isinstance(data, str) else data, where)
+        fact = readable(source, _Fact, {"fact": data} if isinstance(data, str) else data, where)
+        if fact is None:
+            continue
         if fact.invalid_at or fact.expired_at:
             source.skipped[OUTDATED] += 1
             continue
