@@ -35,7 +35,8 @@ _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
 TAIL = (
     r"(?: (?:yesterday|today|this (?:morning|afternoon|evening|week|month|year)|now|recently|already|for good|suddenly"
     r"|though"
-    r"|(?:on )?\w{3,6}day|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
+    r"|(?:on |last )?(?:\w{3,6}day|mon|tues?|weds?|thurs?|fri|sat|sun)|last (?:week|month|year|night|nite)"
+    r"|in (?:january|february|march|april|may|june|july|august|september|october|november|december)"
     r"|(?:in|since)(?: the| last)? (?:spring|summer|autumn|winter)|since (?:last )?\w{3,6}day"
     r"|in (?:his|her|its) sleep|peacefully|of old age))*(?:,.*)?$"
 )

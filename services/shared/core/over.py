@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from services.shared.core import wordlists
 from services.shared.core.fact_ends import TAIL
 from services.shared.core.fact_values import one_of
-from services.shared.core.statements import LIGHT, LONG_AGO, RECENTLY, SPEAKERS, Clause, clauses, terms
+from services.shared.core.statements import LIGHT, LONG_AGO, RECENTLY, SPEAKERS, STATIVE, Clause, clauses, terms
 from services.shared.core.updates import KIN, is_stative
 
 _section = partial(wordlists.pattern, "changes")
@@ -19,7 +19,7 @@ _AUX = f"{_section('auxiliaries')}{{0,4}}"
 _IT = r"(?:(?:my|our|the) (?:old |dear |poor |beloved )?)?(?P<it>[^\W\d][\w'&.-]*(?: [\w'&.-]+){0,3}?)"
 _END = rf"(?: (?:so|and|but|because|after|to|by|on|when|for|at|in|from) .*)?{TAIL}"
 _OVER = (
-    re.compile(rf"{_IT} {_AUX}{_section('over')}{_END}"),
+    re.compile(rf"{_IT} {_AUX}{_section('over')}(?! out\b)(?:[ ,].*)?$"),
     re.compile(rf"(?:(?:\w+ly |tbh )?(?:i|we) )?{_AUX}{_section('let go of')} {_IT}{_END}"),
     re.compile(rf"(?:(?:the|my) )?\w+(?: \w+)? {_AUX}took (?:me|us) off {_IT}{_END}"),
 )
@@ -28,6 +28,7 @@ _PAID = re.compile(rf"{_IT} {_AUX}paid (?:me|us) back{_END}")
 _PET = re.compile(rf"\b{one_of('pets')}\b")
 _LENT = re.compile(r"\b(?:owes?|owed|lent|loaned|borrowed)\b")
 _HAD = wordlists.words("changes", "had")
+_GIVER = re.compile(r"\b(?:got|bought|had|inherited) .*\bfrom\b")
 _OWN = SPEAKERS | {"my", "our"}
 
 
@@ -62,6 +63,8 @@ def _is_of(clause: Clause, it: str, of: re.Pattern[str] | None) -> bool:
         return False
     if of:
         return of.search(clause.text) is not None
-    if not clause.terms & KIN <= terms(it) or clause.words[0] not in _OWN or "from" in clause.words:
+    first = clause.words[0]
+    is_own = first in _OWN or first in STATIVE or first in _HAD or first.endswith("ing")  # "booked Crete"
+    if not clause.terms & KIN <= terms(it) or not is_own or _GIVER.search(clause.text):
         return False
-    return is_stative(clause) or not _HAD.isdisjoint(clause.words)
+    return first not in _OWN or is_stative(clause) or not _HAD.isdisjoint(clause.words)

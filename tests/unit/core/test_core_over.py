@@ -19,6 +19,9 @@ from services.shared.core.over import is_over, words_of_over
         ("My allotment is on Dyke Road", "gave up the allotment"),
         ("We have a dog, Biscuit. She's a beagle.", "Biscuit died last week. Heartbroken."),
         ("Ana owes me 40 quid", "Ana paid me back"),
+        ("booked crete 3-10 june w Dawn", "crete fell thru. dawn broke her ankle"),
+        ("doing slimming world with Dawn on mondays", "gave up slimming world. cba"),
+        ("i drive a corsa btw, its a 2014 one", "corsa got nicked last nite from the staff car park"),
     ],
 )
 def test_what_is_gone_may_end_what_was_said_of_it(before: str, text: str) -> None:
@@ -38,6 +41,11 @@ def test_what_is_gone_may_end_what_was_said_of_it(before: str, text: str) -> Non
         ("I drive a Honda Jazz", "If the Jazz was stolen I'd cry"),
         ("I have an appointment on Tuesday", "The alarm went off"),
         ("We live in Leeds", "Sold! We got the house in Leeds"),
+        ("Wilf's scooter is blue.", "I have sold the scooter."),
+        ("I bought the scooter from Mr Pemberley.", "I have sold the scooter."),
+        ("I got my bike from Joss", "my bike got stolen"),
+        ("Wilf owes me a pint from the Mother Shipton.", "The Mother Shipton has closed down."),
+        ("I have tickets for the gig", "The gig was sold out"),
     ],
 )
 def test_what_is_of_others_or_only_supposed_ends_nothing(before: str, text: str) -> None:
