@@ -26,9 +26,13 @@ Floats = NDArray[np.float64]
 Real = TypeVar("Real", np.float32, np.float64)
 
 
+_OTHERS = 60
+"""Entries without the term that are taken to be there as well: of five that have a word it would tell nothing else."""
+
+
 def idf(total: int, having: int) -> float:
     """Inverse document frequency of a term that `having` of `total` entries contain, above 0."""
-    return float(np.log1p((total - having + 0.5) / (having + 0.5)))
+    return float(np.log1p((total + _OTHERS - having + 0.5) / (having + 0.5)))
 
 
 def turn_scores(weight: float) -> Floats:

@@ -6,12 +6,24 @@ That ends no fact for sure: the Jazz may be another one, and what was said of it
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache, partial
 
 from services.shared.core import wordlists
 from services.shared.core.fact_ends import TAIL
 from services.shared.core.fact_values import one_of
-from services.shared.core.statements import LIGHT, LONG_AGO, RECENTLY, SPEAKERS, STATIVE, Clause, clauses, terms
+from services.shared.core.having import is_called, is_had
+from services.shared.core.statements import (
+    LIGHT,
+    LONG_AGO,
+    RECENTLY,
+    SPEAKERS,
+    STATIVE,
+    Clause,
+    clauses,
+    subject_of,
+    terms,
+)
 from services.shared.core.updates import KIN, is_stative
 
 _section = partial(wordlists.pattern, "changes")
@@ -29,7 +41,6 @@ _PET = re.compile(rf"\b{one_of('pets')}\b")
 _LENT = re.compile(r"\b(?:owes?|owed|lent|loaned|borrowed)\b")
 _HAD = wordlists.words("changes", "had")
 _GIVER = re.compile(r"\b(?:got|bought|had|inherited) .*\bfrom\b")
-_OWN = SPEAKERS | {"my", "our"}
 
 
 def words_of_over(text: str) -> str | None:
@@ -63,8 +74,14 @@ def _is_of(clause: Clause, it: str, of: re.Pattern[str] | None) -> bool:
         return False
     if of:
         return of.search(clause.text) is not None
-    first = clause.words[0]
-    is_own = first in _OWN or first in STATIVE or first in _HAD or first.endswith("ing")  # "booked Crete"
-    if not clause.terms & KIN <= terms(it) or not is_own or _GIVER.search(clause.text):
+    if not clause.terms & KIN <= terms(it) or _GIVER.search(clause.text):
         return False
-    return first not in _OWN or is_stative(clause) or not _HAD.isdisjoint(clause.words)
+    first = clause.words[0]
+    if first in ("my", "our"):
+        return is_called(it, clause) or terms(subject_of(clause.text)) == terms(it)
+    if first in STATIVE or first in _HAD or first.endswith("ing"):  # "booked Crete"
+        clause = replace(clause, text=f"i {clause.text}")
+    if clause.words[0] not in SPEAKERS:
+        return False
+    has = not _HAD.isdisjoint(clause.words) or clause.words[1].endswith("ing") or is_stative(clause)
+    return has and is_had(it, clause, most=1) is not None

@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
-from itertools import dropwhile
+from itertools import dropwhile, takewhile
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_of
+from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
 from services.shared.core.statements import (
     LIGHT,
     NEGATIONS,
     SPEAKERS,
     STATIVE,
-    VERBS,
     Clause,
     Sentence,
     differ,
@@ -27,6 +27,7 @@ from services.shared.core.statements import (
     kinds,
     parsed,
     stem,
+    subject_of,
     terms,
     things,
     things_stated,
@@ -53,17 +54,32 @@ _DESCRIBED = re.compile(r"\w+ an? ")
 _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
 _MOST_WORDS = 40
-_BEING = frozenset({"is", "am", "are"})
 _DETERMINERS = frozenset("my our the this that".split())
 _TO_PLACE = re.compile(r"\b(?:moved?|moving|relocated|shifted)\b")
 _AND = re.compile(r",? (?:and|&) |, ")
 _PLACED = frozenset("is are live lives meet meets sit sits happens takes runs".split())
-_PLACING = frozenset("in at on near by with from".split())
-_NO_NOUNS = LIGHT | VERBS | STATIVE | _PLACING
+_STARTING = frozenset("starts start begins begin leaves leave departs".split())
+_OF_OTHERS = frozenset("my our the his her their many most some".split())
+_PAST = frozenset("was were came went".split())
+_NAMED_WITH = 1
+"""Words that may stand before a name, as the make before the Golf."""
+
+_LEFT_BESIDE = 4
+"""Terms of a statement besides what is over."""
+
+_OF_WORK = frozenset(map(stem, "work live study teach write learn know want need".split()))
+_LEFT_WORK = re.compile(r"\b(?:quit|left|resigned|retired|moved|lost)\b")
+_OF_TASTE = re.compile(r"\b(?:favourite|favorite|called|named|nickname|hint|dream)\b")
 _ONCE = re.compile(
     r"\b(?:(?:just|only) (?:this|for|once)|(?:week|month|time|once) only|this (?:time|once|one time|week|month)"
-    r"|today|tonight|tomorrow|next week|for once)\b"
+    r"|today|tonight|tomorrow|yesterday|(?:next|last) (?:week|\w{3,6}day)|weeks? ago|this \w{3,6}day|for once)\b"
 )
+_FOR_NOW = re.compile(
+    r"\b(?:just for (?:today|now|once|tonight|this)|for today|while (?:the|my|our|i|we|he|she|they|\w+ is)\b"
+    r"|until (?:the|my|our)"
+    r"|this (?:week (?:because|due|as|since)|term)|today[.!]?$)"
+)
+_WHY = re.compile(r"\b(?:because|due to|owing to|since the)\b")
 _RECURRING = re.compile(
     r"\b(?:every|each|weekly|monthly|daily|usually|always|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b"
     r"|\b(?:of|in) (?:the|a|each|every) (?:week|month)\b"
@@ -163,6 +179,10 @@ def _replaces(claim: Claim, before: Clause) -> bool:
 
 def _is_once(claim: Claim, before: Clause, text: str) -> bool:
     """Whether a change is one of this time, and leaves what its speaker does as a rule."""
+    if claim.form in ("moved", "ended", "renewed", "instead") and _FOR_NOW.search(text.lower()):
+        return True
+    if claim.form in ("moved", "renewed") and _RECURRING.search(before.text) and _WHY.search(text.lower()):
+        return True
     if claim.form not in ("moved", "called off") or not _ONCE.search(text.lower()):
         return False
     does = before.words[:1] != [] and before.words[0] in SPEAKERS and is_stative(before)
@@ -219,7 +239,7 @@ def _moves(claim: Claim, before: Clause) -> bool:
         return False
     was, is_ = kinds(before.text), kinds(claim.new)
     if was.keys() & is_.keys():
-        return differ(is_, was)
+        return differ(is_, was) and _is_when(claim.topic, before)
     sentence = parsed(before.text)
     if sentence is None or (is_ and not ("clock" in was and is_.keys() == {"number"})):
         return bool(claim.old) and sentence is not None
@@ -231,12 +251,29 @@ def _moves(claim: Claim, before: Clause) -> bool:
     return _tells_place(sentence, is_somebody) if is_somebody or _TO_PLACE.search(claim.said) else not was
 
 
+def _is_when(topic: str, before: Clause) -> bool:
+    """Whether an older clause tells when something is to be, or how much it is: not what is about it, as the wedding
+    dress, nor what was."""
+    name = " ".join(dropwhile(LIGHT.__contains__, topic.split()))
+    if before.words[0] in SPEAKERS:
+        is_paid = "pay" in before.words and name in before.text
+        return is_paid or (is_stative(before) and is_had(name, before, most=_NAMED_WITH) is not None)
+    if any(claim.form == "moved" and things(claim.topic) == things(topic) for claim in claims(before.text)):
+        return True
+    sentence = parsed(before.text)
+    if sentence is None or sentence.verb in _PAST:
+        return sentence is None and things(subject_of(before.text)) <= things(topic)
+    head = list(takewhile(lambda word: word not in JOINING, sentence.subject.split()))
+    is_whole = things(topic) <= things(sentence.subject) and head[-1:] == name.split()[-1:]
+    return is_whole or things(sentence.subject) == things(topic)
+
+
 def _tells_place(sentence: Sentence, is_somebody: bool) -> bool:
     """Whether a sentence tells where something is, or who goes by a name: no more than that changes when it moves."""
     if not is_somebody or "live" in sentence.verb:
-        return sentence.verb in _PLACED and sentence.preposition in _PLACING
+        return sentence.verb in _PLACED and sentence.preposition in PLACING
     is_named = sentence.value.split()[1:2] not in (["a"], ["an"], ["the"])
-    return sentence.verb in _BEING and sentence.preposition in ("in", "at", "near") and is_named
+    return sentence.verb in BEING and sentence.preposition in ("in", "at", "near") and is_named
 
 
 def _is_called_off(claim: Claim, before: Clause) -> bool:
@@ -248,9 +285,9 @@ def _is_called_off(claim: Claim, before: Clause) -> bool:
         return False
     name = " ".join(dropwhile(LIGHT.__contains__, claim.topic.split()))
     if before.words[0] in SPEAKERS:
-        after = re.search(rf"(?<!\w){re.escape(name)}s? (?P<next>[\w'-]+)", before.text)
-        is_of_another = after is not None and after["next"] not in _NO_NOUNS and not kinds(after["next"])
-        return is_stative(before) and not is_of_another
+        is_there = name in before.text and "pay" not in before.words
+        main = is_had(name, before, most=_NAMED_WITH) if is_there else ""
+        return is_stative(before) and main is not None and main not in _OF_WORK
     if (sentence := parsed(before.text)) is None:
         return False
     is_own = before.words[0] in ("my", "our")
@@ -280,9 +317,23 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     topic = "" if claim.topic in SPEAKERS else claim.topic
     if claim.form == "ended" and topic:
         return not _is_pronoun(topic) and _is_found(topic, before.text)
-    if claim.form in ("ended", "left") and not _is_own(before, claim):
+    return _is_what_one_had(claim, topic, before)
+
+
+def _is_what_one_had(claim: Claim, topic: str, before: Clause) -> bool:
+    """Whether an older clause tells that the speaker has, uses or does what is over, and of nothing that is only called
+    after it: of giving up coffee neither a dog called Coffee knows, nor who works for a coffee shop."""
+    verb, name = verb_and_name(claim.old)
+    if len(before.terms - terms(claim.old) - terms(topic)) > _LEFT_BESIDE or not name:
         return False
-    return len(before.terms - terms(claim.old) - terms(topic)) <= 4
+    if before.words[0] in SPEAKERS:
+        main = is_had(name, before, verb=verb, beside=topic, most=_NAMED_WITH)
+        return main is not None and (main not in _OF_WORK or main == verb or _LEFT_WORK.search(claim.said) is not None)
+    if claim.form == "left" or verb or (claim.form != "switched" and before.words[0] not in ("my", "our")):
+        return False
+    sentence = parsed(before.text)
+    runs_on = claim.form == "switched" and not (sentence and sentence.verb in BEING)
+    return (is_called(name, before) and not _OF_TASTE.search(before.text)) or (runs_on and before.text.endswith(name))
 
 
 def _is_another_version(claim: Claim, before: Clause) -> bool:
@@ -334,6 +385,13 @@ def is_stative(before: Clause) -> bool:
 def _takes_the_place(claim: Claim, before: Clause) -> bool:
     if PASSING.search(claim.said) or not _is_found(claim.old, before.text):
         return False
+    who = subject_of(claim.topic)
+    first = claim.topic.split()[0]
+    is_own = {first, before.words[0]} <= SPEAKERS
+    if before.words[0] in SPEAKERS and first in _OF_OTHERS and len(claim.topic.split()) > 2:
+        return False
+    if not is_own and who != claim.topic and not terms(who) <= terms(subject_of(before.text)):
+        return False  # what others do instead
     was = terms(claim.old)
     kept = terms(claim.topic) & before.terms - was
     return bool(kept) and len(before.terms - was - kept) <= 2
@@ -368,7 +426,16 @@ def _gives_another_value(said: str, before: Clause) -> bool:
     was, is_ = kinds(old.value), kinds(new.value)
     if not (was or is_):
         return _another_word(new, old)
-    is_of_them = new.subject in SPEAKERS and stem(new.verb) in _BEING and terms(new.value) - terms(old.value)
+    if stem(new.verb) != stem(old.verb) and not {new.verb, old.verb} <= BEING | _STARTING:
+        return False
+    if is_.keys() == was.keys() == {"number"} and not things(new.value) <= things(old.value):
+        return False  # of another unit
+    days, olds = is_.get("day", frozenset()), was.get("day", frozenset())
+    if {"day", "clock"} <= is_.keys() & was.keys() and _RECURRING.search(new.value) and is_["day"] != was["day"]:
+        return False  # of another day of the week
+    if _RECURRING.search(new.value) and min(map(len, (days, olds))) > 1 and days.isdisjoint(olds):
+        return False
+    is_of_them = new.subject in SPEAKERS and stem(new.verb) in BEING and terms(new.value) - terms(old.value)
     return differ(is_, was) and not (is_of_them and things(new.value) != things(old.value))
 
 
