@@ -64,6 +64,9 @@ _PAST = frozenset("was were came went".split())
 _NAMED_WITH = 1
 """Words that may stand before a name, as the make before the Golf."""
 
+_NAMED_OTHERWISE = 3
+"""Things of a statement besides what is over, where that is named in other words."""
+
 _LEFT_BESIDE = 4
 """Terms of a statement besides what is over."""
 
@@ -326,6 +329,8 @@ def _is_what_one_had(claim: Claim, topic: str, before: Clause) -> bool:
     verb, name = verb_and_name(claim.old)
     if len(before.terms - terms(claim.old) - terms(topic)) > _LEFT_BESIDE or not name:
         return False
+    if " " in name and name not in before.text:  # the university gym, which was the gym at the university
+        return before.words[0] in SPEAKERS and len(before.things - terms(name)) <= _NAMED_OTHERWISE
     if before.words[0] in SPEAKERS:
         main = is_had(name, before, verb=verb, beside=topic, most=_NAMED_WITH)
         return main is not None and (main not in _OF_WORK or main == verb or _LEFT_WORK.search(claim.said) is not None)
