@@ -35,7 +35,7 @@ def naive_scores(sessions: Sequence[Sequence[str]], query: str) -> list[list[tup
     turns = [turn for session in counts for turn in session]
     asked = set(analyze(query))
     having = {term: sum(term in turn for turn in turns) for term in asked}
-    idf = {term: math.log(1 + (len(turns) - df + 0.5) / (df + 0.5)) for term, df in having.items()}
+    idf = {term: math.log(1 + (len(turns) + 60 - df + 0.5) / (df + 0.5)) for term, df in having.items()}
     length = sum(turn.total() for turn in turns) / len(turns)
     average = max(1.0, length * (1 + 2 * (0.5 + 0.25 + 0.125 + 0.0625)))
 
