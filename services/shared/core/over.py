@@ -14,7 +14,6 @@ from services.shared.core.fact_ends import TAIL
 from services.shared.core.fact_values import one_of
 from services.shared.core.having import is_called, is_had
 from services.shared.core.statements import (
-    LIGHT,
     LONG_AGO,
     RECENTLY,
     SPEAKERS,
@@ -30,15 +29,17 @@ _section = partial(wordlists.pattern, "changes")
 _AUX = f"{_section('auxiliaries')}{{0,4}}"
 _IT = r"(?:(?:my|our|the) (?:old |dear |poor |beloved )?)?(?P<it>[^\W\d][\w'&.-]*(?: [\w'&.-]+){0,3}?)"
 _END = rf"(?: (?:so|and|but|because|after|to|by|on|when|for|at|in|from) .*)?{TAIL}"
-_OVER = (
-    re.compile(rf"{_IT} {_AUX}{_section('over')}(?! out\b)(?:[ ,].*)?$"),
-    re.compile(rf"(?:(?:\w+ly |tbh )?(?:i|we) )?{_AUX}{_section('let go of')} {_IT}{_END}"),
-    re.compile(rf"(?:(?:the|my) )?\w+(?: \w+)? {_AUX}took (?:me|us) off {_IT}{_END}"),
-)
-_DIED = re.compile(rf"{_IT} {_AUX}(?:died|passed away|is dead){_END}")
-_PAID = re.compile(rf"{_IT} {_AUX}paid (?:me|us) back{_END}")
 _PET = re.compile(rf"\b{one_of('pets')}\b")
 _LENT = re.compile(r"\b(?:owes?|owed|lent|loaned|borrowed)\b")
+_FORMS: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...] = (
+    (re.compile(rf"{_IT} {_AUX}{_section('over')}(?! out\b)(?:[ ,].*)?$"), None),
+    (re.compile(rf"(?:(?:\w+ly |tbh )?(?:i|we) )?{_AUX}{_section('let go of')} {_IT}{_END}"), None),
+    (re.compile(rf"(?:(?:the|my) )?\w+(?: \w+)? {_AUX}took (?:me|us) off {_IT}{_END}"), None),
+    (re.compile(rf"{_IT} {_AUX}(?:died|passed away|is dead){_END}"), _PET),
+    (re.compile(rf"{_IT} {_AUX}paid (?:me|us) back{_END}"), _LENT),
+)
+"""What says that something is over, and what else has to be said of it for that to be an end of it."""
+
 _HAD = wordlists.words("changes", "had")
 _GIVER = re.compile(r"\b(?:got|bought|had|inherited) .*\bfrom\b")
 
@@ -62,9 +63,8 @@ def _over_in(text: str) -> tuple[tuple[str, re.Pattern[str] | None], ...]:
         said = RECENTLY.sub("", clause.text)
         if not clause.meant or LONG_AGO.search(said):
             continue
-        forms = [(form, None) for form in _OVER] + [(_DIED, _PET), (_PAID, _LENT)]
-        told = next(((over["it"], of) for form, of in forms if (over := form.match(said))), None)
-        if told and terms(told[0]) and not LIGHT.issuperset(told[0].split()):
+        told = next(((over["it"], of) for form, of in _FORMS if (over := form.match(said))), None)
+        if told and terms(told[0]):
             found.append(told)
     return tuple(found)
 

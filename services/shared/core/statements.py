@@ -216,6 +216,11 @@ def terms(said: str) -> frozenset[str]:
     return frozenset(stem(word) for word in _TOKEN.findall(said) if word not in LIGHT)
 
 
+def without_light(said: str) -> str:
+    """The words of a piece of a clause from the first on that says what it is about."""
+    return " ".join(dropwhile(LIGHT.__contains__, said.split()))
+
+
 def things(said: str) -> frozenset[str]:
     """Those of the terms that are no day, time or number."""
     return terms(" ".join(word for word in _TOKEN.findall(said) if not kinds(word)))
@@ -286,7 +291,7 @@ _ALSO_NAMED = r"(?:,? (?:and|or|&|plus|as well as)|,) "
 
 def is_one_of_several(what: str, said: str) -> bool:
     """Whether a clause names other things in one breath with this one: "tea and coffee"."""
-    name = " ".join(dropwhile(LIGHT.__contains__, what.split()))
+    name = without_light(what)
     if not name:
         return False
     named, also = rf"(?<!\w){re.escape(name)}s?", " (?:and|or) " if kinds(name) else _ALSO_NAMED  # Tuesday, 10 March

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import partial
-from itertools import dropwhile, takewhile
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_of
 from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
 from services.shared.core.statements import (
-    LIGHT,
     NEGATIONS,
     SPEAKERS,
     STATIVE,
@@ -31,6 +30,7 @@ from services.shared.core.statements import (
     terms,
     things,
     things_stated,
+    without_light,
 )
 
 Relation: TypeAlias = Literal["update", "contradiction", "compatible", "unrelated"]
@@ -119,14 +119,12 @@ def leaves_some(old: str, new: str) -> bool:
         return True
     told = [claim for claim in claims(new) if claim.form and claim.form != "instead"]
     amounts = [claim for claim in told if claim.form == "moved" and kinds(claim.new).keys() == {"number"}]
-    if amounts and any(sum(map(_has_amount, _AND.split(clause.text))) > 1 for clause in clauses_of(old)):
+    if amounts and any(
+        sum("number" in kinds(part) for part in _AND.split(clause.text)) > 1 for clause in clauses_of(old)
+    ):
         return True
     changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
     return any(is_one_of_several(one, clause.text) for one in changed for clause in clauses_of(old))
-
-
-def _has_amount(part: str) -> bool:
-    return "number" in kinds(part)
 
 
 def subjects_of(text: str) -> frozenset[str]:
@@ -257,7 +255,7 @@ def _moves(claim: Claim, before: Clause) -> bool:
 def _is_when(topic: str, before: Clause) -> bool:
     """Whether an older clause tells when something is to be, or how much it is: not what is about it, as the wedding
     dress, nor what was."""
-    name = " ".join(dropwhile(LIGHT.__contains__, topic.split()))
+    name = without_light(topic)
     if before.words[0] in SPEAKERS:
         is_paid = "pay" in before.words and name in before.text
         return is_paid or (is_stative(before) and is_had(name, before, most=_NAMED_WITH) is not None)
@@ -286,7 +284,7 @@ def _is_called_off(claim: Claim, before: Clause) -> bool:
     """
     if _is_pronoun(claim.topic) or not _is_about(claim.topic, before):
         return False
-    name = " ".join(dropwhile(LIGHT.__contains__, claim.topic.split()))
+    name = without_light(claim.topic)
     if before.words[0] in SPEAKERS:
         is_there = name in before.text and "pay" not in before.words
         main = is_had(name, before, most=_NAMED_WITH) if is_there else ""
@@ -366,15 +364,6 @@ def _returns(claim: Claim, before: Clause) -> bool:
         earlier.form in ("switched", "moved", "ended") and bool(again) and again == terms(earlier.old)
         for earlier in claims(before.text)
     )
-
-
-def _is_own(before: Clause, claim: Claim) -> bool:
-    """Whether an older clause tells of the speaker: of something of theirs only what it is, not what it does."""
-    if before.words[:1] != [] and before.words[0] in SPEAKERS:
-        return True
-    sentence = parsed(before.text)
-    verb = stem(claim.old.split()[0]) if claim.old else ""
-    return before.words[:1] in (["my"], ["our"]) and (sentence is None or stem(sentence.verb) != verb)
 
 
 def is_stative(before: Clause) -> bool:
