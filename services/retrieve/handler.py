@@ -156,10 +156,33 @@ class Retriever:
         hidden: Awaitable[bool],
         shared: tuple[str, ...] = (),
     ) -> Seen:
-        """What a question finds in one space; of a space that shares, only what has one of the tags."""
+        """What a question finds in one space; of a space that shares, only what has one of the tags.
+
+        Where that tells of a speaker whom the question names, it is asked again as they would ask it.
+        """
+        if self.settings.relevance != "profile":
+            return await self._found(request, request.query, scope, filters, now, hidden, shared)
+        asked = in_first_person(request.query, self.speakers.of(scope))
+        seen = await self._found(request, asked, scope, filters, now, hidden, shared)
+        names = await self.speakers.look_up(scope, request.query, seen.entries.values(), self.store)
+        if (meant := in_first_person(request.query, names)) != asked:
+            seen = await self._found(request, meant, scope, filters, now, hidden, shared)
+        return seen
+
+    async def _found(
+        self,
+        request: RetrieveRequest,
+        asked: str,
+        scope: Scope,
+        filters: Filters,
+        now: datetime,
+        hidden: Awaitable[bool],
+        shared: tuple[str, ...],
+    ) -> Seen:
+        """What the searches find for a question as it is `asked`, measured and ranked."""
         times = times_of_telling(request.query, now)
         searched = narrowed(replace(filters, tags=shared) if shared else filters, times)
-        legs = await self._search(request, scope, searched)
+        legs = await self._search(request, asked, scope, searched)
         if await hidden:
             legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)
@@ -175,7 +198,7 @@ class Retriever:
         if shared:
             visible = {i: entry for i, entry in visible.items() if not set(shared).isdisjoint(entry.tags)}
         visible = that_tell(visible, request.query)
-        speakers = self.speakers.note(scope, visible.values()) if self.settings.relevance == "profile" else ()
+        speakers = self.speakers.note(scope, visible.values())
         candidates = [candidate for candidate in candidates if candidate.id in visible]
         of_candidates = [visible[candidate.id] for candidate in candidates]
         former = {} if shared else await self._former(scope, of_candidates)
@@ -208,10 +231,7 @@ class Retriever:
             lives=self.settings.importance == "living",
         )
 
-    async def _search(self, request: RetrieveRequest, scope: Scope, filters: Filters) -> Legs:
-        query = request.query
-        if self.settings.relevance == "profile":
-            query = in_first_person(query, await self.speakers.of(scope, query, self.store))
+    async def _search(self, request: RetrieveRequest, query: str, scope: Scope, filters: Filters) -> Legs:
         legs = await search_both(
             query,
             scope,

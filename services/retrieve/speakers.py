@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from contracts.ports import Filters, Key, Scope, Selection, Unavailable
+from contracts.ports import EntryStore, Scope, Selection, Unavailable
 from contracts.v1.entries import Entry
-from services.retrieve.legs import Memory
 from services.shared.cache import Cache
 from services.shared.core.analysis import telling_terms
 
 _KEPT = 60.0  # seconds: no longer than erasing may take
 _MOST_SCOPES = 10_000
-_LOOKED_AT = 20
 _LATEST = 100
 _PATIENCE = 0.2
 _CAPITALIZED = re.compile(r"\b[A-Z]\w+")
@@ -35,24 +33,28 @@ class Speakers:
 
     _known: Cache[Scope, _Known] = field(default_factory=lambda: Cache(_MOST_SCOPES))
 
-    async def of(self, scope: Scope, question: str, store: Memory) -> frozenset[str]:
-        """The speakers whom a question may name; looked up once where it may name one: by its words, and where people
-        speak there also those who did last.
+    def of(self, scope: Scope) -> frozenset[str]:
+        """Who is known to speak in a scope."""
+        return self._of_late(scope).names
+
+    async def look_up(self, scope: Scope, question: str, found: Collection[Entry], store: EntryStore) -> frozenset[str]:
+        """Who speaks in a scope as far as a question may name them; looked up once, where it may name somebody.
+
+        Those who speak in what the question `found`, and where people speak there also those who did last.
         """
-        known = self._of_late(scope)
+        names, known = self.note(scope, found), self._of_late(scope)
         if known.looked_up or not telling_terms(" ".join(_CAPITALIZED.findall(question))):
-            return known.names
-        try:
-            async with asyncio.timeout(_PATIENCE):
-                hits = await store.search(scope, question, limit=_LOOKED_AT, filters=Filters())
-                found = list((await store.get([Key(scope.user_id, hit.id) for hit in hits])).values())
-                if not found or any(entry.speaker for entry in found):
-                    of_scope = Selection(scope.user_id, space=scope.space, persona_id=scope.persona_id)
-                    found += (await store.page(of_scope, limit=_LATEST, cursor=None)).entries
-        except (Unavailable, TimeoutError):
-            return known.names
-        self._known.put(scope, replace(self._of_late(scope), looked_up=True))
-        return self.note(scope, found)
+            return names
+        latest: Sequence[Entry] = ()
+        if names or not found:
+            of_scope = Selection(scope.user_id, space=scope.space, persona_id=scope.persona_id)
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    latest = (await store.page(of_scope, limit=_LATEST, cursor=None)).entries
+            except (Unavailable, TimeoutError):
+                return names
+        self._known.put(scope, replace(known, looked_up=True))
+        return self.note(scope, latest)
 
     def note(self, scope: Scope, entries: Iterable[Entry]) -> frozenset[str]:
         """Remember who speaks in these entries of a scope; who is known to speak there then."""

@@ -332,7 +332,8 @@ async def test_a_question_is_searched_as_the_speaker_whom_it_names_would_ask_it(
     retriever = a_retriever(store, FakeVectors(), embedder)
     for question in ("On which lake does Ada row?", "Whose lake is Ada's lake?", "Where is Bob's lake?"):
         await ask(retriever, question)
-    assert embedder.asked == ["On which lake does I row?", "Whose lake is my lake?", "Where is Bob's lake?"]
+    in_first_person = ["On which lake does I row?", "Whose lake is my lake?", "Where is Bob's lake?"]
+    assert embedder.asked == ["On which lake does Ada row?", *in_first_person], "nobody was known to speak there"
 
 
 async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_question_that_may_name_one(
@@ -347,19 +348,23 @@ async def test_names_of_speakers_are_looked_up_once_a_minute_and_only_for_a_ques
             return getattr(store, name)
 
     noting: Any = Noting()
-    speakers, now = Speakers(), [0.0]
+    speakers, now, ann = Speakers(), [0.0], Scope("ann")
     monkeypatch.setattr("services.retrieve.speakers.time", SimpleNamespace(monotonic=lambda: now[0] + 1000))
-    assert await speakers.of(Scope("ann"), "What did i say?", noting) == frozenset()
+    assert await speakers.look_up(ann, "What did i say?", [], noting) == frozenset()
     assert calls == []
     for _ in range(2):
-        assert await speakers.of(Scope("ann"), "Where on the lake does Ada row?", noting) == {"Ada"}
-    assert calls == ["search", "get", "page"]
-    speakers.note(Scope("ann"), [entries[0].model_copy(update={"speaker": "Ben"})])
-    assert await speakers.of(Scope("ann"), "Ada?", noting) == {"Ada", "Ben"}
+        assert await speakers.look_up(ann, "Where on the lake does Ada row?", [], noting) == {"Ada"}
+    assert calls == ["page"]
+    speakers.note(ann, [entries[0].model_copy(update={"speaker": "Ben"})])
+    assert speakers.of(ann) == {"Ada", "Ben"}
     now[0] = 61.0
-    speakers.note(Scope("ann"), [entries[0].model_copy(update={"speaker": "Cleo"})])
-    assert await speakers.of(Scope("ann"), "what did i say?", noting) == {"Cleo"}
-    assert await speakers.of(Scope("ann"), "Does Ada row?", noting) == {"Ada", "Cleo"}, "noted is not looked up"
+    cleo = [entries[0].model_copy(update={"speaker": "Cleo"})]
+    assert await speakers.look_up(ann, "what did i say?", cleo, noting) == {"Cleo"}
+    assert await speakers.look_up(ann, "Does Ada row?", cleo, noting) == {"Ada", "Cleo"}, "noted is not looked up"
+    assert calls == ["page"] * 2
+    nobody = [one.model_copy(update={"speaker": None}) for one in entries]
+    assert await speakers.look_up(Scope("bob"), "Does Ada row?", nobody, noting) == frozenset()
+    assert calls == ["page"] * 2, "nobody is looked up where no one speaks"
 
 
 async def test_a_time_in_the_question_brings_up_what_was_said_then_and_explaining_tells_it(store: TextStore) -> None:
