@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
-from services.shared.core.statements import LONG_AGO, NEGATIONS, RECENTLY, Clause, clauses, kinds
+from services.shared.core.statements import KIN, LONG_AGO, NEGATIONS, RECENTLY, Clause, clauses, kinds, stem
 from services.shared.core.traits import ByText
 
 Form: TypeAlias = Literal[
@@ -68,6 +68,13 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
             rf"{_SINCE}"
         ),
     ),
+    ("moved", _form(rf"(?P<topic>.+?) {_AUX}(?:rewritten|ported|migrated) (?:in|to) (?P<new>.+?)")),
+    (
+        "moved",
+        _form(
+            rf"(?:i|we) {_AUX}(?:rewrote|ported|migrated) (?P<topic>.+?)(?: from (?P<old>.+?))? (?:in|to) (?P<new>.+?)"
+        ),
+    ),
     ("switched", _form(rf"(?P<old>.+?) {_AUX}replaced (?:by|with) (?P<new>.+?)")),
     (
         "ended",
@@ -77,6 +84,10 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
     ("left", _form(rf"(?:i|we) {_AUX}(?:left|moved out of) (?P<old>.+?){_AND_THEN}?")),
     ("called off", _form(rf"(?:i|we|they) {_AUX}(?:cancelled|canceled|cancel|called off) {_OWN}? ?(?P<topic>.+?)")),
     ("ended", _form(rf"(?:i|we) {_AUX}(?:{_section('stopped')}) (?P<old>[^,]+?)(?:, .+)?")),
+    (
+        "ended",
+        _form(rf"(?P<topic>(?:my|our) \w+) {_AUX}(?:{_section('stopped')}) (?:his|her|their|the)? ?(?P<old>[^,]+?)"),
+    ),
     ("called off", _form(rf"(?P<topic>.+?) (?:has|have|is|are|was|were|got) {_AUX}(?:{_section('called off')})")),
     ("begun", _form(rf"(?P<topic>.+?) (?:{_section('begun')}) (?P<new>.+?)")),
     ("returned", _form(rf"(?:i|we) {_AUX}(?:{_section('returned')}) (?P<new>.+?)")),
@@ -95,12 +106,13 @@ _IT_IS = re.compile(
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
 _NEW = re.compile(rf"^(?:{_OWN} )?new (?P<rest>.+)$")
+_THEIR_NEW = re.compile(r"^(?:my|our) (?P<whose>\w+) new \w.* (?:is|are) ")
 _IS_NEW = re.compile(r"^(?:.+ and )?(?P<who>[\w.]+(?: [\w.]+){0,2}) is (?:now )?(?P<own>my|our) new (?P<rest>.+)$")
 _SPELT = re.compile(r" name is (?:actually |really )?(?:spelled|spelt|written) (?:as )?")
 _WITHOUT_SUBJECT = re.compile(
     r"(?:just |finally )?(?:traded|sold|quit|cancelled|canceled|got rid of|gave up|ditched|dropped|left|unsubscribed) "
 )
-_PRICE_OF = re.compile(r"^(?:the |our )?(?:price|cost|fee) (?:of|for) ")
+_PRICE_OF = re.compile(r"^(?:the |our )?(?:price|cost|fee|dose) (?:of|for) ")
 _AFTER_ALL = re.compile(r"(?P<said>.*\b(?:not|never|no)\b.*?) after all\b.*")
 _DECIDED_NOT = re.compile(rf"(?P<who>i|we) {_AUX}decided not to ")
 _NO_BUT = re.compile(r"(?P<what>.+?) (?P<verb>is|are) not (?P<old>.+?),? (?:but|it is|its|it was) (?P<new>.+)")
@@ -209,6 +221,8 @@ def _stated(text: str, *, corrects: bool) -> Claim:
         plain, corrects = undone["said"], True
     if fresh := _NEW.match(plain):
         plain, corrects = f"my new {fresh['rest'].split(', ', 1)[0]}", True
+    elif (fresh := _THEIR_NEW.match(plain)) and stem(fresh["whose"]) in KIN:
+        corrects = True
     elif fresh := _IS_NEW.match(plain):
         plain, corrects = f"{fresh['own']} new {fresh['rest']} is {fresh['who']}", True
     elif undone := _DECIDED_NOT.match(plain):

@@ -14,6 +14,7 @@ from services.shared.core.fact_ends import TAIL
 from services.shared.core.fact_values import one_of
 from services.shared.core.having import is_called, is_had
 from services.shared.core.statements import (
+    KIN,
     LONG_AGO,
     RECENTLY,
     SPEAKERS,
@@ -23,7 +24,7 @@ from services.shared.core.statements import (
     subject_of,
     terms,
 )
-from services.shared.core.updates import KIN, is_stative
+from services.shared.core.updates import is_stative
 
 _section = partial(wordlists.pattern, "changes")
 _AUX = f"{_section('auxiliaries')}{{0,4}}"

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from services.shared.core.names import relation_of
-from services.shared.core.statements import LIGHT, stem
+from services.shared.core.statements import KIN, LIGHT, stem
 from services.shared.core.text import unfolded
-from services.shared.core.updates import KIN
 from services.shared.core.wordlists import words
 
 _LONGEST = 2000

@@ -210,6 +210,10 @@ def stem(word: str) -> str:
     return stems([word], "")[0] if len(word) > 2 and word.isalpha() else word
 
 
+KIN = frozenset(map(stem, wordlists.listed("changes", "people")))
+"""The stems of words for those around somebody."""
+
+
 @lru_cache(maxsize=2048)
 def terms(said: str) -> frozenset[str]:
     """The stems of the words in a piece of a clause that say what it is about."""

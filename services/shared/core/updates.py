@@ -15,7 +15,9 @@ from typing import Literal, TypeAlias
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_of
 from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
+from services.shared.core.renewals import takes_the_place
 from services.shared.core.statements import (
+    KIN,
     NEGATIONS,
     SPEAKERS,
     STATIVE,
@@ -89,6 +91,14 @@ _RECURRING = re.compile(
 )
 _SPECIFIC = re.compile(r"\b(?:the (?:last|latest|new|newest|first|second|third|next)|this|that|one of)\b")
 _NO_HABITS = frozenset("have has am are need got is was".split())
+_AT_WORK = re.compile(r"\b(?:at|for) work\b")
+_DOSE = re.compile(r"(?<=\w) (?:dose|dosage)$")
+_MADE_OTHERWISE = re.compile(r"\b(?:switched|changed|migrated|ported|rewritten|rewrote)\b")
+_MADE_WITH = re.compile(
+    r"(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept) (?:in|on|with|at) |runs? on "
+)
+_NO_PERSON = re.compile(r"\b(?:password|package|file|window|task) manager\b")
+_OF_AGE = frozenset(map(stem, "year old".split()))
 _LEAST_DENIED = 2  # things that a negation has in common with what it denies in part
 _LEFT_OUT = 2  # things of a plan that need not be named to say that nothing comes of it
 _PRONOUNS = frozenset("it he she they him her them us that this there you everything which".split())
@@ -158,7 +168,7 @@ def _changes(claim: Claim, before: Clause) -> bool:
     if claim.form == "renewed":
         if claim.old and not _is_found(claim.old, before.text):
             return False
-        return _contradicts(claim, before) or _replaces(claim, before)
+        return _contradicts(claim, before) or _replaces(claim, before) or takes_the_place(claim.said, before)
     if claim.form == "instead":
         return _takes_the_place(claim, before)
     if claim.form == "moved":
@@ -216,24 +226,16 @@ def _is_about(topic: str, before: Clause) -> bool:
     return bool(about) and about <= before.terms and _owners(topic) == _owners(before.text) & (about | KIN)
 
 
-KIN = frozenset(
-    map(
-        stem,
-        "brother sister mother father mum mom dad son daughter wife husband boss neighbour neighbor friend cousin aunt"
-        " uncle grandma grandpa girlfriend boyfriend partner flatmate roommate colleague ex kids parents niece nephew"
-        " granddaughter grandson manager landlord".split(),
-    )
-)
-
-
 _MANY_AT_A_TIME = frozenset(map(stem, wordlists.listed("changes", "many at a time")))
 
 
 def _owners(said: str) -> frozenset[str]:
-    return terms(said) & KIN
+    return terms(_NO_PERSON.sub("", said)) & KIN
 
 
 def _moves(claim: Claim, before: Clause) -> bool:
+    if not _is_about(claim.topic, before):
+        claim = replace(claim, topic=_DOSE.sub("", claim.topic))
     if _is_pronoun(claim.topic) or not _is_about(claim.topic, before):
         return False
     if claim.old and not _is_found(claim.old, before.text):
@@ -243,8 +245,12 @@ def _moves(claim: Claim, before: Clause) -> bool:
         return differ(is_, was) and _is_when(claim.topic, before)
     sentence = parsed(before.text)
     if sentence is None or (is_ and not ("clock" in was and is_.keys() == {"number"})):
-        return bool(claim.old) and sentence is not None
+        others = before.things - terms(claim.topic) - terms(claim.old)
+        return bool(claim.old) and (sentence is not None or len(others) <= _LEFT_OUT)
     if is_:
+        return True
+    is_made = _MADE_WITH.match(f"{sentence.verb} {sentence.value}") and _MADE_OTHERWISE.search(claim.said)
+    if is_made and things(claim.topic) == things(sentence.subject):
         return True
     if terms(claim.topic) != terms(sentence.subject) or terms(claim.new) <= terms(sentence.value):
         return False
@@ -264,9 +270,10 @@ def _is_when(topic: str, before: Clause) -> bool:
     sentence = parsed(before.text)
     if sentence is None or sentence.verb in _PAST:
         return sentence is None and things(subject_of(before.text)) <= things(topic)
-    head = list(takewhile(lambda word: word not in JOINING, sentence.subject.split()))
-    is_whole = things(topic) <= things(sentence.subject) and head[-1:] == name.split()[-1:]
-    return is_whole or things(sentence.subject) == things(topic)
+    subject = _DOSE.sub("", sentence.subject)
+    head = list(takewhile(lambda word: word not in JOINING, subject.split()))
+    is_whole = things(topic) <= things(subject) and head[-1:] == name.split()[-1:]
+    return is_whole or things(subject) == things(_DOSE.sub("", topic))
 
 
 def _tells_place(sentence: Sentence, is_somebody: bool) -> bool:
@@ -307,7 +314,7 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     if _SPECIFIC.search(claim.old) and not _SPECIFIC.search(before.text):
         return False
     purpose = claim.new.partition(" for ")[2] if claim.form == "switched" else ""
-    if not terms(purpose) <= before.terms:
+    if not terms(purpose) <= before.terms or (_AT_WORK.search(claim.new) and not _AT_WORK.search(before.text)):
         return False
     if not _is_found(claim.old, before.text) or not is_stative(before) or _owners(before.text) - terms(claim.said):
         return False
@@ -316,6 +323,8 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     if claim.form == "left" and not (before.terms & _BELONGING or parsed(before.text) is None):
         return False
     topic = "" if claim.topic in SPEAKERS else claim.topic
+    if topic and _owners(topic) and before.text.startswith(f"{topic} "):  # as who is told of would say it
+        before, topic = replace(before, text=f"i{before.text.removeprefix(topic)}"), ""
     if claim.form == "ended" and topic:
         return not _is_pronoun(topic) and _is_found(topic, before.text)
     return _is_what_one_had(claim, topic, before)
@@ -335,7 +344,8 @@ def _is_what_one_had(claim: Claim, topic: str, before: Clause) -> bool:
     if claim.form == "left" or verb or (claim.form != "switched" and before.words[0] not in ("my", "our")):
         return False
     sentence = parsed(before.text)
-    runs_on = claim.form == "switched" and not (sentence and sentence.verb in BEING)
+    is_used = sentence.verb not in BEING if sentence else "uses" in before.words
+    runs_on = claim.form == "switched" and is_used
     return (is_called(name, before) and not _OF_TASTE.search(before.text)) or (runs_on and before.text.endswith(name))
 
 
@@ -388,7 +398,8 @@ def _takes_the_place(claim: Claim, before: Clause) -> bool:
         return False  # what others do instead
     was = terms(claim.old)
     kept = terms(claim.topic) & before.terms - was
-    return bool(kept) and len(before.terms - was - kept) <= 2
+    does_it = is_own and claim.topic.split()[1:2] == before.words[1:2] and before.terms <= was
+    return does_it or (bool(kept) and len(before.terms - was - kept) <= 2)
 
 
 def _is_beside(claim: Claim, before: Clause, text: str) -> bool:
@@ -418,12 +429,16 @@ def _gives_another_value(said: str, before: Clause) -> bool:
     if old.verb not in _SINGLE or not _same_subject(new, old) or (_IS_OURS.match(before.text) and not _names(new)):
         return False
     was, is_ = kinds(old.value), kinds(new.value)
-    if not (was or is_):
+    if not (was or is_) or (
+        _OF_NEW.match(said) and {*was, *is_} == {"number"} and things(new.value) != things(old.value)
+    ):
         return _another_word(new, old)
     if stem(new.verb) != stem(old.verb) and not {new.verb, old.verb} <= BEING | _STARTING:
         return False
     if is_.keys() == was.keys() == {"number"} and not things(new.value) <= things(old.value):
         return False  # of another unit
+    if not things(new.value) and _owners(new.subject) and not things(old.value) <= _OF_AGE:
+        return False  # an age, and a height
     days, olds = is_.get("day", frozenset()), was.get("day", frozenset())
     if {"day", "clock"} <= is_.keys() & was.keys() and _RECURRING.search(new.value) and is_["day"] != was["day"]:
         return False  # of another day of the week
