@@ -55,7 +55,8 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     request = said.request
     if await is_hidden(said.store, request.user_id):
         return []
-    shown = [entry for entry in await entries_of(said, _pointed_at(said)) if entry.status == "active"]
+    pointed_at = await entries_of(said, _pointed_at(said))
+    shown = [entry for entry in pointed_at if entry.status == "active" and entry.space == request.space]
     listed = shown if request.listed else []
     if (listed and not like) or said.command.of_list:
         return listed

@@ -20,6 +20,7 @@ from contracts import flow
 from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import EXPORT, PREFIX, VERBS, TruncateReply, TurnReply, Verb
+from contracts.v1.chat import CommandRequest
 from contracts.v1.commands import EntryReply, GetRequest
 from contracts.v1.control import SettingsRequest
 from contracts.v1.overview import ExportReply
@@ -32,6 +33,7 @@ from services.gateway.live import Live
 from services.gateway.problems import Problem
 from services.gateway.removals import Removals
 from services.gateway.settings import GatewaySettings
+from services.gateway.spoken import refuse_beyond
 from services.gateway.truncate import truncate
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.core.unwanted import refuses_itself
@@ -53,7 +55,6 @@ _REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flo
 _SEARCHING = (flow.RETRIEVE, flow.LIST, flow.COMMANDS)
 _TURN_PATIENCE = 8.0
 _DECIDED_PATIENCE = 0.3
-_LONGEST_KEY = 256
 _LONGEST_NAME = 256
 _LONGEST_VERSION = 18  # digits
 _TOO_OFTEN = "You ask too often: wait until the next minute begins."
@@ -116,6 +117,8 @@ class Edge:
         if caller.spaces is not None:
             values = await self._confined(caller, verb, values)
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
+        if isinstance(body, CommandRequest):
+            refuse_beyond(caller, body.text)
         asking = partial(
             self.memory.ask, verb.answer, body, patience=patience or verb.patience, credential=caller.credential
         )
@@ -356,7 +359,7 @@ IfMatch = Annotated[
 IdempotencyKey = Annotated[
     str | None,
     Header(
-        max_length=_LONGEST_KEY,
+        max_length=_LONGEST_NAME,
         description="the same request with the same key has the effect of one, however often it is sent; "
         "with another body it is another request, as if the key were another",
     ),

@@ -359,6 +359,8 @@ def _check_headers(request: Request) -> None:
         raise Refusal(400, "invalid_memory_field", f"{unknown[:64]!r} is no header here: there are {', '.join(_OURS)}.")
     if twice := next((name for name in named if len(request.headers.getlist(name)) > 1), None):
         raise Refusal(400, "invalid_memory_field", f"The header {twice} came twice: send it once.")
+    if empty := next((name for name in named if not request.headers[name].strip()), None):
+        raise Refusal(400, "invalid_memory_field", f"The header {empty} is empty: leave it out, or give it a value.")
 
 
 def _text_of(request: Request, header: str) -> str | None:

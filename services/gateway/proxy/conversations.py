@@ -49,7 +49,8 @@ class Conversation:
     """One conversation: its recent turns, the memories that were put in lately, and a command to be confirmed.
 
     `shown` are the ids of what was put in last or, where it is `listed`, of what the reply to a command listed;
-    `choosing` is what shall be done to one of the list, as soon as the user says to which.
+    `choosing` is what shall be done to one of the list, as soon as the user says to which; `spoken` is what was
+    answered last in place of the model.
     """
 
     recent: deque[Said]
@@ -59,6 +60,7 @@ class Conversation:
     listed: bool = False
     seen_at: float = 0.0
     choosing: str = ""
+    spoken: str = ""
     _confirm: tuple[str, str, float] | None = None
 
     def put_block(self, question: str, recalled: Recalled) -> None:
@@ -100,6 +102,10 @@ class Conversation:
     def ask_to_confirm(self, text: str, token: str) -> None:
         """Wait for the user's word on a command."""
         self._confirm = text, token, time.monotonic() + _CONFIRMED_WITHIN
+
+    def let_go(self) -> None:
+        """Wait for nothing: neither for the user's word, nor for which of a list is meant."""
+        self._confirm, self.choosing, self.listed = None, "", False
 
     def take_to_confirm(self) -> tuple[str, str] | None:
         """The command that waits for a word, with its token; whatever is said next, it waits no longer."""

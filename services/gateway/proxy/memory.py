@@ -29,6 +29,7 @@ from services.gateway.proxy.conversations import Conversation, Conversations, Ke
 from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
+from services.gateway.spoken import changes_nothing, refuse_beyond
 from services.shared.client import RequestFailed
 from services.shared.core.assent import is_no, is_yes
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
@@ -62,6 +63,9 @@ _MORE_PATIENCE = 0.05
 _COMMAND_PATIENCE = 10.0
 _ANSWERED_SOON = 0.5
 _NOT_CONFIRMED = "Then nothing was changed."
+_NOT_CHANGED = "Nothing was changed."
+_INCOGNITO = "Nothing of this conversation is kept until "
+"""How the reply to a wish for it begins."""
 _CONFIRM = "Say yes to do it, or anything else to leave it."
 
 
@@ -87,17 +91,36 @@ class Exchange:
         return self.caller.may("turns", reads=False)
 
     @property
+    def answered(self) -> str:
+        """The last answer that the client sends along, on one line."""
+        return next((_flat(said.text) for said in reversed(self.asked.history) if said.role == "assistant"), "")
+
+    @property
     def sends_newest_only(self) -> bool:
         """Whether the client leaves it to others to know what was said before."""
         return self.is_named and not any(said.role in ("user", "assistant") for said in self.asked.history)
 
 
 def conversation_of(asked: Asked, named: str | None) -> str:
-    """The name of a conversation; without one, a hash of how it began, which each of its requests repeats."""
+    """The name of a conversation; without one, a hash of how it began, which each of its requests repeats.
+
+    One that its user made incognito is another from there on: not all that begin alike are meant.
+    """
     if name := asked.memory_id or named:
         return name
-    first = next((said.text for said in asked.history if said.role == "user"), asked.question or "")
-    return f"chat-{sha256(without_blocks(first).encode(errors='replace')).hexdigest()[:16]}"
+    said = [one for one in (*asked.history, Said("user", asked.question or "")) if one.role in ("user", "assistant")]
+    begun = _until_incognito(said) or [next(one for one in said if one.role == "user")]
+    text = "\x1f".join(without_blocks(one.text) for one in begun)
+    return f"chat-{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+
+
+def _until_incognito(said: Sequence[Said]) -> Sequence[Said]:
+    """What was said up to the last wish that nothing be kept, as far as it was granted or is the newest."""
+    command = command_in(said[-1].text)
+    if command is not None and command.verb == "incognito_start":
+        return said
+    granted = (i for i, one in enumerate(said) if one.role == "assistant" and one.text.startswith(_INCOGNITO))
+    return said[: max(granted, default=0)]
 
 
 @dataclass(slots=True)
@@ -208,6 +231,14 @@ class ChatMemory:
         if not self._settings.proxy_commands or not question or asked.answering_tools or asked.wants_form:
             return None
         conversation = self._conversations.of(exchange.key)
+        if not (exchange.is_named or exchange.answered == conversation.spoken):
+            conversation.let_go()  # another one, which began alike
+        spoken = await self._spoken(exchange, conversation, question)
+        conversation.spoken = _flat(spoken or "")
+        return spoken
+
+    async def _spoken(self, exchange: Exchange, conversation: Conversation, question: str) -> str | None:
+        """The answer to a command, to the word that one waits for, or to the choice of what it means."""
         waiting = conversation.take_to_confirm()
         confirmed = waiting if waiting and _agrees(question, waiting[0]) else None
         if waiting and not confirmed and is_no(question):
@@ -217,10 +248,10 @@ class ChatMemory:
         if choosing and is_choice(text):
             text = f"{choosing} {text}"
         command = command_in(text)
-        if command is None or not exchange.caller.may(flow.COMMANDS.name, reads=False):
+        if command is None or (command.of_list and not conversation.listed):
             return None
-        if command.of_list and not conversation.listed:
-            return None
+        if why := _why_not(exchange.caller, text):
+            return None if command.or_chat or changes_nothing(command.verb) else f"{_NOT_CHANGED} {why}"
         return await self._obeyed(exchange, conversation, command, text, token)
 
     async def _obeyed(
@@ -364,6 +395,17 @@ class ChatMemory:
         await self._overviews.close()
         if self._under_way:
             await asyncio.wait(self._under_way)
+
+
+def _why_not(caller: Caller, text: str) -> str:
+    """Why a caller may not have a command obeyed; empty where they may."""
+    if not caller.may(flow.COMMANDS.name, reads=False):
+        return f"The credential of this chat does not open {flow.COMMANDS.name}."
+    try:
+        refuse_beyond(caller, text)
+    except Problem as problem:
+        return problem.detail
+    return ""
 
 
 def _agrees(question: str, text: str) -> bool:

@@ -208,3 +208,43 @@ async def test_what_was_forgotten_is_not_told_again_from_the_answer_to_it(
     assert await told(http, user, "yes please do") == "Forgotten: 1 memory."
     assert "remember nothing" in await told(http, user, "Forget everything about 4711")
     assert (await client.list(ListRequest(user_id=user))).items == ()
+
+
+async def test_chats_without_a_name_that_begin_alike_are_not_taken_for_each_other(
+    http: httpx.AsyncClient, client: MemoryClient, user: str
+) -> None:
+    async def told(*said: str) -> str:
+        roles = ("user", "assistant")
+        messages = [{"role": roles[i % 2], "content": text} for i, text in enumerate(said)]
+        body = {"model": "m-1", "messages": messages}
+        answer = await http.post("/chat/completions", json=body, headers={"Memory-User": user})
+        return str(answer.json()["choices"][0]["message"]["content"])
+
+    await told("I keep a locker at the station.")
+    await digested_all(client, user, 2)
+    asked = await told("Hi", "Fine.", "Forget everything about me.")
+    assert "Say yes" in asked
+    assert await told("Hi", "Shall I write tests?", "yes") == "Fine."
+    asked = await told("Hi", "Fine.", "Forget everything about me.")
+    assert await told("Hi", "Fine.", "Forget everything about me.", asked, "no") == "Then nothing was changed."
+    secretly = await told("Hi", "Fine.", "Go incognito.")
+    assert secretly.startswith("Nothing of this conversation is kept until")
+    assert await told("Hi", "Fine.", "I moved to Lisbon in March.") == "Fine."
+    assert await told("Hi", "Fine.", "Go incognito.", secretly, "I moved to Porto in May.") == "Fine."
+    assert "incognito" in await told("Hi", "Fine.", "Go incognito.", secretly, "Are you incognito?")
+    cities = ListRequest(user_id=user, q="moved")
+    found = await eventually(lambda: client.list(cities), lambda r: r.total_count > 0)
+    await digested_all(client, user, 4)
+    assert [entry.text for entry in found.items] == ["I moved to Lisbon in March."]
+
+
+async def test_a_name_with_blanks_around_it_is_the_name_and_an_empty_header_is_refused(
+    http: httpx.AsyncClient, user: str
+) -> None:
+    answer = await chat(http, user, "I play the oboe.", memory_id=" c1 ")
+    assert answer.headers["memory-conversation"] == "c1"
+    body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
+    for given in ({"memory_id": " "}, {}):
+        headers = {"Memory-User": user} | ({} if given else {"Memory-Incognito": ""})
+        refused = await http.post("/chat/completions", json=body | given, headers=headers)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_memory_field")

@@ -100,7 +100,9 @@ async def test_what_a_key_does_not_open_is_left_out_and_told(
     assert "stamps" in model.seen[-1].said
     assert answer.headers["memory-degraded"] == "not_allowed_to_publish"
     answer = await chat(http, "Forget everything about stamps.", Authorization=f"Bearer {reads}")
-    assert answer.json()["choices"][0]["message"]["content"] == "Fine.", "a command that is not opened is a chat"
+    assert answer.json()["choices"][0]["message"]["content"].startswith("Nothing was changed. The credential of this")
+    answer = await chat(http, "What do you remember about stamps?", Authorization=f"Bearer {reads}")
+    assert answer.json()["choices"][0]["message"]["content"] == "Fine.", "a question that is not opened is a chat"
     await chat(http, "I collect watches.", Authorization=f"Bearer {writes}")
     found = await eventually(lambda: client.list(ListRequest(user_id="dan")), lambda r: r.total_count >= 3)
     assert not [entry for entry in found.items if "coins" in entry.text]
@@ -118,6 +120,37 @@ async def test_a_key_for_one_space_stays_in_it(
     await chat(http, "What is the launch code-named?", Authorization=f"Bearer {every}", Memory_Space="work")
     assert "Heron" in model.seen[-1].said
     assert (await chat(http, "Hi", Authorization=f"Bearer {work}", Memory_Space="home")).status_code == 403
+
+
+async def test_a_command_does_no_more_than_its_key_opens(http: httpx.AsyncClient, client: MemoryClient) -> None:
+    every = await a_key(client, "fay")
+    limited = {
+        "memory.erase is about all spaces": await a_key(client, "fay", spaces={"work"}),
+        "does not open memory.erase": await a_key(client, "fay", verbs={"retrieve", "turns", "memory.commands"}),
+    }
+    await chat(http, "My locker is 17.", Authorization=f"Bearer {every}")
+    await eventually(lambda: client.list(ListRequest(user_id="fay")), lambda r: r.total_count >= 2)
+
+    async def told(text: str, key: str) -> str:
+        answer = await chat(http, text, Authorization=f"Bearer {key}", Memory_Id="c1")
+        return str(answer.json()["choices"][0]["message"]["content"])
+
+    for why, key in limited.items():
+        assert why in await told("Forget everything about me.", key)
+        assert await told("yes", key) == "Fine."
+        commands = f"{http.base_url}".replace("/v1/", "/v1/memory/commands")
+        bearer = {"Authorization": f"Bearer {key}"}
+        assert (
+            await http.post(commands, json={"text": "Forget everything about me."}, headers=bearer)
+        ).status_code == 403
+    work = limited["memory.erase is about all spaces"]
+    assert "incognito-start is about all spaces" in await told("Go incognito.", work)
+    assert (await client.list(ListRequest(user_id="fay"))).total_count >= 2
+    await chat(http, "The badge is green.", Authorization=f"Bearer {work}", Memory_Id="c1")
+    work_only = ListRequest(user_id="fay", space="work", q="badge")
+    await eventually(lambda: client.list(work_only), lambda r: r.total_count == 1)
+    assert "forgotten: “The badge is green.”" in await told("Forget that.", work)
+    assert "Forgotten: 1 memory." in await told("yes", work)
 
 
 async def test_with_the_operators_key_nobody_sees_what_others_have_there(

@@ -136,7 +136,7 @@ class Dialect(Protocol):
 class MemoryFields(BaseModel):
     """The fields of memory in a request."""
 
-    model_config = ConfigDict(hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True, str_strip_whitespace=True)
 
     memory_id: str | None = Field(default=None, min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]*$")
     memory_top_k: StrictInt | None = Field(default=None, ge=1, le=200)
