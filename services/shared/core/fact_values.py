@@ -98,7 +98,7 @@ def as_place(value: str) -> list[str]:
     first = value.split(" ", 1)[0].lower()
     if not value or first in words_of("facts", "elsewhere") | words_of("facts", "tools") or len(value.split()) > 4:
         return []
-    if kinds(value.lower()) or _NO_PLACE.search(value):
+    if kinds(value.lower()) or _NO_PLACE.search(value) or value.rsplit(" ", 1)[-1] in words_of("facts", "no place"):
         return []
     return [value] if re.match(rf"(?:the )?{CAPITAL}", value) or value.islower() else []
 

@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import takewhile
 
 from services.shared.core import wordlists
-from services.shared.core.statements import SPEAKERS, Clause, kinds, stem, things
+from services.shared.core.claims import ADDING
+from services.shared.core.having import JOINING
+from services.shared.core.statements import SPEAKERS, Clause, Sentence, kinds, stem, things
 
 _DIGITS = {word: str(number) for number, word in enumerate(wordlists.listed("changes", "numbers"), start=1)}
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_DIGITS)})\b")
@@ -23,6 +27,16 @@ _ASKED_FOR = re.compile(
     r"|(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in) (?P<what>\w+)(?: please)?"
 )
 _LIVES = re.compile(r"(?:i|we) live (?:with \w.*|alone|on my own|by myself)")
+_DETERMINERS = frozenset("a an the my our his her their one".split())
+_LONGEST_NAME = 2
+"""Words of a name by somebody who writes no capitals."""
+
+_CAPITAL_WITHIN = re.compile(r"(?<=[a-z,] )(?!I\b)\S*[^\W\d_a-zß-ÿ]\S*")
+_CODE = re.compile(r"(?=\S*[a-z])\S*\d")
+_LIMIT = re.compile(
+    r"(?<=\w) (?:(?P<word>for (?!good\b|ever\b)|as (?!of\b)|during|when|while|whenever|except|unless|only|if)\b"
+    r"|at (?!\d|noon|midnight|half|quarter|least|most|work|home)|on \w+days\b|from \w+day to \w+day\b)"
+)
 _LANGUAGES = wordlists.words("changes", "languages")
 
 
@@ -37,10 +51,58 @@ def takes_the_place(said: str, before: Clause) -> bool:
     )
 
 
+def is_of_another_kind(now: Sentence | None, was: Sentence | None, new: str, old: str) -> bool:
+    """Whether what is said to be so now leaves an older clause be; both as sentences, as far as they are, and as texts.
+
+    It holds for something, or at times, of which that says nothing, or one of them gives a name and the other none: the
+    office in Moabit may be in chaos now.
+    """
+    told = (was.value if was else old.lower()).split()
+    if any(limit[0].split()[0] not in told for limit in _LIMIT.finditer(f"is {now.value}" if now else new.lower())):
+        return True
+    if now is None or was is None or kinds(now.value).keys() & kinds(was.value).keys():
+        return False
+    is_, it_was = _head(now.value), _head(was.value)
+    if not is_ or not it_was:
+        return False
+    named, was_named = _is_name(is_, new), _is_name(it_was, old)
+    if was_named and not named:
+        return True
+    if named and not was_named:
+        return not _is_written_small(old) or len(it_was) > _LONGEST_NAME or it_was[0] in _DETERMINERS
+    if named:
+        return _LANGUAGES.isdisjoint(is_) != _LANGUAGES.isdisjoint(it_was)
+    return bool(now.preposition) and (is_[0] in _DETERMINERS) != (it_was[0] in _DETERMINERS)
+
+
+def _head(value: str) -> list[str]:
+    """The words of a value without its preposition, up to the next one."""
+    words = value.split()
+    return (
+        list(takewhile(lambda word: word not in JOINING, words[1:] if words[0] in JOINING else words)) if words else []
+    )
+
+
+def _is_name(words: Sequence[str], text: str) -> bool:
+    """Whether one of these words of a value is written with a capital in a text, or with digits."""
+    capitals = {word.strip(".,;:!?'").lower() for word in _CAPITAL_WITHIN.findall(f"is {text}")}
+    return any(word.strip("'.,") in capitals or _CODE.match(word) for word in words)
+
+
+def _is_written_small(text: str) -> bool:
+    return text.replace("I ", "i ").islower()
+
+
 def _counts_otherwise(said: str, before: str) -> bool:
     """Whether both tell how many, or when, a speaker has or does one thing, and not the same."""
     new, old = said.split(), before.split()
-    if not {new[0], old[0]} <= SPEAKERS or len(new) < len(old[:3]) or new[1] != old[1] or old[1] in ("am", "are"):
+    if (
+        ADDING.search(said)
+        or not {new[0], old[0]} <= SPEAKERS
+        or len(new) < len(old[:3])
+        or new[1] != old[1]
+        or old[1] in ("am", "are")
+    ):
         return False
     was, is_ = (kinds(_NUMBER_WORD.sub(lambda found: _DIGITS[found[0]], text)) for text in (before, said))
     same = things(_NUMBER_WORD.sub("", said))

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_of
 from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
-from services.shared.core.renewals import takes_the_place
+from services.shared.core.renewals import is_of_another_kind, takes_the_place
 from services.shared.core.statements import (
     KIN,
     NEGATIONS,
@@ -82,7 +82,7 @@ _ONCE = re.compile(
 _FOR_NOW = re.compile(
     r"\b(?:just for (?:today|now|once|tonight|this)|for today|while (?:the|my|our|i|we|he|she|they|\w+ is)\b"
     r"|until (?:the|my|our)"
-    r"|this (?:week (?:because|due|as|since)|term)|today[.!]?$)"
+    r"|this (?:week (?:because|due|as|since)|term)|only (?:this|for) \w+|today[.!]?$)"
 )
 _WHY = re.compile(r"\b(?:because|due to|owing to|since the)\b")
 _RECURRING = re.compile(
@@ -151,6 +151,8 @@ def relation(old: str, new: str) -> Relation:
     for before in clauses_of(old):
         for claim in claims(new):
             changes = claim.form is not None and _changes(claim, before)
+            if claim.form == "renewed" and is_of_another_kind(_stated(claim.said), _stated(before.text), new, old):
+                continue
             changes = changes and not _is_once(claim, before, new)
             if changes and not _is_beside(claim, before, new) and not _is_with_another(claim, before, party):
                 return "update"
