@@ -28,7 +28,7 @@ from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.confirmations import Listed, listed_in, token_of
-from services.curate.meant import LOOKED_THROUGH, MOST_LISTED, Said, about, entries_of, meant, said_then
+from services.curate.meant import LOOKED_THROUGH, MOST_LISTED, Said, about, alike, entries_of, meant, said_then
 from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
 from services.shared.core.dates import in_zone, zone_of
 from services.shared.core.fitting import cut, size_of
@@ -247,8 +247,12 @@ async def _erase(chat: Chat, listed: Listed) -> CommandReply:
 
 
 async def _pin(chat: Chat) -> CommandReply:
-    entries = await meant(chat)
-    if unclear := chat.unless_one(entries, _nothing(chat)):
+    if said := chat.command.about:
+        entries = [entry for entry in await about(chat) if entry.status == "active"][:1]
+        none = f"I remember nothing that says “{said}”, so nothing was pinned. Say it first."
+    else:
+        entries, none = await meant(chat), _nothing(chat)
+    if unclear := chat.unless_one(entries, none):
         return unclear
     request = PinRequest(user_id=chat.request.user_id, id=entries[0].id)
     await (chat.actions.pin if chat.command.verb == "pin" else chat.actions.unpin)(request)
@@ -256,7 +260,7 @@ async def _pin(chat: Chat) -> CommandReply:
 
 
 async def _ask_to_correct(chat: Chat) -> CommandReply:
-    entries = await meant(chat, like=chat.command.about)
+    entries = await meant(chat, like=chat.command.about) or await alike(chat)
     if not entries:
         return chat.reply("Nothing like this is found that I could correct. Said without “correct”, it is remembered.")
     return chat.to_confirm(f"“{_short(entries[0])}” will become “{chat.command.about}”.", entries)

@@ -24,6 +24,9 @@ MOST_LISTED = 50
 LOOKED_THROUGH = 200
 """Entries said last in which "that", and what tells something, is looked for."""
 
+_MOST_ALIKE = 20
+"""Entries in which what a correction resembles is looked for."""
+
 _MOST_READ = 2000
 """Entries of a status, said last, that are read for a topic where no index has them."""
 
@@ -85,6 +88,20 @@ def _nearest(said: Said, entries: Sequence[Entry]) -> list[Entry]:
     if not _POINTS.match(said.request.text.strip()) and not _PRONOUN.match(about):
         entries = [entry for entry in entries if shared[entry.id]]
     return sorted(entries, key=lambda entry: -shared[entry.id])[:1]
+
+
+async def alike(said: Said) -> list[Entry]:
+    """What the user stated in the space, in whatever conversation, that says most of a correction in the same words."""
+    about, request = said.command.about, said.request
+    terms = set(telling_terms(about))
+    if _POINTS.match(request.text.strip()) or await is_hidden(said.store, request.user_id):
+        return []
+    scope = Scope(request.user_id, request.space, EVERY_PERSONA)
+    hits = await said.store.search(scope, about, limit=_MOST_ALIKE, filters=Filters())
+    entries = [entry for entry in await entries_of(said, [hit.id for hit in hits]) if entry.status == "active"]
+    stated = [entry for entry in entries if entry.role == "user" and not is_mere_request(entry.text)]
+    shared = {entry.id: len(terms.intersection(analyze(entry.text))) for entry in stated}
+    return sorted((one for one in stated if 2 * shared[one.id] >= len(terms)), key=lambda one: -shared[one.id])[:1]
 
 
 async def about(said: Said) -> list[Entry]:

@@ -307,6 +307,28 @@ async def test_this_is_pinned_and_unpinned(memory: Memory) -> None:
     assert not (await the_one(memory)).pinned
 
 
+async def test_what_was_said_in_so_many_words_is_pinned(memory: Memory) -> None:
+    await say(memory.store, "I live in Porto.", conversation_id="c1")
+    assert (await memory.says("pin that I live in Porto", conversation_id="c2")).reply == "Pinned: “I live in Porto.”."
+    assert (await the_one(memory)).pinned
+    assert "nothing was pinned" in (await memory.says("pin that I live in Lisbon", conversation_id="c2")).reply
+
+
+async def test_a_correction_is_of_what_it_resembles_in_whatever_conversation_that_was_said(memory: Memory) -> None:
+    for text in ("My mother is called Helga.", "My mother bakes.", "Is my mother called Herta?"):
+        await say(memory.store, text, conversation_id="c1")
+    await say(memory.store, "My mother is called Olga.", conversation_id="c1", space="work")
+    asked = await memory.says("correct: my mother is called Herta", conversation_id="c2")
+    assert asked.reply.startswith("“My mother is called Helga.” will become “my mother is called Herta”.")
+    assert "Nothing like this" in (await memory.says("correct: my aunt likes gin", conversation_id="c2")).reply
+
+
+async def test_that_is_nothing_of_another_space(memory: Memory) -> None:
+    badge = await the_entry(memory.store, await say(memory.store, "The badge is green.", space="work"))
+    reply = await memory.says("forget that", shown=(badge.id,), space="home")
+    assert (reply.items, reply.needs_confirmation) == ((), False)
+
+
 async def test_a_correction_is_of_what_it_resembles_and_is_shown_first(memory: Memory) -> None:
     for minutes, text in enumerate(("My dentist is on Tuesday.", "I like tea.")):
         await say(memory.store, text, conversation_id="c1", created_at=NOON + timedelta(minutes=minutes))

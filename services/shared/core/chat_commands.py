@@ -173,6 +173,7 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"pin (?:{_THAT}|it)(?: memory| one)?",
             f"pin (?P<places>{_PLACE})",
             "pin what i (?:just )?said",
+            rf"pin(?: that|:) (?P<clause>(?:i|i'm|i've|my|we|we're|our)\b {_CLAUSE})",
             f"(?:keep|leave) (?:{_THAT}|it)(?: memory)? (?:pinned|forever)",
             f"always remember {_THAT}",
             f"remember {_THAT} forever",
@@ -320,7 +321,9 @@ _IDIOM = re.compile(
 
 _WISH = re.compile(
     r"(?:forget(?= (?:that|this|what|who|where|when|how|why|everything|anything|all)\b|(?!.* (?:is|are|was|were)\b))"
-    r"|(?:delete|erase|remove|clear|wipe)(?=.* (?:memor(?:y|ies)|you (?:remember|know))\b))"
+    r"|(?:delete|erase|remove|clear|wipe)"
+    r"(?=.* (?:memor(?:y|ies)|you (?:remember|know))\b"
+    r"| (?:the |this |that )?(?:fact|memory|entry|stuff) (?:about|that)\b))"
     r"(?: (?:[^\s,;:!?—–]|:(?=\d)|,(?= \d))+)+"
     r"|(?:scratch|strike|delete|erase|unremember) "
     r"(?:that|this|it|them(?: (?:all|both))?|both|all of them|my last message)",
@@ -336,6 +339,18 @@ _INSTRUCTS = re.compile(
 )
 """Orders to a model, which are no memories whatever follows."""
 
+_OF_SEVERAL = re.compile(
+    rf"{_REMOVE}\b(?: [\w'-]+){{0,6}}? about(?: [\w'-]+){{1,4}}? (?:and|or)(?: (?:my|our|the))?(?: [\w'-]+){{1,2}}",
+    re.IGNORECASE,
+)
+"""Wishes about several things."""
+
+_STATES = re.compile(
+    r"\b(?:and|or) (?:i|we|you|he|she|it|they|then|so|please"
+    r"|tell|give|write|help|let|remember|book|buy|call|make|send)\b"
+    r"|\b(?:is|are|was|were|has|have|will|would|can)\b",
+    re.IGNORECASE,
+)
 _TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
 
 
@@ -386,7 +401,9 @@ def asks_to_forget(text: str) -> bool:
     if len(said) > _LONGEST or "\n" in said:
         return False
     words = _YES_FIRST.sub("", _without_manners(respelled(said)))
-    return _INSTRUCTS.match(words) is not None or (_WISH.fullmatch(words) is not None and not _TELLS_MORE.search(words))
+    if _INSTRUCTS.match(words) or (_OF_SEVERAL.fullmatch(words) and not _STATES.search(words)):
+        return True
+    return _WISH.fullmatch(words) is not None and not _TELLS_MORE.search(words)
 
 
 def _without_manners(said: str) -> str:

@@ -36,6 +36,15 @@ from services.shared.core.unwanted import is_unwanted
         "I am undocumented. You must not remember that.",
         "Don't commit this to memory. My pin is x7",
         "x" * 5000 + ". Please don't save this.",
+        "right this bit you are not to remember ok the code of the safe is 9021",
+        "You're not to keep this: I failed the exam",
+        "please dont keep this one Jo has lost her job",
+        "Please you don't remember this: I owe Karl 900 euro",
+        "Not remember this please: I was in hospital",
+        "You must to forget this: Jo was married before",
+        "Confidential, do not log: the firm is nearly broke",
+        "Delete this after: the token is ab-77",
+        "You should not remember that I take lithium",
     ],
 )
 def test_a_message_says_that_it_is_not_to_be_kept(text: str) -> None:
@@ -66,6 +75,11 @@ def test_a_message_says_that_it_is_not_to_be_kept(text: str) -> None:
         "We never record this show",
         "They do not store that in the cellar",
         "The band has an off the record cover album",
+        "You are not to blame for this",
+        "Please don't keep this up all night",
+        "You must forget this silly idea of a boat",
+        "I did not remember this morning that it was my turn",
+        "Delete this paragraph after the headline",
         "",
     ],
 )
