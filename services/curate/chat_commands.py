@@ -50,6 +50,7 @@ _ALIKE = 0.3
 """Least cosine to the topic of what is shown without any word of it: a dentist is about "my teeth", a canoe is not."""
 
 _SHOWN_CHARS = 120
+_NOT_ALL = "What you told last is listed. Ask “What do you remember about …?” for more."
 _WHICH = "Which of these do you mean? {} have it shown alone first."
 _SAY = "Say “{} the second one”, or"
 
@@ -160,15 +161,17 @@ async def _recall(chat: Chat) -> CommandReply:
 
 
 async def _recall_latest(chat: Chat) -> CommandReply:
-    """What was said last, and how much there is, without the small talk of late."""
+    """What the user stated last, and how much there is, without the small talk of late; where they stated nothing, what
+    else was said."""
     request = chat.request
     if await is_hidden(chat.store, request.user_id):
         return chat.reply(_counted(0, ""))
     page = await chat.store.page(Selection(request.user_id, request.space), limit=LOOKED_THROUGH, cursor=None)
     telling = [entry for entry in page.entries if not (is_small_talk(entry.text) or is_wish(entry.text))]
     total = page.total - (len(page.entries) - len(telling))
-    shown = telling[:_MOST_RECALLED]
-    return chat.reply(_counted(total, "The latest are listed." if total > len(shown) else ""), shown)
+    stated = [entry for entry in telling if entry.role != "assistant" and not is_mere_question(entry.text)]
+    shown = (stated or telling)[:_MOST_RECALLED]
+    return chat.reply(_counted(total, _NOT_ALL if total > len(shown) else ""), shown)
 
 
 async def _explain(chat: Chat) -> CommandReply:

@@ -168,10 +168,13 @@ def _of_the_framework(error: HTTPException, request: Request, routes: Sequence[B
     return response(code, _MISSING if error.status_code == 404 else error.detail, error.headers)
 
 
+def _worded(error: Any) -> str:
+    words = {"extra_forbidden": "There is no such field here", "missing": "It is needed and missing"}
+    message = str(words.get(error["type"], error["msg"]))
+    return message.removeprefix("Value error, ").replace("a valid tuple", "a list")
+
+
 def _invalid(errors: Any) -> Response:
     """The faults of a request, field by field, without what was in them."""
-    faults = [
-        Fault(field=".".join(map(str, each["loc"])) or "body", message=each["msg"].replace("a valid tuple", "a list"))
-        for each in errors
-    ]
+    faults = [Fault(field=".".join(map(str, each["loc"])) or "body", message=_worded(each)) for each in errors]
     return response("invalid_request", "; ".join(f"{one.field}: {one.message}" for one in faults), faults=faults)

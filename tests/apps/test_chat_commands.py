@@ -267,7 +267,10 @@ async def test_small_talk_is_neither_listed_nor_counted(memory: Memory) -> None:
     for text in ("Yes.", "Great, thanks!"):
         await say(memory.store, text, created_at=NOON + timedelta(1))
     reply = await memory.says("what do you remember about me?")
-    assert reply.reply == "I remember 15 things. The latest are listed."
+    assert (
+        reply.reply
+        == "I remember 15 things. What you told last is listed. Ask “What do you remember about …?” for more."
+    )
     assert len(reply.items) == 12
     assert {entry.text for entry in reply.items} <= {f"I like tea number {number}." for number in range(15)}
 

@@ -422,11 +422,15 @@ def _tells_of(entry: Entry, topic: str) -> bool:
 def _told(reply: CommandReply) -> str:
     """The reply to a command with the entries it is about, as a chat shows it: several with their numbers."""
     shown = [
-        f"{snippet(entry.text, _LONGEST_SHOWN)}{_MARKS.get(entry.status, '')}" if entry.status != "forgotten" else ""
+        f"{snippet(entry.text, _LONGEST_SHOWN)}{_mark(entry)}" if entry.status != "forgotten" else ""
         for entry in reply.items
     ]
     signs = [f"{number}." for number in range(1, len(shown) + 1)] if len(shown) > 1 else ["-"]
     return "\n".join((reply.reply, *(f"{sign} {text}" for sign, text in zip(signs, shown, strict=False) if text)))
+
+
+def _mark(entry: Entry) -> str:
+    return _MARKS.get(entry.status, " (pinned)" if entry.pinned else "")
 
 
 def _as_recalled(reply: RetrieveReply, sent: Collection[str]) -> Recalled:

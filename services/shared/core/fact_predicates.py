@@ -284,6 +284,7 @@ _NO_HABIT = frozenset(
 )
 
 
+_BROKEN_OFF = re.compile(r"\b(?:an?|the|my|our|his|her|their|in|on|at|of|to|for|with|by|from)$", re.IGNORECASE)
 _VAGUE = frozenset("it this that them you your just error errors".split())
 
 
@@ -301,7 +302,9 @@ def _habits(predicate: str) -> Iterator[Found]:
         return
     is_often = found["often"] is not None or _FREQUENT.search(found["rest"]) is not None
     if is_often and (verb not in _NO_HABIT or (verb == "get" and " up " in f"{found['rest']} ")):
-        yield _habit(CLAUSE_END.split(found["v"])[0])
+        done = CLAUSE_END.split(found["v"])[0]
+        if not _BROKEN_OFF.search(done):
+            yield _habit(done)
 
 
 def timed_habits(words: str) -> Iterator[Found]:

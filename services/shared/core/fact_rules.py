@@ -233,9 +233,12 @@ _OF_MINE: dict[str, tuple[str, Clean, str, bool, int]] = {
 }  # fmt: skip
 
 
+_LEFT_OPEN = re.compile(r"(?:what|who|which)ever\b|anything\b", re.IGNORECASE)
+
+
 def _favourite(what: str, value: str) -> Iterator[Found]:
     what = what.lower()
-    for one in as_whole(value):
+    for one in as_whole(value) if not _LEFT_OPEN.match(value) else ():
         text = f"has {one} as their favourite {what}"
         yield Found(f"favourite_{what.replace(' ', '_')}", one, text, fact_type="preference", level=1)
 

@@ -153,7 +153,12 @@ def _is_for_now(part: str) -> bool:
 _NO_OBJECT = re.compile(r"(?:to|for|up|without|in|on|at|with|by|here|there|either|much|anything|when|well)\b", re.I)
 
 
+_NO_LONGER = re.compile(r"(?:any )?more (?!than\b)(?=\w)", re.I)
+"""As not all say it: "I don't drink more wine"."""
+
+
 def as_disliked(value: str) -> list[str]:
+    value = _NO_LONGER.sub("", value, count=1) if _NO_LONGER.match(value) else value
     return [] if _NO_OBJECT.match(value) else as_liked(value)
 
 
