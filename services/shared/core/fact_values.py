@@ -150,7 +150,9 @@ def _is_for_now(part: str) -> bool:
     )
 
 
-_NO_OBJECT = re.compile(r"(?:to|for|up|without|in|on|at|with|by|here|there|either|much|anything|when|well)\b", re.I)
+_NO_OBJECT = re.compile(
+    r"(?:more than|to|for|up|without|in|on|at|with|by|here|there|either|much|anything|when|well)\b", re.I
+)
 
 
 _NO_LONGER = re.compile(r"(?:any )?more (?!than\b)(?=\w)", re.I)

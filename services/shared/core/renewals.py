@@ -12,7 +12,7 @@ from itertools import takewhile
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING
 from services.shared.core.having import JOINING
-from services.shared.core.statements import SPEAKERS, Clause, Sentence, kinds, stem, things
+from services.shared.core.statements import SPEAKERS, Clause, Sentence, kinds, stem, terms, things
 
 _DIGITS = {word: str(number) for number, word in enumerate(wordlists.listed("changes", "numbers"), start=1)}
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_DIGITS)})\b")
@@ -27,6 +27,7 @@ _ASKED_FOR = re.compile(
     r"|(?:answer|reply|respond|write|speak|talk)(?: to)?(?: me)? in) (?P<what>\w+)(?: please)?"
 )
 _LIVES = re.compile(r"(?:i|we) live (?:with \w.*|alone|on my own|by myself)")
+_PRONOUNS = frozenset("he she it they this that who nobody everybody someone somebody".split())
 _DETERMINERS = frozenset("a an the my our his her their one".split())
 _LONGEST_NAME = 2
 """Words of a name by somebody who writes no capitals."""
@@ -37,6 +38,11 @@ _LIMIT = re.compile(
     r"(?<=\w) (?:(?P<word>for (?!good\b|ever\b)|as (?!of\b)|during|when|while|whenever|except|unless|only|if)\b"
     r"|at (?!\d|noon|midnight|half|quarter|least|most|work|home)|on \w+days\b|from \w+day to \w+day\b)"
 )
+_CHARGE = re.compile(
+    r"(?P<who>(?!i |we |my |our |the )[\w.]+(?: [\w.]+)?) (?P<of>(?:(?:does|handles|leads|owns|manages|maintains|chairs"
+    r"|coaches|looks after|takes care of|is responsible for|is in charge of) |is the )\w.*)"
+)
+_USED_FOR = re.compile(r"(?:i|we) use (?P<what>\w.*?) (?P<purpose>(?:for|as) \w.*)")
 _LANGUAGES = wordlists.words("changes", "languages")
 
 
@@ -45,6 +51,8 @@ def takes_the_place(said: str, before: Clause) -> bool:
     lives_otherwise = said != before.text and all(map(_LIVES.fullmatch, (said, before.text)))
     return (
         lives_otherwise
+        or _is_in_other_hands(said, before.text)
+        or _uses_otherwise(said, before.text)
         or _counts_otherwise(said, before.text)
         or _likes_otherwise(said, before.text)
         or _asks_otherwise(said, before)
@@ -109,6 +117,22 @@ def _counts_otherwise(said: str, before: str) -> bool:
     return (
         bool(same) and was.keys() == is_.keys() != set() and was != is_ and same == things(_NUMBER_WORD.sub("", before))
     )
+
+
+def _is_in_other_hands(said: str, before: str) -> bool:
+    """Whether both tell who does, leads or is one thing, and not the same: "Leo does the releases now"."""
+    new, old = _CHARGE.fullmatch(said), _CHARGE.fullmatch(before)
+    if new is None or old is None or {new["who"], old["who"]} & _PRONOUNS:
+        return False
+    return new["who"] != old["who"] and bool(terms(new["of"])) and terms(new["of"]) == terms(old["of"])
+
+
+def _uses_otherwise(said: str, before: str) -> bool:
+    """Whether both tell what a speaker uses for one purpose, and not the same: "we use Grafana for metrics"."""
+    new, old = _USED_FOR.fullmatch(said), _USED_FOR.fullmatch(before)
+    if new is None or old is None or new["what"] == old["what"]:
+        return False
+    return bool(terms(new["purpose"])) and terms(new["purpose"]) == terms(old["purpose"])
 
 
 def _likes_otherwise(said: str, before: str) -> bool:
