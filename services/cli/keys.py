@@ -50,7 +50,9 @@ def create(
     days: Annotated[
         float | None, typer.Option(min=0.001, help="How long it is valid; without: no end, until `keys revoke`.")
     ] = None,
-    client: Annotated[str, typer.Option(help="tool: few queries a minute; person: more.")] = "tool",
+    client: Annotated[
+        str, typer.Option(help="tool: few queries a minute, a chat with memories is one; person: more.")
+    ] = "tool",
     note: Annotated[str, typer.Option(help="What it is for.")] = "",
     data: DataOption = None,
     nats: NatsOption = None,

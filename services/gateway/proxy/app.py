@@ -50,7 +50,7 @@ _NO_KEY = "The credential that you sent opens memorybus and is not passed on: {}
 _LOOP = "The base address of the model leads back to this memorybus: point MEMORYBUS_OPENAI_BASE_URL to the model."
 _UNREACHED = "The model behind the proxy could not be reached: is it where MEMORYBUS_…_BASE_URL says?"
 _BROKEN = "The model behind the proxy closed the connection, or what it sent is no HTTP."
-_SILENT = "The model behind the proxy did not answer within MEMORYBUS_PROXY_TIMEOUT_SECONDS."
+_SILENT = "The model did not answer within {:g} s; MEMORYBUS_PROXY_TIMEOUT_SECONDS gives it more time."
 _FULL = "Too many long requests are under way: try again."
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space")
@@ -274,7 +274,7 @@ class Proxy:
             is_late = isinstance(error, httpx.TimeoutException)
             status, code = (504, "backend_timeout") if is_late else (502, "backend_unavailable")
             is_away = isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol))
-            what = _UNREACHED if is_away else _SILENT if is_late else _BROKEN
+            what = _UNREACHED if is_away else _SILENT.format(self._silent) if is_late else _BROKEN
             ours = {name.decode(): value.decode() for name, value in passing.headers}
             raise Refusal(status, code, what, ours) from None
         try:

@@ -29,6 +29,7 @@ _SEPARATED = (
 _PARTED = "dumped|divorced|broke up with|broken up with"
 _LET_GO = "(?:fired|laid off|sacked|let go|made redundant)"
 _DISPOSED_OF = r"(?:sold|scrapped|got rid of|gave (?:up|away)|given (?:up|away)|traded in|wrote off|totall?ed)"
+_NO_MEDICINE = r"(?!(?:bus|train|tram|plane|phone|clock|hook|grid|wagon|record|work|sick|to|for|on)\b)"
 _GIVEN_UP = "(?:quit|stopped|gave up|given up)(?: the| my)?"
 _DIED = r"(?:died|passed away|passed on|is dead|is no longer (?:alive|with us)|was euthani[sz]ed)"
 _CURED = "(?:gone|went away|gone away|disappeared|cleared up|cured)"
@@ -100,6 +101,10 @@ _ENDINGS = (
     _ending("partner", rf"(?P<v>{_NAME})(?: is)? my ex(?:[- ]{one_of('partner')})?"),
     _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) and (?:i|me) {_AUX}(?:history|done|through|over)"),
     _ending("habit", rf"(?:i )?{_AUX}{_GIVEN_UP} (?!(?:it|that|this|work|school)\b)(?P<v>\w+(?: \w+){{0,3}}?)"),
+    _ending("habit", rf"i {_AUX}(?:came |gone |went |come )?off (?:(?:the|my) )?{_NO_MEDICINE}(?P<v>\w+)"),
+    _ending(
+        "habit", rf"(?:he|she|they|(?:my|the) \w+) {_AUX}(?:took|taken) me off (?:(?:the|my) )?{_NO_MEDICINE}(?P<v>\w+)"
+    ),
     _ending("allergy", rf"my (?P<v>\w+(?: \w+)?) allergy {_AUX}{_CURED}"),
     _ending("allergy", rf"my allergy to (?P<v>\w+(?: \w+)?) {_AUX}{_CURED}"),
     _ending("allergy", rf"i {_AUX}(?:outgrew|outgrown|grew out of|grown out of) my (?P<v>\w+(?: \w+)?) allergy"),
