@@ -13,6 +13,7 @@ from rich.table import Table
 
 from contracts.errors import Unavailable
 from contracts.v1.audit import AuditNoteRequest
+from contracts.v1.control import EVERY_SPACE
 from services.cli.common import DataOption, NatsOption, UserOption, err, fail, nats_url, one_line, out, plural, run
 from services.gateway.keys import ApiKey, Client, KeyStore, UnknownVerb, new_key
 from services.shared.client import MemoryClient, RequestFailed, memory_client
@@ -63,7 +64,7 @@ def create(
         fail(f"--client is one of {', '.join(_CLIENTS)}")
     if days is not None and days > _MOST_DAYS:
         fail(f"--days is {_MOST_DAYS:,} at most; without it a key is valid until `keys revoke`")
-    if not all(map(str.strip, space or ())):
+    if not all(map(str.strip, space or ())) or EVERY_SPACE in (space or ()):
         fail("--space names a space; without it a key is for all")
     try:
         token, key = new_key(

@@ -21,13 +21,14 @@ from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import EXPORT, PREFIX, VERBS, TruncateReply, TurnReply, Verb
 from contracts.v1.chat import CommandRequest
-from contracts.v1.commands import EntryReply, GetRequest
+from contracts.v1.commands import EntryReply
 from contracts.v1.control import SettingsRequest
 from contracts.v1.overview import ExportReply
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import EVERY_PERSONA, NO_PERSONA, Turn, derived_turn_id
 from services.gateway import openapi, problems
 from services.gateway.callers import Caller, Doorkeeper, refuse_other_sites
+from services.gateway.confined import confined, within
 from services.gateway.limits import HEADERS, RateLimits, Share, searches, seconds_left
 from services.gateway.live import Live
 from services.gateway.problems import Problem
@@ -115,7 +116,7 @@ class Edge:
             RequestFailed, Unavailable: memorybus answered with an error, or not at all.
         """
         if caller.spaces is not None:
-            values = await self._confined(caller, verb, values)
+            values = await confined(caller, verb, values, self.memory)
         body = verb.answer.request.model_validate(values | {"user_id": caller.user_id})
         if isinstance(body, CommandRequest):
             refuse_beyond(caller, body.text)
@@ -134,7 +135,7 @@ class Edge:
         if verb.answer is flow.ERASE:
             self.removals.erasing(caller.user_id)
         try:
-            return raw or await asking()
+            return within(caller, raw or await asking(), verb)
         finally:
             if verb.answer in _REMOVING:
                 self.removals.removed(caller.user_id)
@@ -142,18 +143,6 @@ class Edge:
     async def count(self, caller: Caller, body: BaseModel) -> Share | None:
         """Count a request that searches; what is left to the caller, None where nothing was counted."""
         return await self._limits.count_query(caller) if searches(body) else None
-
-    async def _confined(self, caller: Caller, verb: Verb, values: Json) -> Json:
-        """The request of a caller who is let into some spaces only."""
-        if verb.confined_by is None:
-            raise Problem("forbidden", f"{verb.answer.name} is about all spaces; this credential is for some.")
-        if verb.confined_by == "space":
-            return values | {"space": caller.space(values, verb.answer.request.model_fields["space"].get_default())}
-        for id_ in [values["id"]] if verb.confined_by == "id" else values["ids"]:
-            entry = (await self.memory.get(GetRequest(user_id=caller.user_id, id=id_))).entry
-            if entry.space not in (caller.spaces or ()):
-                raise Problem("not_found", f"there is no entry {id_!r}")
-        return values
 
 
 async def _side_by_side(count: Coroutine[Any, Any, Share | None], ask: Awaitable[bytes]) -> tuple[Share | None, bytes]:

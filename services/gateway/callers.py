@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from starlette.requests import Request
 
 from contracts.paths import PREFIX, USER_HEADER
+from contracts.v1.control import EVERY_SPACE
 from services.gateway.keys import READ, Client, KeyRing, is_key
 from services.gateway.problems import BadToken, Problem
 from services.gateway.settings import GatewaySettings
@@ -50,6 +51,8 @@ class Caller:
         space = values.get("space", next(iter(self.spaces)) if len(self.spaces) == 1 else default)
         if not self.spaces:
             raise Problem("forbidden", "This credential is for no space.")
+        if space == EVERY_SPACE:
+            raise Problem("forbidden", "This credential is for some spaces; what holds in all needs one for all.")
         if space not in self.spaces:
             raise Problem("forbidden", f"This credential is for the spaces {', '.join(sorted(self.spaces))}: name one.")
         return cast(str, space)
@@ -123,6 +126,8 @@ class GuardedDoor:
         """The caller of a request."""
         if USER_HEADER in request.headers:
             raise Problem("bad_request", "The credential names the user: leave out the header Memory-User.")
+        if len(request.headers.getlist("authorization")) > 1:  # as where a proxy adds one to its caller's
+            raise Problem("bad_request", "The header Authorization stands there twice: send it once.")
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             raise _stranger("Send an API key or a JWT as `Authorization: Bearer …`.")
@@ -156,6 +161,8 @@ class GuardedDoor:
         spaces = claims[name].split() if isinstance(claims[name], str) else claims[name]
         if not (isinstance(spaces, list) and all(isinstance(one, str) for one in spaces)):
             raise _stranger(f"The claim {name!r} of the token lists no spaces.")
+        if EVERY_SPACE in spaces:
+            raise _stranger(f"The claim {name!r} of the token lists {EVERY_SPACE!r}: a token for all spaces has none.")
         return frozenset(spaces)
 
 

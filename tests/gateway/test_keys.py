@@ -118,6 +118,30 @@ async def test_a_key_opens_its_spaces(instance: Running, client: MemoryClient) -
         assert (await all_.get(f"/entries/{home['entry']['id']}")).status_code == 200
 
 
+async def test_a_key_for_some_spaces_neither_decides_for_all_nor_hears_of_themes_elsewhere(
+    instance: Running, client: MemoryClient
+) -> None:
+    every, work = await a_key(client, "gus"), await a_key(client, "gus", spaces={"work", "*"})
+    async with asking(instance, every) as http:
+        await http.post("/themes", json={"slug": "divorce", "display_name": "Divorce"})
+        made = (await http.post("/entries", json={"text": "The lease ends in May", "space": "work"})).json()["entry"]
+        await http.patch(f"/entries/{made['id']}", json={"themes": ["office"]})
+        assert {one["slug"] for one in (await http.get("/themes")).json()["items"]} == {"divorce", "office"}
+    async with asking(instance, work) as http:
+        refused = await http.post("/settings", json={"space": "*", "memory_enabled": False})
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        themes = (await http.get("/themes", params={"space": "work"})).json()["items"]
+        assert {one["slug"] for one in themes} == {"office"}
+
+
+async def test_a_credential_that_comes_twice_opens_nothing(instance: Running, client: MemoryClient) -> None:
+    key = await a_key(client)
+    async with asking(instance, key) as http:
+        del http.headers["Authorization"]
+        twice = [("Authorization", f"Bearer {key}"), ("Authorization", "Bearer x")]
+        assert (await http.get("/entries", headers=twice)).status_code == 400
+
+
 async def test_a_tool_asks_ten_times_a_minute_and_then_hears_nothing_without_an_error(
     instance: Running, client: MemoryClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

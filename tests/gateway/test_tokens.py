@@ -125,6 +125,7 @@ BAD = {
     "no user": hs256(sub=None),
     "a user of another kind": hs256(sub=""),
     "spaces of another kind": hs256(spaces={"work": 1}),
+    "every space as if it were one": hs256(spaces=["work", "*"]),
     "no list of spaces": jwt.encode(claims() | {"spaces": None}, SECRET, "HS256"),
     "another scheme": "x",
 }

@@ -94,9 +94,16 @@ def _carried(verb: Verb, values: dict[str, Any]) -> dict[str, Any]:
     return {"params": {verb.renamed.get(name, name): value for name, value in values.items()}}
 
 
+_OF_NO_VERB = "about:blank"
+"""The type of a problem that the server tells, and not one of its verbs."""
+
+
 def _failed(response: httpx.Response, raw: bytes, where: str) -> MemorybusError:
     try:
         problem = json.loads(raw)
+        if response.status_code == 404 and "code" not in problem and str(problem["type"]) == _OF_NO_VERB:
+            why = "it is starting, or the address has a path too much"
+            return Unavailable(f"{where} serves no memory: {why}; try again later", undone=True)
         code = str(problem.get("code") or _CODES.get(response.status_code, "internal"))
         detail = str(problem["detail"])[:_LONGEST_DETAIL]
         retryable = bool(problem.get("retryable", response.status_code >= 500))

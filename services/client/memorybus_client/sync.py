@@ -190,7 +190,10 @@ class Memory:
         manually_saved: bool | None = None,
         status: Status | None = None,
     ) -> ListReply:
-        """One page of entries, those said last first; `next_cursor` asks for the next page."""
+        """One page of entries, those said last first, `limit` at most and no more than a reply holds.
+
+        While there is a `next_cursor` there are more: given as `cursor` it asks for the next page.
+        """
         return self._caller.call(
             flow.LIST,
             space=space,

@@ -354,7 +354,7 @@ def _in_words_of_the_api() -> Iterator[None]:
 
 def _check_headers(request: Request) -> None:
     """Nothing is kept of a chat whose header of memory is misspelt: it may have asked for that."""
-    named = [name for name in request.headers if name.startswith("memory-")]
+    named = [name for name in request.headers if name.startswith(("memory-", "memory_"))]
     if unknown := next((name for name in named if name not in _OURS), None):
         raise Refusal(400, "invalid_memory_field", f"{unknown[:64]!r} is no header here: there are {', '.join(_OURS)}.")
     if twice := next((name for name in named if len(request.headers.getlist(name)) > 1), None):

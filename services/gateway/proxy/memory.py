@@ -216,7 +216,7 @@ class ChatMemory:
 
     def recent(self, exchange: Exchange) -> Sequence[Said]:
         """What was said before in a conversation of which the client sends the newest message only."""
-        if not exchange.sends_newest_only or exchange.incognito:
+        if not exchange.sends_newest_only or exchange.incognito or not exchange.may_recall:
             return ()
         before = exchange.question if exchange.asked.answering_tools else None
         return self._conversations.of(exchange.key).newest(4 * self._settings.proxy_recent_tokens, before=before)

@@ -55,6 +55,7 @@ _INDENT = "\n  "  # of further lines of a memory: those of a block are not inden
 _FENCED = re.compile(r"(?<!`)(`{3,8}+)(?!`)(?:[^`\n]++\1|([^`\n]*)\n(.*?)(?:\1`*|\Z))", re.DOTALL)
 _FENCE = re.compile(r"^(`{3,8})([^`\n]*)$", re.MULTILINE)
 _ITEM = re.compile(r"[ \t]{0,16}(?:[-*+•]|([0-9]{1,3}[.)]))[ \t]+(?=\S)")
+_LIKE_A_MEMORY = re.compile(r"^- (?=\[)")
 _PLAIN = re.compile(r"[\w:.,-]+(?: [\w:.,-]+)*", re.ASCII)
 
 
@@ -369,7 +370,8 @@ def _prose(text: str) -> Iterator[str]:
             parts.append([])
         else:
             parts[-1].append(line)
-    return filter(None, (_inline(" ".join(part)) for part in parts))
+    lines = filter(None, (_inline(" ".join(part)) for part in parts))
+    return (_LIKE_A_MEMORY.sub("* ", line) for line in lines)
 
 
 def _code(fenced: re.Match[str]) -> list[str]:

@@ -43,6 +43,11 @@ _WISH = re.compile(
     rf"|{_OPENING}(?:make sure|see to it)(?: that)? (?:this|that|it) (?:isn't|is not|doesn't get|does not get|is never)"
     r" (?:saved|stored|kept|remembered|recorded|logged)\b"
     rf"|{_OPENING}keep (?:this|that|it) out of (?:your |the |my )?memory\b"
+    rf"|{_OPENING}(?:let's |let us )?keep (?:this|that|it) (?:strictly |totally )?off[- ](?:the[- ])?record\b"
+    rf"|{_OPENING}(?:{_PLEASE} )?forget (?:that )?i (?:ever )?said (?:that|this|it)(?=\s*[.!]*\s*$)"
+    rf"|{_OPENING}(?:{_PLEASE} )?forget (?:this|that) (?:right away|immediately|at once|afterwards)\b"
+    rf"|{_OPENING}{_DO_NOT} keep (?:it|this|that)(?=\s*[.!]*\s*$)"
+    rf"|{_OPENING}(?:not for (?:your|the) memory|no memory,? please|strike (?:this|that) from the record)\b"
     rf"|\b(?:this|that)(?: (?:{_MESSAGE}))?(?: is)? you(?: are|'re) (?:not|never) to {_VERB}\b"
     rf"|{_OPENING}you(?: are|'re) (?:not|never) to {_VERB} {_THIS}{_CLOSING}"
     rf"|{_OPENING}you (?:must not|mustn't|should not|shouldn't|{_ARE_NOT} to) remember that (?:i|my|we|our)\b"
@@ -59,6 +64,9 @@ _OFF_THE_RECORD = re.compile(
 )
 
 
+_SIGNS = re.compile(r"[*_\"“”„]")
+
+
 def refuses_itself(turn: Turn) -> Literal["asked"] | None:
     """Why a turn may not be kept by what it says: its user asks for that, and has not saved it on purpose."""
     return "asked" if turn.role == "user" and not turn.manually_saved and is_unwanted(turn.text) else None
@@ -71,5 +79,5 @@ def is_unwanted(text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    lines = (" ".join(line.split()) for line in unfolded(text).replace("’", "'").lower().splitlines())
+    lines = (" ".join(line.split()) for line in _SIGNS.sub("", unfolded(text)).replace("’", "'").lower().splitlines())
     return ". ".join(filter(None, lines))

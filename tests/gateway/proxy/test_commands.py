@@ -244,7 +244,7 @@ async def test_a_name_with_blanks_around_it_is_the_name_and_an_empty_header_is_r
     answer = await chat(http, user, "I play the oboe.", memory_id=" c1 ")
     assert answer.headers["memory-conversation"] == "c1"
     body = {"model": "m-1", "messages": [{"role": "user", "content": "Hi"}]}
-    for given in ({"memory_id": " "}, {}):
-        headers = {"Memory-User": user} | ({} if given else {"Memory-Incognito": ""})
+    for given, header in (({"memory_id": " "}, {}), ({}, {"Memory-Incognito": ""}), ({}, {"Memory_Incognito": "true"})):
+        headers = {"Memory-User": user, **header}
         refused = await http.post("/chat/completions", json=body | given, headers=headers)
         assert (refused.status_code, refused.json()["error"]["code"]) == (400, "invalid_memory_field")

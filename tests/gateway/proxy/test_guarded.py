@@ -153,6 +153,17 @@ async def test_a_command_does_no_more_than_its_key_opens(http: httpx.AsyncClient
     assert "Forgotten: 1 memory." in await told("yes", work)
 
 
+async def test_who_may_not_read_is_not_told_what_was_said_just_before(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    every, writes = await a_key(client, "hal"), await a_key(client, "hal", verbs={"turns"})
+    await chat(http, "The honeymoon is in Vaduz.", Authorization=f"Bearer {every}", Memory_Id="c1")
+    await chat(http, "And what else?", Authorization=f"Bearer {writes}", Memory_Id="c1")
+    assert "Vaduz" not in model.seen[-1].said
+    await chat(http, "And what else?", Authorization=f"Bearer {every}", Memory_Id="c1")
+    assert "Vaduz" in model.seen[-1].said
+
+
 async def test_with_the_operators_key_nobody_sees_what_others_have_there(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
 ) -> None:

@@ -384,6 +384,7 @@ def test_code_keeps_its_lines_which_are_indented() -> None:
         ("````md\n```py\nx\n```\n````", ["````md", "```py", "x", "```", "````"]),
         ("nothing\n```\n\n```", ["nothing"]),
         ("buy:\n- milk\n- [x] tea\n  green\n\nThanks\na lot", ["buy:", "* milk", "* [x] tea green", "Thanks a lot"]),
+        ("so\n```\nx\n```\n- [y] z", ["so", "```", "x", "```", "* [y] z"]),
         ("1. wash\n2) chop", ["1. wash", "2) chop"]),
         ("one\n- Ana", ["one - Ana"]),
         ("one\n\ntwo\nthree", ["one two three"]),

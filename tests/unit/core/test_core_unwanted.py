@@ -45,6 +45,14 @@ from services.shared.core.unwanted import is_unwanted
         "Confidential, do not log: the firm is nearly broke",
         "Delete this after: the token is ab-77",
         "You should not remember that I take lithium",
+        "Keep this off the record: my PIN is 4711.",
+        "Let's keep it off the record, I was arrested.",
+        '"Off the record": the firm is for sale',
+        "**Don't remember this:** my PIN is 4711",
+        "My code is 4711. Forget I said that.",
+        "My code is 4711. Please forget this right away.",
+        "This stays between us, don't keep it.",
+        "Not for your memory: my code is 4711",
     ],
 )
 def test_a_message_says_that_it_is_not_to_be_kept(text: str) -> None:

@@ -26,7 +26,7 @@ from services.shared.commands.formats.source import FormatError, Source
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$")
 _SPOKEN = ("text", "multimodal_text")
 _MEMORY = "bio"  # the tool that is told what to remember
-_CITATION = re.compile(" ?\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]")
+_CITATION = re.compile(" ?【\\d+(?::\\d+)?†[^】\\n]{0,200}】| ?\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]")
 
 
 class _Author(BaseModel):
@@ -96,8 +96,8 @@ def read_chatgpt(source: Source) -> Iterator[Turn]:
 def _statements(source: Source, conversation: _Conversation, where: str) -> Iterator[Statement]:
     nodes = conversation.mapping
     leaf = conversation.current_node if conversation.current_node in nodes else next(reversed(nodes), None)
-    conversation_id = conversation.conversation_id or conversation.id or where
     path = branch(source, {name: node.parent for name, node in nodes.items()}, leaf) if leaf is not None else []
+    conversation_id = conversation.conversation_id or conversation.id or next(iter(path), where)
     for name in path:
         spot = f"{where}: message {name!r}"
         data = nodes[name].message

@@ -51,6 +51,7 @@ class Statement:
     at: datetime | None = None
     user_id: str | None = None
     speaker: str | None = None
+    persona_id: str | None = None
     tags: Sequence[str] = ()
     type: EntryType | None = None
     saved: bool = False
@@ -87,7 +88,8 @@ def readable(source: Source, model: type[M], data: object, where: str) -> M | No
 
 
 def _is_unicode(statement: Statement) -> bool:
-    texts = (statement.text, statement.id, statement.conversation_id, statement.user_id, statement.speaker)
+    whose = (statement.user_id, statement.speaker, statement.persona_id)
+    texts = (statement.text, statement.id, statement.conversation_id, *whose)
     try:
         "".join(text for text in texts if text).encode()
     except UnicodeEncodeError:
@@ -100,10 +102,12 @@ def _fields(source: Source, statement: Statement, at: datetime) -> dict[str, Any
     if user_id is None:
         raise FormatError(f"{statement.where}: does not say whose memory it is: use --user")
     conversation_id = statement.conversation_id[:_LONGEST_NAME] or source.format
-    parts = (source.format, conversation_id, statement.id, statement.role, statement.text)
+    persona = (statement.persona_id,) if statement.persona_id else ()
+    parts = (source.format, conversation_id, statement.id, statement.role, statement.text, *persona)
     return {
         "user_id": user_id,
         "space": source.space or "default",
+        "persona_id": statement.persona_id[:_LONGEST_NAME] if statement.persona_id else None,
         "conversation_id": conversation_id,
         "turn_id": str(uuid5(NAMESPACE, "\x1f".join(parts))),
         "role": statement.role,

@@ -22,7 +22,7 @@ from services.shared.commands.formats.elsewhere import (
     text_of,
     turns,
 )
-from services.shared.commands.formats.source import FormatError, Source, checked
+from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, checked
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
 _TEXTS = ("memory", "text", "content", "fact", "data", "value", "preference", "summary")
@@ -43,6 +43,9 @@ class _Item(BaseModel):
     def path(self) -> list[str]:
         """The namespace; some stores write it with dots."""
         return self.namespace.split(".") if isinstance(self.namespace, str) else self.namespace
+
+
+_HOLDING = ("values", "channel_values")
 
 
 class _Message(BaseModel):
@@ -73,8 +76,10 @@ def read_langgraph(source: Source) -> Iterator[Turn]:
             if isinstance(data, dict) and "key" in data and "value" in data:
                 item = readable(source, _Item, data, where)
                 yield from turns(source, [_fact(item, where)] if item else [])
+            elif (state := _state(data, where)) is not None:
+                states.append((where, state))
             else:
-                states.append((where, _state(data, where)))
+                source.skipped[WITHOUT_TEXT] += 1
         states.sort(key=lambda state: state[1].at.timestamp() if state[1].at else 0.0)
         yield from _threads(source, states)
 
@@ -118,12 +123,14 @@ def _flat(data: Any) -> Any:
     return data
 
 
-def _state(data: Any, where: str) -> _State:
-    """The state in a thread, in a snapshot of one, or in a checkpoint."""
+def _state(data: Any, where: str) -> _State | None:
+    """The state in a thread, in a snapshot of one, or in a checkpoint; None where it is empty as yet."""
     outer = data if isinstance(data, dict) else {}
     checkpoint = _member(outer, "checkpoint")
     holders = (outer, _member(outer, "values"), _member(outer, "channel_values"), _member(checkpoint, "channel_values"))
     messages = next((held["messages"] for held in holders if isinstance(held.get("messages"), list)), None)
+    if messages is None and any(outer.get(name) == {} or checkpoint.get(name) == {} for name in _HOLDING):
+        return None
     if messages is None:
         raise FormatError(f"{where}: is neither an item (namespace, key, value) nor has it messages")
     named = (outer, _member(_member(outer, "config"), "configurable"), _member(outer, "metadata"), checkpoint)

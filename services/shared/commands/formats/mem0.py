@@ -25,6 +25,7 @@ class _Memory(BaseModel):
     id: str | None = None
     user_id: str | None = None
     run_id: str | None = None
+    agent_id: str | None = None
     role: str | None = None
     created_at: When | None = None
     updated_at: When | None = None
@@ -33,7 +34,7 @@ class _Memory(BaseModel):
 
 
 def read_mem0(source: Source) -> Iterator[Turn]:
-    """A fact of each memory. A user and a run that it names are kept, categories become tags."""
+    """A fact of each memory. A user, a run and an agent that it names are kept, categories become tags."""
     for name, document in documents(source, _DOCUMENTS):
         yield from turns(source, _statements(source, document, name))
 
@@ -52,6 +53,7 @@ def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]
             memory.run_id or "mem0",
             memory.updated_at or memory.created_at,
             user_id=memory.user_id,
+            persona_id=memory.agent_id or None,
             tags=categories,
             type=fact_type(memory.memory, (memory.metadata or {}).get("type"), *categories),
         )

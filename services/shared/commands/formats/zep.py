@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid5
 
@@ -148,12 +149,13 @@ def _named(first: dict[str, Any]) -> str:
 
 
 def _facts(source: Source, place: _Place, items: list[Any]) -> Iterator[Statement]:
+    now = datetime.now(UTC)
     for number, data in enumerate(items, start=1):
         where = f"{place.where}: fact {number}"
         fact = readable(source, _Fact, {"fact": data} if isinstance(data, str) else data, where)
         if fact is None:
             continue
-        if fact.invalid_at or fact.expired_at:
+        if any(at is not None and at <= now for at in (fact.invalid_at, fact.expired_at)):
             source.skipped[OUTDATED] += 1
             continue
         yield Statement(
