@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.shared.commands.formats import Source, read_turns
-from tests.cli.files import problem, written
+from tests.cli.files import lines, problem, written
 from tests.cli.test_cli_formats_elsewhere import chatgpt, node, said, turns, zipped
 
 
@@ -20,7 +20,7 @@ def test_a_heading_of_claudes_notes_goes_with_its_paragraph(tmp_path: Path) -> N
 
 
 def test_marks_of_citations_are_taken_out(tmp_path: Path) -> None:
-    text = "Bees in Graz \ue200cite\ue202turn0search0\ue201 are lovely\ue201"
+    text = "Bees in Graz \ue200cite\ue202turn0search0\ue201 are【4:0†guide.pdf】 lovely\ue201"
     document = chatgpt(mapping={"a": node("assistant", text)}, current_node="a")
     assert said(turns(tmp_path, "chatgpt", document)) == [("assistant", "Bees in Graz are lovely")]
 
@@ -53,6 +53,32 @@ def test_a_zep_thread_without_an_id_is_named_after_its_first_message(tmp_path: P
     names = [turn.conversation_id for turn in turns(tmp_path, "zep", threads)]
     assert names[0] == names[1] != names[2] == names[3]
     assert turns(tmp_path, "zep", threads[1])[0].conversation_id == names[2]
+
+
+def test_a_chatgpt_conversation_without_a_name_is_named_after_its_first_message(tmp_path: Path) -> None:
+    unnamed = [chatgpt(conversation_id=None, mapping={n: node("user", n)}, current_node=n) for n in ("a", "b")]
+    names = [turn.conversation_id for turn in turns(tmp_path, "chatgpt", unnamed)]
+    assert names == ["a", "b"]
+    assert [turn.conversation_id for turn in turns(tmp_path, "chatgpt", unnamed[::-1])] == names[::-1]
+
+
+def test_a_fact_of_zep_that_ends_one_day_holds(tmp_path: Path) -> None:
+    facts = [{"uuid": str(year), "fact": f"Until {year}", "invalid_at": f"{year}-01-01T00:00:00Z"} for year in (2020, 2990)]
+    assert [turn.text for turn in turns(tmp_path, "zep", {"facts": facts})] == ["Until 2990"]
+
+
+def test_an_agent_of_mem0_is_a_persona(tmp_path: Path) -> None:
+    memories = [{"id": "1", "memory": "I prefer tea", "agent_id": agent} for agent in ("cook", "coach", None)]
+    found = turns(tmp_path, "mem0", lines(*memories))
+    assert [turn.persona_id for turn in found] == ["cook", "coach", None]
+    assert len({turn.turn_id for turn in found}) == 3
+
+
+def test_a_state_of_langgraph_that_is_empty_as_yet_keeps_no_other_out(tmp_path: Path) -> None:
+    states = [{"values": {}, "config": {}}, {"values": {"messages": [{"type": "human", "content": "I like tea"}]}}]
+    source = Source(written(tmp_path, lines(*states)), "langgraph", "me")
+    assert [turn.text for turn in read_turns(source)] == ["I like tea"]
+    assert source.skipped == {"without text": 1}
 
 
 def test_what_chatgpt_was_asked_to_remember_is_a_saved_note(tmp_path: Path) -> None:

@@ -99,6 +99,15 @@ async def test_what_is_no_memorybus_is_told_so(answer: tuple[int, object]) -> No
             await memory.get("e1")
 
 
+async def test_a_server_that_is_starting_is_asked_again() -> None:
+    starting = (404, {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "There is no such page."})
+    async with answering(starting, retries=0) as (memory, seen):
+        with pytest.raises(Unavailable, match="it is starting, or the address has a path too much") as failed:
+            await memory.get("e1")
+    assert failed.value.retryable
+    assert len(seen) == 1
+
+
 async def test_a_server_that_hangs_is_left_after_the_timeout() -> None:
     async with answering(None, timeout=0.5) as (memory, _):
         began = time.monotonic()
