@@ -63,7 +63,8 @@ def test_a_chatgpt_conversation_without_a_name_is_named_after_its_first_message(
 
 
 def test_a_fact_of_zep_that_ends_one_day_holds(tmp_path: Path) -> None:
-    facts = [{"uuid": str(year), "fact": f"Until {year}", "invalid_at": f"{year}-01-01T00:00:00Z"} for year in (2020, 2990)]
+    years = ("2020", "2990")
+    facts = [{"uuid": year, "fact": f"Until {year}", "invalid_at": f"{year}-01-01T00:00:00Z"} for year in years]
     assert [turn.text for turn in turns(tmp_path, "zep", {"facts": facts})] == ["Until 2990"]
 
 
@@ -72,6 +73,13 @@ def test_an_agent_of_mem0_is_a_persona(tmp_path: Path) -> None:
     found = turns(tmp_path, "mem0", lines(*memories))
     assert [turn.persona_id for turn in found] == ["cook", "coach", None]
     assert len({turn.turn_id for turn in found}) == 3
+
+
+def test_a_memory_of_mem0_that_has_expired_is_left_out(tmp_path: Path) -> None:
+    memories = [{"id": day, "memory": f"Until {day}", "expiration_date": day} for day in ("2020-01-31", "2990-01-31")]
+    source = Source(written(tmp_path, lines(*memories)), "mem0", "me")
+    assert [turn.text for turn in read_turns(source)] == ["Until 2990-01-31"]
+    assert source.skipped == {"no longer valid": 1}
 
 
 def test_a_state_of_langgraph_that_is_empty_as_yet_keeps_no_other_out(tmp_path: Path) -> None:

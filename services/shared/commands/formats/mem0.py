@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 from typing import Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
-from services.shared.commands.formats.elsewhere import ROLES, Statement, When, each, fact_type, readable, turns
+from services.shared.commands.formats.elsewhere import (
+    OUTDATED,
+    ROLES,
+    Statement,
+    When,
+    each,
+    fact_type,
+    readable,
+    turns,
+)
 from services.shared.commands.formats.source import FormatError, Source
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
@@ -29,6 +39,7 @@ class _Memory(BaseModel):
     role: str | None = None
     created_at: When | None = None
     updated_at: When | None = None
+    expiration_date: date | None = None
     categories: list[str] | None = None
     metadata: dict[str, Any] | None = None
 
@@ -43,6 +54,9 @@ def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]
     for number, data in enumerate(_memories(document, name), start=1):
         where = f"{name}: memory {number}"
         if (memory := readable(source, _Memory, data, where)) is None:
+            continue
+        if memory.expiration_date is not None and memory.expiration_date < datetime.now(UTC).date():
+            source.skipped[OUTDATED] += 1
             continue
         categories = memory.categories or []
         yield Statement(
