@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from services.shared.core.summaries import sayings
 from services.shared.decided import keep_settled, settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.tasks import apart
 from services.shared.told import read_told
 
 _READ = 2000
@@ -38,7 +38,7 @@ async def list_loops(request: LoopsRequest, *, store: TextStore, now: datetime |
     entries = await read_told(entries, store)
     settled = await settled_of(request.user_id, store)
     today = (request.now or now or datetime.now(UTC)).date()
-    found = await asyncio.to_thread(_found, entries, settled, today)
+    found = await apart(_found, entries, settled, today)
     wanted = sorted((one for one in found if request.state in ("all", one.state)), key=_order)
     return LoopsReply(
         items=tuple(wanted[: request.limit]),

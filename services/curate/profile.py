@@ -17,7 +17,7 @@ from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.core.slots import Known, profile_of
 from services.shared.decided import read_both, read_decisions
 from services.shared.erasures import is_hidden
-from services.shared.tasks import beside_the_loop
+from services.shared.tasks import apart
 from services.shared.told import read_told
 
 _MOST = 2000
@@ -53,7 +53,7 @@ async def read(
         people = people_of(entries, decisions, facts)
         return people, profile_of(user_id, entries, as_of, people.by_name(), facts, both)
 
-    people, known = await beside_the_loop(told, sum(len(entry.text) for entry in entries))
+    people, known = await apart(told)
     return Read(entries, left + more, known, people, decisions)
 
 

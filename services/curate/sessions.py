@@ -22,6 +22,7 @@ from services.shared.core.sessions import SILENCE, Session
 from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.tasks import apart
 from services.shared.told import read_told
 
 _PAGE = 500
@@ -62,7 +63,7 @@ async def list_sessions(
     selection = Selection(request.user_id, space=request.space, persona_id=_persona(request))
     entries, left_out = await read_newest(selection, store)
     at = now or datetime.now(UTC)
-    found = await asyncio.to_thread(sessions.sessions_of, entries, now=at, silence=silence)
+    found = await apart(sessions.sessions_of, entries, now=at, silence=silence)
     reply = _page(request, found, after).model_copy(update={"left_out": left_out})
     if request.id is not None:
         reply = await _one(request, found, reply, vectors, await settled_of(request.user_id, store), writer)
@@ -78,7 +79,7 @@ async def spine(
     entries, _ = await read_newest(Selection(user_id, space=space), store, _SUMMED_UP)
     entries = await read_told(entries, store)
     settled = await settled_of(user_id, store)
-    made = await asyncio.to_thread(summaries.spine_of, entries, settled)
+    made = await apart(summaries.spine_of, entries, settled)
     spine = wire.Spine(
         profile=_extracts(made.profile),
         projects=_extracts(made.projects),
@@ -158,7 +159,7 @@ async def _one(
     if session is None:
         raise Rejected("not_found", f"there is no session {request.id!r}: list them without id")
     known = await _vectors(session.entries, vectors)
-    made = await asyncio.to_thread(summaries.session_summary, session.entries[-_SUMMED_UP:], known, settled)
+    made = await apart(summaries.session_summary, session.entries[-_SUMMED_UP:], known, settled)
     summary = wire.SessionSummary(
         one_liner=_extract(made.one_liner) if made.one_liner else None,
         what_mattered=_extracts(made.what_mattered),
@@ -203,7 +204,7 @@ async def _rolling(
     made_by: wire.MadeBy = "model" if made else "rules"
     if made is None:
         known = await _vectors(entries, vectors)
-        made = await asyncio.to_thread(
+        made = await apart(
             summaries.rolling_summary, entries, known, turns=len(entries) + more, length=request.rolling_length
         )
     return wire.RollingSummary(

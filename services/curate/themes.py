@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from contracts.ports import Selection, TextStore, VectorStore
 from contracts.v1.overview import ThemeProposal, ThemeProposalsReply, ThemeProposalsRequest
 from services.curate.sessions import read_newest, vectors_of
 from services.shared.core.clusters import Topic, topics_of
+from services.shared.tasks import apart
 
 _READ = 1000
 """Entries that are compared with each other at most, those said last."""
@@ -27,7 +26,7 @@ async def propose_themes(
     unfiled = [one for one in entries if one.embedding_state == "ready" and one.role == "user" and not one.themes]
     held = await vectors_of(request.user_id, unfiled, vectors)
     known = [entry for entry in unfiled if entry.id in held]
-    topics = await asyncio.to_thread(topics_of, known, [held[entry.id] for entry in known])
+    topics = await apart(topics_of, known, [held[entry.id] for entry in known])
     once = {topic.slug: topic for topic in reversed(topics)}
     items = [_proposal(topic) for topic in topics if once[topic.slug] is topic]
     return ThemeProposalsReply(items=tuple(items[: request.limit]), correlation_id=request.correlation_id)

@@ -7,12 +7,15 @@ import os
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 _AGAIN_AFTER = 0.5
+_APART = ThreadPoolExecutor(1, thread_name_prefix="apart")
 _NICE = 10
 _QUICK = 4096  # characters that the rules on texts go through in some 2 ms
 
@@ -23,6 +26,14 @@ async def beside_the_loop(work: Callable[[], T], chars: int) -> T:
     A thread leaves the interpreter lock to the event loop after `sys.getswitchinterval`.
     """
     return work() if chars <= _QUICK else await asyncio.to_thread(work)
+
+
+async def apart(work: Callable[..., T], *args: Any, **named: Any) -> T:
+    """The result of pure work that may take a second: from one thread for all of it, however many ask.
+
+    Several would take no less time, and each has the event loop wait for the interpreter lock once more.
+    """
+    return await asyncio.get_running_loop().run_in_executor(_APART, partial(work, *args, **named))
 
 
 def give_way() -> None:
