@@ -12,14 +12,15 @@ from itertools import takewhile
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING
 from services.shared.core.having import JOINING
-from services.shared.core.statements import SPEAKERS, Clause, Sentence, kinds, stem, terms, things
+from services.shared.core.statements import Sentence, kinds, terms, things
 
 _DIGITS = {word: str(number) for number, word in enumerate(wordlists.listed("changes", "numbers"), start=1)}
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_DIGITS)})\b")
+_DOES = re.compile(r"(?:i|we) (?P<verb>(?!(?:am|are)\b)\S+) \S")
 _TASTE = re.compile(
     r"(?:i|we) (?:(?:really|just|absolutely|actually|quite|totally|always) )*(?P<not>(?:do not|never|cannot) )?"
     r"(?:(?:really|particularly) )?(?P<verb>like|love|enjoy|adore|hate|dislike|detest|stand)"
-    r" (?P<what>\w[\w' -]*?)(?: (?:so much|a lot|very much|at all|anymore))?$"
+    r" (?P<what>\w[\w' -]*?)(?: (?:so much|a lot|very much|at all|anymore))?"
 )
 _DISLIKES = frozenset("hate dislike detest".split())
 _ASKED_FOR = re.compile(
@@ -35,7 +36,7 @@ _LONGEST_NAME = 2
 _CAPITAL_WITHIN = re.compile(r"(?<=[a-z,] )(?!I\b)\S*[^\W\d_a-zß-ÿ]\S*")
 _CODE = re.compile(r"(?=\S*[a-z])\S*\d")
 _LIMIT = re.compile(
-    r"(?<=\w) (?:(?P<word>for (?!good\b|ever\b)|as (?!of\b)|during|when|while|whenever|except|unless|only|if)\b"
+    r"(?<=\w) (?:(?:for (?!good\b|ever\b)|as (?!of\b)|during|when|while|whenever|except|unless|only|if)\b"
     r"|at (?!\d|noon|midnight|half|quarter|least|most|work|home)|on \w+days\b|from \w+day to \w+day\b)"
 )
 _CHARGE = re.compile(
@@ -46,17 +47,9 @@ _USED_FOR = re.compile(r"(?:i|we) use (?P<what>\w.*?) (?P<purpose>(?:for|as) \w.
 _LANGUAGES = wordlists.words("changes", "languages")
 
 
-def takes_the_place(said: str, before: Clause) -> bool:
+def takes_the_place(said: str, before: str) -> bool:
     """Whether what is said to be so now is another value of what an older clause tells in the same words."""
-    lives_otherwise = said != before.text and all(map(_LIVES.fullmatch, (said, before.text)))
-    return (
-        lives_otherwise
-        or _is_in_other_hands(said, before.text)
-        or _uses_otherwise(said, before.text)
-        or _counts_otherwise(said, before.text)
-        or _likes_otherwise(said, before.text)
-        or _asks_otherwise(said, before)
-    )
+    return any(otherwise(said, before) for otherwise in _OTHERWISE)
 
 
 def is_of_another_kind(now: Sentence | None, was: Sentence | None, new: str, old: str) -> bool:
@@ -86,9 +79,9 @@ def is_of_another_kind(now: Sentence | None, was: Sentence | None, new: str, old
 def _head(value: str) -> list[str]:
     """The words of a value without its preposition, up to the next one."""
     words = value.split()
-    return (
-        list(takewhile(lambda word: word not in JOINING, words[1:] if words[0] in JOINING else words)) if words else []
-    )
+    if words and words[0] in JOINING:
+        words = words[1:]
+    return list(takewhile(lambda word: word not in JOINING, words))
 
 
 def _is_name(words: Sequence[str], text: str) -> bool:
@@ -103,20 +96,14 @@ def _is_written_small(text: str) -> bool:
 
 def _counts_otherwise(said: str, before: str) -> bool:
     """Whether both tell how many, or when, a speaker has or does one thing, and not the same."""
-    new, old = said.split(), before.split()
-    if (
-        ADDING.search(said)
-        or not {new[0], old[0]} <= SPEAKERS
-        or len(new) < len(old[:3])
-        or new[1] != old[1]
-        or old[1] in ("am", "are")
-    ):
+    new, old = _DOES.match(said), _DOES.match(before)
+    if new is None or old is None or new["verb"] != old["verb"] or ADDING.search(said):
         return False
     was, is_ = (kinds(_NUMBER_WORD.sub(lambda found: _DIGITS[found[0]], text)) for text in (before, said))
-    same = things(_NUMBER_WORD.sub("", said))
-    return (
-        bool(same) and was.keys() == is_.keys() != set() and was != is_ and same == things(_NUMBER_WORD.sub("", before))
-    )
+    if was.keys() != is_.keys() or was == is_:
+        return False
+    what, it_was = (things(_NUMBER_WORD.sub("", text)) for text in (said, before))
+    return bool(what) and what == it_was
 
 
 def _is_in_other_hands(said: str, before: str) -> bool:
@@ -147,10 +134,25 @@ def _likes(taste: re.Match[str]) -> bool:
     return (taste["verb"] in _DISLIKES) == (taste["not"] is not None)
 
 
-def _asks_otherwise(said: str, before: Clause) -> bool:
+def _asks_otherwise(said: str, before: str) -> bool:
     """Whether both ask to be called by a name, or answered in a language, and not the same."""
-    new, old = _ASKED_FOR.fullmatch(said), _ASKED_FOR.fullmatch(before.text)
-    if new is None or old is None or stem(new["how"].split()[0]) != stem(old["how"].split()[0]):
+    new, old = _ASKED_FOR.fullmatch(said), _ASKED_FOR.fullmatch(before)
+    if new is None or old is None or new["how"].split()[0] != old["how"].split()[0]:
         return False
     is_name = " in" not in new["how"]
     return new["what"] != old["what"] and (is_name or {new["what"], old["what"]} <= _LANGUAGES)
+
+
+def _lives_otherwise(said: str, before: str) -> bool:
+    """Whether both tell with whom a speaker lives, and not the same."""
+    return said != before and all(map(_LIVES.fullmatch, (said, before)))
+
+
+_OTHERWISE = (
+    _lives_otherwise,
+    _is_in_other_hands,
+    _uses_otherwise,
+    _counts_otherwise,
+    _likes_otherwise,
+    _asks_otherwise,
+)

@@ -170,7 +170,7 @@ def _changes(claim: Claim, before: Clause) -> bool:
     if claim.form == "renewed":
         if claim.old and not _is_found(claim.old, before.text):
             return False
-        return _contradicts(claim, before) or _replaces(claim, before) or takes_the_place(claim.said, before)
+        return _contradicts(claim, before) or _replaces(claim, before) or takes_the_place(claim.said, before.text)
     if claim.form == "instead":
         return _takes_the_place(claim, before)
     if claim.form == "moved":

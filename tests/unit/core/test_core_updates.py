@@ -458,3 +458,24 @@ def test_where_and_when_something_is_and_what_one_had_change_with_it(old: str, n
 )
 def test_an_amount_beside_another_one_is_left(old: str, new: str) -> None:
     assert leaves_some(old, new)
+
+
+FRAGMENTS = [
+    "",
+    "I.",
+    "We",
+    "Now.",
+    "now I",
+    "From now on we",
+    "🙂",
+    "no longer",
+    "my now",
+    "Now is",
+    "I have three hens",
+]
+
+
+@pytest.mark.parametrize("old", FRAGMENTS)
+@pytest.mark.parametrize("new", [*FRAGMENTS, "I live in Graz now"])
+def test_what_breaks_off_changes_nothing(old: str, new: str) -> None:
+    assert relation(old, new) != "update"
