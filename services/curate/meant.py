@@ -83,24 +83,25 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
 def _nearest(said: Said, entries: Sequence[Entry]) -> list[Entry]:
     """Of these, the entry that shares most words with a correction; the first of them where that points at it."""
     about = said.command.about
-    terms = set(telling_terms(about))
-    shared = {entry.id: len(terms.intersection(analyze(entry.text))) for entry in entries}
+    shared = _shared(entries, set(telling_terms(about)))
     if not _POINTS.match(said.request.text.strip()) and not _PRONOUN.match(about):
         entries = [entry for entry in entries if shared[entry.id]]
     return sorted(entries, key=lambda entry: -shared[entry.id])[:1]
 
 
+def _shared(entries: Sequence[Entry], terms: set[str]) -> dict[str, int]:
+    """By id, how many of these terms each entry has."""
+    return {entry.id: len(terms.intersection(analyze(entry.text))) for entry in entries}
+
+
 async def alike(said: Said) -> list[Entry]:
     """What the user stated in the space, in whatever conversation, that says most of a correction in the same words."""
-    about, request = said.command.about, said.request
-    terms = set(telling_terms(about))
-    if _POINTS.match(request.text.strip()) or await is_hidden(said.store, request.user_id):
+    terms = set(telling_terms(said.command.about))
+    if _POINTS.match(said.request.text.strip()) or await is_hidden(said.store, said.request.user_id):
         return []
-    scope = Scope(request.user_id, request.space, EVERY_PERSONA)
-    hits = await said.store.search(scope, about, limit=_MOST_ALIKE, filters=Filters())
-    entries = [entry for entry in await entries_of(said, [hit.id for hit in hits]) if entry.status == "active"]
+    entries = [entry for entry in await _found(said, limit=_MOST_ALIKE) if entry.status == "active"]
     stated = [entry for entry in entries if entry.role == "user" and not is_mere_request(entry.text)]
-    shared = {entry.id: len(terms.intersection(analyze(entry.text))) for entry in stated}
+    shared = _shared(stated, terms)
     return sorted((one for one in stated if 2 * shared[one.id] >= len(terms)), key=lambda one: -shared[one.id])[:1]
 
 
@@ -141,10 +142,10 @@ async def entries_of(said: Said, ids: Sequence[str]) -> list[Entry]:
     return [entry for entry in entries if entry and entry.status != "forgotten"]
 
 
-async def _found(said: Said) -> list[Entry]:
+async def _found(said: Said, limit: int = 4 * MOST_LISTED) -> list[Entry]:
     """The entries in use that have a word of the topic, the best first."""
     scope = Scope(said.request.user_id, said.request.space, EVERY_PERSONA)
-    hits = await said.store.search(scope, said.command.about, limit=4 * MOST_LISTED, filters=Filters())
+    hits = await said.store.search(scope, said.command.about, limit=limit, filters=Filters())
     return await entries_of(said, [hit.id for hit in hits if hit.turn_score > 0])
 
 

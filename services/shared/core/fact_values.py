@@ -155,12 +155,12 @@ _NO_OBJECT = re.compile(
 )
 
 
-_NO_LONGER = re.compile(r"(?:any )?more (?!than\b)(?=\w)", re.I)
+_NO_LONGER = re.compile(r"^(?:any )?more (?!than\b)(?=\w)", re.I)
 """As not all say it: "I don't drink more wine"."""
 
 
 def as_disliked(value: str) -> list[str]:
-    value = _NO_LONGER.sub("", value, count=1) if _NO_LONGER.match(value) else value
+    value = _NO_LONGER.sub("", value)
     return [] if _NO_OBJECT.match(value) else as_liked(value)
 
 

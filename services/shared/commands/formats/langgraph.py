@@ -28,6 +28,7 @@ _DOCUMENTS = re.compile(r"\.jsonl?$")
 _TEXTS = ("memory", "text", "content", "fact", "data", "value", "preference", "summary")
 _CLASSES = {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai"}
 _MOST_MEMBERS = 32
+_HOLDING = ("values", "channel_values")
 
 
 class _Item(BaseModel):
@@ -43,9 +44,6 @@ class _Item(BaseModel):
     def path(self) -> list[str]:
         """The namespace; some stores write it with dots."""
         return self.namespace.split(".") if isinstance(self.namespace, str) else self.namespace
-
-
-_HOLDING = ("values", "channel_values")
 
 
 class _Message(BaseModel):
