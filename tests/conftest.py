@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
+import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -24,11 +26,13 @@ from tests.servers.nats_cluster import nats_server
 from tests.sizes import LONG
 
 _UP = "services.bench.process"
+_STDERR = pytest.StashKey[int]()
+_GRACE = 60.0
 
 collect_ignore = ["frameworks"]  # they are not in this environment: tests/client/test_frameworks.py runs them in theirs
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Begin a run, whose workers share what they start.
 
     Hypothesis tries the same examples in every run; a long one tries more, and others each time. How long one takes
@@ -37,7 +41,28 @@ def pytest_configure() -> None:
     settings.register_profile("memorybus", deadline=None, max_examples=100 if LONG else 30, derandomize=not LONG)
     settings.load_profile("memorybus")
     opensearch.begin_run()
+    config.stash[_STDERR] = os.dup(2)  # what a test writes there is captured, and lost where its process ends
     gc.disable()  # nothing of what is collected goes before the end: looking for it takes a fifth of that time
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """End the process with the stacks of all threads where a test goes on long after its time has run out.
+
+    Time that has run out is an exception wherever the process is: a task of asyncio keeps it to itself, and a call that
+    does not come back never sees it. One such test would be waited for until the whole run is given up, and not named.
+    """
+    marked = item.get_closest_marker("timeout")
+    within = float(marked.args[0] if marked else item.config.getini("timeout"))
+    if within and "PYTEST_XDIST_WORKER" in os.environ:  # or somebody watches, perhaps with a debugger
+        faulthandler.dump_traceback_later(within + _GRACE, exit=True, file=item.config.stash[_STDERR])
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+pytest_runtest_setup = pytest_runtest_teardown = pytest_runtest_call
 
 
 def pytest_collection_finish() -> None:

@@ -76,7 +76,7 @@ async def generated(instance: Running, folder: Path) -> int:
     return int(found[1].replace(",", ""))
 
 
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(1800 if LONG else 300)
 async def test_nothing_that_is_asked_breaks_the_document(instance: Running, tmp_path: Path) -> None:
     cases = await generated(instance, tmp_path)
     print(f"\n{cases} cases")
