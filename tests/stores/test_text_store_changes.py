@@ -77,6 +77,21 @@ async def test_an_end_takes_the_older_statement_out_of_use_though_it_says_nothin
     assert [one.status for one in await current(text_store, pet, other, end)] == ["superseded", "active", "active"]
 
 
+@pytest.mark.parametrize("how", [{"manually_saved": True}, {"source_ids": ("mem0:1",)}])
+async def test_a_note_about_the_user_is_changed_by_what_they_say_and_by_another_note(
+    text_store: TextStore, user: str, how: dict[str, Any]
+) -> None:
+    (note,) = await said(text_store, user, "User lives in Lisbon", **how)
+    moved = an_entry(user, "I have moved to Porto", created_at=NOON + minutes(5))
+    again = an_entry(user, "The user moved to Ghent", created_at=NOON + minutes(9), manually_saved=True)
+    await store_entries(text_store, [moved, again])
+    await settle_changes([moved], store=text_store)
+    await settle_changes([again], store=text_store)
+    was, is_, last = await current(text_store, note, moved, again)
+    told = (was.superseded_by, last.conflicts_with, is_.superseded_by)
+    assert told == ((None, (note.id,), again.id) if was.manually_saved else (moved.id, (), again.id))
+
+
 async def test_a_correction_that_names_nothing_conflicts_with_what_was_said_just_before_it(
     text_store: TextStore, user: str
 ) -> None:

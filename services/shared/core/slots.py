@@ -20,6 +20,7 @@ from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, FactsOf, people_named
 from services.shared.core.importance import level_when_told
 from services.shared.core.lineage import was_rejected
+from services.shared.core.notes import told_in
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
 from services.shared.core.updates import relation
@@ -131,7 +132,7 @@ def _of_namesakes(entries: Iterable[Entry], read: FactsOf) -> list[frozenset[str
     """The pairs of entries that introduce two people by one name: a daughter and a niece. A partner may become more."""
     named: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
     for entry in entries:
-        people = introduced(read(entry)) or (people_named(entry.text) if ends_anything(entry.text) else {})
+        people = introduced(read(entry)) or (people_named(told_in(entry)) if ends_anything(told_in(entry)) else {})
         for name, relations in people.items():
             if len(named[name]) < _MOST_NAMED and relations:
                 named[name][entry.id] = relations
@@ -227,8 +228,8 @@ class _Ends:
     ) -> None:
         self._beside = beside
         entries = [entry for entry in active if entry.id not in doubted]
-        self._changes = [entry for entry in entries if is_change(entry.text)]
-        self._told = {entry.id: (entry, ended_in(entry.text)) for entry in entries if ends_anything(entry.text)}
+        self._changes = [entry for entry in entries if is_change(told_in(entry))]
+        self._told = {entry.id: (entry, ended_in(told_in(entry))) for entry in entries if ends_anything(told_in(entry))}
         self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if fact.slot in _OPPOSITE]
         self._versions = [(entry, fact) for entry in active for fact in facts[entry.id] if fact.slot == "stack"]
 
@@ -247,9 +248,9 @@ class _Ends:
     def _worded(self, fact: Fact, entry: Entry) -> list[Entry]:
         """Those that tell it by their wording: where a fact is told to have ended, who somebody is holds."""
         value = terms(fact.value.lower())
-        may_tell = [end for end in self._changes if value & terms(end.text.lower()) and self._is_later(end, entry)]
+        may_tell = [end for end in self._changes if value & terms(told_in(end).lower()) and self._is_later(end, entry)]
         ends = [end for end in may_tell if end.id not in self._told or not relation_told(fact)]
-        return [end for end in ends if relation(entry.text, end.text) == "update"]
+        return [end for end in ends if relation(told_in(entry), told_in(end)) == "update"]
 
     def _is_later(self, end: Entry, entry: Entry) -> bool:
         is_beside = end.id in self._beside.get(entry.id, ())
