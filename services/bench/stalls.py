@@ -1,4 +1,4 @@
-"""`memorybus bench stalls`: what one user's flood of long texts costs another user."""
+"""`memorybus bench stalls`: what one user's flood of long texts, and of reads of them, costs another user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from itertools import count
+from functools import partial
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -16,8 +17,13 @@ import httpx
 import typer
 from rich.table import Table
 
+from contracts import flow
 from contracts.errors import Unavailable
+from contracts.v1.cards import CardsRequest
+from contracts.v1.loops import LoopsRequest
+from contracts.v1.profile import ProfileRequest
 from contracts.v1.retrieval import RetrieveRequest
+from contracts.v1.sessions import SessionsRequest
 from contracts.v1.turns import Turn
 from services.bench.measure import percentile
 from services.bench.process import measured, until_digested
@@ -30,6 +36,7 @@ from services.shared.tasks import end
 EPILOG = """Examples:\n
   memorybus bench stalls\n
   memorybus bench stalls --texts 2000 --words 3000\n
+  memorybus bench stalls --texts 300 --reads 200\n
   memorybus bench stalls --texts 5000 --words 20 --embedder none --ner none
 """
 _OTHER = "other-0"
@@ -37,6 +44,8 @@ _OTHERS_ENTRIES = 200
 _EVERY = 0.1  # seconds between two questions, and two looks at the health page
 _TURN_EVERY = 1.0
 _PATIENCE = 2.0
+_READS_AT_ONCE = 12
+_READ_PATIENCE = 120.0
 
 
 @dataclass(slots=True)
@@ -55,20 +64,23 @@ def stalls(
     words: Annotated[int, typer.Option(help="Words of each.", min=10)] = 150,
     embedder: Annotated[str, typer.Option(help="minilm or none.")] = "minilm",
     ner: Annotated[str, typer.Option(help="spacy or none.")] = "spacy",
+    reads: Annotated[int, typer.Option(help="How often the user then reads what is made of all of them.", min=4)] = 60,
 ) -> None:
     """Have one user publish a flood of unlike texts, then one of texts that differ in two numbers only.
 
+    At last they read the profile, cards, open loops and sessions of the unlike ones again and again, twelve at a time.
     Meanwhile another user asks and says something now and then, and the health page is looked at.
     """
-    run(_bench(texts, words, ["--embedder", embedder, "--ner", ner]))
+    run(_bench(texts, words, reads, ["--embedder", embedder, "--ner", ner]))
 
 
-async def _bench(texts: int, words: int, options: list[str]) -> None:
+async def _bench(texts: int, words: int, reads: int, options: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="memorybus-bench-") as folder:
         async with measured(Path(folder) / "up", options) as (up, client):
             await end_to_end(client, list(Talk(seed=41).turns(_OTHERS_ENTRIES, name="other")), 64, before=0)
             floods = {"unlike": unlike(texts, words), "alike": alike(texts, words)}
             felt = {name: await _flood(client, up.http, turns_of(name, said)) for name, said in floods.items()}
+            felt["reads"] = await _read(client, up.http, "flood-unlike", reads)
     _report(texts, words, felt)
 
 
@@ -102,6 +114,27 @@ async def _flood(client: MemoryClient, http: str, turns: list[Turn]) -> Felt:
         started = time.perf_counter()
         await client.publish_all(turns)
         await until_digested(client, len(turns), user_id=turns[0].user_id)
+        felt.seconds = time.perf_counter() - started
+    return felt
+
+
+async def _read(client: MemoryClient, http: str, user: str, reads: int) -> Felt:
+    """Read what takes longest, so many times."""
+    ways: list[Callable[[], Awaitable[object]]] = [
+        partial(client.request, flow.PROFILE, ProfileRequest(user_id=user), patience=_READ_PATIENCE),
+        partial(client.request, flow.CARDS, CardsRequest(user_id=user), patience=_READ_PATIENCE),
+        partial(client.request, flow.LOOPS, LoopsRequest(user_id=user), patience=_READ_PATIENCE),
+        partial(client.request, flow.SESSIONS, SessionsRequest(user_id=user), patience=_READ_PATIENCE),
+    ]
+    felt, places = Felt(), asyncio.Semaphore(_READS_AT_ONCE)
+
+    async def read(way: Callable[[], Awaitable[object]]) -> None:
+        async with places:
+            await way()
+
+    async with _meanwhile(client, http, felt):
+        started = time.perf_counter()
+        await asyncio.gather(*(read(way) for way in islice(cycle(ways), reads)))
         felt.seconds = time.perf_counter() - started
     return felt
 
@@ -160,7 +193,7 @@ async def _timed_again_and_again(
 
 
 def _report(texts: int, words: int, felt: dict[str, Felt]) -> None:
-    table = Table(title=f"{texts:,} texts of {words:,} words by one user at once, and another user meanwhile")
+    table = Table(title=f"{texts:,} texts of {words:,} words by one user, reads of them, and another user meanwhile")
     table.add_column("what")
     for name in felt:
         table.add_column(name, justify="right")
@@ -172,8 +205,8 @@ def _report(texts: int, words: int, felt: dict[str, Felt]) -> None:
     for what, times in figures.items():
         table.add_row(f"{what}, p50 / p95 / most ms", *(_percentiles(times(one)) for one in felt.values()))
     table.add_row("not answered", *(str(one.failed) for one in felt.values()))
-    table.add_row("digested in", *(f"{one.seconds:.1f} s" for one in felt.values()))
-    table.add_row("[bold]alike ÷ unlike[/bold]", "", f"{felt['alike'].seconds / felt['unlike'].seconds:.2f} ×")
+    table.add_row("took", *(f"{one.seconds:.1f} s" for one in felt.values()))
+    table.add_row("[bold]alike ÷ unlike[/bold]", "", f"{felt['alike'].seconds / felt['unlike'].seconds:.2f} ×", "")
     out.print(table)
 
 
