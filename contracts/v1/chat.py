@@ -9,6 +9,9 @@ from pydantic import Field
 from contracts.envelope import Message, Reply, Request, TimeZone
 from contracts.v1.entries import Entry
 
+INCOGNITO_BEGINS = "Nothing of this conversation is kept until "
+"""How the answer to a granted wish for it begins."""
+
 ChatVerb = Literal[
     "recall",
     "forget",

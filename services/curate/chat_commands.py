@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from contracts.ports import Conversation, Key, Selection, TextStore
-from contracts.v1.chat import ChatVerb, CommandReply, CommandRequest
+from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb, CommandReply, CommandRequest
 from contracts.v1.commands import EntryReply, EraseReply, EraseRequest, ForgetReply, ForgetRequest
 from contracts.v1.conflicts import Conflict, ConflictsReply, ConflictsRequest, ResolveReply, ResolveRequest
 from contracts.v1.control import (
@@ -295,7 +295,7 @@ async def _incognito(chat: Chat) -> CommandReply:
         return chat.reply("This conversation is not incognito any more.")
     request = IncognitoStartRequest(user_id=user_id, conversation_id=conversation_id)
     until = await _local(chat, (await chat.actions.incognito(request)).until)
-    return chat.reply(f"Nothing of this conversation is kept until {_day(until)}, {until:%H:%M %Z}.")
+    return chat.reply(f"{INCOGNITO_BEGINS}{_day(until)}, {until:%H:%M %Z}.")
 
 
 async def _tell_state(chat: Chat) -> CommandReply:

@@ -314,6 +314,7 @@ def test_letta_passages_become_facts(tmp_path: Path) -> None:
         ({"text": "Likes tea"}, "Likes tea"),
         ({"kind": "Memory", "content": {"content": "Likes tea"}}, "Likes tea"),
         ({"name": "Ann", "age": 30, "x": []}, "name: Ann; age: 30"),
+        ({"allergies": ["nuts", "soy", {}], "shoe size": 41}, "allergies: nuts, soy; shoe size: 41"),
     ],
 )
 def test_an_item_of_langgraph_is_a_fact(tmp_path: Path, value: object, text: str) -> None:

@@ -18,7 +18,7 @@ from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import VERB_OF
 from contracts.ports import TokenCounter
-from contracts.v1.chat import ChatCommand, CommandReply, CommandRequest
+from contracts.v1.chat import INCOGNITO_BEGINS, ChatCommand, CommandReply, CommandRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.turns import Role, Turn
@@ -64,8 +64,6 @@ _COMMAND_PATIENCE = 10.0
 _ANSWERED_SOON = 0.5
 _NOT_CONFIRMED = "Then nothing was changed."
 _NOT_CHANGED = "Nothing was changed."
-_INCOGNITO = "Nothing of this conversation is kept until "
-"""How the reply to a wish for it begins."""
 _CONFIRM = "Say yes to do it, or anything else to leave it."
 
 
@@ -119,7 +117,7 @@ def _until_incognito(said: Sequence[Said]) -> Sequence[Said]:
     command = command_in(said[-1].text)
     if command is not None and command.verb == "incognito_start":
         return said
-    granted = (i for i, one in enumerate(said) if one.role == "assistant" and one.text.startswith(_INCOGNITO))
+    granted = (i for i, one in enumerate(said) if one.role == "assistant" and one.text.startswith(INCOGNITO_BEGINS))
     return said[: max(granted, default=0)]
 
 

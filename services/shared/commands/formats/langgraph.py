@@ -158,5 +158,11 @@ def _text(value: dict[str, Any]) -> str:
         inner, outer = next((inner[name] for name in _TEXTS if isinstance(inner.get(name), str | dict)), None), inner
         if isinstance(inner, str):
             return inner
-    members = list(outer.items())[:_MOST_MEMBERS]
-    return "; ".join(f"{name}: {member}" for name, member in members if isinstance(member, str | int | float))
+    members = [(name, _shown(member)) for name, member in list(outer.items())[:_MOST_MEMBERS]]
+    return "; ".join(f"{name}: {shown}" for name, shown in members if shown)
+
+
+def _shown(member: Any) -> str:
+    """A word, a number, or a list of these; nothing of what is deeper."""
+    parts = member[:_MOST_MEMBERS] if isinstance(member, list) else [member]
+    return ", ".join(str(part) for part in parts if isinstance(part, str | int | float))
