@@ -68,6 +68,13 @@ _FORMS: tuple[tuple[Form, re.Pattern[str]], ...] = (
             rf"{_SINCE}"
         ),
     ),
+    (
+        "moved",
+        _form(
+            rf"(?:i|we) {_AUX}(?:moved|switched|migrated|changed)"
+            rf" (?P<topic>(?!(?:back|over|on|from|to|with|jobs?|things) )[\w.-]+(?: [\w.-]+)?) {_TO} (?P<new>.+?)"
+        ),
+    ),
     ("moved", _form(rf"(?P<topic>.+?) {_AUX}(?:rewritten|ported|migrated) (?:in|to) (?P<new>.+?)")),
     (
         "moved",
@@ -101,7 +108,7 @@ _MOVED_SOMEHOW = (
 
 _IT_IS = re.compile(
     r"(?:now )?(?:it|that|they|the new (?:date|day|time|slot))"
-    r" (?:(?:is|are|will be|takes place|starts|leaves|now|on|at) )+(?P<new>.+)"
+    r" (?:(?:is|are|will be|takes place|starts|leaves|now|on|at|the) )+(?P<new>.+)"
 )
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")
@@ -113,6 +120,7 @@ _WITHOUT_SUBJECT = re.compile(
     r"(?:just |finally )?(?:traded|sold|quit|cancelled|canceled|got rid of|gave up|ditched|dropped|left|unsubscribed) "
 )
 _PRICE_OF = re.compile(r"^(?:the |our )?(?:price|cost|fee|dose) (?:of|for) ")
+_COUNTED = re.compile(r"(?P<who>i|we) (?:am|are) (?:(?:down|up|back) (?:to|at)|at) (?=\d+ [a-z])")
 _AFTER_ALL = re.compile(r"(?P<said>.*\b(?:not|never|no)\b.*?) after all\b.*")
 _DECIDED_NOT = re.compile(rf"(?P<who>i|we) {_AUX}decided not to ")
 _NO_BUT = re.compile(r"(?P<what>.+?) (?P<verb>is|are) not (?P<old>.+?),? (?:but|it is|its|it was) (?P<new>.+)")
@@ -219,6 +227,8 @@ def _stated(text: str, *, corrects: bool) -> Claim:
     plain, spelt = _SPELT.subn(" name is ", plain)
     if undone := _AFTER_ALL.fullmatch(plain):
         plain, corrects = undone["said"], True
+    if counted := _COUNTED.match(plain):
+        plain, corrects = f"{counted['who']} have {plain[counted.end() :]}", True
     if fresh := _NEW.match(plain):
         plain, corrects = f"my new {fresh['rest'].split(', ', 1)[0]}", True
     elif (fresh := _THEIR_NEW.match(plain)) and stem(fresh["whose"]) in KIN:

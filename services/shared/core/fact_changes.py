@@ -16,6 +16,7 @@ from services.shared.core import wordlists
 from services.shared.core.aliases import are_of_several, introduced, relation_told
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, is_change
 from services.shared.core.fact_ends import ended_in, ends_anything
+from services.shared.core.fact_values import is_known_place
 from services.shared.core.facts import Fact, facts_in, names_alone, people_named
 from services.shared.core.statements import differ, kinds, terms
 
@@ -29,6 +30,10 @@ _MEANWHILE = re.compile(wordlists.pattern("changes", "meanwhile"))
 _WORDS_OF = wordlists.pairs("changes", "words of slots")
 _MOST_BESIDE = 1  # words of a statement that are not of its facts
 _TOOLS = wordlists.words("facts", "tools")
+_AS_HOME = re.compile(
+    r"\b(?:flat|house|apartment|home|city|town|village|country|abroad|suburb|neighbou?rhood|district|island|coast|rent"
+    r"|landlord|in with)\b"
+)
 _ANY_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -116,7 +121,7 @@ def _changed(text: str, known: Collection[str]) -> list[Fact]:
     if not is_change(text):
         return []
     facts = [fact for fact in _read(text, known) if _may_change(fact) and _is_cued(fact, text)]
-    return [fact for fact in facts if text.islower() or not _is_unsure(fact, text)]
+    return [fact for fact in facts if text.islower() or not (fact.value.islower() and _is_unsure(fact, text))]
 
 
 def _name_of(fact: Fact) -> str:
@@ -137,9 +142,12 @@ def _is_cued(fact: Fact, text: str) -> bool:
 
 
 def _is_unsure(fact: Fact, text: str) -> bool:
-    """Whether what somebody moved to may be no place: it is written without a capital."""
-    clause = text[slice(*fact.span)].lower()
-    return fact.slot == "home" and fact.value.islower() and any(claim.form == "moved" for claim in claims(clause))
+    """Whether what somebody moved to may be no place: it is written without a capital, or is none that is known."""
+    clause = text[slice(*fact.span)]
+    moved = [claim for claim in claims(clause.lower()) if claim.form == "moved"] if fact.slot == "home" else []
+    if not moved or fact.value.islower():
+        return bool(moved)
+    return not (_AS_HOME.search(text.lower()) or any(map(is_known_place, (fact.value, *(one.old for one in moved)))))
 
 
 def _gives(claim: Claim, fact: Fact) -> bool:

@@ -88,6 +88,7 @@ def _goes_on(part: str) -> bool:
     return part.split(" ", 1)[0].lower() not in words_of("facts", "no more of a list")
 
 
+_PLACES = frozenset(name for line in wordlists.sections("places")["places"] for name in line.split(", "))
 _NO_PLACE = re.compile(rf"\w\.\w|[a-z]{{3}}{CAPITAL}")
 
 
@@ -101,6 +102,12 @@ def as_place(value: str) -> list[str]:
     if kinds(value.lower()) or _NO_PLACE.search(value) or value.rsplit(" ", 1)[-1] in words_of("facts", "no place"):
         return []
     return [value] if re.match(rf"(?:the )?{CAPITAL}", value) or value.islower() else []
+
+
+def is_known_place(value: str) -> bool:
+    """Whether this names a country, a region or a larger town, or a part of one, as "East Berlin" does."""
+    said = value.lower().removeprefix("the ")
+    return any(part in _PLACES for part in (said, *said.split(", "), *said.split()))
 
 
 def as_birthplace(value: str) -> list[str]:

@@ -12,7 +12,7 @@ from itertools import takewhile
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING
 from services.shared.core.having import JOINING
-from services.shared.core.statements import Sentence, kinds, terms, things
+from services.shared.core.statements import Sentence, kinds, parsed, terms, things
 
 _DIGITS = {word: str(number) for number, word in enumerate(wordlists.listed("changes", "numbers"), start=1)}
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_DIGITS)})\b")
@@ -37,19 +37,28 @@ _CAPITAL_WITHIN = re.compile(r"(?<=[a-z,] )(?!I\b)\S*[^\W\d_a-zß-ÿ]\S*")
 _CODE = re.compile(r"(?=\S*[a-z])\S*\d")
 _LIMIT = re.compile(
     r"(?<=\w) (?:(?:for (?!good\b|ever\b)|as (?!of\b)|during|when|while|whenever|except|unless|only|if)\b"
-    r"|at (?!\d|noon|midnight|half|quarter|least|most|work|home)|on \w+days\b|from \w+day to \w+day\b)"
+    r"|(?<!hosted )(?<!stored )(?<!deployed )at (?!\d|noon|midnight|half|quarter|least|most|work|home)"
+    r"|on \w+days\b|from \w+day to \w+day\b)"
 )
 _CHARGE = re.compile(
     r"(?P<who>(?!i |we |my |our |the )[\w.]+(?: [\w.]+)?) (?P<of>(?:(?:does|handles|leads|owns|manages|maintains|chairs"
     r"|coaches|looks after|takes care of|is responsible for|is in charge of) |is the )\w.*)"
 )
+_RUNS = re.compile(
+    r"(?P<who>(?!(?:i|we) )[\w.-]+(?: [\w.-]+){0,3}?) (?P<how>runs?"
+    r"|(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept))"
+    r" (?:in|on|with|at) (?P<what>\S+(?: \S+){0,3})"
+)
+_AMOUNT = re.compile(r"\d[\d.,:]*")
 _USED_FOR = re.compile(r"(?:i|we) use (?P<what>\w.*?) (?P<purpose>(?:for|as) \w.*)")
 _LANGUAGES = wordlists.words("changes", "languages")
+_DOING = re.compile(r"\w+ing\b")
+_PLAIN = re.compile(r"\b(?:the|a|an|only|about|around|just) ")
 
 
 def takes_the_place(said: str, before: str) -> bool:
     """Whether what is said to be so now is another value of what an older clause tells in the same words."""
-    return any(otherwise(said, before) for otherwise in _OTHERWISE)
+    return ADDING.search(said) is None and any(otherwise(said, before) for otherwise in _OTHERWISE)
 
 
 def is_of_another_kind(now: Sentence | None, was: Sentence | None, new: str, old: str) -> bool:
@@ -61,7 +70,11 @@ def is_of_another_kind(now: Sentence | None, was: Sentence | None, new: str, old
     told = (was.value if was else old.lower()).split()
     if any(limit[0].split()[0] not in told for limit in _LIMIT.finditer(f"is {now.value}" if now else new.lower())):
         return True
-    if now is None or was is None or kinds(now.value).keys() & kinds(was.value).keys():
+    if now is None or was is None:
+        return False
+    if all(_DOING.match(one.value) for one in (now, was)) and things(now.value).isdisjoint(things(was.value)):
+        return True  # going to Osaka in February, and doing Thursdays
+    if kinds(now.value).keys() & kinds(was.value).keys():
         return False
     is_, it_was = _head(now.value), _head(was.value)
     if not is_ or not it_was:
@@ -97,13 +110,30 @@ def _is_written_small(text: str) -> bool:
 def _counts_otherwise(said: str, before: str) -> bool:
     """Whether both tell how many, or when, a speaker has or does one thing, and not the same."""
     new, old = _DOES.match(said), _DOES.match(before)
-    if new is None or old is None or new["verb"] != old["verb"] or ADDING.search(said):
+    if new is None or old is None or new["verb"] != old["verb"]:
         return False
     was, is_ = (kinds(_NUMBER_WORD.sub(lambda found: _DIGITS[found[0]], text)) for text in (before, said))
     if was.keys() != is_.keys() or was == is_:
         return False
     what, it_was = (things(_NUMBER_WORD.sub("", text)) for text in (said, before))
     return bool(what) and what == it_was
+
+
+def _tells_another_amount(said: str, before: str) -> bool:
+    """Whether both say the same but for a number in what they say of something: "mum takes 8 mg of candesartan"."""
+    now, was = _PLAIN.sub("", said), _PLAIN.sub("", before)
+    new, old = parsed(now), parsed(was)
+    if new is None or old is None or now == was or _AMOUNT.search(new.subject) or kinds(was).keys() != {"number"}:
+        return False
+    return len(_AMOUNT.findall(now)) == 1 and _AMOUNT.sub("#", now) == _AMOUNT.sub("#", was) and len(things(now)) > 1
+
+
+def _runs_otherwise(said: str, before: str) -> bool:
+    """Whether both tell on what, where or in what something runs or is made, and not the same."""
+    new, old = _RUNS.fullmatch(said), _RUNS.fullmatch(before)
+    if new is None or old is None or new["who"] in _PRONOUNS or new["what"] == old["what"]:
+        return False
+    return terms(new["who"]) == terms(old["who"]) and new["how"].removesuffix("s") == old["how"].removesuffix("s")
 
 
 def _is_in_other_hands(said: str, before: str) -> bool:
@@ -153,6 +183,8 @@ _OTHERWISE = (
     _is_in_other_hands,
     _uses_otherwise,
     _counts_otherwise,
+    _tells_another_amount,
+    _runs_otherwise,
     _likes_otherwise,
     _asks_otherwise,
 )

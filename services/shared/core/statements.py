@@ -31,7 +31,7 @@ _CLAUSE = re.compile(
     r"|(?<!\bno)(?<!\bnope)(?<!\bwait),\s(?=(?:now )?(?:my|our) \w+(?: \w+){0,3} (?:is|are)\b"
     r"|now \w+(?: \w+)? (?:is|are|has|have)\b"
     r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now |still )?(?:my|our) \w"
-    r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now (?:at|on)\b|(?:at|on) [\w:. ]{1,20} now\b)"
+    r"|[\w.]+(?: [\w.]+)? (?:is|are) (?:now (?:at|on)\b|[\w:. ]{1,20} now\b)"
     r"|(?:(?:my|our|the) )?new \w+(?: \w+)? (?:is|are)\b"
     r"|(?:now )?(?:it|the new (?:date|day|time|slot))(?:'s| is| was| will be)\b|its )"
     r"|\sand\s(?=now it(?:'s| is)\b|it(?:'s| is) now\b)"
@@ -106,7 +106,7 @@ _RETRACTED = re.compile(
     re.IGNORECASE,
 )
 _VALUE_RETRACTED = 60  # characters
-_SIGNS_AT_END = re.compile(r"[^\w'\"%€$£]+$")
+_SIGNS_AT_END = re.compile(r"(?: (?:btw|by the way|tho|lol|haha+|fyi)\b)?[^\w'\"%€$£]*$")
 _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
 
 

@@ -52,6 +52,7 @@ _NAME_OF = re.compile(
 _ORDINAL = re.compile(r"\b(\d\d?)(?:st|nd|rd|th)\b")
 _SINGLE = wordlists.words("changes", "single")
 _BELONGING = wordlists.words("changes", "belonging")
+_DETERMINED = re.compile(r"(?:my|our|the) |\w.* (?:for|of) \w")
 _DESCRIBED = re.compile(r"\w+ an? ")
 _TELLERS = frozenset({"i", "we", "my", "our", "the"})
 _LONGEST_QUERY = 300  # characters
@@ -134,6 +135,7 @@ def leaves_some(old: str, new: str) -> bool:
     ):
         return True
     changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
+    changed += [claim.old for claim in claims(new) if claim.form == "instead"]
     return any(is_one_of_several(one, clause.text) for one in changed for clause in clauses_of(old))
 
 
@@ -483,7 +485,7 @@ def _another_word(new: Sentence, old: Sentence) -> bool:
     if new.subject in SPEAKERS:
         of_one_kind = _DESCRIBED.match(new.value) is None and _DESCRIBED.match(old.value) is None
         return (new.verb in ("live", "work") and of_one_kind) or bool(new.preposition and was & is_)
-    determined = old.subject.split()[0] in ("my", "our", "the") or new.subject.split()[0] in ("my", "our", "the")
+    determined = any(_DETERMINED.match(one.subject) for one in (old, new))
     return determined or bool(was & is_)
 
 
