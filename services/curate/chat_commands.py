@@ -194,18 +194,33 @@ async def _ask_to_forget(chat: Chat) -> CommandReply:
     if unclear := chat.unless_one(entries, _nothing(chat)):
         return unclear
     if len(entries) > 1:
-        return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.", entries)
-    return chat.to_confirm(f"This will be forgotten: “{_short(entries[0])}”.", entries)
+        return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed{_summed_up(entries)}.", entries)
+    return chat.to_confirm(f"This will be forgotten: “{_short(entries[0])}”{_summed_up(entries)}.", entries)
 
 
 async def _ask_to_forget_about(chat: Chat) -> CommandReply:
     command = chat.command
-    entries = await (_said_then(chat) if command.when else about(chat))
+    found = await (_said_then(chat) if command.when else about(chat))
+    entries = _without_roll_ups(found, all_of_them=bool(command.when))
     if not entries:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")
     more = " There may be more: say it again afterwards." if len(entries) == MOST_LISTED else ""
-    return chat.to_confirm(f"{_memories(len(entries))} will be forgotten, as listed.{more}", entries)
+    return chat.to_confirm(
+        f"{_memories(len(entries))} will be forgotten, as listed{_summed_up(entries)}.{more}", entries
+    )
+
+
+def _without_roll_ups(entries: Sequence[Entry], *, all_of_them: bool) -> list[Entry]:
+    """These without the roll-ups whose originals are among them: what goes with one says other things, too."""
+    ids = {entry.id for entry in entries}
+    return [one for one in entries if one.source != "rollup" or not (all_of_them or ids.intersection(one.source_ids))]
+
+
+def _summed_up(entries: Sequence[Entry]) -> str:
+    """What goes with the roll-ups among these."""
+    originals = sum(len(entry.source_ids) for entry in entries if entry.source == "rollup")
+    return f", and the {_memories(originals)} that are summed up there" if originals else ""
 
 
 async def _said_then(chat: Chat) -> list[Entry]:

@@ -54,6 +54,19 @@ async def test_what_holds_no_more_is_listed_last_and_forgotten(memory: Memory, t
     assert not await listed(memory, text)
 
 
+async def test_a_topic_of_one_original_is_not_that_of_its_roll_up(memory: Memory) -> None:
+    told = ["My sourdough lives in the cellar.", "My sourdough recipe came from Aunt Wilma."]
+    originals = [an_entry("ann", text, status="archived", rolled_up_into="r1") for text in told]
+    ids = tuple(one.id for one in originals)
+    whole = an_entry(
+        "ann", "\n".join(told), id="r1", source="rollup", source_ids=ids, line_sources=((ids[0],), (ids[1],))
+    )
+    await store_entries(memory.store, [*originals, whole])
+    assert await listed(memory, "forget Wilma") == {told[1]}
+    both = await memory.says("Forget everything about sourdough")
+    assert {entry.id for entry in both.items} == set(ids)
+
+
 async def test_what_was_said_then_is_listed_though_it_holds_no_more(memory: Memory) -> None:
     await changed(memory, OLD, NEW)
     asked = await memory.says("forget what I said in this chat", conversation_id="c1")

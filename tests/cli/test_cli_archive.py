@@ -20,6 +20,7 @@ from services.curate.retention import own_limits
 from services.shared.commands.archive import ArchiveError, decode, encode
 from services.shared.commands.transfer import lines, read_archive, write_archive
 from services.shared.core.editing import Edit, edited
+from services.shared.core.sayings import not_said_in, renewed
 from services.shared.erasures import erased_record
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
@@ -214,6 +215,26 @@ async def test_a_memory_is_not_given_to_another_by_changing_its_owner_in_the_fil
         with pytest.raises(ArchiveError, match="is not of user 'eve'"):
             await imported(memory, tmp_path / "eve.jsonl")
         assert not (await memory.counts("eve")).entries
+
+
+async def test_what_was_first_said_in_a_turn_that_came_later_or_is_gone_is_moved_like_all_else(
+    target: TextStore, tmp_path: Path
+) -> None:
+    turns = [a_turn("ann", "I like tea", conversation_id=f"c{i}", created_at=NOON + minutes(i)) for i in (5, 0, 9)]
+    made = entry_of(a_proposal(turns[0]))
+    told = made
+    for turn in turns[1:]:
+        told = renewed(told, entry_of(a_proposal(turn)))
+    left = not_said_in(told, "c0", NOON + minutes(20))
+    assert left is not None
+    for number, entry in enumerate((told, left)):
+        memory = await SqliteTextStore.open(tmp_path / f"{number}.sqlite3", synchronous="normal")
+        await memory.append(turns, [a_proposal(turn) for turn in turns])
+        await memory.apply([Accepted(entry)])
+        await exported(memory, tmp_path / f"{number}.jsonl", "ann")
+        await memory.close()
+        await imported(target, tmp_path / f"{number}.jsonl")
+    assert list(await target.get([made])) == [made.id]
 
 
 async def test_going_on_with_another_users_export_is_refused(source: TextStore, tmp_path: Path) -> None:

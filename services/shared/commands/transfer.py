@@ -225,13 +225,21 @@ def _check_id(entry: Entry) -> None:
         canonical = False
     if not canonical:
         raise ArchiveError(f"entry id {entry.id[:64]!r} is no canonical UUID: the file was not made by memorybus")
-    if entry.source == "turn" and entry.turn_id is not None:
-        own = entry_id(entry.user_id, entry.space, entry.turn_id, entry.ordinal)
-        if own != entry.id:
-            raise ArchiveError(
-                f"entry {entry.id} is not of user {entry.user_id!r}, of whose name its id would be made: a memory gets"
-                " another owner by publishing its turns with another user_id, not by changing it in an export"
-            )
+    if not _may_be_of(entry):
+        raise ArchiveError(
+            f"entry {entry.id} is not of user {entry.user_id!r}, of whose name its id would be made: a memory gets"
+            " another owner by publishing its turns with another user_id, not by changing it in an export"
+        )
+
+
+def _may_be_of(entry: Entry) -> bool:
+    """Whether the id of an entry may be made of its user and of a turn that said it: not of the first, where an earlier
+    one came later, and of one that is named no more, where its conversation was removed or many came after it."""
+    if entry.source != "turn" or entry.turn_id is None or entry.session_id is None:
+        return True
+    named = [(entry.turn_id, entry.ordinal), *((one.turn_id, 0) for one in entry.repeated_in)]
+    made = (entry_id(entry.user_id, entry.space, turn_id, ordinal) for turn_id, ordinal in named)
+    return entry.repeat_count > len(entry.repeated_in) or entry.id in made
 
 
 def _pending(entry: Entry) -> Entry:

@@ -206,7 +206,14 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_INCOGNITO} on",
             "start an incognito (?:chat|conversation|session)",
             "make this (?:chat|conversation) incognito",
-            "(?:don't|do not) remember (?:anything (?:from|in|of) )?this (?:chat|conversation)",
+            f"{_INCOGNITO} for this (?:chat|conversation)",
+            f"(?:be|stay) incognito(?: (?:for|in) this (?:chat|conversation))?{_HERE}",
+            "private mode(?: on)?",
+            "(?:stop|quit) (?:saving|storing|recording|remembering|logging) this (?:chat|conversation)",
+            "(?:from (?:now|here) on,? )?(?:don't|do not) (?:remember|save|store|keep|record) anything"
+            "(?: (?:that )?i (?:say|tell you|write)| (?:from|in|of) this (?:chat|conversation))"
+            "(?: (?:from (?:now|here) on|any ?more))?",
+            "(?:don't|do not) remember this (?:chat|conversation)",
             "keep this (?:chat |conversation )?off the record",
             "go off the record",
         ),

@@ -16,7 +16,10 @@ _LOOKED_AT = 400
 """Characters at either end of a text: what is quoted in its midst is no wish."""
 
 _PLEASE = "(?:please|pls|plz|kindly)"
-_OPENING = rf"(?:^|[.!?;,(–—-]\s*|\b(?:but|and|so|ok|okay|hey|well|hi|lol) )(?:(?:{_PLEASE}|just|really)[, ]\s*)*"
+_OPENING = (
+    rf"(?:^|[.!?;,(\[–—-]\s*|\b(?:but|and|so|ok|okay|hey|well|hi|lol|from (?:now|here) on,?) )"
+    rf"(?:(?:{_PLEASE}|just|really)[, ]\s*)*"
+)
 _HAVE_TO = "(?:don't|dont|do not) (?:need|have) to"
 _WANT = "i (?:don't|dont|do not) want you to"
 _NOT = rf"(?:don't|dont|do not|never|no need to|{_WANT}|you (?:must not|mustn't|should not|shouldn't|{_HAVE_TO}))"
@@ -30,8 +33,17 @@ _CLOSING = (
     r"(?=\s*(?:$|[.!,;:()–—-]"
     rf"|(?:{_POLITELY}|plz|and|anywhere|thanks|that|my|i|in (?:your |the )?memory)\b))"
 )
-_VERB = "(?:remember|keep|log|note|retain|write down)"
-_STORING = "(?:save|store|record|memori[sz]e)"
+_VERB = "(?:remember|rember|remeber|keep|log|note|retain|write down|take note of)"
+_STORING = "(?:save|store|record|memori[sz]e|persist)"
+_KEEPING = "(?:remembering|saving|storing|keeping|recording|logging|noting|memori[sz]ing)"
+_KEPT = "(?:remembered|saved|stored|kept|recorded|logged|memori[sz]ed)"
+_SECRET = (
+    "(?:my|the|this|these|those) (?:[a-z]+ ){0,2}"
+    "(?:pin|password|passcode|codes?|numbers?|cards?|details?|address|iban|salary|secrets?)"
+)
+_ANYTHING = "anything (?:(?:i|we) (?:say|tell|write|type)|(?:in|of|from) this (?:chat|conversation))"
+_IT = "(?:this|that|it)"
+_AT_END = r"(?=[\s.!)\]]*$)"
 _INTO_MEMORY = r"(?:in|into|to|in your|to your|into your|in the) memory\b"
 _WISH = re.compile(
     rf"{_OPENING}{_NOT} (?:ever )?(?:{_VERB} {_THIS}|{_STORING} (?:{_THIS}|that|it)){_CLOSING}"
@@ -55,8 +67,24 @@ _WISH = re.compile(
     rf"|{_PLEASE},? (?:you )?{_DO_NOT} keep this (?:{_MESSAGE})\b"
     rf"|{_OPENING}not (?:to )?{_VERB} (?:this|that){_CLOSING}"
     rf"|{_OPENING}you (?:must|should|have)(?: to)? forget this{_CLOSING}"
-    rf"|{_OPENING}{_DO_NOT} (?:log|record|store|remember|save)\s*:"
+    rf"|{_OPENING}{_DO_NOT} (?:log|record|store|remember|save|persist|keep|note)\s*:"
     rf"|{_OPENING}(?:delete|forget|erase) this (?:after|afterwards|later)\b"
+    rf"|{_OPENING}{_NOT} (?:ever )?{_VERB} (?:that|it)(?:{_AT_END}|(?=\s*:))"
+    rf"|{_OPENING}{_NOT} (?:ever )?(?:{_VERB}|{_STORING}) (?:{_SECRET}|{_ANYTHING})\b"
+    rf"|{_PLEASE} {_DO_NOT} (?:{_VERB}|{_STORING}){_AT_END}"
+    rf"|[(\[](?:{_PLEASE} )?{_NOT} (?:{_VERB}|{_STORING})(?: {_IT})?[)\]]"
+    rf"|\bi (?:don't|dont|do not) want (?:you to (?:{_VERB}|{_STORING}) (?:{_IT}|my)\b|{_IT} (?:to be )?{_KEPT}\b)"
+    rf"|\b(?:i'd|i would) (?:rather|prefer(?: it)?(?: if)?) you (?:didn't|did not|don't|do not|not)"
+    rf" (?:{_VERB}|{_STORING}) (?:{_IT}|my)\b"
+    rf"|\b{_IT} (?:is not|isn't|is never) to be {_KEPT}{_CLOSING}|{_OPENING}not to be {_KEPT}{_CLOSING}"
+    rf"|\b{_IT} (?:must not|mustn't|should not|shouldn't|must never|should never) be {_KEPT}{_CLOSING}"
+    rf"|{_OPENING}(?:leave|keep) {_IT} out of (?:your|the|my) memor(?:y|ies)\b"
+    rf"|{_OPENING}{_NOT} include {_IT} in (?:your|the|my) memor(?:y|ies)\b"
+    rf"|\b(?:can|could|would|will) you (?:{_PLEASE} )?(?:not|never) (?:{_VERB}|{_STORING}) {_IT}\b"
+    rf"|\bwould you mind not {_KEEPING} {_IT}\b|{_OPENING}(?:refrain from|avoid) {_KEEPING} {_IT}\b"
+    rf"|{_OPENING}make sure (?:that )?you {_DO_NOT} (?:{_VERB}|{_STORING}) {_IT}\b"
+    rf"|{_OPENING}(?:now |then )?(?:forget|erase|delete) (?:{_IT}(?: from (?:your |the )?memory)?|this message"
+    rf"|that i (?:told you|said (?:that|this|it)|mentioned (?:that|this|it)))(?:,? please)?{_AT_END}"
 )
 _OFF_THE_RECORD = re.compile(
     rf"{_OPENING}(?:(?:this|that|it)(?:'s| is| stays) )?(?:strictly |totally |completely )?off[- ](?:the[- ])?record"
@@ -64,6 +92,7 @@ _OFF_THE_RECORD = re.compile(
 )
 
 
+_APOSTROPHES = str.maketrans("’`´", "'''")
 _SIGNS = re.compile(r"[*_\"“”„]")
 
 
@@ -79,5 +108,7 @@ def is_unwanted(text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    lines = (" ".join(line.split()) for line in _SIGNS.sub("", unfolded(text)).replace("’", "'").lower().splitlines())
+    lines = (
+        " ".join(line.split()) for line in _SIGNS.sub("", unfolded(text)).translate(_APOSTROPHES).lower().splitlines()
+    )
     return ". ".join(filter(None, lines))

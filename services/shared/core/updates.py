@@ -128,14 +128,13 @@ def leaves_some(old: str, new: str) -> bool:
     """Whether an older text states more than what a newer one changes: something else, or the same of another thing."""
     if tells_more(old):
         return True
-    told = [claim for claim in claims(new) if claim.form and claim.form != "instead"]
+    told = [replace(claim, topic="") if claim.form == "instead" else claim for claim in claims(new) if claim.form]
     amounts = [claim for claim in told if claim.form == "moved" and kinds(claim.new).keys() == {"number"}]
     if amounts and any(
         sum("number" in kinds(part) for part in _AND.split(clause.text)) > 1 for clause in clauses_of(old)
     ):
         return True
     changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
-    changed += [claim.old for claim in claims(new) if claim.form == "instead"]
     return any(is_one_of_several(one, clause.text) for one in changed for clause in clauses_of(old))
 
 
