@@ -15,7 +15,7 @@ from contracts import subjects
 from contracts.ports import Conversation
 from services.ingest.handler import Arrived, Incoming
 from services.shared import telemetry
-from services.shared.core.unwanted import refuses_itself
+from services.shared.core.unwanted import is_unwanted, refuses_itself
 from services.shared.preferences import PreferenceReader
 
 Scrub = Callable[[Collection[int]], Awaitable[None]]
@@ -40,11 +40,14 @@ async def admit(arrived: Sequence[Arrived], *, preferences: PreferenceReader, sc
 
 
 async def is_private(incoming: Incoming, number: int, *, preferences: PreferenceReader) -> bool:
-    """Whether a message that is no turn may be what was said incognito, or to a memory that is off.
+    """Whether a message that is no turn may be what was said incognito, to a memory that is off, or not to be kept.
 
     It is judged by the conversation that it claims; without one, by anything that its user wants.
     """
     said = _read(incoming.body)
+    text = _text(said, "text", "") or incoming.body.decode(errors="replace").replace('"', ". ")
+    if said.get("role") != "assistant" and is_unwanted(text):
+        return True
     users = {_text(said, "user_id", "")} - {""}
     with suppress(ValueError):
         users.add(subjects.user_of(incoming.subject.rpartition(".")[2]))

@@ -166,3 +166,15 @@ def test_the_latest_mark_before_a_turn_decides(given: list[tuple[int, bool]], nu
     before = [on for after, on in ordered if after < number]
     assert marks.holds(number, NOW, default=default) == (before[-1] if before else default)
     assert marks.holds(number, until, default=default) == default
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"user_id": "bob", "role": "bogus", "text": "Don\'t remember this: my pin is 4711"}',
+        b'{"user_id": "bob", "role": "user", "text": "off the record: my pin is 4711"',
+    ],
+)
+async def test_what_is_no_turn_and_not_to_be_kept_is_private(store: SqliteTextStore, body: bytes) -> None:
+    incoming = Incoming(subject="memory.v1.turn.bob", body=body, stored_at=NOW)
+    assert await is_private(incoming, 1, preferences=PreferenceReader(store))

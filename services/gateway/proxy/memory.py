@@ -33,7 +33,14 @@ from services.gateway.spoken import changes_nothing, refuse_beyond
 from services.shared.client import RequestFailed
 from services.shared.core.assent import is_no, is_yes
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
-from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
+from services.shared.core.echoes import (
+    is_influenced,
+    memories_in,
+    without_blocks,
+    without_echoes,
+    without_memories,
+    without_words_of,
+)
 from services.shared.core.mentions import mentions
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
@@ -355,7 +362,9 @@ class ChatMemory:
     ) -> None:
         question, said = exchange.question or "", _cut(without_blocks(answer), self._edge.longest)
         size = len(said) + len(question) + sum(map(len, injected))
-        learned = await beside_the_loop(partial(without_echoes, said, injected, question), size)
+        unwanted = [text for text in injected if is_unwanted(text)]
+        told = await beside_the_loop(partial(without_words_of, said, unwanted, question), size)
+        learned = await beside_the_loop(partial(without_echoes, told, injected, question), size)
         if recalled.memories:
             used = await beside_the_loop(partial(is_influenced, said, recalled.memories, question), size)
             PROXY_MEMORY.labels("used" if used else "unused").inc()

@@ -114,6 +114,18 @@ def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
     return "".join(kept).strip() if tells else ""
 
 
+def without_words_of(answer: str, unwanted: Sequence[str], question: str) -> str:
+    """The answer without its sentences that have a telling word of what is not to be kept, and not of the question."""
+    asked = _terms(question)
+    words = [word for text in unwanted for word in _new_words(text, asked) if word.isdisjoint(_HEARD)]
+    private = frozenset[str]().union(*words)
+    if not private:
+        return answer
+    parts = _END.split(answer)
+    pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
+    return "".join(f"{sentence}{space}" for sentence, space in pairs if private.isdisjoint(_terms(sentence))).strip()
+
+
 def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
     """Whether the answer has words of a memory that the question does not have; see `INFLUENCED_FROM`."""
     said, asked = _terms(answer), _terms(question)

@@ -7,7 +7,14 @@ import time
 import pytest
 
 from services.shared.core.context import HEAD, TAIL
-from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_echoes, without_memories
+from services.shared.core.echoes import (
+    is_influenced,
+    memories_in,
+    without_blocks,
+    without_echoes,
+    without_memories,
+    without_words_of,
+)
 
 UV = "I prefer uv over pip for managing packages, so use it in every example."
 DENTIST = "My dentist appointment has moved to Thursday, 12 March at 14:00."
@@ -146,3 +153,20 @@ def test_hostile_text_takes_linear_time() -> None:
         text = piece * (16384 // len(piece))
         without_echoes(text, (text,), text)
     assert time.process_time() - started < 4
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        (
+            "Sure: the digits were 4711x, and you live in Dover. Change it at your bank.",
+            "Sure: Change it at your bank.",
+        ),
+        ("Ophidia will like roses. Tulips are cheaper in May.", "Tulips are cheaper in May."),
+        ("Change it at your bank.", "Change it at your bank."),
+    ],
+)
+def test_of_what_is_not_to_be_kept_no_answer_keeps_a_word(answer: str, left: str) -> None:
+    unwanted = ["Don't remember this: my PIN is 4711x.", "off the record, my lover is Ophidia"]
+    assert without_words_of(answer, unwanted, "What was my PIN again?") == left
+    assert without_words_of(answer, (), "What was my PIN again?") == answer
