@@ -97,7 +97,7 @@ def _effect_of_end(new: str, text: str) -> Effect | None:
         return None
     named = {fact.entity_label.casefold() for fact in gone}
     more = [fact for fact in old if fact not in gone and not _introduces(fact, named)]
-    return "beside" if more else "replaced"
+    return "replaced in part" if more else "replaced"
 
 
 def _is_of_namesake(new: str, old: Sequence[Fact]) -> bool:

@@ -110,7 +110,8 @@ _PREDICATES = (
         r"(?:have |has )?(?:just |recently )?(?:started|got|began) (?:a|my|his|her|their) (?:new )?(?:job|position)"
         r" (?:at|with) (?P<v>.+)",
         rf"{_AM}employed (?:at|by) (?P<v>.+)",
-        rf"{_AM}an? [\w -]{{3,40}}? (?:at|with) (?P<v>{CAPITAL}.*)",
+        rf"{_AM}an? (?!(?:[\w-]+ ){{0,3}}(?:student|pupil|member|patient|customer|regular|guest)\b)[\w -]{{3,40}}?"
+        rf" (?:at|with) (?P<v>{CAPITAL}.*)",
         level=3,
         ref="org",
     ),
@@ -316,6 +317,7 @@ def timed_habits(words: str) -> Iterator[Found]:
 
 
 def _habit(value: str) -> Found:
+    value = value.removeprefix("now ")
     return Found("habit", value, f"habit: {value}", fact_type="habit", holds_many=True, confidence=0.7)
 
 

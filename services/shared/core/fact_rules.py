@@ -259,8 +259,9 @@ _WORKING = (
     re.compile(r"(?:i|we) (?:am|are) (?:working on|building|writing|developing) (?:an? |the |our |my )"
                rf"(?P<p>(?:\w+ )?{_PROJECT_NOUNS})$", _ANY),
 )  # fmt: skip
+_NO_NAME = "(?:the|an?|my|our|his|her|their|this|that|each|every|another|whole|new|old|current|first)"
 _PROJECT = (
-    rf"(?:(?:the )?(?P<p>{CAPITAL}\w*) project|project (?P<q>{CAPITAL}\w*)"
+    rf"(?:(?:the )?(?P<p>(?!{_NO_NAME}\b){CAPITAL}\w*) project|project (?P<q>{CAPITAL}\w*)"
     rf"|(?:my|our|the) (?P<r>(?:\w+ )?{_PROJECT_NOUNS}))"
 )
 _STACK = re.compile(
@@ -362,6 +363,7 @@ _HAVE_EVENT = re.compile(
     r"(?P<v>(?:on|at|tomorrow) ?.+)$",
     _ANY,
 )
+_OF_ANYTHING = frozenset({"date", "deadline"})
 _CALLED_APPOINTMENT = re.compile(r" appointment$", _ANY)
 
 
@@ -373,6 +375,8 @@ def _appointments(words: str) -> Iterator[Found]:
 
 def _planned(event: str, when: str) -> Iterator[Found]:
     event = _CALLED_APPOINTMENT.sub("", event.strip())
+    if event.lower() in _OF_ANYTHING:
+        return
     for value in _time(when):
         yield Found("time", value, f"is planned for {value}", of=event, subject="profile", level=1)
 

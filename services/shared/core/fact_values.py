@@ -97,7 +97,11 @@ def as_place(value: str) -> list[str]:
     value = trimmed(_PLACE_CUT.split(CLAUSE_END.split(value.replace(", ", "¸ "), maxsplit=1)[0], maxsplit=1)[0])
     value = value.replace("¸ ", ", ") if re.search(rf"¸ {CAPITAL}", value) else value.split("¸", 1)[0]
     first = value.split(" ", 1)[0].lower()
-    if not value or first in words_of("facts", "elsewhere") | words_of("facts", "tools") or len(value.split()) > 4:
+    if (
+        not value[:1].isalpha()
+        or first in words_of("facts", "elsewhere") | words_of("facts", "tools")
+        or len(value.split()) > 4
+    ):
         return []
     if kinds(value.lower()) or _NO_PLACE.search(value) or value.rsplit(" ", 1)[-1] in words_of("facts", "no place"):
         return []

@@ -22,7 +22,10 @@ _ADVERBS = rf"(?P<adverbs>(?:{_section('adverbs')} )*)"
 _NOT = r"(?:is|has|does)n['’]t"
 _USER = r"(?:the )?user(?: \([^()]{1,40}\))? "
 _WHOSE = re.compile(rf"{_START}(?:(?:the )?user['’]s )", re.IGNORECASE)
-_SLOT = re.compile(rf"{_START}(?={_section('slots')} (?:is|are)\b)", re.IGNORECASE)
+_SLOT = re.compile(
+    rf"{_START}(?=(?:(?i:{_section('slots')})|(?i:{_section('kin')})(?: [A-Z][\w'-]+)?)"
+    rf" (?:are|{_section('verbs')})\b)"
+)
 _DOES = re.compile(
     rf"{_START}{_USER}{_ADVERBS}(?P<verb>[a-z]+s|{_NOT}|{_section('auxiliaries')}|{_section('past')})\b"
     r"(?! (?:is|are|was|were)\b)",
@@ -31,6 +34,7 @@ _DOES = re.compile(
 _ALONE = re.compile(rf"{_START}{_ADVERBS}(?P<verb>{_NOT}|{_section('verbs')})\b", re.IGNORECASE)
 _STATE = re.compile(rf"{_START}(?={_section('states')}\b)", re.IGNORECASE)
 _AND = re.compile(rf"(?P<start>(?:,|,? and|,? but) ){_ADVERBS}(?P<verb>{_section('verbs')})\b")
+_WITH = re.compile(rf"\bwith (?={_section('kin')}\b)")
 _THEIR = re.compile(r"\b(?:their|his|her)\b")
 _FIRST_PERSON = {"is": "am", "has": "have", "does": "do"}
 
@@ -58,7 +62,7 @@ def _said(sentence: str) -> str:
         return f"{found['start']}I am {_lowered(sentence[found.end() :])}"
     if found := _DOES.match(sentence) or _ALONE.match(sentence):
         rest = _AND.sub(lambda more: f"{more['start']}{_doing(more)}", sentence[found.end() :])
-        return f"{found['start']}I {_doing(found)}{_THEIR.sub('my', rest)}"
+        return f"{found['start']}I {_doing(found)}{_WITH.sub('with my ', _THEIR.sub('my', rest))}"
     return sentence
 
 

@@ -84,7 +84,7 @@ def _moved_in(text: str) -> tuple[tuple[str, str], ...]:
     """What a text says has come to be on, at or with something else, and that."""
     found = []
     for claim in claims(text):
-        if claim.form == "moved" and not kinds(claim.new):
+        if claim.form in ("moved", "switched") and not kinds(claim.new):
             found.append((claim.topic, claim.new))
         elif now := (_BACK.fullmatch(claim.said) or (claim.form == "renewed" and _USES.fullmatch(claim.said))):
             found.append((now["topic"], now["new"]) if "topic" in now.groupdict() else (now["who"], now["what"]))

@@ -22,6 +22,7 @@ _TASTE = re.compile(
     r"(?:(?:really|particularly) )?(?P<verb>like|love|enjoy|adore|hate|dislike|detest|stand)"
     r" (?P<what>\w[\w' -]*?)(?: (?:so much|a lot|very much|at all|anymore))?"
 )
+_PREFERS = re.compile(r"(?:i|we) prefer (?P<what>\w.*?) (?:over|to) (?P<to>\w.*)")
 _DISLIKES = frozenset("hate dislike detest".split())
 _ASKED_FOR = re.compile(
     r"(?:please )?(?:always )?(?P<how>(?:call|address) me(?: as)?"
@@ -164,6 +165,12 @@ def _likes(taste: re.Match[str]) -> bool:
     return (taste["verb"] in _DISLIKES) == (taste["not"] is not None)
 
 
+def _prefers_otherwise(said: str, before: str) -> bool:
+    """Whether both tell what a speaker prefers to what, and it is the other way round."""
+    new, old = _PREFERS.fullmatch(said), _PREFERS.fullmatch(before)
+    return new is not None and old is not None and new["what"] == old["to"] and new["to"] == old["what"]
+
+
 def _asks_otherwise(said: str, before: str) -> bool:
     """Whether both ask to be called by a name, or answered in a language, and not the same."""
     new, old = _ASKED_FOR.fullmatch(said), _ASKED_FOR.fullmatch(before)
@@ -186,5 +193,6 @@ _OTHERWISE = (
     _tells_another_amount,
     _runs_otherwise,
     _likes_otherwise,
+    _prefers_otherwise,
     _asks_otherwise,
 )

@@ -22,6 +22,12 @@ from services.shared.core.over import is_over, words_of_over
         ("booked crete 3-10 june w Dawn", "crete fell thru. dawn broke her ankle"),
         ("doing slimming world with Dawn on mondays", "gave up slimming world. cba"),
         ("i drive a corsa btw, its a 2014 one", "corsa got nicked last nite from the staff car park"),
+        ("My uncle takes metoprolol", "They stopped his metoprolol straight away"),
+        ("Grandad takes metoprolol 50 mg", "Dr Lund took him off metoprolol"),
+        ("Heron uses MySQL", "We moved Heron to MariaDB"),
+        ("Heron uses MySQL", "Heron uses MariaDB now"),
+        ("Heron runs on MySQL", "Heron went back to MariaDB"),
+        ("Heron is hosted on Linode", "I moved Heron from Linode to Scaleway"),
     ],
 )
 def test_what_is_gone_may_end_what_was_said_of_it(before: str, text: str) -> None:
@@ -33,6 +39,11 @@ def test_what_is_gone_may_end_what_was_said_of_it(before: str, text: str) -> Non
     ("before", "text"),
     [
         ("My brother drives a Jazz", "I sold the Jazz"),
+        ("My uncle takes metoprolol", "They stopped her donepezil"),
+        ("My locker has a metoprolol sticker", "They stopped his metoprolol"),
+        ("Heron runs on MySQL", "Robin moved to MariaDB"),
+        ("Heron uses MySQL", "Heron uses MySQL now"),
+        ("Heron uses MySQL", "Heron has moved to Thursday"),
         ("Grandma Rose makes the best dumplings", "Grandma Rose died"),
         ("Ana is my sister", "Ana paid me back"),
         ("We visited Bath in 2019", "Bath fell through"),
