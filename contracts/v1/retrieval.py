@@ -61,7 +61,7 @@ class RetrievedItem(_Message):
 
     `turn_id` and `conversation_id` name the turn that said it first; where a conversation was asked for, the latest
     one there. `created_at` is when it was first said, `last_said_at` when last, after `repeat_count` repeats.
-    `before` is what it changed.
+    `before` is what it changed, `conflicts_with` the ids of what says otherwise, until the user decides.
     `explanation` carries every feature, both ranks, the RRF score and `clock_ahead`, on request.
     """
 
@@ -87,6 +87,7 @@ class RetrievedItem(_Message):
     scores: Scores
     signals: Signals
     before: tuple[Former, ...] = ()
+    conflicts_with: tuple[str, ...] = ()
     explanation: dict[str, Any] | None = None
 
 

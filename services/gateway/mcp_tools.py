@@ -69,7 +69,7 @@ class FoundSignals(Result):
 
 
 class Found(Result):
-    """One entry that was found."""
+    """One entry that was found, what it said before a change, and the ids of what says otherwise, undecided as yet."""
 
     id: str
     theme: str | None
@@ -78,6 +78,8 @@ class Found(Result):
     created_at: Moment
     score: float
     signals: FoundSignals
+    before: list[str] = []
+    conflicts_with: list[str] = []
 
 
 class SearchResult(Result):
@@ -179,6 +181,8 @@ async def search(ask: Ask, given: SearchArguments) -> SearchResult:
             created_at=item.created_at,
             score=item.scores.total,
             signals=_signals(item),
+            before=[former.text[:SNIPPET] for former in item.before],
+            conflicts_with=list(item.conflicts_with),
         )
         for item in reply.items
     ]

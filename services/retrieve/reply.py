@@ -142,6 +142,7 @@ def item_of(
         embedding_state=entry.embedding_state,
         scores=ranked.scores,
         signals=Signals(lexical=candidate.lexical_rank is not None, semantic=candidate.semantic_rank is not None),
+        conflicts_with=entry.conflicts_with,
         before=tuple(
             Former(id=one.id, text=passage(one.text, terms, _SNIPPET_CHARS), until=one.valid_until)
             for one in former

@@ -312,7 +312,8 @@ def _label(entry: Entry, now: datetime | None) -> str:
     if now is not None:
         said += f", {ago((now.date() - last).days)}"
     who = f"{entry.role} {entry.speaker}" if entry.speaker else entry.role
-    return _labelled((said, who, entry.type, entry.id[:8], sources))
+    others = ", ".join(id_[:8] for id_ in entry.conflicts_with[:_MOST_SOURCES])
+    return _labelled((said, who, entry.type, entry.id[:8], sources, others and f"conflicts with {others}"))
 
 
 def line_of(parts: Iterable[str], text: str) -> str:
