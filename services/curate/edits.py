@@ -233,7 +233,7 @@ class Editor:
         (similar,) = await self.stores.text.find_similar([new])
         others = [other for other in similar.entries if other.id != entry.id]
         if canonical := await asyncio.to_thread(find_canonical, new, others):
-            raise Rejected("conflict", f"entry {canonical.id} says the same: forget one of the two")
+            raise Rejected("conflict", f"entry {canonical.id} says the same: forget this one, and that stays")
         if similar.suppressed:
             raise Rejected("refused", _FORGOTTEN)
         return frozenset(other.id for other in others)

@@ -28,7 +28,7 @@ from services.shared.bus.streams import Bus
 from services.shared.client import MemoryClient
 from services.shared.instance import FolderLock
 from services.shared.settings import Settings
-from tests.polling import digested
+from tests.polling import digested, eventually
 
 PREFERENCE = "I prefer uv over pip for managing packages."
 Open = Callable[[str], AbstractAsyncContextManager[Client]]
@@ -91,6 +91,19 @@ async def test_a_preference_is_found_in_a_new_session_and_by_nobody_else(connect
         assert "not_found" in await refused(session, "update", item_id=added["id"], content="mine")
         with pytest.raises(MCPError, match="not_found"):
             await session.read_resource(f"memory://entries/{added['id']}")
+
+
+async def test_a_note_that_says_otherwise_is_named_with_the_one_it_may_change(connect: Open) -> None:
+    async with connect("eve") as session:
+        old = await called(session, "add", type="fact", content="User lives in Lisbon")
+        new = await called(session, "add", type="fact", content="User moved to Berlin")
+
+        async def found() -> dict[str, list[str]]:
+            results = (await called(session, "search", query="where does the user live: Lisbon or Berlin?"))["results"]
+            return {one["id"]: one["conflicts_with"] for one in results}
+
+        expected = {old["id"]: [new["id"]], new["id"]: [old["id"]]}
+        await eventually(found, lambda said: said == expected)
 
 
 async def test_every_tool_is_listed_and_does_what_it_says(connect: Open) -> None:

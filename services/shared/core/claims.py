@@ -107,8 +107,8 @@ _MOVED_SOMEHOW = (
 """What tells that something was moved, and leaves the new time to what follows: "it is now on Friday"."""
 
 _IT_IS = re.compile(
-    r"(?:now )?(?:it|that|they|the new (?:date|day|time|slot))"
-    r" (?:(?:is|are|will be|takes place|starts|leaves|now|on|at|the) )+(?P<new>.+)"
+    r"(?:now )?(?:its|(?:it|that|they|the new (?:date|day|time|slot)) (?:is|are|will be|takes place|starts|leaves))"
+    r" (?:(?:is|are|now|on|at|the) )*(?P<new>.+)"
 )
 _CORRECTED = re.compile(_section("corrected") + r",?:?\s*")
 _RENEWED = re.compile(rf",?\s*{_section('renewed')},?")

@@ -12,7 +12,7 @@ from itertools import takewhile
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING
 from services.shared.core.having import JOINING
-from services.shared.core.statements import Sentence, kinds, parsed, terms, things
+from services.shared.core.statements import KIN, Sentence, kinds, parsed, terms, things
 
 _DIGITS = {word: str(number) for number, word in enumerate(wordlists.listed("changes", "numbers"), start=1)}
 _NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_DIGITS)})\b")
@@ -50,6 +50,9 @@ _RUNS = re.compile(
     r"|(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept))"
     r" (?:in|on|with|at) (?P<what>\S+(?: \S+){0,3})"
 )
+_DOSES = re.compile(r"(\d+(?:[.,]\d+)?) ?(mg|mcg|µg|ml|iu|units)\b")
+_OF_DOSES = terms("dose dosage day night morning evening increase reduce raise lower daily went up down take takes")
+_SOMEBODY = frozenset("her his their she he they him them".split())
 _AMOUNT = re.compile(r"\d[\d.,:]*")
 _USED_FOR = re.compile(r"(?:i|we) use (?P<what>\w.*?) (?P<purpose>(?:for|as) \w.*)")
 _LANGUAGES = wordlists.words("changes", "languages")
@@ -129,6 +132,28 @@ def _tells_another_amount(said: str, before: str) -> bool:
     return len(_AMOUNT.findall(now)) == 1 and _AMOUNT.sub("#", now) == _AMOUNT.sub("#", was) and len(things(now)) > 1
 
 
+def is_another_dose(said: str, before: str) -> bool:
+    """Whether a newer clause tells another dose of a medicine that an older one tells somebody to take."""
+    new, old = _DOSES.findall(said), _DOSES.findall(before)
+    what = things(_DOSES.sub("", said)) - KIN
+    whose, was = _patient(said), _patient(before)
+    if whose is not None and whose != was and not (was and was & KIN and whose == _SOMEBODY):
+        return False
+    if len(new) != 1 or not old or new[0] in old or new[0][1] not in {unit for _, unit in old}:
+        return False
+    return bool(what) and what <= things(before) | _OF_DOSES and not what <= _OF_DOSES
+
+
+def _patient(said: str) -> frozenset[str] | None:
+    """Who takes a medicine, as far as a clause tells: relatives, somebody, or nobody, who is its speaker."""
+    words = frozenset(said.split())
+    if kin := terms(said) & KIN:
+        return kin
+    if words & _SOMEBODY:
+        return _SOMEBODY
+    return frozenset() if words & {"i", "we", "my", "our"} else None
+
+
 def _runs_otherwise(said: str, before: str) -> bool:
     """Whether both tell on what, where or in what something runs or is made, and not the same."""
     new, old = _RUNS.fullmatch(said), _RUNS.fullmatch(before)
@@ -191,6 +216,7 @@ _OTHERWISE = (
     _uses_otherwise,
     _counts_otherwise,
     _tells_another_amount,
+    is_another_dose,
     _runs_otherwise,
     _likes_otherwise,
     _prefers_otherwise,

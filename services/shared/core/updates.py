@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_of
 from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
-from services.shared.core.renewals import is_of_another_kind, takes_the_place
+from services.shared.core.renewals import is_another_dose, is_of_another_kind, takes_the_place
 from services.shared.core.statements import (
     KIN,
     NEGATIONS,
@@ -175,7 +175,7 @@ def _changes(claim: Claim, before: Clause) -> bool:
     if claim.form == "instead":
         return _takes_the_place(claim, before)
     if claim.form == "moved":
-        return _moves(claim, before)
+        return _moves(claim, before) or is_another_dose(claim.said, before.text)
     if claim.form == "upgraded":
         return _is_another_version(claim, before)
     if claim.form == "returned":
