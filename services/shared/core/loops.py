@@ -31,14 +31,15 @@ _NEED = re.compile(
 _WAITING = re.compile(rf"(?:i|we) (?:am|are) {_ADVERBS}waiting (?:for|on) (?P<what>.+)")
 _REMIND = re.compile(
     r"(?:please |(?:can|could|will) you (?:please )?)*"
-    r"(?:remind me (?:\w+ ){0,3}?(?:to|about|that i (?:need|have) to)|do not (?:let me )?forget to|remember to"
+    r"(?:remind me,? i (?:need|have) to|remind me (?:\w+ ){0,3}?(?:to|about|that i (?:need|have) to)"
+    r"|do not (?:let me )?forget to|remember to"
     r"|(?:do not|dont) let me forget (?:to|about|(?!that|who|what|how|why|where|it|this|you|her|him|them))\b) ?"
     r"(?P<what>.+)"
 )
 _DEADLINE = re.compile(
     r"(?:(?:the|my|our) )?deadline (?:for|of) (?:(?:the|my|our) )?(?P<what>[\w -]{2,40}?) is (?P<when>.{3,40})"
 )
-_LISTED = re.compile(r"\W*(?:to-?do|action item)s?: *(?P<what>.+)", re.IGNORECASE | re.DOTALL)
+_LISTED = re.compile(r"\W*(?:to-?do|action item)s?(?: for (?:me|us|myself))?: *(?P<what>.+)", re.IGNORECASE | re.DOTALL)
 _NOTHING = re.compile(rf"{wordlists.pattern('loops', 'nothing')}(?:,? {wordlists.pattern('loops', 'after that')})*")
 _NO_DEED = re.compile(rf"(?:{wordlists.pattern('loops', 'no deed')})\b")
 _ART = wordlists.pattern("loops", "work of art")
@@ -48,9 +49,10 @@ _TITLE = re.compile(
     rf"{_ART}\b|, (?:great|good|lovely|amazing|brilliant|wonderful|terrible) {_ART}$)"
 )
 _KEPT = re.compile(r"\band (?:i |we )?(?:did|have done (?:it|so))\W*$")
+_DAYS = "(?:mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _SUPPOSED = re.compile(
     r"\b(?:if|might|maybe|perhaps|possibly|could|would|should|suppose|imagine|wish|unless|almost|whether|probably|when"
-    r"|until)\b"
+    rf"|until(?! (?:the )?(?:\d\d?(?:st|nd|rd|th)|(?:\d\d? )?{_DAYS}|tomorrow|next|end of)))\b"
 )
 _QUOTING = re.compile(r"[\"“”«»]")
 _NOT_MINE = (

@@ -49,6 +49,9 @@ def asked_of(text: str) -> Said:
         "I'll leave the key under the mat",
         "I'll pass the salt to Tom",
         "I'll take your parcel to the post office",
+        "I have to hand the essay in until 3 December",
+        "todo for me: prune the vines",
+        "oh and remind me, i need to send the landlord the meter reading",
     ],
 )
 def test_what_is_to_be_done_is_a_loop_however_it_is_said(text: str) -> None:
