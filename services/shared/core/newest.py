@@ -30,6 +30,9 @@ _ALIKE_OR_RELEVANT = 1.0
 well has to be very much about the same."""
 
 _STILL = re.compile(r"\b(?:still|any ?more|any longer|yet)\b", re.IGNORECASE)
+_FORMERLY = re.compile(
+    r"\b(?:first|originally|initially|previously|formerly|used to|back then|former|before (?:we|i|that|the))\b"
+)
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
     rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
@@ -48,10 +51,13 @@ def newest_first(
     It goes before a better one when they are a conflict, or a user said it later, it is alike and not much less
     relevant, has a word of change, names another day, time of day or number, and is not about what is another person's;
     and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon. Where
-    the question is whether something is still so, it is enough to tell of a change or an end, and of all that it names.
+    the question is whether something is still so, it is enough to tell of a change or an end, and of all that it names;
+    where it is what was so at first, nothing goes before another.
     `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _names_in(question)
+    if _FORMERLY.search(question.lower()):
+        return order
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
     changes = ended | {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}

@@ -32,6 +32,13 @@ def test_a_newer_time_goes_before_the_old_one() -> None:
     assert order_of(OLD, said("Our lead likes tea", 1), said("The morning thing moved to 10:15", 2)) == [2, 0, 1]
 
 
+@pytest.mark.parametrize("question", ["When was the standup first planned?", "what did we originally agree on?"])
+def test_what_was_so_at_first_stays_before_what_changed_it(question: str) -> None:
+    moved = said("The morning thing moved to 10:15", 2)
+    assert order_of(OLD, moved, question=question) == [0, 1]
+    assert order_of(OLD, moved, question="When is the standup?") == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("alike", "relevance", "order"),
     [(0.35, 0.5, [0, 1]), (0.35, 0.7, [1, 0]), (0.6, 0.5, [1, 0]), (0.6, 0.3, [0, 1]), (0.25, 1.0, [0, 1])],
