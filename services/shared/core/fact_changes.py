@@ -29,6 +29,7 @@ _BY_WORDS_ALONE = frozenset({"relationship", "name", "time"})
 _MEANWHILE = re.compile(wordlists.pattern("changes", "meanwhile"))
 _WORDS_OF = wordlists.pairs("changes", "words of slots")
 _MOST_BESIDE = 1  # words of a statement that are not of its facts
+_MOST_IN_PART = 8  # such words, beside which a job that has ended is still a part of what a statement tells
 _TOOLS = wordlists.words("facts", "tools")
 _AS_HOME = re.compile(
     r"\b(?:flat|house|apartment|home|city|town|village|country|abroad|suburb|neighbou?rhood|district|island|coast|rent"
@@ -93,8 +94,9 @@ def _effect_of_end(new: str, text: str) -> Effect | None:
     if not gone or _is_of_namesake(new, old):
         return None
     told = frozenset().union(*(terms(f"{fact.value} {_words_of(fact.slot)}".lower()) for fact in old))
-    if len(terms(text.lower()) - told) > _MOST_BESIDE:
-        return None
+    beside = len(terms(text.lower()) - told)
+    if beside > _MOST_BESIDE:
+        return "replaced in part" if beside <= _MOST_IN_PART and all(fact.slot == "employer" for fact in gone) else None
     named = {fact.entity_label.casefold() for fact in gone}
     more = [fact for fact in old if fact not in gone and not _introduces(fact, named)]
     return "replaced in part" if more else "replaced"

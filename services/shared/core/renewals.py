@@ -137,7 +137,7 @@ def is_another_dose(said: str, before: str) -> bool:
     new, old = _DOSES.findall(said), _DOSES.findall(before)
     what = things(_DOSES.sub("", said)) - KIN
     whose, was = _patient(said), _patient(before)
-    if whose is not None and whose != was and not (was and was & KIN and whose == _SOMEBODY):
+    if whose is not None and whose != was and (whose != _SOMEBODY or was == frozenset()):
         return False
     if len(new) != 1 or not old or new[0] in old or new[0][1] not in {unit for _, unit in old}:
         return False
