@@ -89,6 +89,11 @@ def _goes_on(part: str) -> bool:
 
 
 _PLACES = frozenset(name for line in wordlists.sections("places")["places"] for name in line.split(", "))
+_WHERE = re.compile(
+    r"\b(?:\w*stra(?:ss|ß)e|streets?|st|roads?|rd|lanes?|avenue|square|rooms?|buildings?|floors?|halls?|cent(?:re|er)|town"
+    r"|city|village|campus|offices?|house|flat|library|station|park|school|kitchen|basement|garden|corner|side|\w*platz"
+    r"|\d+\w?|upstairs|downstairs|next door)\b|^the \w+$"
+)
 _NO_PLACE = re.compile(rf"\w\.\w|[a-z]{{3}}{CAPITAL}")
 
 
@@ -112,6 +117,11 @@ def is_known_place(value: str) -> bool:
     """Whether this names a country, a region or a larger town, or a part of one, as "East Berlin" does."""
     said = value.lower().removeprefix("the ")
     return any(part in _PLACES for part in (said, *said.split(", "), *said.split()))
+
+
+def may_be_a_place(value: str) -> bool:
+    """Whether this may be a place where something is: one that is known, or what has a street, a room or a number."""
+    return is_known_place(value) or _WHERE.search(value.lower()) is not None
 
 
 def as_birthplace(value: str) -> list[str]:

@@ -14,7 +14,9 @@ from typing import Literal, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_of
+from services.shared.core.fact_values import may_be_a_place
 from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
+from services.shared.core.occasions import RECURRING, is_once
 from services.shared.core.renewals import is_another_dose, is_of_another_kind, takes_the_place
 from services.shared.core.statements import (
     KIN,
@@ -76,22 +78,7 @@ _LEFT_BESIDE = 4
 _OF_WORK = frozenset(map(stem, "work live study teach write learn know want need".split()))
 _LEFT_WORK = re.compile(r"\b(?:quit|left|resigned|retired|moved|lost)\b")
 _OF_TASTE = re.compile(r"\b(?:favourite|favorite|called|named|nickname|hint|dream)\b")
-_ONCE = re.compile(
-    r"\b(?:(?:just|only) (?:this|for|once)|(?:week|month|time|once) only|this (?:time|once|one time|week|month)"
-    r"|today|tonight|tomorrow|yesterday|(?:next|last) (?:week|\w{3,6}day)|weeks? ago|this \w{3,6}day|for once)\b"
-)
-_FOR_NOW = re.compile(
-    r"\b(?:just for (?:today|now|once|tonight|this)|for today|while (?:the|my|our|i|we|he|she|they|\w+ is)\b"
-    r"|until (?:the|my|our)"
-    r"|this (?:week (?:because|due|as|since)|term)|only (?:this|for) \w+|today[.!]?$)"
-)
-_WHY = re.compile(r"\b(?:because|due to|owing to|since the)\b")
-_RECURRING = re.compile(
-    r"\b(?:every|each|weekly|monthly|daily|usually|always|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b"
-    r"|\b(?:of|in) (?:the|a|each|every) (?:week|month)\b"
-)
 _SPECIFIC = re.compile(r"\b(?:the (?:last|latest|new|newest|first|second|third|next)|this|that|one of)\b")
-_NO_HABITS = frozenset("have has am are need got is was".split())
 _AT_WORK = re.compile(r"\b(?:at|for) work\b")
 _DOSE = re.compile(r"(?<=\w) (?:dose|dosage)$")
 _MADE_OTHERWISE = re.compile(r"\b(?:switched|changed|migrated|ported|rewritten|rewrote)\b")
@@ -154,7 +141,7 @@ def relation(old: str, new: str) -> Relation:
             changes = claim.form is not None and _changes(claim, before)
             if claim.form == "renewed" and is_of_another_kind(_stated(claim.said), _stated(before.text), new, old):
                 continue
-            changes = changes and not _is_once(claim, before, new)
+            changes = changes and not is_once(claim, before, new, does=is_stative(before))
             if changes and not _is_beside(claim, before, new) and not _is_with_another(claim, before, party):
                 return "update"
             contradicted = contradicted or (claim.form is None and _contradicts(claim, before))
@@ -189,18 +176,6 @@ def _replaces(claim: Claim, before: Clause) -> bool:
     """Whether what is told to be so in place of an old value is said of nothing but what had it."""
     said = things(claim.said)
     return bool(claim.old and said) and said <= before.things and not _is_found(claim.old, claim.said)
-
-
-def _is_once(claim: Claim, before: Clause, text: str) -> bool:
-    """Whether a change is one of this time, and leaves what its speaker does as a rule."""
-    if claim.form in ("moved", "ended", "renewed", "instead") and _FOR_NOW.search(text.lower()):
-        return True
-    if claim.form in ("moved", "renewed") and _RECURRING.search(before.text) and _WHY.search(text.lower()):
-        return True
-    if claim.form not in ("moved", "called off") or not _ONCE.search(text.lower()):
-        return False
-    does = before.words[:1] != [] and before.words[0] in SPEAKERS and is_stative(before)
-    return _RECURRING.search(before.text) is not None or (does and before.words[1] not in _NO_HABITS)
 
 
 def _party(text: str) -> frozenset[str]:
@@ -258,7 +233,10 @@ def _moves(claim: Claim, before: Clause) -> bool:
     if terms(claim.topic) != terms(sentence.subject) or terms(claim.new) <= terms(sentence.value):
         return False
     is_somebody = claim.topic.split()[0] not in _DETERMINERS or bool(_owners(claim.topic))
-    return _tells_place(sentence, is_somebody) if is_somebody or _TO_PLACE.search(claim.said) else not was
+    is_moved = _TO_PLACE.search(claim.said) is not None
+    if is_moved and not is_somebody and sentence.preposition in PLACING and not may_be_a_place(claim.new):
+        return False
+    return _tells_place(sentence, is_somebody) if is_somebody or is_moved else not was
 
 
 def _is_when(topic: str, before: Clause) -> bool:
@@ -316,6 +294,8 @@ def _gives_up(claim: Claim, before: Clause) -> bool:
     """Whether an older clause tells that the speaker has, does or is what is so no more."""
     if _SPECIFIC.search(claim.old) and not _SPECIFIC.search(before.text):
         return False
+    if claim.form == "switched" and _TO_PLACE.search(claim.said) and not terms(claim.topic) <= before.terms:
+        return False  # the photos moved, and nothing else that was there
     purpose = claim.new.partition(" for ")[2] if claim.form == "switched" else ""
     if not terms(purpose) <= before.terms or (_AT_WORK.search(claim.new) and not _AT_WORK.search(before.text)):
         return False
@@ -443,9 +423,9 @@ def _gives_another_value(said: str, before: Clause) -> bool:
     if not things(new.value) and _owners(new.subject) and not things(old.value) <= _OF_AGE:
         return False  # an age, and a height
     days, olds = is_.get("day", frozenset()), was.get("day", frozenset())
-    if {"day", "clock"} <= is_.keys() & was.keys() and _RECURRING.search(new.value) and is_["day"] != was["day"]:
+    if {"day", "clock"} <= is_.keys() & was.keys() and RECURRING.search(new.value) and is_["day"] != was["day"]:
         return False  # of another day of the week
-    if _RECURRING.search(new.value) and min(map(len, (days, olds))) > 1 and days.isdisjoint(olds):
+    if RECURRING.search(new.value) and min(map(len, (days, olds))) > 1 and days.isdisjoint(olds):
         return False
     is_of_them = new.subject in SPEAKERS and stem(new.verb) in BEING and terms(new.value) - terms(old.value)
     return differ(is_, was) and not (is_of_them and things(new.value) != things(old.value))
