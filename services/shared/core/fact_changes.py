@@ -27,6 +27,7 @@ not be meant; it tells something else, which goes on."""
 _People: TypeAlias = Mapping[str, frozenset[str]]
 _BY_WORDS_ALONE = frozenset({"relationship", "name", "time"})
 _MEANWHILE = re.compile(wordlists.pattern("changes", "meanwhile"))
+_ON_THE_SIDE = re.compile(r"\bvolunteer\w*|\bon (?:weekends|\w{3,6}days)\b")
 _WORDS_OF = wordlists.pairs("changes", "words of slots")
 _MOST_BESIDE = 1  # words of a statement that are not of its facts
 _MOST_IN_PART = 8  # such words, beside which a job that has ended is still a part of what a statement tells
@@ -137,7 +138,7 @@ def _may_change(fact: Fact) -> bool:
 def _is_cued(fact: Fact, text: str) -> bool:
     """Whether the clause that states a fact says itself that this is so since, or corrects what was said."""
     clause = text[slice(*fact.span)]
-    if _MEANWHILE.search(clause.lower()):
+    if _MEANWHILE.search(clause.lower()) or _ON_THE_SIDE.search(clause.lower()):
         return False
     corrections = [claim for claim in claims(text) if claim.form == "renewed"]
     return any(_gives(claim, fact) for claim in (*claims(clause), *corrections))

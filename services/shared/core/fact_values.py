@@ -76,12 +76,15 @@ def as_plain(value: str) -> list[str]:
     return [ARTICLE.sub("", one, count=1) for one in as_whole(value)]
 
 
+_SAYS = re.compile(r"\w (?:is|are|was|were|has|have) \w")
+
+
 def as_several(value: str) -> list[str]:
     """The values of a list, up to the first that is denied, or to a comma behind which something else is said."""
     listed = trimmed(_OTHERWISE.split(value, maxsplit=1)[0])
     first, *others = [trimmed(part) for part in _LIST.split(listed)]
     stated = takewhile(lambda part: not is_denied(part), [first, *takewhile(_goes_on, others)])
-    return [part for part in stated if part and len(part.split()) <= 5][:8]
+    return [part for part in stated if part and len(part.split()) <= 5 and not _SAYS.search(part)][:8]
 
 
 def _goes_on(part: str) -> bool:
@@ -201,18 +204,21 @@ def as_day(value: str) -> list[str]:
 
 _AGE = re.compile(
     r"(\d{1,3})(?: (?:years?|yrs?)(?: old| of age)?| yo)?"
-    r"(?: now| (?:this|last) \w+| today| yesterday| recently| on .+| in .+)?$"
+    r"(?: now| (?:this|last) \w+| today| yesterday| recently|(?P<when> (?:on|in) .+))?$"
 )
 
 
 def as_age(value: str) -> list[str]:
     found = _AGE.match(value)
-    return [found[1]] if found and 0 < int(found[1]) < 120 else []
+    if not found or (found["when"] and "day" not in kinds(found["when"].lower())):
+        return []  # 14 in line
+    return [found[1]] if 0 < int(found[1]) < 120 else []
 
 
 _NO_ALLERGEN = re.compile(
     r"^(?:nonsense|(?:no|every|any)thing|bullshit|early|your|this|the word|ha)\b"
-    r"|\b(?:work|mondays?|mornings?|people|says?)$",
+    r"|\b(?:work|mondays?|mornings?|people|says?|small talk|bureaucracy|meetings?|jargon|paperwork|deadlines?|drama"
+    r"|emails?|spreadsheets?)$",
     re.IGNORECASE,
 )
 

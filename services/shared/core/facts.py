@@ -54,12 +54,13 @@ CLAUSE = re.compile(
     r"(?<!\bnumber):\s|;\s|\s\(|\)"
     rf"|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
     rf"|(?<=after all),\s"
+    rf"|,\s{{1,3}}(?=(?:{_VERBS}|{_THIRD}|dislikes?) )"
     rf"|,\s{{1,3}}(?={_IS_NOW}\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new {_WHICH_TIME}\b)"
     rf"|,?\s{{1,3}}(?=and {_IS_NOW}\b)"
     rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",
     re.IGNORECASE,
 )
-_CARRIED = re.compile(rf"(?:(?P<mine>{_VERBS})|(?P<theirs>{_THIRD}))\b", re.IGNORECASE)
+_CARRIED = re.compile(rf"(?:(?P<mine>{_VERBS}|dislike)|(?P<theirs>{_THIRD}|dislikes))\b", re.IGNORECASE)
 _I_AM = re.compile(r"\b(i)'?m\b", re.IGNORECASE)
 _CONTRACTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), spelled)
@@ -101,6 +102,7 @@ _ALSO_JOKING = re.compile(_pattern("joking more"))
 _LIKING_TO = re.compile(r"\b(i (?:\w+ )?(?:like|love|enjoy)) to\b")
 _TAGGED = re.compile(r", (?:right|correct|(?:is|are|do|does|have|am|was) ?n.t \w+)\W*$", re.IGNORECASE)
 _NAME_ALONE = re.compile(rf"\b({PERSON_NAME})(?=(?:'s)? [a-z])")
+_AN = re.compile(r"\bis a (?=[aeio]|un(?!i))", re.IGNORECASE)
 _NOT_SLUG = re.compile(r"[^\w]+")
 
 
@@ -219,7 +221,7 @@ def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -
     kind: EntityType = "event" if found.slot == "time" else "project" if found.subject == "project" else "person"
     subject = "people" if found.subject == "profile" and speaker else found.subject
     whose = f"{found.of[:1].upper()}{found.of[1:]}" if found.of else label
-    told = found.text.replace("their", f"{speaker}'s") if speaker else found.text
+    told = _AN.sub("is an ", found.text.replace("their", f"{speaker}'s") if speaker else found.text)
     is_whole = not whose or found.text.startswith(f"{found.value} ")  # as "Elke is their wife"
     return Fact(
         subject=subject,

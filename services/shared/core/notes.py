@@ -32,6 +32,11 @@ _DOES = re.compile(
     re.IGNORECASE,
 )
 _ALONE = re.compile(rf"{_START}{_ADVERBS}(?P<verb>{_NOT}|{_section('verbs')})\b", re.IGNORECASE)
+_CALLED = re.compile(
+    rf"{_START}{_USER}(?:is (?:called|named)|goes by|(?:prefers|likes|wants) to be called) (?=(?-i:[A-Z]))",
+    re.IGNORECASE,
+)
+_COLON = re.compile(rf"(?<=My )({_section('slots')}):(?= )")
 _STATE = re.compile(rf"{_START}(?={_section('states')}\b)", re.IGNORECASE)
 _AND = re.compile(rf"(?P<start>(?:,|,? and|,? but) ){_ADVERBS}(?P<verb>{_section('verbs')})\b")
 _WITH = re.compile(rf"\bwith (?={_section('kin')}\b)")
@@ -57,7 +62,9 @@ def in_first_person(text: str) -> str:
 
 def _said(sentence: str) -> str:
     if found := _WHOSE.match(sentence) or _SLOT.match(sentence):
-        return f"{found['start']}My {_lowered(sentence[found.end() :])}"
+        return _COLON.sub(r"\1 is", f"{found['start']}My {_lowered(sentence[found.end() :])}")
+    if found := _CALLED.match(sentence):
+        return f"{found['start']}My name is {sentence[found.end() :]}"
     if found := _STATE.match(sentence):
         return f"{found['start']}I am {_lowered(sentence[found.end() :])}"
     if found := _DOES.match(sentence) or _ALONE.match(sentence):

@@ -234,7 +234,7 @@ def _moves(claim: Claim, before: Clause) -> bool:
         return False
     is_somebody = claim.topic.split()[0] not in _DETERMINERS or bool(_owners(claim.topic))
     is_moved = _TO_PLACE.search(claim.said) is not None
-    if is_moved and not is_somebody and sentence.preposition in PLACING and not may_be_a_place(claim.new):
+    if is_moved and not is_somebody and sentence.preposition in ("in", "at") and not may_be_a_place(claim.new):
         return False
     return _tells_place(sentence, is_somebody) if is_somebody or is_moved else not was
 

@@ -17,6 +17,10 @@ SAID = [
     ("Name is John", "My name is John"),
     ("Favorite movies are Heat and Alien", "My favorite movies are Heat and Alien"),
     ("Is a nurse", "I am a nurse"),
+    ("User is called Merle", "My name is Merle"),
+    ("User's name: Aylin", "My name is Aylin"),
+    ("Sister Clara lives in Oslo", "My sister Clara lives in Oslo"),
+    ("Lives in Kiel with wife Rosa", "I live in Kiel with my wife Rosa"),
     ("Likes pizza but hates olives", "I like pizza but hate olives"),
     ("Allergic to nuts", "I am allergic to nuts"),
     ("User (Alex) doesn't like coriander", "I do not like coriander"),
@@ -35,6 +39,8 @@ OF_OTHERS = [
     "Our user likes tea",
     "Liked by everybody",
     "Names are hard",
+    "Sisters of Mercy is a band",
+    "user is called by the API",
 ]
 
 

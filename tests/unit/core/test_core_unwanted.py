@@ -72,6 +72,16 @@ from services.shared.core.unwanted import is_unwanted
         "The gate opens with 4711. Forget that I told you.",
         "The gate opens with 4711. Please delete this message.",
         "From now on don't remember anything I say",
+        "make no note of this: I was let go",
+        "I was let go, please don't keep that on file",
+        "Please do not record this in my profile. I was let go.",
+        "What I tell you now should not be stored anywhere. I was let go.",
+        "this chat should not be remembered, I was let go",
+        "This isn't for your memory but I was let go",
+        "for your ears only: I was let go",
+        "could you not remember what i said about my wife",
+        "forget i said anything about the affair",
+        "quick question, please don't save, is 38.9 a fever",
     ],
 )
 def test_a_message_says_that_it_is_not_to_be_kept(text: str) -> None:
@@ -114,6 +124,11 @@ def test_a_message_says_that_it_is_not_to_be_kept(text: str) -> None:
         "I can't remember it",
         "I don't want to remember that day",
         "Could you not book the early train?",
+        "I don't want this saved as a draft, it goes out on Thursdays",
+        "I don't want it stored in the cellar, the piano needs dry air",
+        "no need to remember the old address any more, my new one is Birkenweg 4",
+        "keep it off the record player, I tell the cat",
+        "It should not be stored above 25 degrees",
         "",
     ],
 )
