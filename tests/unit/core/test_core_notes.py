@@ -40,7 +40,6 @@ OF_OTHERS = [
     "Liked by everybody",
     "Names are hard",
     "Sisters of Mercy is a band",
-    "user is called by the API",
 ]
 
 
