@@ -17,6 +17,7 @@ import typer
 import uvloop
 from rich.markup import escape
 
+import services.gateway.proxy.settings  # noqa: F401  (imported late elsewhere; a misspelt one is named at the start)
 from contracts.errors import Unavailable, UnusableStore
 from services.cli.common import FolderOption, fail, out, settings_from
 from services.runtime import SERVICES, Running, running

@@ -102,7 +102,9 @@ async def test_a_folder_that_cannot_be_used_is_named_with_the_reason(tmp_path: P
 
 async def test_a_misspelt_setting_is_named_without_its_value(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    _, said = await refused_start(tmp_path / "file", [], tmp_path / "log", MEMORYBUS_NATS_PASWORD="walnut")
+    wrong = {"MEMORYBUS_NATS_PASWORD": "walnut", "MEMORYBUS_OPENAI_BASE_ULR": "walnut"}
+    _, said = await refused_start(tmp_path / "file", [], tmp_path / "log", **wrong)
+    assert '"variable": "MEMORYBUS_OPENAI_BASE_ULR", "did_you_mean": "MEMORYBUS_OPENAI_BASE_URL"' in said
     assert '"variable": "MEMORYBUS_NATS_PASWORD", "did_you_mean": "MEMORYBUS_NATS_PASSWORD"' in said
     assert "walnut" not in said
 
