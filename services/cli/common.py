@@ -70,8 +70,8 @@ def settings_from(**given: Any) -> Settings:
     try:
         return Settings(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, e['loc'])).replace('_', '-')}: {e['msg']}" for e in error.errors())
-        fail("; ".join(problems))
+        problems = (("_".join(map(str, e["loc"])), e["msg"]) for e in error.errors())
+        fail("; ".join(f"{name.replace('_', '-')} (MEMORYBUS_{name.upper()}): {what}" for name, what in problems))
 
 
 def run(work: Coroutine[Any, Any, T], *, interrupted: str = "") -> T:

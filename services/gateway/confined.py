@@ -15,6 +15,12 @@ from services.shared.client import MemoryClient
 Json = dict[str, Any]
 
 
+def about_all_spaces(verb: Verb) -> Problem:
+    """That a request is about the user as a whole, and asked by whom only some spaces are open."""
+    words = f"{verb.answer.name} is about all spaces; this credential is for some. Use one without spaces."
+    return Problem("forbidden", words)
+
+
 async def confined(caller: Caller, verb: Verb, values: Json, memory: MemoryClient) -> Json:
     """The request of a caller who is let into some spaces only.
 
@@ -23,7 +29,7 @@ async def confined(caller: Caller, verb: Verb, values: Json, memory: MemoryClien
         RequestFailed, Unavailable: an entry that it names is not there, or memorybus is away.
     """
     if verb.confined_by is None:
-        raise Problem("forbidden", f"{verb.answer.name} is about all spaces; this credential is for some.")
+        raise about_all_spaces(verb)
     if verb.confined_by == "space":
         return values | {"space": caller.space(values, verb.answer.request.model_fields["space"].get_default())}
     for id_ in [values["id"]] if verb.confined_by == "id" else values["ids"]:

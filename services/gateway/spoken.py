@@ -9,6 +9,7 @@ from contracts.flow import Answer
 from contracts.paths import VERB_OF
 from contracts.v1.chat import ChatVerb
 from services.gateway.callers import Caller
+from services.gateway.confined import about_all_spaces
 from services.gateway.problems import Problem
 from services.shared.core.chat_commands import command_in
 
@@ -49,4 +50,4 @@ def refuse_beyond(caller: Caller, text: str) -> None:
     if not caller.may(verb.answer.name, reads=verb.reads):
         raise Problem("forbidden", f"This credential does not open {verb.answer.name}, which that asks for.")
     if caller.spaces is not None and verb.confined_by is None:
-        raise Problem("forbidden", f"{verb.answer.name} is about all spaces; this credential is for some.")
+        raise about_all_spaces(verb)

@@ -199,7 +199,7 @@ async def test_a_text_that_the_model_refuses_does_not_hold_up_the_others(
         (["--embedder", "none"], "nothing to index without an embedder"),
         (["--vector-store", "none"], "nothing to index without an embedder"),
         (["--embedder", "http", "--embedder-url", "http://me:pw@x/v1"], "MEMORYBUS_EMBEDDER_API_KEY"),
-        (["--embedder", "nonsense"], "embedder: Input should be"),
+        (["--embedder", "nonsense"], "embedder (MEMORYBUS_EMBEDDER): Input should be"),
     ],
     ids=str,
 )
