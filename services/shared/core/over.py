@@ -1,6 +1,6 @@
-"""What a statement says is over, whatever was said of it before: "The Jazz was stolen", "Bath fell through".
+"""What a statement says is over, whatever was said of it before: "The Jazz was stolen", "We moved Quill to Postgres".
 
-That ends no fact for sure: the Jazz may be another one, and what was said of it may still be so.
+That ends no fact for sure: the Jazz may be another one, and Quill may use SQLite for something else.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FORMS: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...] = (
     (
         re.compile(
             rf"(?:they|he|she|(?:(?:the|her|his|my|our) )?(?:doctor|doctors|gp|hospital|nurse|consultant|specialist)"
-            rf"|dr\.? \w+) {_AUX}(?:stopped|discontinued|took (?:her|him|them) off)"
+            rf"|dr\.? \w+) {_AUX}(?:stopped|discontinued|took (?:her|him|them|(?:(?:my|our) )?(?!me\b|us\b)\w+) off)"
             rf" (?:(?:her|his|their) )?{_IT}(?: (?:straight away|at once|completely|entirely))?{_END}"
         ),
         _MEDICINE,
@@ -73,7 +73,8 @@ def words_of_over(text: str) -> str | None:
 
 
 def is_over(before: str, text: str) -> bool:
-    """Whether a text says that something is over which its speaker has, does or plans as another tells."""
+    """Whether a text says that something is over which its speaker has, does or plans as another tells, or that a thing
+    of which that tells what it uses or runs on has come to something else."""
     said = _over_in(text)
     ended = bool(said) and any(_is_of(clause, it, of) for clause in clauses(before) for it, of in said)
     return ended or any(_runs_on_it(clause, what, new) for clause in clauses(before) for what, new in _moved_in(text))

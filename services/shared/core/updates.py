@@ -79,6 +79,7 @@ _OF_WORK = frozenset(map(stem, "work live study teach write learn know want need
 _LEFT_WORK = re.compile(r"\b(?:quit|left|resigned|retired|moved|lost)\b")
 _OF_TASTE = re.compile(r"\b(?:favourite|favorite|called|named|nickname|hint|dream)\b")
 _SPECIFIC = re.compile(r"\b(?:the (?:last|latest|new|newest|first|second|third|next)|this|that|one of)\b")
+_AT_HOUR = re.compile(r"at \d\d?(?:[:.]\d\d)? ?(?:am|pm)?")
 _AT_WORK = re.compile(r"\b(?:at|for) work\b")
 _DOSE = re.compile(r"(?<=\w) (?:dose|dosage)$")
 _MADE_OTHERWISE = re.compile(r"\b(?:switched|changed|migrated|ported|rewritten|rewrote)\b")
@@ -418,6 +419,8 @@ def _gives_another_value(said: str, before: Clause) -> bool:
         return _another_word(new, old)
     if stem(new.verb) != stem(old.verb) and not {new.verb, old.verb} <= BEING | _STARTING:
         return False
+    if is_.keys() != was.keys() and all(_AT_HOUR.fullmatch(one.value) for one in (old, new)):
+        return True  # from 9:30 to 10
     if is_.keys() == was.keys() == {"number"} and not things(new.value) <= things(old.value):
         return False  # of another unit
     if not things(new.value) and _owners(new.subject) and not things(old.value) <= _OF_AGE:

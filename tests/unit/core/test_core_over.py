@@ -24,6 +24,7 @@ from services.shared.core.over import is_over, words_of_over
         ("i drive a corsa btw, its a 2014 one", "corsa got nicked last nite from the staff car park"),
         ("My uncle takes metoprolol", "They stopped his metoprolol straight away"),
         ("Grandad takes metoprolol 50 mg", "Dr Lund took him off metoprolol"),
+        ("Grandad is on metoprolol", "They took grandad off metoprolol"),
         ("Heron uses MySQL", "We moved Heron to MariaDB"),
         ("Heron uses MySQL", "Heron uses MariaDB now"),
         ("Heron runs on MySQL", "Heron went back to MariaDB"),
