@@ -419,7 +419,7 @@ def _gives_another_value(said: str, before: Clause) -> bool:
         return _another_word(new, old)
     if stem(new.verb) != stem(old.verb) and not {new.verb, old.verb} <= BEING | _STARTING:
         return False
-    if is_.keys() != was.keys() and all(_AT_HOUR.fullmatch(one.value) for one in (old, new)):
+    if {"clock"} == was.keys() != is_.keys() and all(_AT_HOUR.fullmatch(one.value) for one in (old, new)):
         return True  # from 9:30 to 10
     if is_.keys() == was.keys() == {"number"} and not things(new.value) <= things(old.value):
         return False  # of another unit
