@@ -58,6 +58,10 @@ class Found:
     refs: tuple[tuple[str, str], ...] = ()
 
 
+_NO_FOOD = (
+    "(?:before|after|now|until|at|in|on|there|here|much|anything|something|today|tonight|yet|well|more$|alone|out|with|like"
+    "|from|while|when|because|and|or|very|enough|it|this|that)"
+)
 _AM = rf"(?:am|is|are|'s) {ADVERBS}"
 _HAVE = rf"(?:(?:have|has)(?: got)?|'ve(?: got)?|got) {ADVERBS}"
 
@@ -87,6 +91,7 @@ _PREDICATES = (
         r"(?:live|lives|am living|is living|are living|have been living|has been living|reside) "
         rf"{ADVERBS}(?:just )?(?:in|outside|near) (?P<v>.+)",
         rf"{_AM}(?:based|living) in (?P<v>.+)",
+        rf"lives? (?:with|alone|together with) (?:(?!\bin\b).){{0,40}}?\bin (?P<v>{CAPITAL}.*)",
         rf"(?:have |has )?{ADVERBS}(?:moved|relocated) (?:from {CAPITAL}[^,]{{1,30}}? )?(?:back |over )?to (?P<v>.+)",
         level=2,
         ref="place",
@@ -120,7 +125,8 @@ _PREDICATES = (
         "occupation",
         as_job,
         "is a {v}",
-        r"(?:work|works|am working|is working) (?:part-time |full-time )?as an? (?P<v>.+)",
+        r"(?:work|works|am working|is working) (?:part-time |full-time |freelance )?as an? (?P<v>.+)",
+        rf"{_AM}(?:self-employed|employed|freelancing) as an? (?P<v>.+)",
         r"(?:have |has )?(?:just |recently )?started (?:at|with) .{1,30}? as an? (?P<v>.+)",
         level=3,
     ),
@@ -172,7 +178,7 @@ _PREDICATES = (
         "avoids",
         as_disliked,
         "avoids {v}",
-        r"(?:do|does) not (?:eat|drink) (?:any )?(?P<v>.+)",
+        rf"(?:do|does|can) ?not (?:eat|drink) (?:any )?(?!{_NO_FOOD}\b)(?P<v>.+)",
         level=2,
         many=True,
         type="preference",
