@@ -70,7 +70,7 @@ _PEOPLE = frozenset(
 )
 _NAME = re.compile(r"(?<=\w )[A-Z]\w+")
 _DELIVERING = frozenset(map(stem, "submit hand deliver finish complete file send".split()))
-_WHEN = r"(?: (?:today|yesterday|(?:this|yesterday) (?:morning|afternoon|evening)|last night|now|already))?"
+_WHEN = r"(?: (?:today|yesterday|(?:this|yesterday) (?:morning|afternoon|evening)|last night|now|already|too|as well))?"
 _DID = re.compile(rf"(?:(?:i|we) )?(?:have )?{_ADVERBS}(?P<verb>\w+)(?: (?P<what>.*?))?{_WHEN}")
 _IS_DONE = re.compile(
     rf"(?P<what>.+?) (?:is|are|was|were|got|has been|have been) {_ADVERBS}(?P<verb>\w+)"
@@ -92,7 +92,7 @@ _RECIPIENT = re.compile(
     r"|.*\bto (?:my |our )?(?P<to>\w+))"
 )
 _DROPPED = re.compile(r"(?:i|we) (?:do not|no longer|will not) (?:(?:need|have) to )?(?P<what>.+?)(?: anymore)?")
-_WHATEVER = frozenset("done finished sorted settled handled completed cancelled canceled".split())
+_WHATEVER = frozenset("done finished sorted settled handled completed merged shipped cancelled canceled".split())
 _PRONOUNS = frozenset("it that this them those".split())
 _BASES = dict(
     pair.split(":")

@@ -158,6 +158,10 @@ def test_what_an_assistant_says_of_its_own_manner_is_nothing_to_be_done(text: st
         ("I have to feed the cat", "cat fed", True),
         ("I need to pay Tom", "Tom paid", False),
         ("need to call the plumber", "I have got to call the plumber", False),
+        ("I need to pay the deposit", "deposit paid too", True),
+        ("i need to apply for the dorm", "applied for the dorm btw", True),
+        ("I have to write the load test", "the load test is merged btw", True),
+        ("I have to write the load test", "the docs are merged", False),
     ],
 )
 def test_it_is_closed_where_object_and_person_agree(first: str, then: str, closes: bool) -> None:
