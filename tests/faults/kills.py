@@ -71,7 +71,7 @@ GROUPS: dict[str, tuple[Effect, ...]] = {
         *_committed("erase.record_erasure", "erase.put_record", "erase.erase"),
         *_plain("erase.vectors_erase", "erase.delete_message"),
     ),
-    "taking back": _plain("embed.vectors_remove"),
+    "taking back": (*_committed("ingest.withdraw"), *_plain("embed.vectors_remove")),
     "sweeping": _plain("background.compact", "background.vectors_compact"),
 }
 """Every effect, by what kind it is."""
