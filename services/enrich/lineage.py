@@ -22,7 +22,7 @@ from services.shared.core.corrections import corrects_unnamed, denied_by, denies
 from services.shared.core.extraction import is_borne_out
 from services.shared.core.fact_changes import Effect, effects, may_change_facts, words_of_changed
 from services.shared.core.lineage import conflict_key, fact_keys, key_tag, restored_from, superseded_if_active
-from services.shared.core.notes import told_in
+from services.shared.core.notes import as_user_says
 from services.shared.core.over import is_over, words_of_over
 from services.shared.core.updates import Relation, leaves_some, relation, subjects_of, to_compare
 from services.shared.tasks import beside_the_loop
@@ -68,8 +68,9 @@ async def settle_changes(
         if said and entry.edited_at is not None:
             entry, again = await _release(entry, store)
             gone += again
-        query = _words_compared(told_in(entry), contradictions=contradictions) if said else None
-        if query is not None or (said and may_correct_unnamed(told_in(entry))):
+        text = as_user_says(entry)
+        query = _words_compared(text, contradictions=contradictions) if said else None
+        if query is not None or (said and may_correct_unnamed(text)):
             gone += await _settle(entry, query, store, policy, contradictions=contradictions)
     return gone
 
@@ -184,7 +185,7 @@ async def _settle(
     for how, group in found.items():
         found[how] = [one for one in group if one.id in undecided]
     changed = _changed(found, policy)
-    kept = {one.id for one in changed if is_protected(one) or leaves_some(told_in(one), told_in(entry))}
+    kept = {one.id for one in changed if is_protected(one) or leaves_some(as_user_says(one), as_user_says(entry))}
     superseded = [one.id for one in changed if one.id not in kept]
     conflicts = [one for how in _CONFLICTING for one in found[how] if one.id not in superseded]
     entry = await _name(entry, superseded, [one.id for one in conflicts], store)
@@ -197,7 +198,7 @@ async def _fixed_unnamed(entry: Entry, store: TextStore) -> list[Entry]:
 
     It says too little to stand for the other: both are shown, as a conflict.
     """
-    if not may_correct_unnamed(told_in(entry)):
+    if not may_correct_unnamed(as_user_says(entry)):
         return []
     voice = Selection(entry.user_id, entry.space, entry.persona_id or "", conversation_id=entry.conversation_id)
     page = await store.page(voice, limit=_CANDIDATES, cursor=None)
@@ -205,7 +206,7 @@ async def _fixed_unnamed(entry: Entry, store: TextStore) -> list[Entry]:
     older = (one for one in said if one.last_said_at <= entry.created_at)  # exports know the minute at best
     last = max(older, key=_place, default=None)
     soon = last is not None and entry.created_at - last.last_said_at < _JUST_BEFORE
-    return [last] if last and soon and corrects_unnamed(told_in(last), told_in(entry)) else []
+    return [last] if last and soon and corrects_unnamed(as_user_says(last), as_user_says(entry)) else []
 
 
 def _changed(found: _Found, policy: Policy) -> list[Entry]:
@@ -213,7 +214,7 @@ def _changed(found: _Found, policy: Policy) -> list[Entry]:
     if policy == "flag":
         return []
     worded = found["update"]
-    either = len({subjects_of(told_in(one)) for one in worded}) > 1
+    either = len({subjects_of(as_user_says(one)) for one in worded}) > 1
     return [*found["replaced"], *(() if either else worded)]
 
 
@@ -221,11 +222,11 @@ async def _older(entry: Entry, query: str, store: TextStore) -> list[Entry]:
     """The active entries of the same voice that were said before and share words with it, or were said last: a search
     may not find yet what was said a moment ago."""
     scope = Scope(entry.user_id, entry.space, entry.persona_id)
-    queries = [query, words_of_changed(told_in(entry))]
+    said = as_user_says(entry)
+    queries = [query, words_of_changed(said)]
     searches = [store.search(scope, words, limit=_CANDIDATES, filters=Filters()) for words in queries if words]
     ids = {hit.id for hits in await asyncio.gather(*searches) for hit in hits}
     found = await store.get([Key(entry.user_id, id_) for id_ in ids])
-    said = told_in(entry)
     if may_change_facts(said) or denies_anything(said) or words_of_over(said):
         latest = Selection(entry.user_id, entry.space, entry.persona_id or "")
         found |= {one.id: one for one in (await store.page(latest, limit=_CANDIDATES, cursor=None)).entries}
@@ -246,7 +247,7 @@ def _is_said_by(one: Entry, entry: Entry) -> bool:
 
 def _related(entry: Entry, candidates: Sequence[Entry]) -> _Found:
     found: _Found = defaultdict(list)
-    said, before = told_in(entry), [told_in(one) for one in candidates]
+    said, before = as_user_says(entry), [as_user_says(one) for one in candidates]
     for one, old, effect in zip(candidates, before, effects(said, before), strict=True):
         how = effect or relation(old, said)
         is_denied = how in _NOT_CHANGED and (denies(old, said) or is_over(old, said))

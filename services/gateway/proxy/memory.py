@@ -362,9 +362,7 @@ class ChatMemory:
     ) -> None:
         question, said = exchange.question or "", _cut(without_blocks(answer), self._edge.longest)
         size = len(said) + len(question) + sum(map(len, injected))
-        unwanted = [text for text in injected if is_unwanted(text)]
-        told = await beside_the_loop(partial(without_words_of, said, unwanted, question), size)
-        learned = await beside_the_loop(partial(without_echoes, told, injected, question), size)
+        learned = await beside_the_loop(partial(_learned, said, injected, question), size)
         if recalled.memories:
             used = await beside_the_loop(partial(is_influenced, said, recalled.memories, question), size)
             PROXY_MEMORY.labels("used" if used else "unused").inc()
@@ -460,6 +458,12 @@ def _telling(known: Sequence[Line], reply: RetrieveReply, exchange: Exchange, se
     shown = {item.id for item in reply.items} | {pinned.id for pinned in reply.foundation}
     changed = {former.id for item in reply.items for former in item.before}
     return telling_lines(known, about=about, with_user=with_user, shown=shown, sent=sent, changed=changed)
+
+
+def _learned(answer: str, known: Sequence[str], question: str) -> str:
+    """What an answer adds to what its model had been told, without a word of what is not to be kept of that."""
+    told = without_words_of(answer, [text for text in known if is_unwanted(text)], question)
+    return without_echoes(told, known, question)
 
 
 def _flat(text: str) -> str:

@@ -7,7 +7,7 @@ so blocks are cut out of what is said, and sentences that repeat a memory out of
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from services.shared.core.analysis import analyze, words_asked
@@ -101,8 +101,8 @@ def without_echoes(answer: str, memories: Sequence[str], question: str) -> str:
     """
     known, asked, stated = [_terms(memory) for memory in memories], _terms(question), _stated_in(question)
     every = frozenset[str]().union(*known)
-    parts, kept, tells, repeats = _END.split(answer), [], False, False
-    for sentence, space in zip(parts[::2], [*parts[1::2], ""], strict=True):
+    kept, tells, repeats = [], False, False
+    for sentence, space in _sentences(answer):
         words = _new_words(sentence, asked)
         if (words and _repeats(words, known, every)) or _says_back(sentence, stated):
             repeats = True
@@ -121,9 +121,8 @@ def without_words_of(answer: str, unwanted: Sequence[str], question: str) -> str
     private = frozenset[str]().union(*words)
     if not private:
         return answer
-    parts = _END.split(answer)
-    pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
-    return "".join(f"{sentence}{space}" for sentence, space in pairs if private.isdisjoint(_terms(sentence))).strip()
+    kept = (f"{sentence}{space}" for sentence, space in _sentences(answer) if private.isdisjoint(_terms(sentence)))
+    return "".join(kept).strip()
 
 
 def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
@@ -135,6 +134,12 @@ def is_influenced(answer: str, memories: Iterable[str], question: str) -> bool:
         if found and found >= min(2, len(words)) and found >= INFLUENCED_FROM * len(words):
             return True
     return False
+
+
+def _sentences(text: str) -> Iterator[tuple[str, str]]:
+    """Each sentence, with what stands between it and the next."""
+    parts = _END.split(text)
+    return zip(parts[::2], [*parts[1::2], ""], strict=True)
 
 
 def _repeats(words: Sequence[Terms], known: Sequence[Terms], every: Terms) -> bool:

@@ -22,7 +22,7 @@ from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_values import PERSON_NAME, is_name
 from services.shared.core.lower_names import with_names
-from services.shared.core.notes import told_in
+from services.shared.core.notes import as_user_says
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
     ASKING,
@@ -167,7 +167,7 @@ def facts_in(
 def facts_of(entry: Entry, known: Collection[str] = ()) -> tuple[Fact, ...]:
     """The facts that an entry states: the one that a model drew, or those that the rules find in its text."""
     if entry.source != "model":
-        said = told_in(entry)
+        said = as_user_says(entry)
         found = facts_in(said, role=entry.role, speaker=entry.speaker, said_at=entry.created_at, known=known)
         return found if said == entry.text else tuple(replace(fact, span=(0, len(entry.text))) for fact in found)
     if entry.memory_key is None or entry.role != "user":

@@ -49,7 +49,7 @@ def is_note(entry: Entry) -> bool:
     return entry.manually_saved or any(source.startswith(_ELSEWHERE) for source in entry.source_ids)
 
 
-def told_in(entry: Entry) -> str:
+def as_user_says(entry: Entry) -> str:
     """The text of an entry; of a note in the first person."""
     return in_first_person(entry.text) if is_note(entry) else entry.text
 

@@ -45,9 +45,9 @@ _CHARGE = re.compile(
     r"(?P<who>(?!i |we |my |our |the )[\w.]+(?: [\w.]+)?) (?P<of>(?:(?:does|handles|leads|owns|manages|maintains|chairs"
     r"|coaches|looks after|takes care of|is responsible for|is in charge of) |is the )\w.*)"
 )
+MADE = "(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept)"
 _RUNS = re.compile(
-    r"(?P<who>(?!(?:i|we) )[\w.-]+(?: [\w.-]+){0,3}?) (?P<how>runs?"
-    r"|(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept))"
+    rf"(?P<who>(?!(?:i|we) )[\w.-]+(?: [\w.-]+){{0,3}}?) (?P<how>runs?|{MADE})"
     r" (?:in|on|with|at) (?P<what>\S+(?: \S+){0,3})"
 )
 _DOSES = re.compile(r"(\d+(?:[.,]\d+)?) ?(mg|mcg|µg|ml|iu|units)\b")

@@ -20,7 +20,7 @@ from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, FactsOf, people_named
 from services.shared.core.importance import level_when_told
 from services.shared.core.lineage import was_rejected
-from services.shared.core.notes import told_in
+from services.shared.core.notes import as_user_says
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
 from services.shared.core.updates import relation
@@ -132,7 +132,8 @@ def _of_namesakes(entries: Iterable[Entry], read: FactsOf) -> list[frozenset[str
     """The pairs of entries that introduce two people by one name: a daughter and a niece. A partner may become more."""
     named: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
     for entry in entries:
-        people = introduced(read(entry)) or (people_named(told_in(entry)) if ends_anything(told_in(entry)) else {})
+        said = as_user_says(entry)
+        people = introduced(read(entry)) or (people_named(said) if ends_anything(said) else {})
         for name, relations in people.items():
             if len(named[name]) < _MOST_NAMED and relations:
                 named[name][entry.id] = relations
@@ -228,8 +229,9 @@ class _Ends:
     ) -> None:
         self._beside = beside
         entries = [entry for entry in active if entry.id not in doubted]
-        self._changes = [entry for entry in entries if is_change(told_in(entry))]
-        self._told = {entry.id: (entry, ended_in(told_in(entry))) for entry in entries if ends_anything(told_in(entry))}
+        said = [(entry, as_user_says(entry)) for entry in entries]
+        self._changes = [(entry, text) for entry, text in said if is_change(text)]
+        self._told = {entry.id: (entry, ended_in(text)) for entry, text in said if ends_anything(text)}
         self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if fact.slot in _OPPOSITE]
         self._versions = [(entry, fact) for entry in active for fact in facts[entry.id] if fact.slot == "stack"]
 
@@ -247,10 +249,10 @@ class _Ends:
 
     def _worded(self, fact: Fact, entry: Entry) -> list[Entry]:
         """Those that tell it by their wording: where a fact is told to have ended, who somebody is holds."""
-        value = terms(fact.value.lower())
-        may_tell = [end for end in self._changes if value & terms(told_in(end).lower()) and self._is_later(end, entry)]
-        ends = [end for end in may_tell if end.id not in self._told or not relation_told(fact)]
-        return [end for end in ends if relation(told_in(entry), told_in(end)) == "update"]
+        value, before = terms(fact.value.lower()), as_user_says(entry)
+        may_tell = [one for one in self._changes if value & terms(one[1].lower()) and self._is_later(one[0], entry)]
+        ends = [one for one in may_tell if one[0].id not in self._told or not relation_told(fact)]
+        return [end for end, text in ends if relation(before, text) == "update"]
 
     def _is_later(self, end: Entry, entry: Entry) -> bool:
         is_beside = end.id in self._beside.get(entry.id, ())

@@ -17,7 +17,7 @@ from services.shared.core.claims import ADDING, PASSING, Claim, claims, clauses_
 from services.shared.core.fact_values import may_be_a_place
 from services.shared.core.having import BEING, JOINING, PLACING, is_called, is_had, verb_and_name
 from services.shared.core.occasions import RECURRING, is_once
-from services.shared.core.renewals import is_another_dose, is_of_another_kind, takes_the_place
+from services.shared.core.renewals import MADE, is_another_dose, is_of_another_kind, takes_the_place
 from services.shared.core.statements import (
     KIN,
     NEGATIONS,
@@ -83,9 +83,7 @@ _AT_HOUR = re.compile(r"at \d\d?(?:[:.]\d\d)? ?(?:am|pm)?")
 _AT_WORK = re.compile(r"\b(?:at|for) work\b")
 _DOSE = re.compile(r"(?<=\w) (?:dose|dosage)$")
 _MADE_OTHERWISE = re.compile(r"\b(?:switched|changed|migrated|ported|rewritten|rewrote)\b")
-_MADE_WITH = re.compile(
-    r"(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept) (?:in|on|with|at) |runs? on "
-)
+_MADE_WITH = re.compile(rf"{MADE} (?:in|on|with|at) |runs? on ")
 _NO_PERSON = re.compile(r"\b(?:password|package|file|window|task) manager\b")
 _OF_AGE = frozenset(map(stem, "year old".split()))
 _LEAST_DENIED = 2  # things that a negation has in common with what it denies in part

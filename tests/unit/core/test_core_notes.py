@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core.facts import facts_of
-from services.shared.core.notes import in_first_person, told_in
+from services.shared.core.notes import as_user_says, in_first_person
 from services.shared.core.slots import profile_of
 from tests.stores.builders import NOON, an_entry, minutes
 
@@ -62,8 +62,8 @@ def test_what_was_read_once_stays_as_it_is(text: str) -> None:
 def test_only_a_note_is_read_so() -> None:
     text = "User lives in Lisbon"
     kept = {"manually_saved": True}, {"source_ids": ("mem0:1",)}, {"source_ids": ("zep:1",)}
-    assert [told_in(an_entry("ann", text, **how)) for how in kept] == ["I live in Lisbon"] * 3
-    assert told_in(an_entry("ann", text, source_ids=("chatgpt:1",))) == text
+    assert [as_user_says(an_entry("ann", text, **how)) for how in kept] == ["I live in Lisbon"] * 3
+    assert as_user_says(an_entry("ann", text, source_ids=("chatgpt:1",))) == text
     assert facts_of(an_entry("ann", text)) == ()
 
 
