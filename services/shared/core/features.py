@@ -17,7 +17,7 @@ import numpy as np
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
-from services.shared.core.dates import NamedDate, named_dates, nearness, nearness_to_span
+from services.shared.core.dates import DATE, NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.names import Name, is_short_form, likeness
 from services.shared.core.salience import is_small_talk
 from services.shared.core.scoring import Candidate, Columns, Floats, known
@@ -74,6 +74,13 @@ _IN_FIRST_PERSON = [
         ("hers", "mine"),
     )
 ]
+_WITH_DIGIT = re.compile(r"#?\b(?=[a-z/_.:-]*\d)[a-z\d]+(?:[-_./:][a-z\d]+)*")
+_NUMBER_OF = re.compile(r"\b([a-z]{3,}) (\d{1,2})(?=[?!,;]|\.?$| (?:is|was|has|and|or|for|in|at|on|to)\b)")
+_NO_CODE = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d{1,3}(?:st|nd|rd|th)")
+_NO_NUMBER_OF = frozenset(
+    "the about than over under around within from and next last past until till age aged was were are".split()
+)
+_APART = re.compile(r"[^a-z\d]")
 _is_small_talk = ByText(is_small_talk)
 
 
@@ -171,6 +178,29 @@ def _of_texts(found: Found) -> dict[str, Floats]:
         "where_place": names_place * _asks(_ASKS_WHERE, found),
         "many_num": has_number * _asks(_ASKS_HOW_MANY, found),
     }
+
+
+def codes_named(found: Found) -> Floats:
+    """The share of the codes that the question names, as AB-18 or locker 12, which is in each text itself."""
+    asked = codes_in(found.question)
+    if not asked:
+        return np.zeros(len(found.entries))
+    said = (_with_digits(entry.text) for entry in found.entries)
+    return np.array([len(asked & own) / len(asked) for own in said])
+
+
+def codes_in(question: str) -> frozenset[str]:
+    """The words with digits that a question names something by, without what is in them beside letters and digits: no
+    dates, years or amounts."""
+    text = re.sub(DATE, " ", question).lower()
+    numbers = {number for noun, number in _NUMBER_OF.findall(text) if noun not in _NO_NUMBER_OF}
+    words = (word for word in _WITH_DIGIT.findall(text) if not _NO_CODE.fullmatch(word))
+    return frozenset(numbers.union(_APART.sub("", word) for word in words))
+
+
+def _with_digits(text: str) -> frozenset[str]:
+    words = _WITH_DIGIT.findall(text.lower())
+    return frozenset(_APART.sub("", part) for word in words for part in (word, *_APART.split(word)))
 
 
 def _asks(form: re.Pattern[str], found: Found) -> float:

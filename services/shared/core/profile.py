@@ -16,6 +16,7 @@ from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
 from services.shared.core.facts import SENTENCE, Fact, facts_of
 from services.shared.core.features import (
     Found,
+    codes_named,
     features_of,
     names_strangers,
     names_unmentioned_kin,
@@ -83,11 +84,16 @@ _OF_THE_FACT = 1.5
 _OF_TOLD = 4.0
 """What that adds to the logit: "I moved to Linz" shares no word with "Where do I live?", and answers it."""
 
-_NEWEST = 0.2
-"""What the newest of those that state a fact of one value has before the best of them, in the weighted sum."""
+_AHEAD = 0.2
+"""What goes first has before the best of the others, in the weighted sum: the newest of those that state a fact of one
+value, and what has the code that is asked for."""
 
 _OF_ANOTHER = 0.1
 """Relevance of what states the fact of others alone: my mother's birthday where mine is asked for."""
+
+_OF_ITS_CODE = 3.0
+"""What a code that the question names can make up for in the weighted sum: of ten statements alike what is around one
+may tell more than that only this has the code."""
 
 _READ, _READ_CHARS = 16, 3000
 """Candidates that are read for the fact which a question asks for, and their characters: a millisecond for thirty."""
@@ -114,6 +120,7 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
+    _lift(codes_named(found), score)
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
     if (left := tell & ~of_another).any():
@@ -179,7 +186,7 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
     of_another[others] = True
     if len(facts) > 1 and not any(fact.holds_many for fact in facts.values()):
         newest = max(facts, key=lambda i: found.entries[i].last_said_at)
-        score[newest] = max(score[newest], score[told].max() + _NEWEST)
+        score[newest] = max(score[newest], score[told].max() + _AHEAD)
     if facts:
         _put_first(told, score)
     return told, of_another
@@ -188,6 +195,13 @@ def _told(found: Found, score: Floats) -> tuple[Flags, Flags]:
 def _put_first(told: Flags, score: Floats) -> None:
     """Weigh these candidates so much more that the best of them is the best of all."""
     score[told] += max(0.0, score.max() - score[told].max())
+
+
+def _lift(shares: Floats, score: Floats) -> None:
+    """Weigh what has most of the codes that the question names so much more that the best of it is before all else."""
+    if (most := shares.max()) > 0:
+        named = shares == most
+        score[named] += min(_OF_ITS_CODE, max(0.0, score.max() - score[named].max() + _AHEAD))
 
 
 def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) -> Fact | None:

@@ -15,7 +15,7 @@ from contracts.ports import EmbeddingIdentity
 from contracts.v1.entries import Entity
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
-from services.shared.core.features import Found, features_of, in_first_person, names_strangers
+from services.shared.core.features import Found, codes_in, codes_named, features_of, in_first_person, names_strangers
 from services.shared.core.profile import WEIGHTS, profile, shortlist
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import an_entry
@@ -355,3 +355,38 @@ def test_what_both_searches_find_near_is_shortlisted_before_what_one_finds_far_a
     far = Candidate("far", bm25=0.2, bm25_turn=0.2, coverage=0.1, cosine=0.1, cosine_context=0.1)
     assert shortlist([far, by_meaning, near, by_words], 1) == [near]
     assert far not in shortlist([far, by_meaning, near, by_words], 3)
+
+
+@pytest.mark.parametrize(
+    ("question", "codes"),
+    [
+        ("What is the code of locker AB-18?", {"ab18"}),
+        ("What did PR #482 change in v2.3?", {"482", "v23"}),
+        ("What's in locker 12?", {"12"}),
+        ("Is it gate 22 or gate 7", {"22", "7"}),
+        ("Which of the 3 dishes did I cook in 2023?", set()),
+        ("Where was I on 7 March 2024, or on 2026-03-04?", set()),
+        ("Who came on the 18th, when I was 12?", set()),
+        ("Where do I live?", set()),
+    ],
+)
+def test_codes_are_words_with_digits_but_no_dates_years_and_amounts(question: str, codes: set[str]) -> None:
+    assert codes_in(question) == codes
+
+
+def test_a_code_is_looked_for_in_the_text_itself_however_it_is_joined() -> None:
+    given = found("locker ab18 or gate 22?", turns=("Locker AB-18 is 5512.", "Gate 22.", "Locker AB-20 and 18."))
+    assert codes_named(given).tolist() == [0.5, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("question", ["What is the code of locker AB-20?", "locker ab20"])
+def test_of_statements_alike_the_one_with_the_code_asked_for_goes_first(question: str) -> None:
+    given = found(question, turns=tuple(f"The code of locker AB-{n} is {n * 291}." for n in range(17, 22)))
+    relevance = profile(given)
+    assert max(relevance) == relevance[3]
+
+
+def test_the_others_are_as_relevant_as_without_a_code() -> None:
+    turns = ("I want to reach B2 in Spanish.", "I learn twenty Spanish words a day.", "Spanish class is on Mondays.")
+    named, unnamed = profile(found("Spanish B2", turns=turns)), profile(found("Spanish", turns=turns))
+    assert named[1:] == pytest.approx(unnamed[1:], rel=0.2)
