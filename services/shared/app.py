@@ -101,7 +101,12 @@ class Host:
         self.bus: Bus
         self._nats_url = nats_url
         self._patience = patience
-        self.site = Site(health_routes(self), host=settings.http_host, named=settings.http_hosts)
+        self.site = Site(
+            health_routes(self),
+            host=settings.http_host,
+            named=settings.http_hosts,
+            is_starting=lambda: self.waits_for is not None,
+        )
         self._requests: RequestBroker | None = None
         self._trail: AuditTrail | None = None
         self._stack = AsyncExitStack()

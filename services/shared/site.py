@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
@@ -45,15 +45,19 @@ _UNKNOWN_HOST = (
     "Use its address or localhost, or list the name in MEMORYBUS_HTTP_HOSTS."
 )
 _TOO_LONG = "The body of this request may have {:,} bytes."
+_STARTING = "memorybus is starting: ask again in some seconds."
 _NO_LENGTH = "Say how long the body is: send the header Content-Length."
 
 
 class Site:
     """The ASGI application of one process. `host` is where it listens; `named` are further names, separated by commas,
-    or `*` for any."""
+    or `*` for any. While it `is_starting`, what it does not know yet may still come."""
 
-    def __init__(self, routes: Iterable[Route], *, host: str, named: str) -> None:
+    def __init__(
+        self, routes: Iterable[Route], *, host: str, named: str, is_starting: Callable[[], bool] = lambda: False
+    ) -> None:
         self._routes: dict[str, Any] = {}
+        self._is_starting = is_starting
         self._names = {_canonical(name) for name in (host, *named.split(",")) if name.strip()}
         self.add(routes)
 
@@ -75,6 +79,8 @@ class Site:
             return _problem(421, _UNKNOWN_HOST)
         length = headers.get(b"content-length", b"0")
         page = self._routes.get(scope["path"]) or self._below(scope["path"])
+        if page is None and self._is_starting():
+            return _problem(503, _STARTING, {"retry-after": "1"})
         application = page is not None and not isinstance(page, HttpHandler)
         most = getattr(page, "most_body", MOST_FOR_APPLICATION) if application else MOST_BODY
         if not length.isdigit() or int(length) > most:
@@ -110,11 +116,12 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _problem(status: int, detail: str) -> AsgiResponse:
+def _problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> AsgiResponse:
     """What is wrong and what to do, as RFC 9457 has it."""
     title = HTTPStatus(status).phrase
     body = {"type": "about:blank", "title": title, "status": status, "detail": detail}
-    return AsgiResponse(json.dumps(body).encode(), status, {"content-type": "application/problem+json"})
+    given = {"content-type": "application/problem+json", **(headers or {})}
+    return AsgiResponse(json.dumps(body).encode(), status, given)
 
 
 def _protected(send: Send) -> Send:

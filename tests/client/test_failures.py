@@ -99,13 +99,14 @@ async def test_what_is_no_memorybus_is_told_so(answer: tuple[int, object]) -> No
             await memory.get("e1")
 
 
-async def test_a_server_that_is_starting_is_asked_again() -> None:
-    starting = (404, {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "There is no such page."})
-    async with answering(starting, retries=0) as (memory, seen):
-        with pytest.raises(Unavailable, match="it is starting, or the address has a path too much") as failed:
-            await memory.get("e1")
+@pytest.mark.parametrize(("status", "why"), [(503, "it is starting"), (404, "a path too much")])
+async def test_a_server_that_has_no_memory_yet_is_asked_again(status: int, why: str) -> None:
+    problem = (status, {"type": "about:blank", "title": "…", "status": status, "detail": "There is no such page."})
+    async with answering(problem, problem, retries=1) as (memory, seen):
+        with pytest.raises(Unavailable, match=why) as failed:
+            await memory.publish("I keep bees")
     assert failed.value.retryable
-    assert len(seen) == 1
+    assert len(seen) == 2
 
 
 async def test_a_server_that_hangs_is_left_after_the_timeout() -> None:

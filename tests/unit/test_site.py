@@ -82,6 +82,17 @@ async def test_names_that_are_given_are_answered() -> None:
         assert await status(http, "gateway.internal:8400") == 200
 
 
+async def test_what_may_still_come_while_it_starts_is_not_said_to_be_missing() -> None:
+    starting = True
+    site = Site([("/healthz", well)], host="127.0.0.1", named="", is_starting=lambda: starting)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(site), base_url="http://127.0.0.1") as http:
+        assert (await http.get("/healthz")).status_code == 200
+        early = await http.post("/v1/memory/turns", content=b"x" * (MOST_BODY + 1))
+        assert (early.status_code, early.headers["retry-after"]) == (503, "1")
+        starting = False
+        assert (await http.get("/v1/memory/turns")).status_code == 404
+
+
 async def asking(http: httpx.AsyncClient, sent: bytes) -> httpx.Response:
     """What comes back for these bytes."""
     reader, writer = await asyncio.open_connection("127.0.0.1", http.base_url.port)

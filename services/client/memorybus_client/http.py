@@ -97,13 +97,14 @@ def _carried(verb: Verb, values: dict[str, Any]) -> dict[str, Any]:
 _OF_NO_VERB = "about:blank"
 """The type of a problem that the server tells, and not one of its verbs."""
 
+_NO_MEMORY = {404: "does the address have a path too much?", 503: "it is starting; try again later"}
+
 
 def _failed(response: httpx.Response, raw: bytes, where: str) -> MemorybusError:
     try:
         problem = json.loads(raw)
-        if response.status_code == 404 and "code" not in problem and str(problem["type"]) == _OF_NO_VERB:
-            why = "it is starting, or the address has a path too much"
-            return Unavailable(f"{where} serves no memory: {why}; try again later", undone=True)
+        if "code" not in problem and str(problem["type"]) == _OF_NO_VERB and response.status_code in _NO_MEMORY:
+            return Unavailable(f"{where} serves no memory: {_NO_MEMORY[response.status_code]}", undone=True)
         code = str(problem.get("code") or _CODES.get(response.status_code, "internal"))
         detail = str(problem["detail"])[:_LONGEST_DETAIL]
         retryable = bool(problem.get("retryable", response.status_code >= 500))
