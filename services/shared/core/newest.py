@@ -13,6 +13,7 @@ from itertools import chain
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.analysis import analyze, words_asked
+from services.shared.core.dates import DATE
 from services.shared.core.fact_ends import ends_anything
 from services.shared.core.owners import are_of_different_people
 from services.shared.core.ranking import Matrix
@@ -25,7 +26,7 @@ _LOOKED_AT = 10
 _ALIKE = 0.3
 """Least cosine of two memories that may be about one thing: in a chat, two turns seldom share more than their topic."""
 
-_ALIKE_OR_RELEVANT = 1.0
+_ALIKE_OR_RELEVANT = 0.95
 """Least sum of that cosine and of the relevance of the newer one as a share of the older one's: what answers half as
 well has to be very much about the same."""
 
@@ -36,8 +37,17 @@ _FORMERLY = re.compile(
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
     rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
-    r"|change|no longer|any ?more|instead|new|earlier|later|actually|update|correction)\b"
+    r"|change|no longer|any ?more|instead|new|earlier|later|actually|update|correction|oops|whoops|turn(?:s|ed) out)\b"
     rf"|{wordlists.pattern('changes', 'renewed')}"
+)
+_TIME_IN_WORDS = re.compile(r"\b(?:half|quarter|five|ten|twenty) (?:past|to) (?:\d\d?|[a-z]+)\b")
+_DATE = re.compile(DATE)
+_NUMBER = re.compile(r"(?<![\w.:/-])\d+(?:[.,]\d+)*(?![\w:/-])")
+_CODE = re.compile(r"\b[a-z]\d\b")
+_ANY = frozenset({"day", "clock", "number", "code"})
+_ASKED = (
+    (re.compile(r"\bhow (?:many|much|old|long|tall|big|far|heavy)\b", re.IGNORECASE), frozenset({"number"})),
+    (re.compile(r"\b(?:when|what time|what date|which day|what day)\b", re.IGNORECASE), _ANY - {"code"}),
 )
 _PRONOUNS = frozenset("it its he she they him her them his their this that".split())
 _TIMES = wordlists.words("names", "times")
@@ -55,7 +65,7 @@ def newest_first(
     where it is what was so at first, nothing goes before another.
     `similarity` has shape (n, n), `relevance` (n,).
     """
-    order, asked = list(range(len(entries))), _names_in(question)
+    order, asked, wanted = list(range(len(entries))), _names_in(question), _kinds_asked(question)
     if _FORMERLY.search(question.lower()):
         return order
     doubted = _doubted_in(question)
@@ -75,7 +85,7 @@ def newest_first(
                 or (
                     similarity[i, here] >= _ALIKE
                     and (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i]
-                    and _may_change(entries[i], entries[here], asked)
+                    and _may_change(entries[i], entries[here], asked, wanted)
                 )
             )
         ]
@@ -107,10 +117,16 @@ def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
     return not any(said.isdisjoint(terms) for terms in doubted)
 
 
-def _may_change(newer: Entry, older: Entry, asked: Collection[int]) -> bool:
+def _kinds_asked(question: str) -> Collection[str]:
+    """The kinds of values that answer a question; all of them where its form does not tell."""
+    return next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
+
+
+def _may_change(newer: Entry, older: Entry, asked: Collection[int], wanted: Collection[str]) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
     is_later = newer.created_at > older.created_at and _has_cue(newer)
-    if not (is_later and same_voice and differ(_named_in(newer.text), _named_in(older.text))):
+    named = ({kind: of[kind] for kind in wanted & of.keys()} for of in map(_named_in, (newer.text, older.text)))
+    if not (is_later and same_voice and differ(*named)):
         return False
     new, old = _names_in(newer.text), _names_in(older.text)
     if new and new.isdisjoint(asked) and not old.isdisjoint(asked):
@@ -119,8 +135,14 @@ def _may_change(newer: Entry, older: Entry, asked: Collection[int]) -> bool:
 
 
 def _kinds(text: str) -> dict[str, frozenset[int]]:
-    """Hashes of the days, times and numbers of a text, by kind."""
-    return {kind: frozenset(map(hash, words)) for kind, words in kinds(text.lower()).items()}
+    """Hashes of the days, times, numbers and codes of a text, by kind; a number near a day is also one by itself."""
+    said = text.lower()
+    found = {kind: set(words) for kind, words in kinds(said).items()}
+    if "day" in found:
+        found["number"] = set(_NUMBER.findall(_DATE.sub(" ", text).lower()))
+    found["clock"] = found.get("clock", set()).union(_TIME_IN_WORDS.findall(said))
+    found["code"] = set(_CODE.findall(said))
+    return {kind: frozenset(map(hash, words)) for kind, words in found.items() if words}
 
 
 def _names(text: str) -> frozenset[int]:

@@ -59,6 +59,10 @@ _I = re.compile(r"\b(?:i|we)\b", re.IGNORECASE)
 _THEIRS = re.compile(r"\b(?:his|her|their) \w", re.IGNORECASE)
 
 
+_REASON = re.compile(r"(?<=\w) (?:because|since|as) (?!of\b)[^.;,!?\n]*", re.IGNORECASE)
+"""Why something is so, which may be somebody else's affair: it moved because my son's school is closed."""
+
+
 class People(NamedTuple):
     """Whose things a text tells of, and with or for whom they are, which may be anything: tickets for Hamilton."""
 
@@ -82,7 +86,7 @@ def are_of_different_people(newer: str, older: str, speaker: str | None = None) 
 
 
 def _people_in(text: str, speaker: str | None) -> People:
-    plain = unfolded(text[:_LONGEST])
+    plain = _REASON.sub(" ", unfolded(text[:_LONGEST]))
     owners = frozenset(_owners(plain))
     first_name = (speaker or "").lower().partition(" ")[0]
     if first_name in owners:

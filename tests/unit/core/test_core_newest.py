@@ -195,3 +195,26 @@ def test_what_ends_it_answers_whether_something_is_still_so(question: str, text:
 def test_a_parting_answers_whether_somebody_is_still_with_somebody() -> None:
     rows = (said("Ines is my girlfriend, she is from Porto", 0), said("Ines and I broke up.", 9))
     assert order_of(*rows, question="Am I still with Ines?", alike=0.2, relevance=[1.0, 0.3]) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Saved, 7304 for the key safe. Change it after Thursday.", "The key safe's number changed. It's 5182 now"),
+        ("Standup is at half past nine", "The morning thing moved to quarter past ten"),
+        ("I'm about A1 in Spanish", "Lucía tested me again, B1 now"),
+        ("The long wall is 412 cm", "Oops, I measured with the skirting on, the long wall is 415.5"),
+        ("Jellyfin listens on port 8096", "I put it behind https since my sister's tv complained, it's on 8920 now"),
+    ],
+    ids=["beside a day", "a time in words", "a code", "a slip", "a reason that is another's"],
+)
+def test_values_differ_however_they_are_said(old: str, new: str) -> None:
+    assert order_of(said(old, 0), said(new, 2)) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("question", "order"), [("How many guests are coming?", [0, 1]), ("When do we move?", [1, 0]), ("", [1, 0])]
+)
+def test_only_another_value_of_the_kind_asked_for_goes_first(question: str, order: list[int]) -> None:
+    party = said("On 22 May we move, with 80 guests", 0)
+    assert order_of(party, said("So we move on November 28th instead", 2), question=question) == order
