@@ -59,7 +59,12 @@ _ASKS_WHEN = re.compile(
     r"\b(?:when|what (?:time|date|day|month|year)|which (?:date|day|month|year)|how long)\b", re.IGNORECASE
 )
 _ASKS_WHERE = re.compile(r"\b(?:where|city|country|place)\b", re.IGNORECASE)
-_ASKS_HOW_MANY = re.compile(r"\bhow (?:many|much|often|old|long|far|big|tall)\b", re.IGNORECASE)
+_ASKS_HOW_MANY = re.compile(
+    r"\bhow (?:many|much|often|old|long|far|big|tall|fast|heavy|high|wide)\b"
+    r"|\b(?:what|which)\b.*\b(?:amount|budget|code|cost|deposit|distance|dos(?:e|age)|fee|height|length|limit|number|pin|port"
+    r"|price|rate|rent|salary|score|size|speed|temperature|timeout|version|weight|width)\b",
+    re.IGNORECASE,
+)
 _MOST_NAMES = 3
 _BEGINNING = 4
 """Letters that two forms of a name share, as Kathie and Katherine."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
@@ -31,6 +32,11 @@ _ALIKE_OR_RELEVANT = 0.95
 well has to be very much about the same."""
 
 _STILL = re.compile(r"\b(?:still|any ?more|any longer|yet)\b", re.IGNORECASE)
+_LATEST = re.compile(
+    r"\b(?:latest|newest|most recent|current(?:ly)?|right now|at the moment|last time|(?:i|we) last"
+    r"|(?:my|our|the) last(?! (?:few|couple|night|day|week|month|year|spring|summer|autumn|fall|winter)))\b",
+    re.IGNORECASE,
+)
 _FORMERLY = re.compile(
     r"\b(?:first|originally|initially|previously|formerly|used to|back then|former|before (?:we|i|that|the))\b"
 )
@@ -62,15 +68,20 @@ def newest_first(
     relevant, has a word of change, names another day, time of day or number, and is not about what is another person's;
     and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon. Where
     the question is whether something is still so, it is enough to tell of a change or an end, and of all that it names;
-    where it is what was so at first, nothing goes before another.
+    where it is for the latest of something, no word of change is needed, and where it is what was so at first, nothing
+    goes before another.
     `similarity` has shape (n, n), `relevance` (n,).
     """
-    order, asked, wanted = list(range(len(entries))), _names_in(question), _kinds_asked(question)
+    order, asked = list(range(len(entries))), _asked_in(question)
     if _FORMERLY.search(question.lower()):
         return order
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
-    changes = ended | {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or _has_cue(one)}
+    changes = ended | {
+        i
+        for i, one in enumerate(entries[:_LOOKED_AT])
+        if one.conflicts_with or (one.role == "user" and asked.is_news(one))
+    }
     for place in range(min(len(order), _LOOKED_AT)):
         here = order[place]
         newer = [
@@ -85,7 +96,7 @@ def newest_first(
                 or (
                     similarity[i, here] >= _ALIKE
                     and (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i]
-                    and _may_change(entries[i], entries[here], asked, wanted)
+                    and _may_change(entries[i], entries[here], asked)
                 )
             )
         ]
@@ -97,8 +108,22 @@ def newest_first(
     return order
 
 
-def _has_cue(entry: Entry) -> bool:
-    return entry.role == "user" and _has_word_of_change(entry.text)
+class _Asked(NamedTuple):
+    """What a question tells of its answer: hashes of the names in it, the kinds of values, and whether the latest of
+    several is wanted, which then needs no word of change."""
+
+    names: Collection[int]
+    kinds: Collection[str]
+    the_latest: bool
+
+    def is_news(self, entry: Entry) -> bool:
+        """Whether an entry may tell of a change."""
+        return self.the_latest or _has_word_of_change(entry.text)
+
+
+def _asked_in(question: str) -> _Asked:
+    kinds = next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
+    return _Asked(_names_in(question), kinds, _LATEST.search(question) is not None)
 
 
 def _doubted_in(question: str) -> list[frozenset[str]]:
@@ -117,19 +142,14 @@ def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
     return not any(said.isdisjoint(terms) for terms in doubted)
 
 
-def _kinds_asked(question: str) -> Collection[str]:
-    """The kinds of values that answer a question; all of them where its form does not tell."""
-    return next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
-
-
-def _may_change(newer: Entry, older: Entry, asked: Collection[int], wanted: Collection[str]) -> bool:
+def _may_change(newer: Entry, older: Entry, asked: _Asked) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
-    is_later = newer.created_at > older.created_at and _has_cue(newer)
-    named = ({kind: of[kind] for kind in wanted & of.keys()} for of in map(_named_in, (newer.text, older.text)))
+    is_later = newer.created_at > older.created_at and newer.role == "user" and asked.is_news(newer)
+    named = ({kind: of[kind] for kind in of.keys() & asked.kinds} for of in map(_named_in, (newer.text, older.text)))
     if not (is_later and same_voice and differ(*named)):
         return False
     new, old = _names_in(newer.text), _names_in(older.text)
-    if new and new.isdisjoint(asked) and not old.isdisjoint(asked):
+    if new and new.isdisjoint(asked.names) and not old.isdisjoint(asked.names):
         return False
     return not are_of_different_people(newer.text, older.text, newer.speaker)
 

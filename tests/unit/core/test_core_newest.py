@@ -218,3 +218,17 @@ def test_values_differ_however_they_are_said(old: str, new: str) -> None:
 def test_only_another_value_of_the_kind_asked_for_goes_first(question: str, order: list[int]) -> None:
     party = said("On 22 May we move, with 80 guests", 0)
     assert order_of(party, said("So we move on November 28th instead", 2), question=question) == order
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ("What is the latest potassium?", [1, 0]),
+        ("What was my last potassium?", [1, 0]),
+        ("What was the potassium over the last week?", [0, 1]),
+        ("What is the potassium?", [0, 1]),
+    ],
+)
+def test_where_the_latest_is_asked_for_no_word_of_change_is_needed(question: str, order: list[int]) -> None:
+    first = said("Potassium was 5.6, the doctor rang about it", 0)
+    assert order_of(first, said("Bloods: potassium 5.0, kidneys stable", 9), question=question) == order
