@@ -91,7 +91,9 @@ def visitor(browser: Browser, served: Served, request: pytest.FixtureRequest) ->
     context.set_default_timeout(_PATIENCE)
     expect.set_options(timeout=_PATIENCE)
     user = f"visitor-{uuid4().hex[:12]}"
-    context.add_init_script(f"if (!localStorage.getItem('memory-user')) localStorage.setItem('memory-user', '{user}')")
+    context.add_init_script(
+        f"if (origin !== 'null' && !localStorage.getItem('memory-user')) localStorage.setItem('memory-user', '{user}')"
+    )
     with httpx.Client(
         base_url=served.http, headers={"Memory-User": user}, trust_env=False, verify=False, timeout=20
     ) as http:

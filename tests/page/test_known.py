@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.page.conftest import Visitor, until
@@ -29,6 +30,15 @@ def test_what_is_to_be_done_is_settled_on_the_page(visitor: Visitor) -> None:
     expect(todo).to_contain_text("Nothing that you promised")
     states = {one["state"] for one in visitor.http.get("/v1/memory/loops", params={"state": "done"}).json()["items"]}
     assert states == {"done"}
+
+
+@pytest.mark.parametrize("visitor", [{}, {"viewport": {"width": 390, "height": 844}}], indirect=True)
+def test_what_is_known_takes_its_row(visitor: Visitor) -> None:
+    page = told(visitor)
+    wide = "(rows) => rows.map((row) => row.firstElementChild.offsetWidth / row.offsetWidth)"
+    shares = page.locator(".known .log li").evaluate_all(wide)
+    assert len(shares) > 4
+    assert min(shares) > 0.5
 
 
 def test_names_are_decided_about_on_the_page(visitor: Visitor) -> None:

@@ -116,6 +116,26 @@ def test_what_is_being_forgotten_is_its_users_who_may_change_meanwhile(visitor: 
     until(lambda: visitor.texts() == [])
 
 
+def test_a_tab_stays_with_the_user_and_the_space_that_it_names(visitor: Visitor) -> None:
+    visitor.add("I live in Porto.", space="home")
+    too = {"Memory-User": f"{visitor.user}-too"}
+    visitor.http.post("/v1/memory/entries", json={"text": "I keep bees."}, headers=too).raise_for_status()
+    page = visitor.open()
+    expect(page.locator(".memory")).to_have_count(1)
+    other = visitor.context.new_page()
+    other.goto(visitor.address)
+    other.get_by_role("button", name="User").click()
+    other.get_by_role("dialog").get_by_label("User").fill(too["Memory-User"])
+    other.keyboard.press("Enter")
+    expect(the_memory(other, "bees")).to_be_visible()
+    other.get_by_label("Space", exact=True).select_option("default")
+    page.get_by_label("Search memories").fill("Where do I live?")
+    expect(the_memory(page, "Porto").get_by_role("button", name="Why this?")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("button", name="User")).to_have_text(visitor.user)
+    expect(page.locator(".memory")).to_have_count(1)
+
+
 def test_a_memory_shows_where_it_came_from_and_can_be_corrected(visitor: Visitor) -> None:
     said = ["Where do you live?", "I live in Porto.", "A fine town!"]
     for n, text in enumerate(said):

@@ -10,10 +10,20 @@ export class Problem extends Error {
   }
 }
 
+/** What was chosen in this tab, which no other tab changes; a new one begins with what was chosen last. */
+export function chosen(name) {
+  if (sessionStorage.getItem(name) === null) sessionStorage.setItem(name, localStorage.getItem(name) ?? '');
+  return sessionStorage.getItem(name);
+}
+
+export function choose(name, value) {
+  for (const kept of [sessionStorage, localStorage]) kept.setItem(name, value);
+}
+
 /** Who asks: a name on a memorybus of one's own, an API key where sign-in is on. The key goes with the tab. */
 export const identity = {
-  get user() { return localStorage.getItem('memory-user') || 'me'; },
-  set user(name) { localStorage.setItem('memory-user', name); },
+  get user() { return chosen('memory-user') || 'me'; },
+  set user(name) { choose('memory-user', name); },
   get key() { return sessionStorage.getItem('memory-key'); },
   set key(key) { if (key) sessionStorage.setItem('memory-key', key); else sessionStorage.removeItem('memory-key'); },
 };

@@ -9,8 +9,8 @@ const LEFT = 'memory-left';
 export const known = { spaces: new Set(['default']), tags: new Set(), themes: new Map(), conversations: new Set() };
 
 export const place = {
-  get space() { return localStorage.getItem('memory-space') ?? ''; },
-  set space(name) { localStorage.setItem('memory-space', name); },
+  get space() { return api.chosen('memory-space'); },
+  set space(name) { api.choose('memory-space', name); },
 };
 
 /** Take note of the names that entries carry. */
