@@ -263,7 +263,9 @@ class Upkeep(Protocol):
     async def expired(
         self, *, before: datetime, limit: int, but: Collection[str] = (), of: tuple[str, str] | None = None
     ) -> list[Key]:
-        """Active entries last said before a moment that are neither pinned nor manually saved, the oldest first.
+        """Entries last said before a moment that are neither pinned nor manually saved, the oldest first.
+
+        Active ones and those that others superseded; what was archived has a time of its own.
 
         Those of everybody without the users `but`, or `of` one user in one space.
         """

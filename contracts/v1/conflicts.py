@@ -44,15 +44,16 @@ class ConflictsReply(Reply):
 
 
 class ResolveRequest(Request):
-    """Decide what holds: the `new` statement, the `old` one, or `both`.
+    """Decide what holds: the `new` statement, the `old` one, or `both`; or leave it `open` again.
 
     What does not hold is superseded: it stays stored, and is not found any more. Decided again, it is changed: `both`
-    also takes back that the newer statement superseded the older one by itself.
+    also takes back that the newer statement superseded the older one by itself. `open`: both are in use, and which one
+    is true is asked again.
     """
 
     newer: str
     older: str
-    keep: Literal["new", "old", "both"]
+    keep: Literal["new", "old", "both", "open"]
 
 
 class ResolveReply(Reply):

@@ -15,6 +15,7 @@ from services.cli.common import DataOption, NatsOption, UserOption, fail
 EPILOG = """Examples:\n
   memorybus conflicts --user me\n
   memorybus conflicts --user me --keep new --newer 6f1d2a52-… --older 0c7f5e2b-…\n
+  memorybus conflicts --user me --keep open --newer 6f1d2a52-… --older 0c7f5e2b-…   # asked again\n
   memorybus conflicts --user me --keep both --newer 6f1d2a52-… --older 0c7f5e2b-… --json
 """
 
@@ -23,7 +24,8 @@ def conflicts(
     user: UserOption,
     space: SpaceOption = None,
     keep: Annotated[
-        Literal["new", "old", "both"] | None, typer.Option("--keep", help="Decide what holds.", show_default=False)
+        Literal["new", "old", "both", "open"] | None,
+        typer.Option("--keep", help="Decide what holds.", show_default=False),
     ] = None,
     newer: Annotated[str | None, typer.Option("--newer", help="The newer statement.", show_default=False)] = None,
     older: Annotated[str | None, typer.Option("--older", help="The older statement.", show_default=False)] = None,
@@ -34,7 +36,7 @@ def conflicts(
 ) -> None:
     """List statements that cannot both be true, or decide which of two holds."""
     if keep is None and (newer is not None or older is not None):
-        fail("--newer and --older need --keep new, old or both: what holds")
+        fail("--newer and --older need --keep new, old or both: what holds; or open: to be asked again")
     if keep is None:
         request = ConflictsRequest(user_id=user, space=space, limit=limit)
         ask_once(flow.CONFLICTS, request, _conflicts, data=data, nats=nats, as_json=as_json)

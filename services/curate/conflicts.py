@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from contracts.ports import Key, Record, TextStore
 from contracts.v1.conflicts import (
@@ -22,6 +22,9 @@ from services.shared.changes import change_entries, change_record
 from services.shared.core.lineage import conflict_key, restored, superseded_if_active
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+
+_Now = Literal["over", "beside", "at odds"]
+"""What a statement that holds is to the other one."""
 
 _LONGEST_TEXT = 500  # characters
 _PAGE = 50
@@ -81,10 +84,11 @@ async def resolve(request: ResolveRequest, *, stores: DataStores, say: Say) -> R
     """
     newer, older = await _pair(request, stores.text)
     await _decide(request, newer, older, stores.text)
-    holds = {"new": (newer,), "old": (older,), "both": (newer, older)}[request.keep]
+    holds = {"new": (newer,), "old": (older,)}.get(request.keep, (newer, older))
+    now: _Now = "at odds" if request.keep == "open" else "beside" if len(holds) > 1 else "over"
     for one, other in ((newer, older), (older, newer)):
         if one in holds:
-            await _keep(one, other, stores.text, say, over=other not in holds)
+            await _keep(one, other, stores.text, say, now)
     for one, other in ((newer, older), (older, newer)):
         if one not in holds:
             await _put_away(one, other, stores)
@@ -105,14 +109,16 @@ async def _pair(request: ResolveRequest, store: TextStore) -> tuple[Entry, Entry
 
 async def _decide(request: ResolveRequest, newer: Entry, older: Entry, store: TextStore) -> None:
     """Note it first: the rules leave alone what the user decided."""
-    body = {"space": newer.space, "newer": newer.id, "older": older.id, "kept": request.keep}
+    kept = {} if request.keep == "open" else {"kept": request.keep}
+    body = {"space": newer.space, "newer": newer.id, "older": older.id, **kept}
     key = conflict_key(newer, older.id)
     record = Record(request.user_id, "conflict", key.name, body, datetime.now(UTC))
     await change_record(store, key, lambda held: None if held is not None and held.body == body else record)
 
 
-async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, *, over: bool) -> None:
-    """Have an entry in use, in place of the other one or beside it; found by its meaning again once it is embedded."""
+async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, now: _Now) -> None:
+    """Have an entry in use, in place of the other one, beside it, or as what it cannot be true with; found by its
+    meaning again once it is embedded."""
 
     def kept(entry: Entry) -> Entry | None:
         new = restored(entry) if entry.superseded_by == other.id else entry
@@ -120,8 +126,9 @@ async def _keep(one: Entry, other: Entry, store: TextStore, say: Say, *, over: b
             "supersedes": tuple(id_ for id_ in entry.supersedes if id_ != other.id),
             "conflicts_with": tuple(id_ for id_ in entry.conflicts_with if id_ != other.id),
         }
-        if over:
-            without["supersedes"] = (*without["supersedes"], other.id)
+        if now != "beside":
+            field = "supersedes" if now == "over" else "conflicts_with"
+            without[field] = (*without[field], other.id)
         new = new.model_copy(update=without)
         return new if new != entry else None
 

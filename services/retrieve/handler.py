@@ -266,7 +266,8 @@ class Retriever:
             return otherwise
 
     async def _former(self, scope: Scope, chosen: Sequence[Entry]) -> dict[str, list[Entry]]:
-        """By id what each of the chosen entries superseded; nothing while the text store is away.
+        """By id what each of the chosen entries superseded, but for what was said after it, which its user decided was
+        never so; nothing while the text store is away.
 
         Of another space that shares only what has a tag, and this may have none.
         """
@@ -274,7 +275,7 @@ class Retriever:
         keys = [Key(entry.user_id, id_) for entry in chosen for id_ in entry.supersedes]
         found = await self._held(keys) if keys else {}
         return {
-            entry.id: [one for one in map(found.get, entry.supersedes) if one and one.superseded_by == entry.id]
+            entry.id: [one for one in map(found.get, entry.supersedes) if one and _was_so_before(one, entry)]
             for entry in chosen
         }
 
@@ -474,6 +475,10 @@ class Retriever:
         scopes = {space: Scope(request.user_id, space, request.persona_id) for space in by_space}
         parts = await asyncio.gather(*(self._fetched(scopes[space], ids, legs) for space, ids in by_space.items()))
         return dict(chain.from_iterable(part.items() for part in parts))
+
+
+def _was_so_before(former: Entry, entry: Entry) -> bool:
+    return former.superseded_by == entry.id and former.created_at <= entry.last_said_at
 
 
 def _pool(request: RetrieveRequest) -> int:

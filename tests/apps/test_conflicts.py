@@ -42,7 +42,7 @@ class Desk:
     async def _say(self, events: Sequence[EntryEvent]) -> None:
         self.told += [ref.id for event in events for ref in event.entries]
 
-    async def keep(self, keep: Literal["new", "old", "both"], user: str = "ann") -> tuple[str, str]:
+    async def keep(self, keep: Literal["new", "old", "both", "open"], user: str = "ann") -> tuple[str, str]:
         request = ResolveRequest(user_id=user, newer=self.newer.id, older=self.older.id, keep=keep)
         reply = await resolve(request, stores=self.stores, say=self._say)
         return reply.newer.status, reply.older.status
@@ -102,6 +102,17 @@ async def test_every_decision_can_be_changed(store: TextStore) -> None:
     assert await desk.keep("both") == ("active", "active")
     newer, older = await desk.entries()
     assert (newer.superseded_by, newer.valid_until, older.supersedes) == (None, None, ())
+
+
+@pytest.mark.parametrize("keep", ["new", "old", "both"])
+async def test_a_decision_taken_back_is_a_question_again(store: TextStore, keep: Literal["new", "old", "both"]) -> None:
+    desk = await Desk.opened(store, HUBER, HOFER)
+    asked, before = await desk.questions(), await desk.entries()
+    await desk.keep(keep)
+    assert await desk.keep("open") == await desk.keep("open") == ("active", "active")
+    assert await desk.questions() == asked
+    at_odds = [(entry.conflicts_with, entry.supersedes, entry.superseded_by) for entry in await desk.entries()]
+    assert at_odds == [(entry.conflicts_with, (), None) for entry in before]
 
 
 async def test_what_the_rules_superseded_is_taken_back_for_good(store: TextStore) -> None:

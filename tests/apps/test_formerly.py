@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from contracts.ports import Embedder, TextStore, Unavailable, VectorPoint
+from contracts.ports import Embedder, Selection, TextStore, Unavailable, VectorPoint
+from contracts.v1.conflicts import ResolveRequest
+from contracts.v1.entries import EntryEvent
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.curate.conflicts import resolve
 from services.enrich.lineage import settle_changes
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
 from services.shared.tokens import Cl100kCounter
 from tests.apps.fakes import FakeEmbedder, FakeVectors
+from tests.apps.test_forgetting import places
 from tests.stores.builders import NOON, an_entry, minutes, store_entries
 
 TUESDAY = "My dentist appointment is on Tuesday"
@@ -54,6 +59,20 @@ async def test_what_it_was_before_is_told_as_of_then(store: TextStore) -> None:
     ((before,),) = [item.before for item in (await asked(store, 1.5)).items]
     assert before.text == TUESDAY
     assert (await asked(store, 0.5)).items[0].before == ()
+
+
+async def test_what_its_user_decided_was_never_so_is_no_former_state(store: TextStore) -> None:
+    await told(store, TUESDAY, THURSDAY)
+    page = await store.page(Selection("ann"), limit=1, cursor=None)
+    newer = page.entries[0]
+    request = ResolveRequest(user_id="ann", newer=newer.id, older=newer.supersedes[0], keep="old")
+    await resolve(request, stores=places(store)[0], say=told_nobody)
+    (item,) = (await asked(store, 2)).items
+    assert (item.text, item.before) == (TUESDAY, ())
+
+
+async def told_nobody(_: Sequence[EntryEvent]) -> None:
+    """Nobody listens."""
 
 
 async def test_meaning_alone_finds_what_was_true_then(store: TextStore) -> None:

@@ -187,6 +187,7 @@ async def test_old_entries_are_aged_unless_the_user_keeps_them(empty_text_store:
     ann[2] = ann[2].model_copy(update={"manually_saved": True})
     await store_entries(empty_text_store, [*ann, ben[1]])
     await modify(empty_text_store, [ann[3]], lambda entry: entry.model_copy(update={"status": "archived"}))
+    await modify(empty_text_store, [ann[4]], lambda entry: entry.model_copy(update={"status": "superseded"}))
     before = NOON + minutes(5)
     oldest = [Key("ann", ann[0].id), Key("ben", ben[1].id), Key("ann", ann[4].id)]
     assert await empty_text_store.expired(before=before, limit=9) == oldest

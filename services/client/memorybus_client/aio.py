@@ -309,7 +309,7 @@ class AsyncMemory:
         """List statements that cannot both be true and that nobody has decided about, the latest first."""
         return await self._caller.call(flow.CONFLICTS, space=space, limit=limit, cursor=cursor)
 
-    async def resolve(self, newer: str, older: str, *, keep: Literal["new", "old", "both"]) -> ResolveReply:
+    async def resolve(self, newer: str, older: str, *, keep: Literal["new", "old", "both", "open"]) -> ResolveReply:
         """Decide which of two statements holds, by their ids."""
         return await self._caller.call(flow.RESOLVE, newer=newer, older=older, keep=keep)
 

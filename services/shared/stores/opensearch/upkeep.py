@@ -28,6 +28,7 @@ _UNDECIDED: list[Json] = [
     {"bool": {"must_not": {"exists": {"field": "outcome"}}}},
 ]
 _ACTIVE: Json = {"term": {"status": "active"}}
+_NOT_PUT_AWAY: Json = {"terms": {"status": ["active", "superseded"]}}
 _UNENRICHED: Json = {"term": {"enriched": False}}
 _PENDING: Json = {"term": {"embedding_state": "pending"}}
 
@@ -123,7 +124,7 @@ class OpenSearchUpkeep(Engine):
     async def expired(
         self, *, before: datetime, limit: int, but: Collection[str] = (), of: tuple[str, str] | None = None
     ) -> list[Key]:
-        unprotected: list[Json] = [_ACTIVE, {"term": {"pinned": False}}, {"term": {"manually_saved": False}}]
+        unprotected: list[Json] = [_NOT_PUT_AWAY, {"term": {"pinned": False}}, {"term": {"manually_saved": False}}]
         if of is not None:
             unprotected += [{"term": {"user_id": of[0]}}, {"term": {"space": of[1]}}]
         return await self._earlier("entries", [*unprotected, *_without(but)], "last_said_at", before, limit)

@@ -166,6 +166,13 @@ _CHANGES = (
     END""",
 )
 
+_AGEING = (
+    # What another statement superseded grows too old as well.
+    "DROP INDEX entries_ageing",
+    """CREATE INDEX entries_ageing ON entries (last_said_at)
+        WHERE status IN ('active', 'superseded') AND held = 0""",
+)
+
 _CHANGE_LOG = (
     # The last changes of each scope, counted by `changed`; `reworded`: other words find the entry since.
     """CREATE TABLE changes (
@@ -224,6 +231,7 @@ MIGRATIONS: tuple[Step, ...] = (
     _RECORDS,
     _CHANGES,
     _CHANGE_LOG,
+    _AGEING,
 )
 """Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 

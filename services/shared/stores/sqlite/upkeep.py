@@ -57,12 +57,12 @@ _STUCK = {
 _EXPIRED = """
 SELECT user_id, id FROM entries INDEXED BY entries_ageing JOIN scopes USING (scope)
 WHERE user_id NOT IN (SELECT value FROM json_each(?))
-    AND status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
+    AND status IN ('active', 'superseded') AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
 
 _EXPIRED_OF = """
 SELECT user_id, id FROM scopes CROSS JOIN entries INDEXED BY entries_said USING (scope)
 WHERE user_id = ? AND space = ?
-    AND status = 'active' AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
+    AND status IN ('active', 'superseded') AND held = 0 AND last_said_at < ? ORDER BY last_said_at, doc LIMIT ?"""
 
 
 class SqliteUpkeep(Engine):
