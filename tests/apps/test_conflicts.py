@@ -190,3 +190,11 @@ async def test_what_is_in_conflict_or_kept_beside_another_ends_nothing(store: Te
     await Desk(desk.stores, eyes, desk.newer).keep("both")
     assert [(text, now) for text, now, _ in known] == [(text, now) for text, now, _ in await facts_of(store)]
     assert not any(doubt for *_, doubt in await facts_of(store))
+
+
+async def test_of_a_statement_in_conflict_only_what_both_tell_is_unclear(store: TextStore) -> None:
+    home = "I'm Nadia. I live in Leeds with my husband Tomasz"
+    await Desk.opened(store, home, "I have moved to York", manually_saved=True)
+    unclear = {text for text, _, doubt in await facts_of(store) if doubt}
+    assert unclear == {"Lives in Leeds", "Lives in York"}
+    assert "Is called Nadia" in {text for text, *_ in await facts_of(store)}

@@ -56,7 +56,7 @@ class Known:
     """A value of a key: since when it holds, by which entries, and the values it took the place of, latest first.
 
     `until`: it does not hold any more, as the user said, and nothing took its place. `times`: so often it was said,
-    which raises its level. `in_conflict`: a statement that says so is in a conflict that nobody decided.
+    which raises its level. `in_conflict`: a statement that says so is in a conflict about it that nobody decided.
     """
 
     fact: Fact
@@ -108,10 +108,15 @@ def profile_of(
     in_conflict, read = _in_conflict(told), read or FactsOf()
     beside = _partners([*in_conflict, *both, *_of_namesakes(told, read)])
     doubted = frozenset().union(*in_conflict)
-    for said in _with_ends(told, persons or {}, read, doubted, beside):
+    stated = _with_ends(told, persons or {}, read, doubted, beside)
+    unclear = _unclear(in_conflict, stated)
+    for said in stated:
         keys.setdefault(said.fact.memory_key, []).append(said)
     known = [one for key in keys.values() for one in _values(sorted(key, key=lambda said: said.place), beside)]
-    known = [replace(one, in_conflict=True) if doubted.intersection(one.source_ids) else one for one in known]
+    known = [
+        replace(one, in_conflict=True) if any((id_, one.fact.memory_key) in unclear for id_ in one.source_ids) else one
+        for one in known
+    ]
     return tuple(sorted(known, key=_most_important_first))
 
 
@@ -126,6 +131,19 @@ def _in_conflict(entries: list[Entry]) -> list[frozenset[str]]:
     in_use = {entry.id for entry in entries if entry.status == "active"}
     named = [(entry.id, other) for entry in entries if entry.id in in_use for other in entry.conflicts_with]
     return [frozenset(pair) for pair in named if pair[1] in in_use]
+
+
+def _unclear(pairs: Iterable[frozenset[str]], stated: Iterable[_Said]) -> set[tuple[str, str]]:
+    """By entry the keys that its conflicts are about: those that both entries have, or all, where none is of both."""
+    keys: dict[str, set[str]] = defaultdict(set)
+    for said in stated:
+        keys[said.entry.id].add(said.fact.memory_key)
+    return {
+        (id_, key)
+        for pair in pairs
+        for id_ in pair
+        for key in set.intersection(*(keys[each] for each in pair)) or keys[id_]
+    }
 
 
 def _of_namesakes(entries: Iterable[Entry], read: FactsOf) -> list[frozenset[str]]:
