@@ -129,3 +129,8 @@ async def test_nothing_of_what_is_forgotten_is_in_any_file(store: SqliteTextStor
     assert await store.compact()
     assert found(tmp_path / "memory.sqlite3", marker) == 0
     assert (await known(store)).items == ()
+
+
+async def test_who_tells_their_name_has_one_card(store: TextStore) -> None:
+    await store_entries(store, [said("I'm Nadia Okafor and I live in Leeds", 0, ("Nadia Okafor",))])
+    assert [card.entity_ref for card in (await known(store)).items] == ["person:me"]

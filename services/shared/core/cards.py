@@ -41,13 +41,17 @@ class Card:
 
 
 def facts_by_entity(known: Iterable[Known]) -> dict[str, list[Known]]:
-    """The facts on the card of each person, project and event, in the order in which they are given."""
+    """The facts on the card of each person, project and event, in the order in which they are given.
+
+    Somebody's name is a fact on their own card alone: whom it names is the same person.
+    """
     found: dict[str, list[Known]] = {}
     for one in known:
         if one.until is not None or not (one.pinned or one.level >= IMPORTANT):
             continue
         first, *others = one.fact.entity_refs
-        for ref in (first, *(ref for ref in others if ref.startswith("person:"))):
+        about = [ref for ref in others if ref.startswith("person:") and one.fact.slot != "name"]
+        for ref in (first, *about):
             held = found.setdefault(ref, [])
             if len(held) < ON_A_CARD:
                 held.append(one)
