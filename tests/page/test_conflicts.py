@@ -13,12 +13,19 @@ from tests.page.test_accessibility import findings
 HUBER, HOFER = "My landlord is called Huber", "My landlord is now called Hofer"
 
 
-def contradicted(visitor: Visitor) -> Page:
+def contradicted(visitor: Visitor) -> None:
     """Two saved statements, the newer one with a cue: saved ones are not superseded but asked about."""
     visitor.add(HUBER)
     visitor.add(HOFER)
     until(lambda: bool(conflicts(visitor)))
-    return visitor.open()
+
+
+def answer(page: Page, side: str) -> None:
+    """Press Enter on a side, once the question has stood for long enough to be read."""
+    button = the_question(page).get_by_role("button", name=side)
+    expect(button).to_be_visible()
+    page.clock.run_for(700)
+    button.press("Enter")
 
 
 def conflicts(visitor: Visitor) -> list[dict[str, Any]]:
@@ -34,10 +41,12 @@ def the_question(page: Page) -> Locator:
     ("side", "left"), [("The newer one", {HOFER}), ("The older one", {HUBER}), ("Both", {HUBER, HOFER})]
 )
 def test_a_question_is_settled_and_goes(visitor: Visitor, side: str, left: set[str]) -> None:
-    page = contradicted(visitor)
+    contradicted(visitor)
+    page = visitor.open_with_a_clock_of_its_own()
     expect(the_question(page)).to_contain_text(HUBER)
     expect(the_question(page)).to_contain_text(HOFER)
-    the_question(page).get_by_role("button", name=side).press("Enter")
+    expect(the_question(page)).to_contain_text("The other one is kept aside")
+    answer(page, side)
     expect(the_question(page)).to_have_count(0)
     expect(page.get_by_role("searchbox")).to_be_focused()
     assert conflicts(visitor) == []
@@ -45,9 +54,36 @@ def test_a_question_is_settled_and_goes(visitor: Visitor, side: str, left: set[s
     assert {*visitor.texts()} == left
 
 
+def test_an_answer_is_taken_back(visitor: Visitor) -> None:
+    contradicted(visitor)
+    page = visitor.open_with_a_clock_of_its_own()
+    answer(page, "The older one")
+    expect(page.locator(".memory")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(the_question(page)).to_contain_text(HOFER)
+    expect(page.locator(".memory")).to_have_count(2)
+    assert {*visitor.texts()} == {HUBER, HOFER}
+
+
+def test_a_double_click_decides_one_question(visitor: Visitor) -> None:
+    for text in ("My dentist is called Maria", "My dentist is now called Ana"):
+        visitor.add(text)
+    contradicted(visitor)
+    until(lambda: len(conflicts(visitor)) == 2)
+    page = visitor.open_with_a_clock_of_its_own()
+    expect(the_question(page)).to_contain_text("and 1 more question")
+    answer(page, "Both")
+    expect(the_question(page)).to_be_focused()
+    the_question(page).get_by_role("button", name="Both").press("Enter")
+    page.clock.run_for(100)
+    assert sum(url.endswith("/resolve") for url in visitor.requests) == 1
+    assert len(conflicts(visitor)) == 1
+
+
 @pytest.mark.parametrize("visitor", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
 def test_nothing_is_found_by_axe_while_it_asks(visitor: Visitor) -> None:
-    page = contradicted(visitor)
+    contradicted(visitor)
+    page = visitor.open()
     expect(the_question(page)).to_be_visible()
     assert findings(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

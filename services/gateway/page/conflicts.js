@@ -4,6 +4,8 @@ import * as api from './api.js';
 import { failed, fill, h, plural, toast, when } from './dom.js';
 
 const SIDES = { new: 'The newer one', old: 'The older one', both: 'Both' };
+const CALM = 600; // ms before a new question takes an answer: a second press was meant for the one before
+const UNDO_SECONDS = 10;
 
 /** Ask about the first conflict there is, in this element; `settled` is called after each decision. */
 export async function askConflicts(card, space, settled) {
@@ -16,19 +18,28 @@ export async function askConflicts(card, space, settled) {
   const [first, ...others] = reply.items;
   return first ? fill(card, question(first, others.length)) : fill(card);
 
+  async function decide({ newer, older }, keep) {
+    const undo = { action: 'Undo', onaction: () => decide({ newer, older }, 'open'), seconds: UNDO_SECONDS };
+    try {
+      await api.resolve({ newer: newer.id, older: older.id, keep });
+      if (keep !== 'open') toast(`Kept: ${SIDES[keep].toLowerCase()}.`, undo);
+    } catch (error) { failed(error); }
+    settled();
+    await askConflicts(card, space, settled);
+    (card.querySelector('section') ?? document.getElementById('search'))?.focus();
+  }
+
   function question(conflict, left) {
-    const settle = async (keep) => {
-      try {
-        await api.resolve({ newer: conflict.newer.id, older: conflict.older.id, keep });
-        toast(`Kept: ${SIDES[keep].toLowerCase()}`);
-      } catch (error) { failed(error); }
-      settled();
-      await askConflicts(card, space, settled);
-      (card.querySelector('button') ?? document.getElementById('search'))?.focus();
+    const drawn = performance.now();
+    let answered = false;
+    const settle = (keep) => {
+      if (answered || performance.now() - drawn < CALM) return;
+      answered = true;
+      decide(conflict, keep);
     };
     const side = (name, one) => h('li', {}, h('span', { dir: 'auto' }, one.text), h('span', { class: 'meta' }, `${name}, ${when(one.said_at)}`));
-    return h('section', { class: 'card', 'aria-label': 'A question about what you said' },
-      h('p', {}, 'Which one is true now?'),
+    return h('section', { class: 'card', 'aria-label': 'A question about what you said', tabindex: '-1' },
+      h('p', {}, 'Which one is true now? ', h('span', { class: 'quiet' }, 'The other one is kept aside, with all that it says.')),
       h('ul', { tabindex: '0', 'aria-label': 'Both statements' }, side('Newer', conflict.newer), side('Older', conflict.older)),
       h('div', { class: 'row' },
         Object.entries(SIDES).map(([keep, label]) => h('button', { type: 'button', onclick: () => settle(keep) }, label)),
