@@ -80,6 +80,25 @@ def test_a_double_click_decides_one_question(visitor: Visitor) -> None:
     assert len(conflicts(visitor)) == 1
 
 
+def test_what_was_superseded_is_shown_and_taken_back_on_both_sides(visitor: Visitor) -> None:
+    contradicted(visitor)
+    newer, older = (conflicts(visitor)[0][side]["id"] for side in ("newer", "older"))
+    decided = {"newer": newer, "older": older, "keep": "new"}
+    for opened, link in ((newer, HUBER), (older, "something newer")):
+        visitor.http.post("/v1/memory/conflicts/resolve", json=decided).raise_for_status()
+        page = visitor.open(f"memory/{opened}")
+        page.reload()
+        expect(page.locator(".memory")).to_have_count(1)
+        detail = page.get_by_role("region", name="Memory", exact=True)
+        expect(detail.get_by_role("link", name=link)).to_be_visible()
+        expect(detail.get_by_text("by meaning")).to_have_count(int(opened == newer))
+        assert findings(page) == []
+        detail.get_by_role("button", name=f"Still true: {HUBER}").press("Enter")
+        expect(page.locator(".memory")).to_have_count(2)
+        expect(detail.get_by_role("button", name="Still true")).to_have_count(0)
+        assert {*visitor.texts()} == {HUBER, HOFER}
+
+
 @pytest.mark.parametrize("visitor", [{"viewport": {"width": 360, "height": 740}}], indirect=True)
 def test_nothing_is_found_by_axe_while_it_asks(visitor: Visitor) -> None:
     contradicted(visitor)

@@ -44,6 +44,8 @@ export function icon(name) {
   return svg;
 }
 
+export const linked = (id, text = id) => h('a', { dir: 'auto', href: `#/memory/${encodeURIComponent(id)}` }, text);
+
 /** A button that shows only an icon; its label is read aloud and shown on hover. */
 export function iconButton(name, label, onclick, more = {}) {
   return h('button', { type: 'button', class: 'icon', 'aria-label': label, title: label, onclick, ...more }, icon(name));

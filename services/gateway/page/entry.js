@@ -2,7 +2,8 @@
 
 import { TYPES, tagsIn } from './add.js';
 import * as api from './api.js';
-import { bar, drafted, failed, fill, h, icon, iconButton, loading, plural, problem, sendByKey, toast, when } from './dom.js';
+import { notInUse, tookThePlaceOf } from './aside.js';
+import { bar, drafted, failed, fill, h, icon, iconButton, linked, loading, plural, problem, sendByKey, toast, when } from './dom.js';
 import { known, learn } from './state.js';
 
 const AROUND = 4;
@@ -45,25 +46,28 @@ function show(panel, entry, on) {
   }, icon('pin'), entry.pinned ? 'Pinned' : 'Pin');
   const edit = h('button', { type: 'button', class: 'chip', id: 'edit', 'aria-keyshortcuts': 'e', onclick: () => editForm(panel, entry, on) }, icon('edit'), 'Edit');
   const forget = h('button', { type: 'button', class: 'chip', 'aria-keyshortcuts': 'Delete', 'data-action': 'forget', onclick: () => on.onforget(entry) }, icon('trash'), 'Forget');
+  const again = () => { on.onlisted(); openEntry(panel, entry.id, on); };
+  const older = h('div', {});
   const past = h('div', {});
   const around = h('div', {});
   fill(panel,
     head(on, pin, edit, forget),
     h('h2', { class: 'said', dir: 'auto' }, entry.text),
     entry.summary && h('p', { class: 'quiet', dir: 'auto' }, entry.summary),
-    h('dl', { class: 'facts' }, facts(entry)),
+    h('dl', { class: 'facts' }, facts(entry, again)),
     h('div', { class: 'measures' }, bar('Importance', entry.importance, entry.pinned ? 'pinned: never trimmed' : '')),
     entry.last_scores && h('details', {},
       h('summary', {}, 'When it was last used'),
       h('div', { class: 'measures' },
         ['relevance', 'recency', 'importance'].map((name) => bar(name[0].toUpperCase() + name.slice(1), entry.last_scores[name])),
         entry.last_scores.computed_at && h('p', { class: 'quiet' }, when(entry.last_scores.computed_at)))),
-    rolledUp(entry, on), technical(entry), past, around);
+    rolledUp(entry, on), older, technical(entry), past, around);
+  tookThePlaceOf(older, entry, again);
   history(past, entry);
   conversation(around, entry);
 }
 
-function facts(entry) {
+function facts(entry, again) {
   const rows = [
     ['Type', entry.type],
     ['Said by', entry.speaker ? `${entry.speaker} (${entry.role})` : entry.role],
@@ -76,7 +80,7 @@ function facts(entry) {
     entry.entities.length ? ['Names in it', [...new Set(entry.entities.map((one) => one.text))].join(', ')] : null,
     entry.rolled_up_into ? ['Rolled up into', linked(entry.rolled_up_into)] : null,
     entry.source_ids.length && entry.source !== 'rollup' ? ['Sources', entry.source_ids.join(', ')] : null,
-    ['Search', EMBEDDING[entry.embedding_state]],
+    ['Search', notInUse(entry, again) ?? EMBEDDING[entry.embedding_state]],
     entry.embedding_error ? ['Why not', entry.embedding_error] : null,
     entry.clock_ahead ? ['Clock', 'its publisher’s clock was ahead; the time of arrival is shown'] : null,
   ];
@@ -84,8 +88,6 @@ function facts(entry) {
 }
 
 const told = (rows) => rows.filter(Boolean).map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', { dir: 'auto' }, value)));
-
-const linked = (id, text = id) => h('a', { dir: 'auto', href: `#/memory/${encodeURIComponent(id)}` }, text);
 
 /** Of a roll-up: what each line was said in, and the way back. */
 function rolledUp(entry, on) {

@@ -295,6 +295,7 @@ export function memories(main, id) {
       onchange: (entry) => change([entry]),
       onforget: (entry) => { location.hash = '#/'; forgetSoon([entry]); },
       onclose: () => { location.hash = '#/'; },
+      onlisted: load,
       onundone: () => { location.hash = '#/'; load(); },
     });
     mark(id);
