@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,49 @@ def test_settings_of_all_spaces_hold_where_nothing_is_decided_and_a_refusal_is_t
     until(lambda: chosen(visitor, "anywhere")["soft_cap"] == 70)
     page.get_by_label("Memories kept").fill("99999999")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.locator(".toast.bad")).to_be_visible()
+    expect(page.locator(".toast.bad")).not_to_contain_text("change.")
     expect(page.get_by_label("Memories kept")).to_have_value("70")
+
+
+def test_a_time_that_would_forget_something_is_asked_about_with_the_number(visitor: Visitor) -> None:
+    for n, text in enumerate((TEA, TRAINS, PORTO)):
+        said_at = (datetime.now(UTC) - timedelta(days=400 + n)).isoformat()
+        turn = {"role": "user", "text": text, "conversation_id": "c1", "created_at": said_at}
+        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+    until(lambda: len(visitor.texts()) == 3)
+    oldest = visitor.http.get("/v1/memory/entries").json()["items"][-1]
+    visitor.http.post(f"/v1/memory/entries/{oldest['id']}/pin").raise_for_status()
+    page = visitor.open("settings")
+    field, asked = page.get_by_label("Forget after days"), page.get_by_role("dialog")
+    field.fill("500")
+    page.keyboard.press("Tab")
+    until(partial(holds, visitor, "retention_days", 500))
+    field.fill("300")
+    page.keyboard.press("Tab")
+    expect(asked).to_contain_text("2 memories are older than 300 days and will be forgotten for good.")
+    asked.get_by_role("button", name="Cancel").click()
+    expect(field).to_have_value("500")
+    assert holds(visitor, "retention_days", 500)
+    field.fill("401")
+    page.keyboard.press("Tab")
+    expect(asked).to_contain_text("1 memory is older than 401 days")
+    asked.get_by_role("button", name="Go on").click()
+    until(partial(holds, visitor, "retention_days", 401))
+
+
+def test_a_number_that_is_none_is_told_beside_its_field_and_not_saved(visitor: Visitor) -> None:
+    before = chosen(visitor)
+    page = visitor.open("settings")
+    field = page.get_by_label("Forget after days")
+    for typed in ("-3", "1.5", "1e"):
+        field.fill("")
+        field.press_sequentially(typed)
+        page.keyboard.press("Tab")
+        expect(page.locator(".setting", has=field)).to_contain_text("A whole number of days, 0 or more.")
+        expect(field).to_have_value("" if typed == "1e" else typed)
+    expect(page.locator(".toast")).to_have_count(0)
+    assert chosen(visitor) == before
 
 
 def test_a_memory_that_is_turned_off_tells_an_assistant_nothing_and_says_why(visitor: Visitor) -> None:

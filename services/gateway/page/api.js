@@ -96,6 +96,7 @@ export const command = (body) => json('POST', '/commands', { body });
 export const summary = (space) => json('GET', '/summary', { query: { space } });
 export const conflicts = (query) => json('GET', '/conflicts', { query });
 export const resolve = (body) => json('POST', '/conflicts/resolve', { body });
+export const rollUps = (query) => json('GET', '/rollups', { query });
 export const undoRollUp = (id) => json('POST', `/rollups/${encodeURIComponent(id)}/undo`);
 export const loops = (query) => json('GET', '/loops', { query });
 export const settle = (body) => json('POST', '/loops/settle', { body });

@@ -1,6 +1,7 @@
 // Settings of a space, incognito conversations, themes, export and erasing.
 
 import { tagsIn } from './add.js';
+import { amount } from './amounts.js';
 import * as api from './api.js';
 import { dialog, failed, fill, h, loading, number, plural, problem, toast, when } from './dom.js';
 import { known, place } from './state.js';
@@ -28,15 +29,20 @@ export function settings(main) {
   }
 
   function fields(now) {
+    const of = space.value;
     let last = Promise.resolve();
-    const save = (change, undo) => { last = last.then(() => send(change, undo)); };  // in the order in which they were made
-    const send = async (change, undo) => {
+    const save = (...made) => { last = last.then(() => send(...made)); };  // in the order in which they were made
+    const send = async (change, undo, isAgreed = () => true) => {
       try {
+        if (!(await isAgreed())) return undo();
         const [[name, value]] = Object.entries(change);
-        const reply = await api.setSettings(value === null ? { space: space.value, reset: [name] } : { space: space.value, change });
+        const reply = await api.setSettings(value === null ? { space: of, reset: [name] } : { space: of, change });
         Object.assign(now, reply.settings);
-        toast('Saved. It holds everywhere within a second.');
-      } catch (error) { undo(); failed(error); }
+        return toast('Saved. It holds everywhere within a second.');
+      } catch (error) {
+        undo();
+        return failed(new Error(error.message.replace(/^change\.\w+: /, '')));
+      }
     };
     const toggle = (name, label, note) => {
       const input = h('input', {
@@ -45,13 +51,7 @@ export function settings(main) {
       });
       return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
     };
-    const amount = (name, label, note) => {
-      const input = h('input', {
-        type: 'number', min: '0', id: name, inputmode: 'numeric', value: now[name] ?? '', placeholder: 'as configured', 'aria-describedby': `${name}-note`,
-        onchange: () => save({ [name]: input.value === '' ? null : Number(input.value) }, () => { input.value = now[name] ?? ''; }),
-      });
-      return h('div', { class: 'setting' }, h('div', {}, h('label', { for: name }, label), h('p', { id: `${name}-note`, class: 'quiet' }, note)), input);
-    };
+    const count = (...words) => amount(...words, { now, space: of, save });
     const tags = (name, label, note) => {
       const held = () => (now[name] ?? []).join(', ');
       const input = h('input', {
@@ -72,10 +72,10 @@ export function settings(main) {
     return [
       toggle('memory_enabled', 'Remember', 'Off: nothing new is kept, and assistants are told nothing from this space.'),
       toggle('incognito_default', 'Incognito by default', 'New conversations leave no trace unless you end incognito in them.'),
-      amount('retention_days', 'Forget after days', 'What was last said longer ago is forgotten, unless pinned or saved. 0: never.'),
-      amount('soft_cap', 'Memories kept', 'When there are more, the least important are archived. 0: any number.'),
-      amount('roll_up_after_days', 'Roll up after days', 'What nobody said or needed since becomes a few lines per topic. Originals are archived; pinned and saved stay. 0: never.'),
-      amount('originals_kept_days', 'Keep originals for days', 'After that a roll-up stands alone, and cannot be undone. 0: for ever.'),
+      count('retention_days', 'Forget after days', 'What was last said longer ago is forgotten, unless pinned or saved. 0: never.'),
+      count('soft_cap', 'Memories kept', 'When there are more, the least important are archived. 0: any number.'),
+      count('roll_up_after_days', 'Roll up after days', 'What nobody said or needed since becomes a few lines per topic. Originals are archived; pinned and saved stay. 0: never.'),
+      count('originals_kept_days', 'Keep originals for days', 'After that a roll-up stands alone, and cannot be undone. 0: for ever.'),
       tags('gives_tags', 'Tags shared with other spaces', 'Only spaces that take the same tag see what carries it.'),
       tags('takes_tags', 'Tags taken from other spaces', 'Nothing passes unless both spaces say so.'),
       zone(),
