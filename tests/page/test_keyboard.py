@@ -115,6 +115,18 @@ def test_the_keys_are_told_and_each_does_what_is_told(visitor: Visitor) -> None:
     expect(page.locator(".memory")).to_have_count(1)
 
 
+def test_each_forgetting_is_undone_the_latest_first(visitor: Visitor) -> None:
+    for text in ("I like green tea.", "I live in Porto."):
+        visitor.add(text)
+    page = visitor.open_with_a_clock_of_its_own()
+    expect(page.locator(".memory")).to_have_count(2)
+    page.keyboard.press("j")
+    for key, left in (("Delete", 1), ("Delete", 0), ("u", 1), ("u", 2), ("u", 2)):
+        page.keyboard.press(key)
+        expect(page.locator(".memory")).to_have_count(left)
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
+
+
 def test_the_focus_comes_back_from_a_notice(visitor: Visitor) -> None:
     for text in ("I like green tea.", "I live in Porto."):
         visitor.add(text)

@@ -363,6 +363,35 @@ def test_several_memories_are_tagged_pinned_forgotten_and_brought_back_at_once(v
     expect(page.locator(".memory")).to_have_count(3)
 
 
+def test_what_is_older_is_loaded_when_all_that_is_shown_is_forgotten(visitor: Visitor) -> None:
+    for text in (TEA, TRAINS, PORTO):
+        visitor.add(text)
+    page = visitor.page
+    page.route("**/entries?limit=50*", lambda route: route.continue_(url=route.request.url.replace("50", "2", 1)))
+    visitor.open()
+    expect(page.locator(".memory")).to_have_count(2)
+    page.get_by_role("button", name="Select", exact=True).click()
+    group = page.get_by_role("group", name="Selected memories")
+    group.get_by_role("button", name="All shown").click()
+    group.get_by_role("button", name="Forget").click()
+    expect(page.locator(".memory")).to_contain_text([TEA])
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".memory")).to_have_count(3)
+
+
+def test_what_is_shown_older_can_be_filtered_by_its_tag(visitor: Visitor) -> None:
+    visitor.add(TEA, tags=["drinks"])
+    for text in (TRAINS, PORTO):
+        visitor.add(text)
+    page = visitor.page
+    page.route("**/entries?limit=50*", lambda route: route.continue_(url=route.request.url.replace("50", "2", 1)))
+    visitor.open()
+    page.get_by_role("button", name="Show older").press("Enter")
+    expect(page.get_by_role("link", name=TEA)).to_be_focused()
+    page.get_by_label("Tag", exact=True).select_option("drinks")
+    expect(page.locator(".memory")).to_have_count(1)
+
+
 def test_several_memories_are_chosen_and_forgotten_by_keyboard(visitor: Visitor) -> None:
     for text in (TEA, TRAINS, PORTO):
         visitor.add(text)

@@ -67,7 +67,12 @@ export function memories(main, id) {
     learn(answer.items);
     const close = () => { field.value = ''; field.focus(); load(); };
     const confirm = async () => {
-      if (FORGETTING.has(answer.verb)) { close(); return forgetSoon(answer.items); }
+      if (FORGETTING.has(answer.verb)) {
+        forgetSoon(answer.items);
+        field.value = '';
+        await load();
+        return focusOn(0);  // not on the field: "u" is to undo it
+      }
       try {
         const done = await api.command(api.located({ text, space: place.space || 'default', confirm: answer.token }));
         toast(done.reply);
@@ -126,17 +131,29 @@ export function memories(main, id) {
     };
   }
 
-  async function more(button) {
-    button.disabled = true;
+  async function more() {
+    const mine = turn;
+    const before = shown().length;
+    state.busy = true;
     try {
       const next = await pageOf(state.cursor);
+      if (mine !== turn) return;
       Object.assign(state, { cursor: next.cursor, entries: [...state.entries, ...next.entries] });
       learn(next.entries);
-      render();
     } catch (error) {
-      button.disabled = false;
-      failed(error);
+      if (mine !== turn) return;
+      if (before) failed(error);
+      else state.error = error;
     }
+    state.busy = false;
+    const pressed = document.activeElement?.dataset.focus === 'more';
+    render();
+    if (pressed) focusOn(before);
+  }
+
+  function focusOn(at) {
+    const rows = body.querySelectorAll('a.text');
+    (rows[Math.min(at, rows.length - 1)] ?? main).focus();
   }
 
   function render() {
@@ -163,10 +180,14 @@ export function memories(main, id) {
     notice.textContent = '';
     if (state.error) return [problem(state.error, load)];
     if (state.busy && !left.length) return [loading()];
+    if (!left.length && state.cursor) { // all that was loaded is being forgotten
+      more();
+      return [loading()];
+    }
     if (!left.length) return [nothing()];
     fill(notice, ...told(left, state.entries.length - left.length));
     const listed = state.query ? [h('ul', { class: 'list' }, left.map(row))] : days(left);
-    if (state.cursor) listed.push(h('button', { type: 'button', class: 'more', onclick: (event) => more(event.target) }, 'Show older'));
+    if (state.cursor) listed.push(h('button', { type: 'button', class: 'more', 'data-focus': 'more', onclick: () => state.busy || more() }, 'Show older'));
     return listed;
   }
 
@@ -255,7 +276,7 @@ export function memories(main, id) {
     const rows = [...body.querySelectorAll('a.text')];
     const at = rows.findIndex((row) => row.dataset.id === entry.id);
     forgetSoon([entry]);
-    (body.querySelectorAll('a.text')[at] ?? body.querySelectorAll('a.text')[at - 1] ?? field).focus();
+    focusOn(at);
   }
 
   async function added(entry) {

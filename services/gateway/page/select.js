@@ -29,7 +29,7 @@ export function selection({ shown, render, change }) {
 
   function end() {
     set(false);
-    (button.hidden ? document.getElementById('search') : button).focus();
+    (button.hidden ? document.getElementById('main') : button).focus();
   }
 
   function flip(entry) {
@@ -51,7 +51,7 @@ export function selection({ shown, render, change }) {
     const all = () => { listed.forEach(({ id }) => (every ? chosen.delete(id) : chosen.add(id))); render(); };
     fill(panel,
       h('p', { role: 'status' }, none ? 'None selected' : `${ones.length} selected`),
-      action('all', every ? 'None' : 'All', all, !listed.length),
+      action('all', every ? 'None' : 'All shown', all, !listed.length),
       action('pin', pinned ? 'Unpin' : 'Pin', () => act(ones, pinned ? 'unpin' : 'pin'), none),
       action('tag', 'Tag…', () => tagDialog(ones), none),
       action('trash', 'Forget', () => { forgetSoon(ones); end(); }, none),

@@ -57,8 +57,14 @@ async function end(ids, keepalive) {
 export function forgetSoon(entries) {
   const ids = entries.map((entry) => entry.id);
   const settle = () => ids.forEach((id) => pending.delete(id));
-  const undo = () => { settle(); tell(); };
+  const undo = () => {
+    undos.delete(undo);
+    removeToast();
+    settle();
+    tell();
+  };
   const now = async (keepalive = false) => {
+    undos.delete(undo);
     removeToast();
     await end(ids, keepalive);
     settle();
@@ -67,12 +73,12 @@ export function forgetSoon(entries) {
   const words = ids.length === 1 ? 'Memory forgotten.' : `${ids.length} memories forgotten.`;
   const removeToast = toast(words, { action: 'Undo', onaction: undo, onend: () => now(), seconds: UNDO_SECONDS });
   ids.forEach((id) => pending.set(id, now));
-  lastUndo = () => { if (ids.some((id) => pending.has(id))) { removeToast(); undo(); } };
+  undos.add(undo);
   tell();
 }
 
-let lastUndo = () => {};
-export const undoLast = () => lastUndo();
+const undos = new Set(); // of the forgettings that can still be undone, the latest last
+export const undoLast = () => [...undos].at(-1)?.();
 
 /** Forget at once what could still be undone: who asks next may be another user. */
 export const forgetPending = () => Promise.all([...new Set(pending.values())].map((now) => now()));
