@@ -122,6 +122,9 @@ _BLOCKING = {
     r"\bAsync(Memory|Iterator)\b": r"\1",
     r"__a(enter|exit)__": r"__\1__",
     r"\bCaller\b": "BlockingCaller",
+    r"It belongs to the event loop that uses it first: in any other one, and once closed, every": (
+        "Threads may share it. Once closed, and in a process forked from the one that made it, every"
+    ),
     r"for programs with an event loop\..*": 'for programs without an event loop. Made from `aio.py`: change that."""',
 }
 

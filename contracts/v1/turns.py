@@ -20,6 +20,9 @@ EVERY_PERSONA = "*"
 PersonaId = Annotated[str | None, AfterValidator(lambda name: name or None)]
 """Whose an entry is: an empty name is none."""
 
+MOST_TEXT_BYTES = 64 * 1024
+"""How long the text of a turn may be, in UTF-8, where the server is not set otherwise."""
+
 NO_PERSONA = "no persona can be called '*', which asks for those of all: choose another persona_id"
 
 WORDLESS = "[forgotten]"

@@ -10,6 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from contracts.v1.turns import MOST_TEXT_BYTES
+
 _PREFIX = "MEMORYBUS_"
 _NEAR = 0.8
 """How alike two names are that are taken for one; Kubernetes sets variables of its own that begin like ours."""
@@ -148,7 +150,7 @@ class Settings(EnvironmentSettings):
     extract_model: str = Field(default="default", description="name of that model")
     extract_api_key: SecretStr | None = Field(default=None, description="key for that model")
 
-    max_text_bytes: int = Field(default=64 * 1024, ge=1, description="longest text of a turn, in bytes of UTF-8")
+    max_text_bytes: int = Field(default=MOST_TEXT_BYTES, ge=1, description="longest text of a turn, in bytes of UTF-8")
     turns_max_bytes: int = Field(
         default=1024**3,
         ge=1,

@@ -307,5 +307,14 @@ async def test_what_makes_no_request_is_refused_before_it_is_sent(memory: AsyncM
         await memory.remember("x" * 70_000)
 
 
+@pytest.mark.parametrize(("text", "code"), [("z" * 65_537, "too_large"), (" \n", "invalid_request")])
+async def test_a_turn_that_nobody_could_keep_is_refused_and_not_acknowledged(
+    memory: AsyncMemory, text: str, code: str
+) -> None:
+    with pytest.raises(RequestFailed) as refused:
+        await memory.publish(text)
+    assert refused.value.code == code
+
+
 async def test_replies_are_models_of_the_contract(memory: AsyncMemory) -> None:
     assert isinstance(await memory.remember(LOCKER), Entry)

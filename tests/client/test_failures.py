@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -13,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from memorybus_client import AsyncMemory, Memory, MemorybusError, Misused, RequestFailed, Unavailable
+from memorybus_client.query import query_memory
 
 from services.runtime import Running
 from tests.polling import eventually
@@ -65,6 +68,15 @@ async def test_a_request_that_is_sent_again_is_the_same_request() -> None:
     first, again = (json.loads(sent) for sent in seen)
     assert first == again
     assert first["correlation_id"]
+
+
+async def test_who_asked_too_often_is_not_told_that_nothing_is_known() -> None:
+    counts = {"total_count": 0, "token_count": 0, "truncated": False, "query_embedding_ms": 0.0, "retrieval_ms": 0.0}
+    nothing = {"ok": True, "items": [], "context": "", "degraded": ["rate_limited"]} | counts
+    async with answering((200, nothing)) as (memory, _):
+        assert (await query_memory(memory, "tea?")).error
+    async with answering((200, nothing | {"degraded": []})) as (memory, _):
+        assert not (await query_memory(memory, "tea?")).error
 
 
 async def test_no_more_than_so_many_tries() -> None:
@@ -246,3 +258,36 @@ def test_a_closed_memory_ends_its_thread_and_may_be_closed_again() -> None:
     memory.close()
     memory.close()
     assert not memory._caller._thread.is_alive()
+
+
+def test_a_forked_process_is_told_to_make_a_memory_of_its_own() -> None:
+    memory = Memory("http://127.0.0.1:9", user="ann", timeout=5)
+    child = os.fork()
+    if child == 0:
+        try:
+            with memory:
+                memory.status()
+        except Misused as error:
+            os._exit("forked" not in str(error))
+        os._exit(2)
+    try:
+        assert os.waitstatus_to_exitcode(_ended(child)) == 0
+    finally:
+        memory.close()
+
+
+def _ended(child: int) -> int:
+    """The status of a child that ends soon."""
+    for _ in range(500):
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return status
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    return os.waitpid(child, 0)[1]
+
+
+@pytest.mark.parametrize("timeout", [0, None, "x"])
+def test_a_timeout_that_is_none_is_refused_in_words(timeout: Any) -> None:
+    with pytest.raises(ValueError, match="timeout is more than 0 seconds"):
+        Memory(user="ann", timeout=timeout)

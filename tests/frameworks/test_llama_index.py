@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.memory import Memory
 from memorybus_client import AsyncMemory
+from memorybus_client import Memory as BlockingMemory
 from memorybus_client.llama_index import MemorybusBlock
 
 from tests.frameworks.conftest import PREFERENCE, QUESTION
@@ -15,7 +17,7 @@ from tests.frameworks.conftest import PREFERENCE, QUESTION
 Learned = Callable[[int], Awaitable[None]]
 
 
-def conversation(memory: AsyncMemory, session_id: str, token_limit: int = 30_000) -> Memory:
+def conversation(memory: AsyncMemory | BlockingMemory, session_id: str, token_limit: int = 30_000) -> Memory:
     """A memory that asks no model and downloads no tokenizer."""
     block = MemorybusBlock(memory=memory)
     return Memory.from_defaults(
@@ -66,3 +68,25 @@ async def test_where_memory_is_away_the_chat_goes_on(caplog: pytest.LogCaptureFi
     async with AsyncMemory("http://127.0.0.1:9", user="ann", timeout=0.5) as away:
         assert await told(conversation(away, "c1"), QUESTION) == QUESTION
     assert "memory could not be asked" in caplog.text
+
+
+def in_a_loop_of_its_own(memory: BlockingMemory, session_id: str, said: str) -> str:
+    return asyncio.run(told(conversation(memory, session_id), said))
+
+
+async def test_a_memory_that_is_waited_for_serves_every_event_loop(url: str, ann: str, learned: Learned) -> None:
+    with BlockingMemory(url, user=ann) as memory:
+        await asyncio.to_thread(in_a_loop_of_its_own, memory, "c1", PREFERENCE)
+        await learned(1)
+        assert PREFERENCE in await asyncio.to_thread(in_a_loop_of_its_own, memory, "c2", QUESTION)
+
+
+async def test_of_a_long_message_the_beginning_is_learned_and_what_follows_as_well(
+    memory: AsyncMemory, learned: Learned
+) -> None:
+    chat = conversation(memory, "c1", token_limit=500_000)
+    await told(chat, f"{PREFERENCE} {'q ' * 50_000}")
+    await told(chat, "I live in Graz.")
+    await chat.aget()
+    await learned(3)
+    assert (await memory.list(q="graz")).total_count == (await memory.list(q="uv pip")).total_count == 1

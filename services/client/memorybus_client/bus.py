@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
@@ -20,7 +21,7 @@ from contracts import flow, subjects
 from contracts.envelope import ErrorReply
 from contracts.flow import Answer, R
 from contracts.v1.overview import ExportRequest
-from contracts.v1.turns import Turn, message_id
+from contracts.v1.turns import MOST_TEXT_BYTES, Turn, message_id
 from memorybus_client.errors import RequestFailed, Unavailable
 from memorybus_client.transport import read
 
@@ -74,6 +75,7 @@ class BusTransport:
 
     async def publish(self, turn: Turn, *, incognito: bool, patience: float) -> None:
         """Publish a turn, and wait for the promise that it will not be lost; an incognito one nobody keeps."""
+        _check_text(turn.text)
         client, raw = await self._connected(patience), turn.model_dump_json(exclude_none=True).encode()
         try:
             if incognito:
@@ -148,6 +150,19 @@ class BusTransport:
 
     async def _note(self, error: Exception) -> None:
         self._complaint = str(error)
+
+
+def _check_text(text: str) -> None:
+    """Refuse what nobody could keep: the bus takes any message, and what is no turn ends as a dead letter.
+
+    Raises:
+        RequestFailed: the text is blank or too long.
+    """
+    size, most = len(text.encode()), int(os.environ.get("MEMORYBUS_MAX_TEXT_BYTES") or MOST_TEXT_BYTES)
+    if size > most:
+        raise RequestFailed("too_large", f"The text has {size:,} bytes, {most:,} are allowed: split it.")
+    if not text.strip():
+        raise RequestFailed("invalid_request", "The text is blank.")
 
 
 def _without_login(server: str) -> str:

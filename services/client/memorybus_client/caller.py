@@ -6,6 +6,7 @@ import asyncio
 import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
+from concurrent.futures import Future
 from threading import Thread
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -30,7 +31,10 @@ _FIRST_WAIT = 0.1
 _TURN_PATIENCE = 10.0
 _LONGEST_USER = 512
 _CLOSED = "this memory was closed: make a new one"
-_OTHER_LOOP = "this memory belongs to the event loop that used it first: make one for each event loop"
+_OTHER_LOOP = (
+    "this memory belongs to the event loop that used it first: make one for each, or a Memory, which serves all"
+)
+_OTHER_PROCESS = "this memory was made before the process was forked: make one in each process"
 
 
 class Caller:
@@ -39,7 +43,7 @@ class Caller:
     def __init__(
         self, url: str, *, user: str | None, key: str | None, timeout: float, retries: int, options: Mapping[str, Any]
     ) -> None:
-        if timeout <= 0 or retries < 0:
+        if not (isinstance(timeout, int | float) and timeout > 0 and isinstance(retries, int) and retries >= 0):
             raise ValueError("timeout is more than 0 seconds, and retries are 0 or more")
         _check_names(user, key)
         self._transport = _transport(url, user, key, options)
@@ -124,7 +128,7 @@ class BlockingCaller:
         self._loop = asyncio.new_event_loop()
         self._thread = Thread(target=self._serve, name="memorybus-client", daemon=True)
         self._thread.start()
-        self._is_closed = False
+        self._is_closed, self._process = False, os.getpid()
         try:
             self._caller = self._run(self._made(url, more))
         except BaseException:
@@ -153,8 +157,8 @@ class BlockingCaller:
             yield line
 
     def close(self) -> None:
-        """Let go of every connection, and end the thread."""
-        if not self._is_closed:
+        """Let go of every connection, and end the thread; of a forked process they are not its own."""
+        if not self._is_closed and os.getpid() == self._process:
             self._run(self._caller.close())
             self._end()
 
@@ -163,16 +167,47 @@ class BlockingCaller:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def start(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
+        """Begin a call in the thread of its own."""
+        self._check_use()
+        return asyncio.run_coroutine_threadsafe(work(self._caller), self._loop)
+
+    def _check_use(self) -> None:
         if self._is_closed:
-            work.close()
             raise Misused(_CLOSED)
+        if os.getpid() != self._process:  # threads do not go along
+            raise Misused(_OTHER_PROCESS)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            self._check_use()
+        except Misused:
+            work.close()
+            raise
         running = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return running.result()
         except BaseException:
             running.cancel()
             raise
+
+
+class SharedCaller(Caller):
+    """The calls of a `BlockingCaller`, awaited in whatever event loop."""
+
+    def __init__(self, caller: BlockingCaller) -> None:
+        self._shared = caller
+
+    async def call(self, answer: Answer[Any, R], **fields: Any) -> R:
+        """Ask with these fields; null ones are left out."""
+        return await asyncio.wrap_future(self._shared.start(lambda own: own.call(answer, **fields)))
+
+    async def publish(self, *, incognito: bool, **fields: Any) -> str:
+        """Publish a turn with these fields; its id, by which a repetition is known."""
+        return await asyncio.wrap_future(self._shared.start(lambda own: own.publish(incognito=incognito, **fields)))
+
+    async def close(self) -> None:
+        """Nothing: whoever made the memory closes it."""
 
 
 async def _next(lines: AsyncIterator[str]) -> str | None:

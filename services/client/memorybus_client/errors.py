@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contracts.v1.retrieval import RetrieveReply
+
 
 def expect(memory: object, kind: type[object]) -> None:
     """Refuse the wrong kind of memory where it is given, rather than at its first call.
@@ -34,7 +36,7 @@ class Unavailable(MemorybusError):
 
 
 class Misused(MemorybusError):
-    """The memory was closed, or is called in another event loop than before; make a new one."""
+    """The memory was closed, or is called in another event loop or process than before; make a new one."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, retryable=False, undone=True)
@@ -47,3 +49,15 @@ class RequestFailed(MemorybusError):
         undone = not retryable or code in ("overloaded", "rate_limited")
         super().__init__(f"{code}: {message}", retryable=retryable, undone=undone, wait=wait)
         self.code, self.message = code, message
+
+
+def looked_up(reply: RetrieveReply) -> RetrieveReply:
+    """The reply, where anything was looked up.
+
+    Raises:
+        RequestFailed: the user asked too often: that nothing is in it does not say that nothing is known.
+    """
+    if "rate_limited" in reply.degraded and not reply.items:
+        why = "asked too often, so nothing was looked up: ask again in a minute, or have the limit raised"
+        raise RequestFailed("rate_limited", why, retryable=True)
+    return reply

@@ -21,7 +21,8 @@ from google.genai.types import Content, Part
 
 from contracts.v1.retrieval import RetrievedItem
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError, expect
+from memorybus_client.errors import MemorybusError, expect, looked_up
+from memorybus_client.learning import beginning
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +31,9 @@ class MemorybusMemoryService(BaseMemoryService):
     """Publishes what events say, and finds it again.
 
     `connect` makes the client of a user, whose memory alone it reaches. The space is the name of the app, so that each
-    app has a memory of its own, or `space` for all of them. Of contents the text is kept; an event counts once, however
-    often its session is added. Custom metadata is not kept. A search answers nothing where memory is away, and the log
-    says so; what cannot be added or deleted raises `MemorybusError`.
+    app has a memory of its own, or `space` for all of them. Of contents the text is kept, of a long one the beginning;
+    an event counts once, however often its session is added. Custom metadata is not kept. A search answers nothing
+    where memory is away, and the log says so; what cannot be added or deleted raises `MemorybusError`.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class MemorybusMemoryService(BaseMemoryService):
                 if (text := _text(event.content)) and not event.partial:
                     by_user = event.author == "user"
                     await memory.publish(
-                        text,
+                        beginning(text),
                         role="user" if by_user else "assistant",
                         speaker=None if by_user else event.author or None,
                         turn_id=event.id or None,
@@ -109,6 +110,7 @@ class MemorybusMemoryService(BaseMemoryService):
                     limit=self._limit,
                     token_budget=self._token_budget,
                 )
+                looked_up(found)
             except MemorybusError as error:
                 log.warning("memory could not be asked: %s", error)
                 return SearchMemoryResponse()

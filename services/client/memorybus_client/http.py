@@ -39,7 +39,10 @@ class HttpTransport:
         values = body.model_dump(mode="json", exclude={"user_id"}, exclude_none=True, exclude_unset=True)
         paths = [one for one in VERBS if one.answer == answer and values.keys() >= set(one.in_path)]
         verb = next((one for one in paths if values.keys().isdisjoint(one.leave)), paths[0])
-        path = verb.path.format(**{name: quote(values.pop(name), safe="") for name in verb.in_path})
+        named = {name: str(values.pop(name)) for name in verb.in_path}
+        if (unfit := next((one for one in named.values() if not one or "/" in one), None)) is not None:
+            raise RequestFailed("not_found", f"nothing is called {unfit!r}: give an id as memorybus told it")
+        path = verb.path.format(**{name: quote(value, safe="") for name, value in named.items()})
         async with self._sent(verb.method, path, patience, **_carried(verb, values)) as response:
             return read(answer.reply, await response.aread(), self._where)
 

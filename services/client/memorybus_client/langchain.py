@@ -21,7 +21,7 @@ from langchain_core.retrievers import BaseRetriever
 
 from contracts.v1.retrieval import RetrievedItem
 from contracts.v1.turns import EntryType, Role
-from memorybus_client.errors import expect
+from memorybus_client.errors import expect, looked_up
 from memorybus_client.learning import Exchange, learn
 from memorybus_client.sync import Memory
 
@@ -54,7 +54,7 @@ class MemorybusRetriever(BaseRetriever):
             tags=self.memory_tags,
             min_score=self.min_score,
         )
-        return [_document(item) for item in found.items]
+        return [_document(item) for item in looked_up(found).items]
 
 
 def _document(item: RetrievedItem) -> Document:

@@ -30,7 +30,7 @@ from langgraph.store.base import (
 
 from contracts.v1.entries import Entry
 from memorybus_client import items
-from memorybus_client.errors import expect
+from memorybus_client.errors import expect, looked_up
 from memorybus_client.sync import Memory
 
 _MOST_FOUND = 200
@@ -87,7 +87,7 @@ class MemorybusStore(BaseStore):
         found = self._memory.recall(
             query, space=self._space, tags=tags, limit=max(1, limit), min_score=0, token_budget=_EVERYTHING
         )
-        for hit in found.items:
+        for hit in looked_up(found).items:
             entry = self._current(hit.speaker or "")
             if entry is not None and entry.id == hit.id:
                 yield _item(entry, partial(SearchItem, score=hit.scores.total))

@@ -5,15 +5,35 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from contracts.v1.turns import Role
+from contracts.v1.turns import MOST_TEXT_BYTES, Role
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError, Unavailable
+from memorybus_client.caller import SharedCaller
+from memorybus_client.errors import MemorybusError, Unavailable, expect
 from memorybus_client.sync import Memory
 
 log = logging.getLogger(__name__)
 
 Said = Iterable[tuple[Role, str]]
 """Who said what, in order; what is blank says nothing."""
+
+
+def awaited(memory: AsyncMemory | Memory) -> AsyncMemory:
+    """The memory as one that is awaited; a `Memory` may then be called from several event loops.
+
+    Raises:
+        TypeError: it is no memory.
+    """
+    if not isinstance(memory, Memory):
+        expect(memory, AsyncMemory)
+        return memory
+    shared = AsyncMemory.__new__(AsyncMemory)
+    shared._caller = SharedCaller(memory._caller)
+    return shared
+
+
+def beginning(text: str) -> str:
+    """As much of a text as a turn may hold."""
+    return text.encode(errors="replace")[:MOST_TEXT_BYTES].decode(errors="ignore")
 
 
 class Exchange:
@@ -40,7 +60,7 @@ async def alearn(memory: AsyncMemory, said: Said, *, conversation_id: str | None
     """Publish turns, one after the other."""
     for role, text in filter(_says_something, said):
         try:
-            await memory.publish(text, role=role, conversation_id=conversation_id, space=space)
+            await memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
         except MemorybusError as error:
             log.warning(_NOT_LEARNED, error)
             if isinstance(error, Unavailable):  # the others would wait as long, and in vain
@@ -51,7 +71,7 @@ def learn(memory: Memory, said: Said, *, conversation_id: str | None, space: str
     """The same for programs without an event loop."""
     for role, text in filter(_says_something, said):
         try:
-            memory.publish(text, role=role, conversation_id=conversation_id, space=space)
+            memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
         except MemorybusError as error:
             log.warning(_NOT_LEARNED, error)
             if isinstance(error, Unavailable):

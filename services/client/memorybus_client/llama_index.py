@@ -19,7 +19,9 @@ from pydantic import Field, PrivateAttr
 
 from contracts.v1.turns import Role
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError
+from memorybus_client.errors import MemorybusError, looked_up
+from memorybus_client.learning import awaited, beginning
+from memorybus_client.sync import Memory
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +33,13 @@ class MemorybusBlock(BaseMemoryBlock[str]):
 
     Whenever the block is asked, and when messages leave the short-term memory, those of users and assistants that are
     new are published as turns; the session is the conversation. The same words said twice in a session count once.
-    Where memory is away the block is empty and learns nothing; the chat goes on, and the log says so.
+    Where memory is away the block is empty and learns nothing; the chat goes on, and the log says so. Give a `Memory`
+    where the block is used from several event loops, as LlamaIndex's calls that wait make one each.
     """
 
     name: str = "long_term_memory"
     description: str | None = "What the user said in other conversations."
-    memory: AsyncMemory = Field(exclude=True)
+    memory: AsyncMemory | Memory = Field(exclude=True)
     space: str | None = None
     token_budget: int = 1000
     limit: int = 12
@@ -64,10 +67,10 @@ class MemorybusBlock(BaseMemoryBlock[str]):
         return None
 
     async def _known(self, query: str) -> str:
-        reply = await self.memory.recall(
+        reply = await awaited(self.memory).recall(
             query[:8192], space=self.space, limit=self.limit, token_budget=self.token_budget
         )
-        return reply.context
+        return looked_up(reply).context
 
     async def _learn(self, messages: list[ChatMessage], session_id: str | None) -> None:
         for message in messages:
@@ -79,8 +82,8 @@ class MemorybusBlock(BaseMemoryBlock[str]):
             if turn_id in self._published:
                 continue
             try:
-                await self.memory.publish(
-                    text, role=role, conversation_id=session_id, turn_id=turn_id, space=self.space
+                await awaited(self.memory).publish(
+                    beginning(text), role=role, conversation_id=session_id, turn_id=turn_id, space=self.space
                 )
             except MemorybusError as error:
                 log.warning("memory did not learn what was said: %s", error)

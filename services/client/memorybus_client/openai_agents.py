@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from contracts.v1.turns import Role
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import expect
-from memorybus_client.learning import Exchange, alearn
+from memorybus_client.learning import Exchange, alearn, awaited
 from memorybus_client.query import DESCRIPTION, INSTRUCTIONS, MemoryQuery, query_memory
+from memorybus_client.sync import Memory
 
 __all__ = ["INSTRUCTIONS", "MemorybusSession", "query_memory_tool"]
 
@@ -29,7 +29,7 @@ _LOOK_BACK = 20
 
 
 def query_memory_tool(
-    memory: AsyncMemory,
+    memory: AsyncMemory | Memory,
     *,
     space: str | None = None,
     limit: int = 10,
@@ -37,7 +37,7 @@ def query_memory_tool(
     min_score: float = 0.3,
 ) -> FunctionTool:
     """The tool with which an agent asks the memory of one user; `INSTRUCTIONS` tell an agent when."""
-    expect(memory, AsyncMemory)
+    asked = awaited(memory)
 
     async def invoke(_: RunContextWrapper[Any], arguments: str) -> str:
         try:
@@ -46,7 +46,7 @@ def query_memory_tool(
             faults = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_input=False))
             return f"query_memory was called with wrong arguments: {'; '.join(faults)}"
         answer = await query_memory(
-            memory,
+            asked,
             given.query,
             given.types,
             space=space,
@@ -82,11 +82,10 @@ class MemorybusSession:
     """
 
     def __init__(
-        self, session_id: str, memory: AsyncMemory, *, items: Session | None = None, space: str | None = None
+        self, session_id: str, memory: AsyncMemory | Memory, *, items: Session | None = None, space: str | None = None
     ) -> None:
-        expect(memory, AsyncMemory)
         self.session_id = session_id
-        self._memory, self._space = memory, space
+        self._memory, self._space = awaited(memory), space
         self._items = items or SQLiteSession(session_id)
         self._exchange: Exchange | None = None
 

@@ -15,9 +15,11 @@ from pydantic import Field
 from pydantic_ai import FunctionToolset
 
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError, expect
+from memorybus_client.errors import MemorybusError
+from memorybus_client.learning import awaited
 from memorybus_client.query import DESCRIPTION, INSTRUCTIONS, MemoryAnswer, Query, Types
 from memorybus_client.query import query_memory as asked
+from memorybus_client.sync import Memory
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +30,7 @@ _REMEMBER = (
 
 
 def memory_toolset(
-    memory: AsyncMemory,
+    memory: AsyncMemory | Memory,
     *,
     remember: bool = False,
     space: str | None = None,
@@ -39,9 +41,10 @@ def memory_toolset(
 ) -> FunctionToolset[Any]:
     """The tools with which an agent asks the memory of one user and, with `remember`, adds to it.
 
-    The toolset brings its instructions along. Where memory is away `query_memory` answers nothing, with `error`.
+    The toolset brings its instructions along. Where memory is away `query_memory` answers nothing, with `error`. Give a
+    `Memory` where the agent runs in several event loops, as `run_sync` in several threads does.
     """
-    expect(memory, AsyncMemory)
+    memory = awaited(memory)
     toolset = FunctionToolset[Any](id=id, instructions=INSTRUCTIONS)
 
     async def query_memory(query: Query, types: Types = None) -> MemoryAnswer:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from contracts.v1.retrieval import RetrievedItem
 from contracts.v1.turns import EntryType
 from memorybus_client.aio import AsyncMemory
-from memorybus_client.errors import MemorybusError
+from memorybus_client.errors import MemorybusError, looked_up
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +102,7 @@ async def query_memory(
             token_budget=token_budget,
             min_score=min_score,
         )
+        looked_up(reply)
     except MemorybusError as error:
         log.warning("memory could not be asked: %s", error)
         return MemoryAnswer(memories=[], metadata=AnswerMetadata(count=0, truncated=False), error=True)

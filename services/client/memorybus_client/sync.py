@@ -35,7 +35,7 @@ class Memory:
     most, where that does no harm. `options` go to `httpx.AsyncClient` or `nats.connect`: certificates, credentials,
     proxies.
 
-    It belongs to the event loop that uses it first: in any other one, and once closed, every method raises `Misused`.
+    Threads may share it. Once closed, and in a process forked from the one that made it, every method raises `Misused`.
 
     Every method raises `Unavailable` where nothing answers and `RequestFailed` where memorybus answers with an error.
     Arguments that are None are not sent; what they mean stands in the contract, at the request of the same name.
