@@ -113,7 +113,41 @@ def test_what_is_being_forgotten_is_its_users_who_may_change_meanwhile(visitor: 
     page.get_by_role("button", name="User").click()
     page.get_by_role("dialog").get_by_label("User").fill(f"{visitor.user}-too")
     page.keyboard.press("Enter")
-    until(lambda: visitor.texts() == [])
+    expect(page.get_by_text("Leaving the page forgot 1 memory for good.")).to_be_visible()
+    expect(page.get_by_role("button", name="User")).to_be_focused()
+    assert visitor.texts() == []
+
+
+def test_a_switch_to_another_user_closes_what_is_open(visitor: Visitor) -> None:
+    entry = visitor.add("I live in Porto.")
+    page = visitor.open(f"memory/{entry['id']}")
+    expect(page.locator("#edit")).to_be_visible()
+    page.get_by_role("button", name="User").click()
+    page.get_by_role("dialog").get_by_label("User").fill(f"{visitor.user}-too")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("region", name="Memory", exact=True)).to_be_hidden()
+
+
+def test_escape_leaves_the_search_with_what_was_typed(visitor: Visitor) -> None:
+    visitor.add("I live in Porto.")
+    page = visitor.open()
+    field = page.get_by_label("Search memories")
+    field.fill("Where do I live?")
+    page.keyboard.press("Escape")
+    expect(field).to_have_value("Where do I live?")
+    expect(field).not_to_be_focused()
+    expect(page.get_by_role("button", name="Why this?")).to_be_visible()
+
+
+def test_a_view_that_cannot_be_loaded_says_so_and_is_tried_again(visitor: Visitor) -> None:
+    page = visitor.open()
+    page.route("**/page/known.js", lambda route: route.abort())
+    page.get_by_role("link", name="Known").click()
+    expect(page.get_by_role("alert")).to_contain_text("memorybus does not answer. Is it running?")
+    page.unroute_all()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_role("heading", name="What is known")).to_be_visible()
 
 
 def test_a_tab_stays_with_the_user_and_the_space_that_it_names(visitor: Visitor) -> None:

@@ -36,6 +36,8 @@ function headers(more = {}) {
   return { accept: 'application/json', ...who, ...more };
 }
 
+export const AWAY = 'memorybus does not answer. Is it running?';
+
 let askForKey = async () => { throw new Error('sign-in is needed'); };
 export const onSignIn = (ask) => { askForKey = ask; };
 
@@ -47,7 +49,7 @@ async function send(method, path, { query = {}, body, more = {}, keepalive = fal
   const init = { method, keepalive, headers: headers(body === undefined ? more : { 'content-type': 'application/json', ...more }) };
   if (body !== undefined) init.body = JSON.stringify(body);
   const answer = await fetch(url, init).catch(() => {
-    throw new Problem(0, { title: 'memorybus does not answer. Is it running?' });
+    throw new Problem(0, { title: AWAY });
   });
   if (answer.status === 401 && !keepalive) {
     await askForKey();

@@ -1,9 +1,9 @@
 // The frame of the page: which view is shown, who is asking, and the keys.
 
-import { identity, onSignIn } from './api.js';
-import { dialog, fill, h, iconButton } from './dom.js';
+import { AWAY, identity, onSignIn } from './api.js';
+import { dialog, fill, h, iconButton, problem } from './dom.js';
 import { memories } from './memories.js';
-import { forgetPending, undoLast } from './state.js';
+import { forgetPending, tellLeft, undoLast } from './state.js';
 
 const main = document.getElementById('main');
 const load = {
@@ -14,6 +14,8 @@ const load = {
   health: async () => (await import('./health.js')).health,
 };
 const TITLES = { '': 'Memories', known: 'Known', context: 'Assistant’s view', activity: 'Activity', settings: 'Settings', health: 'Health' };
+
+const SWITCHED = 'memory-switched';
 
 const look = localStorage.getItem('memory-look');
 if (look) document.documentElement.dataset.look = look;
@@ -33,7 +35,7 @@ async function route() {
     if (link.hasAttribute('aria-current')) link.setAttribute('aria-current', 'page');
   }
   if (shown === '' && wanted === '') return view.moveTo(id);
-  const make = wanted ? await load[wanted]() : memories;
+  const make = wanted ? await load[wanted]().catch(() => away) : memories;
   if (mine !== turn) return null;
   view?.end();
   const first = shown === null;
@@ -45,18 +47,41 @@ async function route() {
   return null;
 }
 
+/** In place of a view whose file could not be loaded. */
+function away() {
+  fill(main, problem(new Error(AWAY), route));
+  return { end: () => {} };
+}
+
+/** Begin anew as another user, or as nobody; what was about to be forgotten is forgotten now, and told then. */
+async function begin(as) {
+  const forgotten = await forgetPending();
+  as();
+  sessionStorage.setItem(SWITCHED, forgotten);
+  if (location.hash.startsWith('#/memory/')) location.hash = '#/';  // it is the user's before
+  location.reload();
+}
+
+function begun() {
+  const forgotten = sessionStorage.getItem(SWITCHED);
+  if (forgotten === null) return;
+  sessionStorage.removeItem(SWITCHED);
+  document.querySelector('.user').focus();
+  tellLeft(Number(forgotten));
+}
+
 function who() {
   const label = identity.key ? 'Sign out' : identity.user;
   fill(document.getElementById('who'), iconButton('keys', 'Keys', help, { class: 'icon keys-button', 'aria-keyshortcuts': '?' }), h('button', {
     type: 'button', class: 'link user', title: identity.key ? null : 'Whose memory this is', 'aria-label': identity.key ? 'Sign out' : `User ${identity.user}: change`,
-    onclick: identity.key ? async () => { await forgetPending(); identity.key = null; location.reload(); } : changeUser,
+    onclick: identity.key ? () => begin(() => sessionStorage.clear()) : changeUser,
   }, label));
 }
 
 function changeUser() {
   const name = h('input', { id: 'user-name', required: true, maxlength: '512', value: identity.user });
   dialog('Whose memory?', (close) => [h('form', {
-    onsubmit: async (event) => { event.preventDefault(); await forgetPending(); identity.user = name.value.trim(); close(); location.reload(); },
+    onsubmit: (event) => { event.preventDefault(); close(); begin(() => { identity.user = name.value.trim(); }); },
   },
   h('p', { class: 'quiet' }, 'This memorybus runs for this machine alone, and needs no sign-in.'),
   h('label', { for: 'user-name' }, 'User'), name,
@@ -85,7 +110,7 @@ onSignIn(() => {
 
 const HELP = [
   ['/', 'search'], ['n', 'add a memory'], ['j  k', 'next, previous memory'], ['Enter', 'open'], ['p', 'pin or unpin'],
-  ['e', 'edit the open memory'], ['x', 'select, to do the same to several'], ['Delete', 'forget'], ['u', 'undo forgetting'], ['Esc', 'close; what you typed is kept'], ['Ctrl Enter', 'save what you add or edit'], ['g then m k c a s h', 'go to a view'],
+  ['e', 'edit the open memory'], ['x', 'select, to do the same to several'], ['Delete', 'forget the memory that has the focus'], ['u', 'undo forgetting'], ['Esc', 'close; what you typed is kept'], ['Ctrl Enter', 'save what you add or edit'], ['g then m k c a s h', 'go to a view'],
 ];
 
 function help() {
@@ -129,6 +154,7 @@ document.addEventListener('keydown', (event) => {
     document.querySelector('.detail .head button:last-child')?.click();
     return;
   }
+  if (event.key === 'Escape' && event.target.type === 'search') event.preventDefault();  // which would empty it
   if (event.key === 'Escape' && !view?.escape?.()) event.target.blur();
   if (event.target.closest('input:not([type="checkbox"]), textarea, select') || localStorage.getItem('memory-keys') === 'off') return;
   if (going && GO[event.key]) {
@@ -145,5 +171,6 @@ document.addEventListener('keydown', (event) => {
 });
 
 who();
+begun();
 addEventListener('hashchange', route);
 route();

@@ -80,8 +80,14 @@ export function forgetSoon(entries) {
 const undos = new Set(); // of the forgettings that can still be undone, the latest last
 export const undoLast = () => [...undos].at(-1)?.();
 
-/** Forget at once what could still be undone: who asks next may be another user. */
-export const forgetPending = () => Promise.all([...new Set(pending.values())].map((now) => now()));
+/** Forget at once what could still be undone: who asks next may be another user. Gives back how many are gone. */
+export async function forgetPending() {
+  const ids = [...pending.keys()];
+  await Promise.all([...new Set(pending.values())].map((now) => now()));
+  return ids.filter((id) => gone.has(id)).length;
+}
+
+export const tellLeft = (count) => count && toast(`Leaving the page forgot ${plural(count, 'memory', 'memories')} for good.`, { seconds: UNDO_SECONDS });
 
 // A page that is closed meanwhile keeps its word: the browser sends what is left after it is gone. A browser does not
 // say whether the page is closed or loaded anew, so that is done then, too, and told when it is back.
@@ -97,6 +103,6 @@ addEventListener('pageshow', async () => {
   sessionStorage.removeItem(LEFT);
   ids.forEach((id) => gone.add(id));
   tell();
-  if (await end(ids)) toast(`Leaving the page forgot ${plural(ids.length, 'memory', 'memories')} for good.`, { seconds: UNDO_SECONDS });
+  if (await end(ids)) tellLeft(ids.length);
   else tell();
 });
