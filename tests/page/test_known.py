@@ -23,13 +23,53 @@ def test_what_is_to_be_done_is_settled_on_the_page(visitor: Visitor) -> None:
     todo = page.get_by_role("region", name="To do")
     expect(todo.get_by_role("listitem")).to_have_count(2)
     expect(todo).to_contain_text("due 12 March")
-    todo.get_by_role("button", name=f"Done: {PASSPORT}").press("Enter")
+    done = todo.get_by_role("button", name=f"Done: {PASSPORT}")
+    done.press("Enter")
+    expect(todo.get_by_role("listitem")).to_have_count(1)
+    page.get_by_role("button", name="Undo").click()
+    expect(todo.get_by_role("listitem")).to_have_count(2)
+    done.press("Enter")
     expect(todo.get_by_role("listitem")).to_have_count(1)
     expect(todo.get_by_role("button").first).to_be_focused()
     todo.get_by_role("button", name="Drop: I have to buy stamps").click()
     expect(todo).to_contain_text("Nothing that you promised")
     states = {one["state"] for one in visitor.http.get("/v1/memory/loops", params={"state": "done"}).json()["items"]}
     assert states == {"done"}
+
+
+def test_what_is_being_forgotten_is_not_known_any_more(visitor: Visitor) -> None:
+    page = told(visitor)
+    facts, todo = page.get_by_role("region", name="Facts"), page.get_by_role("region", name="To do")
+    expect(facts).to_contain_text("Oslo")
+    for text in ("My sister Sarah lives in Oslo", PASSPORT):
+        visitor.open()
+        page.get_by_role("link", name=text).focus()
+        page.keyboard.press("Delete")
+        visitor.open("known")
+    expect(todo.get_by_role("listitem")).to_have_count(1)
+    expect(facts.get_by_role("listitem").first).to_be_visible()
+    expect(facts).not_to_contain_text("Oslo")
+    page.get_by_role("button", name="Undo").last.click()
+    expect(todo.get_by_role("listitem")).to_have_count(2)
+
+
+def test_older_sessions_are_shown(visitor: Visitor) -> None:
+    for day in (1, 2):
+        turn = {"role": "user", "text": f"I ran {day} miles.", "conversation_id": f"c{day}"}
+        turn["created_at"] = f"2026-02-0{day}T10:00:00Z"
+        visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
+    until(lambda: len(visitor.texts()) == 2)
+    page = visitor.page
+    page.route(
+        "**/sessions*",
+        lambda route: route.continue_(url=f"{route.request.url}&limit=1".replace("sessions&", "sessions?")),
+    )
+    sessions = loaded(visitor, "known").get_by_role("region", name="Sessions")
+    expect(sessions.locator("summary")).to_have_count(1)
+    sessions.get_by_role("button", name="Show older").press("Enter")
+    expect(sessions.locator("summary")).to_have_count(2)
+    expect(sessions.locator("summary").last).to_be_focused()
+    expect(sessions.get_by_role("button", name="Show older")).to_be_hidden()
 
 
 @pytest.mark.parametrize("visitor", [{}, {"viewport": {"width": 390, "height": 844}}], indirect=True)

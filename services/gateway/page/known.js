@@ -1,8 +1,10 @@
 // What is known of the user: what is to be done, who is around them, facts, and sessions. All of it is computed when asked for.
 
 import * as api from './api.js';
-import { dayOf, empty, failed, fill, h, loading, plural, problem, when } from './dom.js';
-import { place } from './state.js';
+import { dayOf, empty, failed, fill, h, loading, plural, problem, toast, when } from './dom.js';
+import { isLeaving, onLeaving, place } from './state.js';
+
+const UNDO_SECONDS = 10;
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 const dayIn = (date) => DAY.format(new Date(`${date}T00:00:00Z`));
@@ -14,17 +16,15 @@ export function whatIsKnown(main) {
     h('h1', {}, 'What is known'),
     h('p', { class: 'quiet' }, 'Read off your memories by rules, each time anew: what you forget is gone from here as well.'),
     [todo, people, facts, talks].map((one) => one.section)));
-  show(todo, () => api.loops({ space: place.space }), (reply) => todos(reply, again));
-  show(people, () => api.cards({ space: place.space }), (reply) => cards(reply, again));
-  show(facts, () => api.profile({ space: place.space }), profile);
-  show(talks, () => api.sessions({ space: place.space }), sessions);
-
-  function again(which) {
-    if (which === 'loops') return show(todo, () => api.loops({ space: place.space }), (reply) => todos(reply, again));
+  const loops = () => show(todo, () => api.loops({ space: place.space }), (reply) => todos(reply, loops));
+  const names = () => {
     show(facts, () => api.profile({ space: place.space }), profile);
-    return show(people, () => api.cards({ space: place.space }), (reply) => cards(reply, again));
-  }
-  return { end: () => {} };
+    return show(people, () => api.cards({ space: place.space }), (reply) => cards(reply, names));
+  };
+  const again = () => { loops(); names(); };
+  again();
+  show(talks, () => api.sessions({ space: place.space }), sessions);
+  return { end: onLeaving(again) };
 }
 
 function part(title) {
@@ -34,7 +34,10 @@ function part(title) {
 
 async function show(where, ask, words) {
   try {
-    fill(where.body, ...words(await ask()));
+    const made = words(await ask());
+    const focused = where.body.contains(document.activeElement) && document.activeElement.getAttribute('aria-label');
+    fill(where.body, ...made);
+    if (focused) (where.body.querySelector(`[aria-label="${CSS.escape(focused)}"]`) ?? where.section).focus();
   } catch (error) {
     fill(where.body, problem(error, () => show(where, ask, words)));
   }
@@ -54,21 +57,32 @@ function button(label, about, act, after) {
   return h('button', { type: 'button', 'aria-label': `${label}: ${about}`, onclick }, label);
 }
 
+const areLeaving = (ids) => ids.length > 0 && ids.every(isLeaving);
+
+/** Settle what was to be done; for a while that can be taken back. */
+async function settle(one, state, again) {
+  const { loop } = await api.settle({ id: one.id, state });
+  const undo = () => api.settle({ id: one.id, state: one.decided ? one.state : null }).catch(failed).then(again);
+  toast(loop.state === 'done' ? 'Done.' : 'Dropped.', { action: 'Undo', onaction: undo, seconds: UNDO_SECONDS });
+}
+
 function todos(reply, again) {
-  if (!reply.items.length) return nothing('Nothing that you promised or still have to do.');
-  const settle = (one, state, label) => button(label, one.text, () => api.settle({ id: one.id, state }), () => again('loops'));
-  return [h('ul', { class: 'log' }, reply.items.map((one) => row(one.text, [
+  const left = reply.items.filter((one) => !isLeaving(one.entry_id));
+  if (!left.length) return nothing('Nothing that you promised or still have to do.');
+  const decide = (one, state, label) => button(label, one.text, () => settle(one, state, again), again);
+  return [h('ul', { class: 'log' }, left.map((one) => row(one.text, [
     one.due_on && h('span', {}, `${one.overdue ? 'was due' : 'due'} ${dayIn(one.due_on)}`),
     h('span', {}, `${one.role === 'assistant' ? 'the assistant said so' : 'said'} ${dayOf(one.said_at)}`), one.persona_id && h('span', {}, one.persona_id), source(one.entry_id),
-  ], settle(one, 'done', 'Done'), settle(one, 'dropped', 'Drop')))),
+  ], decide(one, 'done', 'Done'), decide(one, 'dropped', 'Drop')))),
   reply.total_count > reply.items.length && h('p', { class: 'quiet' }, `and ${reply.total_count - reply.items.length} more`)];
 }
 
 function cards(reply, again) {
-  const decide = (pair, same, label) => button(label, `${pair.one} and ${pair.other}`, () => api.decideNames({ one: pair.one, other: pair.other, same }), () => again('cards'));
-  const known = reply.items.map((card) => row(
+  const decide = (pair, same, label) => button(label, `${pair.one} and ${pair.other}`, () => api.decideNames({ one: pair.one, other: pair.other, same }), again);
+  const left = reply.items.filter((card) => !areLeaving(card.facts.flatMap((fact) => fact.source_ids)));
+  const known = left.map((card) => row(
     card.names.length > 1 ? `${card.label} (also ${card.names.slice(1).join(', ')})` : card.label,
-    card.facts.map((fact) => h('span', { dir: 'auto' }, fact.text, ' ', source(fact.source_ids[0])))));
+    card.facts.filter((fact) => !areLeaving(fact.source_ids)).map((fact) => h('span', { dir: 'auto' }, fact.text, ' ', source(fact.source_ids[0])))));
   const likely = reply.likely.map((pair) => row(`Are ${pair.one} and ${pair.other} one person?`, [], decide(pair, true, 'One person'), decide(pair, false, 'Two people')));
   const decided = reply.decided.map((pair) => row(`${pair.one} and ${pair.other} are ${pair.same ? 'one person' : 'two people'}`, [h('span', {}, 'as you decided')], decide(pair, null, 'Leave it open')));
   if (!known.length && !likely.length && !decided.length) return nothing('Nobody yet.');
@@ -76,8 +90,9 @@ function cards(reply, again) {
 }
 
 function profile(reply) {
-  if (!reply.facts.length) return nothing('No facts yet.');
-  return [h('ul', { class: 'log' }, reply.facts.map((fact) => row(fact.text, [
+  const left = reply.facts.filter((fact) => !areLeaving(fact.source_ids));
+  if (!left.length) return nothing('No facts yet.');
+  return [h('ul', { class: 'log' }, left.map((fact) => row(fact.text, [
     h('span', {}, fact.until ? `until ${dayOf(fact.until)}` : `since ${dayOf(fact.since)}`),
     fact.in_conflict && h('span', {}, 'in conflict'),
     fact.before.length > 0 && h('span', { dir: 'auto' }, `before: ${fact.before[0].text}`), source(fact.source_ids[0]),
@@ -86,8 +101,26 @@ function profile(reply) {
 
 function sessions(reply) {
   if (!reply.items.length) return nothing('No sessions yet.');
-  return [h('ul', { class: 'log' }, reply.items.map((one) => h('li', {}, summedUp(one)))),
-    reply.total_count > reply.items.length && h('p', { class: 'quiet' }, `${plural(reply.total_count, 'session')} in all`)];
+  const list = h('ul', { class: 'log' });
+  const older = h('button', { type: 'button', class: 'more', onclick: () => more(older, list) }, 'Show older');
+  add(list, older, reply);
+  return [list, older, reply.next_cursor && h('p', { class: 'quiet' }, `${plural(reply.total_count, 'session')} in all`)];
+}
+
+function add(list, older, { items, next_cursor: cursor }) {
+  list.append(...items.map((one) => h('li', {}, summedUp(one))));
+  older.hidden = !cursor;
+  older.value = cursor ?? '';
+}
+
+async function more(older, list) {
+  const before = list.childElementCount;
+  older.disabled = true;
+  try {
+    add(list, older, await api.sessions({ space: place.space, cursor: older.value }));
+    list.children[before]?.querySelector('summary').focus();
+  } catch (error) { failed(error); }
+  older.disabled = false;
 }
 
 function summedUp(session) {
