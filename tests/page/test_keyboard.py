@@ -90,6 +90,7 @@ def test_a_new_memory_has_the_focus_when_its_dialog_is_gone(visitor: Visitor) ->
     field = page.get_by_label("What should be remembered?")
     field.fill("I like green tea.")
     page.keyboard.press("Escape")
+    page.reload()
     page.get_by_role("button", name="Add", exact=True).click()
     expect(field).to_have_value("I like green tea.")
     expect(page.get_by_role("dialog")).to_contain_text("What you had typed is still here")
@@ -111,8 +112,24 @@ def test_the_keys_are_told_and_each_does_what_is_told(visitor: Visitor) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("Delete")
     expect(page.locator(".memory")).to_have_count(0)
+    expect(page.locator("#main")).to_be_focused()
     page.keyboard.press("u")
     expect(page.locator(".memory")).to_have_count(1)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("n")
+    page.keyboard.press("Escape")
+    expect(page.locator("#main")).to_be_focused()
+
+
+def test_the_next_memory_has_the_focus_when_the_open_one_is_forgotten(visitor: Visitor) -> None:
+    for text in ("I like green tea.", "I live in Porto."):
+        visitor.add(text)
+    page = visitor.open()
+    page.get_by_role("link", name="I live in Porto.").press("Enter")
+    expect(page.locator("#edit")).to_be_visible()
+    page.keyboard.press("Delete")
+    expect(page.locator(".detail")).to_be_hidden()
+    expect(page.get_by_role("link", name="I like green tea.")).to_be_focused()
 
 
 def test_each_forgetting_is_undone_the_latest_first(visitor: Visitor) -> None:

@@ -118,6 +118,26 @@ def test_what_is_being_forgotten_is_its_users_who_may_change_meanwhile(visitor: 
     assert visitor.texts() == []
 
 
+def test_what_another_tab_has_forgotten_or_changed_is_told(visitor: Visitor) -> None:
+    entry, other = visitor.add("I live in Porto."), visitor.add("I like tea.")
+    page = visitor.open()
+    expect(page.locator(".memory")).to_have_count(2)
+    visitor.http.delete(f"/v1/memory/entries/{other['id']}").raise_for_status()
+    page.get_by_role("button", name="Pin: I like tea.").press("Enter")
+    expect(page.get_by_role("alert")).to_have_text("This memory is gone: it was forgotten elsewhere.")
+    expect(page.get_by_role("link", name="I live in Porto.")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Edit").click()
+    visitor.http.patch(f"/v1/memory/entries/{entry['id']}", json={"text": "I live in Braga."}).raise_for_status()
+    page.get_by_label("Text", exact=True).fill("I live in Lisbon.")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".fault")).to_have_text(re.compile("^It was changed meanwhile. Open it again .* is kept.$"))
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("heading", name="I live in Braga.")).to_be_visible()
+    page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("I live in Lisbon.")
+
+
 def test_a_switch_to_another_user_closes_what_is_open(visitor: Visitor) -> None:
     entry = visitor.add("I live in Porto.")
     page = visitor.open(f"memory/{entry['id']}")

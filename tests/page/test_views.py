@@ -171,12 +171,15 @@ def test_an_incognito_conversation_is_kept_nowhere_until_it_is_ended(visitor: Vi
         turn = {"role": "user", "text": text, "conversation_id": "chat-7"}
         visitor.http.post("/v1/memory/turns", json=turn).raise_for_status()
 
+    page.get_by_role("button", name="Start", exact=True).click()
+    expect(page.get_by_text("Type the id of the conversation first")).to_be_visible()
+    expect(page.get_by_label("Conversation", exact=True)).to_be_focused()
     page.get_by_label("Conversation", exact=True).fill("chat-7")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(page.get_by_text("Nothing of this conversation is kept, until")).to_be_visible()
     say("It is a surprise.")
     page.get_by_role("button", name="End", exact=True).click()
-    expect(page.get_by_text("This conversation is not incognito any more.")).to_be_visible()
+    expect(page.get_by_text("This conversation is not incognito.")).to_be_visible()
     say(TEA)
     until(lambda: visitor.texts() == [TEA])
 
@@ -232,6 +235,7 @@ def test_an_export_arrives_with_everything_in_it(visitor: Visitor, tmp_path: Pat
     assert re.fullmatch(r"memory-\d{4}-\d\d-\d\d\.jsonl", arriving.value.suggested_filename)
     arriving.value.save_as(tmp_path / "export.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "export.jsonl").read_text().splitlines()]
+    expect(page.get_by_role("button", name="Download")).to_be_focused()
     assert len(lines) > 2, "a header, what was said, and the counts"
     assert TEA in (tmp_path / "export.jsonl").read_text()
 
@@ -239,6 +243,9 @@ def test_an_export_arrives_with_everything_in_it(visitor: Visitor, tmp_path: Pat
 def test_everything_is_erased_after_the_word_was_typed_and_a_receipt_tells_it(visitor: Visitor) -> None:
     visitor.add(TEA, tags=["drinks"])
     page = visitor.open()
+    page.keyboard.press("n")
+    page.get_by_label("What should be remembered?").fill(TRAINS)
+    page.keyboard.press("Escape")
     page.goto(f"{visitor.address}/#/settings")
     page.get_by_role("button", name="Erase…").click()
     expect(page.get_by_role("dialog")).to_contain_text("where memory is off or incognito, it is so until")
@@ -253,6 +260,7 @@ def test_everything_is_erased_after_the_word_was_typed_and_a_receipt_tells_it(vi
     page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
     expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
     assert "drinks" not in page.locator(".chips").inner_text(), "the tab has forgotten its names, too"
+    assert TRAINS not in page.evaluate("JSON.stringify(sessionStorage)"), "and what was typed in it"
 
 
 def test_activity_tells_what_was_done_and_never_what_was_said(visitor: Visitor) -> None:

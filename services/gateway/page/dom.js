@@ -1,5 +1,7 @@
 // Elements, words for times, notices and dialogs. Whatever users said only ever becomes text nodes.
 
+import { identity } from './api.js';
+
 const SVG = 'http://www.w3.org/2000/svg';
 
 const ICONS = {
@@ -131,22 +133,30 @@ export function dialog(title, make) {
   element.append(
     h('header', {}, h('h2', {}, title), iconButton('close', 'Close', close)),
     ...make(close));
-  element.addEventListener('close', () => element.remove());
+  element.addEventListener('close', () => {
+    element.remove();
+    if (document.activeElement === document.body) document.getElementById('main').focus();  // what opened it was a key
+  });
   element.addEventListener('click', (event) => { if (event.target === element) close(); });
   document.body.append(element);
   element.showModal();
   return element;
 }
 
-const drafts = new Map(); // what was typed into fields that were left, by what it is for
-
-/** Keep what is typed into these fields until it is sent or given up; `isOld` says whether there was something. */
+/** Keep what this user types into these fields until it is sent or given up; `isOld` says whether there was something. */
 export function drafted(name, ...fields) {
-  const typed = drafts.get(name);
+  const draft = `memory-draft ${identity.user} ${name}`;
+  const typed = JSON.parse(sessionStorage.getItem(draft));
   typed?.forEach((value, n) => { fields[n].value = value; });
-  const keep = () => drafts.set(name, fields.map((field) => field.value));
+  const keep = () => sessionStorage.setItem(draft, JSON.stringify(fields.map((field) => field.value)));
   fields.forEach((field) => field.addEventListener('input', keep));
-  return { isOld: Boolean(typed), drop: () => drafts.delete(name) };
+  return { isOld: Boolean(typed), drop: () => sessionStorage.removeItem(draft) };
+}
+
+/** Give up what this user typed for what has a name that begins so. */
+export function dropDrafts(name = '') {
+  const start = `memory-draft ${identity.user} ${name}`;
+  Object.keys(sessionStorage).filter((key) => key.startsWith(start)).forEach((key) => sessionStorage.removeItem(key));
 }
 
 /** For forms whose words may have lines: Enter ends a line there, and with Ctrl or Cmd it sends. */

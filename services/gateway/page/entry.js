@@ -4,7 +4,7 @@ import { TYPES, tagsIn } from './add.js';
 import * as api from './api.js';
 import { notInUse, tookThePlaceOf } from './aside.js';
 import { bar, drafted, failed, fill, h, icon, iconButton, linked, loading, plural, problem, sendByKey, toast, when } from './dom.js';
-import { known, learn } from './state.js';
+import { ELSEWHERE, failedFor, isLeaving, known, learn } from './state.js';
 
 const AROUND = 4;
 const EMBEDDING = {
@@ -12,6 +12,8 @@ const EMBEDDING = {
   pending: 'Found by words; by meaning in a moment',
   error: 'Found by words only: the model could not read it',
 };
+
+const CLASH = 'It was changed meanwhile. Open it again to see what is there now; what you typed is kept.';
 
 /** Show an entry in the panel; `on` is told of changes, of forgetting and of closing. */
 export async function openEntry(panel, id, on) {
@@ -41,7 +43,10 @@ function show(panel, entry, on) {
       try {
         changed(await api.pin(entry.id, !entry.pinned));
         panel.querySelector('.head button').focus();
-      } catch (error) { failed(error); }
+      } catch (error) {
+        failedFor(entry, error);
+        if (isLeaving(entry.id)) on.onclose();
+      }
     },
   }, icon('pin'), entry.pinned ? 'Pinned' : 'Pin');
   const edit = h('button', { type: 'button', class: 'chip', id: 'edit', 'aria-keyshortcuts': 'e', onclick: () => editForm(panel, entry, on) }, icon('edit'), 'Edit');
@@ -121,7 +126,12 @@ function editForm(panel, entry, on) {
   const themes = h('input', { id: 'edit-themes', value: entry.themes.join(', ') });
   const redact = h('input', { type: 'checkbox', id: 'edit-redact' });
   const fault = h('p', { class: 'fault', role: 'alert' });
-  const back = () => { show(panel, entry, on); panel.querySelector('#edit').focus(); };
+  let clashed = false;
+  const back = () => {
+    if (clashed) return openEntry(panel, entry.id, on);
+    show(panel, entry, on);
+    return panel.querySelector('#edit').focus();
+  };
   const draft = drafted(`edit ${entry.id}`, text, type, tags, themes);
   fill(panel, head({ onclose: back }, h('h2', {}, 'Edit')), h('form', {
     class: 'edit',
@@ -143,7 +153,8 @@ function editForm(panel, entry, on) {
         panel.querySelector('#edit').focus();
         toast('Saved.');
       } catch (error) {
-        fault.textContent = error.status === 412 || error.status === 409 ? `${error.message} Open it again to see what changed.` : error.message;
+        clashed ||= error.code === 'changed' || error.code === 'conflict';
+        fault.textContent = clashed ? CLASH : error.status === 404 ? ELSEWHERE : error.message;
       }
     },
   },
@@ -174,6 +185,7 @@ async function conversation(place, entry) {
   if (!entry.conversation_id) return;
   const reply = await api.list({ conversation_id: entry.conversation_id, space: entry.space, limit: 500 }).catch(() => null);
   const said = reply?.items ?? [];
+  learn(said);
   const order = (one) => saidAt(one, entry.conversation_id);
   said.sort((a, b) => order(a).localeCompare(order(b)));
   const at = said.findIndex((one) => one.id === entry.id);

@@ -5,8 +5,9 @@ import * as api from './api.js';
 import { askConflicts } from './conflicts.js';
 import { dayOf, empty, failed, fill, h, icon, iconButton, loading, number, plural, problem, timeOf, toast } from './dom.js';
 import { openEntry } from './entry.js';
+import { choice, flag } from './filters.js';
 import { selection } from './select.js';
-import { forgetSoon, isLeaving, known, learn, onLeaving, place } from './state.js';
+import { failedFor, forgetSoon, isLeaving, known, learn, onLeaving, place } from './state.js';
 import { why } from './why.js';
 
 const PAGE = 50;
@@ -151,6 +152,8 @@ export function memories(main, id) {
     if (pressed) focusOn(before);
   }
 
+  const rowOf = (entry) => [...body.querySelectorAll('a.text')].findIndex((row) => row.dataset.id === entry.id);
+
   function focusOn(at) {
     const rows = body.querySelectorAll('a.text');
     (rows[Math.min(at, rows.length - 1)] ?? main).focus();
@@ -231,8 +234,9 @@ export function memories(main, id) {
   function row(entry) {
     const found = state.scores.get(entry.id);
     const explained = h('div', { class: 'why', id: `why-${entry.id}`, hidden: true });
+    const named = (does) => ({ 'aria-label': `${does}: ${entry.text.slice(0, 60)}` });
     const toggle = found && h('button', {
-      type: 'button', class: 'link', 'aria-expanded': 'false', 'aria-controls': `why-${entry.id}`,
+      type: 'button', class: 'link', ...named('Why this?'), 'aria-expanded': 'false', 'aria-controls': `why-${entry.id}`,
       onclick: () => {
         explained.hidden = !explained.hidden;
         toggle.setAttribute('aria-expanded', String(!explained.hidden));
@@ -246,9 +250,9 @@ export function memories(main, id) {
           'aria-current': entry.id === opened ? 'true' : null },
           found?.snippet && found.text.length > 400 ? found.snippet : entry.text),
         h('div', { class: 'actions' },
-          iconButton('trash', 'Forget', () => forget(entry)),
+          iconButton('trash', 'Forget', () => forget(entry), named('Forget')),
           iconButton('pin', entry.pinned ? 'Unpin' : 'Pin', () => togglePin(entry), {
-            'aria-pressed': String(entry.pinned), 'data-focus': `pin-${entry.id}` }))),
+            ...named(entry.pinned ? 'Unpin' : 'Pin'), 'aria-pressed': String(entry.pinned), 'data-focus': `pin-${entry.id}` }))),
       h('p', { class: 'meta' }, ...meta(entry, Boolean(state.query)), toggle),
       explained);
   }
@@ -262,7 +266,11 @@ export function memories(main, id) {
   async function togglePin(entry) {
     try {
       change([await api.pin(entry.id, !entry.pinned)]);
-    } catch (error) { failed(error); }
+    } catch (error) {
+      const at = rowOf(entry);
+      failedFor(entry, error);
+      if (isLeaving(entry.id)) focusOn(at);
+    }
   }
 
   function change(entries) {
@@ -273,8 +281,7 @@ export function memories(main, id) {
   }
 
   function forget(entry) {
-    const rows = [...body.querySelectorAll('a.text')];
-    const at = rows.findIndex((row) => row.dataset.id === entry.id);
+    const at = rowOf(entry);
     forgetSoon([entry]);
     focusOn(at);
   }
@@ -296,25 +303,20 @@ export function memories(main, id) {
 
   function renderChips() {
     chips.hidden = !state.busy && !state.error && !state.entries.length && !state.query && !isFiltered();
+    const set = (name) => (value) => { filters[name] = value; load(); };
     fill(chips,
-      select('Space', place.space, [...known.spaces], (value) => { place.space = value; load(); askConflicts(questions, value, load); }, 'All spaces'),
-      select('Type', filters.type, TYPES, (value) => { filters.type = value; load(); }, 'Any type'),
-      select('Theme', filters.theme, [...known.themes], (value) => { filters.theme = value; load(); }, 'Any theme'),
-      select('Tag', filters.tag, [...known.tags].sort(), (value) => { filters.tag = value; load(); }, 'Any tag'),
-      chip('Pinned', 'pinned'), !state.query && chip('Saved', 'manually_saved'));
-  }
-
-  function chip(label, name) {
-    return h('button', {
-      type: 'button', class: 'chip', 'aria-pressed': String(filters[name]), 'data-focus': name,
-      onclick: () => { filters[name] = !filters[name]; load(); },
-    }, label);
+      choice('Space', place.space, [...known.spaces], (value) => { place.space = value; load(); askConflicts(questions, value, load); }, 'All spaces'),
+      choice('Type', filters.type, TYPES, set('type'), 'Any type'),
+      choice('Theme', filters.theme, [...known.themes], set('theme'), 'Any theme'),
+      choice('Tag', filters.tag, [...known.tags].sort(), set('tag'), 'Any tag'),
+      flag('Pinned', 'pinned', filters.pinned, set('pinned')),
+      !state.query && flag('Saved', 'manually_saved', filters.manually_saved, set('manually_saved')));
   }
 
   async function open(id) {
     await openEntry(detail, id, {
       onchange: (entry) => change([entry]),
-      onforget: (entry) => { location.hash = '#/'; forgetSoon([entry]); },
+      onforget: (entry) => { location.hash = '#/'; moveTo(); forget(entry); },
       onclose: () => { location.hash = '#/'; },
       onlisted: load,
       onundone: () => { location.hash = '#/'; load(); },
@@ -381,12 +383,4 @@ export function meta(entry, dated) {
     ...entry.tags.slice(0, 4).map((tag) => h('span', { class: 'tag' }, tag)),
     state && h('span', { class: `state ${entry.embedding_state}` }, state),
   ];
-}
-
-function select(label, value, options, onchange, none) {
-  const pairs = options.map((option) => Array.isArray(option) ? option : [option, option]);
-  return h('select', {
-    'aria-label': label, class: value ? 'chip on' : 'chip', 'data-focus': label, onchange: (event) => onchange(event.target.value),
-  }, h('option', { value: '' }, none),
-  pairs.map(([key, name]) => h('option', { value: key, selected: key === value }, name)));
 }

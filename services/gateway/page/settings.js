@@ -3,7 +3,7 @@
 import { tagsIn } from './add.js';
 import { amount } from './amounts.js';
 import * as api from './api.js';
-import { dialog, failed, fill, h, loading, number, plural, problem, toast, when } from './dom.js';
+import { dialog, dropDrafts, failed, fill, h, loading, number, plural, problem, toast, when } from './dom.js';
 import { known, place } from './state.js';
 
 /** The view; gives back what ends it. */
@@ -87,14 +87,18 @@ export function settings(main) {
 }
 
 function incognito() {
-  const name = h('input', { id: 'conversation', required: true, maxlength: '256', list: 'conversations', placeholder: 'id of the conversation' });
-  const told = h('p', { class: 'quiet', role: 'status' });
+  const name = h('input', { id: 'conversation', 'aria-describedby': 'conversation-told', maxlength: '256', list: 'conversations', placeholder: 'id of the conversation' });
+  const told = h('p', { class: 'quiet', id: 'conversation-told', role: 'status' });
   const change = async (on) => {
-    if (!name.reportValidity()) return;
+    if (!name.value.trim()) {
+      told.textContent = 'Type the id of the conversation first: its memories show it under “Where it came from”.';
+      return name.focus();
+    }
     try {
       const reply = await api.incognito(on, { conversation_id: name.value.trim() });
-      told.textContent = on ? `Nothing of this conversation is kept${reply.until ? `, until ${when(reply.until)}` : ''}.` : 'This conversation is not incognito any more.';
-    } catch (error) { failed(error); }
+      told.textContent = on ? `Nothing of this conversation is kept${reply.until ? `, until ${when(reply.until)}` : ''}.` : 'This conversation is not incognito.';
+      return null;
+    } catch (error) { return failed(error); }
   };
   return h('section', { class: 'part', 'aria-labelledby': 'incognito-title' },
     h('h2', { id: 'incognito-title' }, 'Incognito conversation'),
@@ -230,6 +234,7 @@ function yours() {
       URL.revokeObjectURL(link.href);
     } catch (error) { failed(error); }
     event.target.disabled = false;
+    if (document.activeElement === document.body) event.target.focus();
   };
   return h('section', { class: 'part', 'aria-labelledby': 'yours-title' },
     h('h2', { id: 'yours-title' }, 'It is yours'),
@@ -256,7 +261,7 @@ function eraseDialog() {
           ({ receipt } = await api.erase({ requested_at: receipt.requested_at }));
         }
         fill(out, receiptOf(receipt));
-        out.closest('dialog').addEventListener('close', () => { location.hash = '#/'; location.reload(); });  // nothing is left in this tab either
+        out.closest('dialog').addEventListener('close', () => { dropDrafts(); location.hash = '#/'; location.reload(); });  // nothing is left in this tab either
       } catch (error) {
         event.submitter.disabled = false;
         fill(out, h('p', { class: 'fault' }, error.message));

@@ -1,7 +1,7 @@
 // What all views share: the space that is looked at, names seen so far, and forgettings that can still be undone.
 
 import * as api from './api.js';
-import { failed, plural, toast } from './dom.js';
+import { dropDrafts, failed, plural, toast } from './dom.js';
 
 const UNDO_SECONDS = 10;
 const LEFT = 'memory-left';
@@ -49,6 +49,7 @@ async function forgetNow(ids, keepalive) {
 async function end(ids, keepalive) {
   const left = await forgetNow(ids, keepalive);
   ids.forEach((id) => { if (!left.has(id)) gone.add(id); else gone.delete(id); });
+  ids.filter((id) => gone.has(id)).forEach((id) => dropDrafts(`edit ${id}`));
   if (left.size) failed([...left.values()][0]);
   return !left.size;
 }
@@ -75,6 +76,16 @@ export function forgetSoon(entries) {
   ids.forEach((id) => pending.set(id, now));
   undos.add(undo);
   tell();
+}
+
+export const ELSEWHERE = 'This memory is gone: it was forgotten elsewhere.';
+
+/** Tell why something could not be done to an entry; if another tab has forgotten it, no list shows it any more. */
+export function failedFor(entry, error) {
+  if (error.status !== 404) return failed(error);
+  gone.add(entry.id);
+  tell();
+  return failed(new Error(ELSEWHERE));
 }
 
 const undos = new Set(); // of the forgettings that can still be undone, the latest last
