@@ -1,0 +1,34 @@
+// What took the place of what: an older statement is kept aside, and can be in use again beside the newer one.
+
+import * as api from './api.js';
+import { failed, h, linked, toast, when } from './dom.js';
+
+/** A button that has both in use again; `then` is called once they are. */
+function stillTrue(newer, older, about, then) {
+  const onclick = async () => {
+    try {
+      await api.resolve({ newer, older, keep: 'both' });
+      toast('Both are in use now.');
+      then();
+    } catch (error) { failed(error); }
+  };
+  return h('button', { type: 'button', class: 'link', 'aria-label': `Still true: ${about.slice(0, 60)}`, onclick }, 'Still true');
+}
+
+/** Why an entry is not found, if it is not in use; `then` is called once it is again. */
+export function notInUse(entry, then) {
+  if (entry.status === 'archived') return 'Archived: no longer found';
+  if (entry.status !== 'superseded') return null;
+  return ['Kept aside: ', linked(entry.superseded_by, 'something newer'), ' took its place ', stillTrue(entry.superseded_by, entry.id, entry.text, then)];
+}
+
+/** Show what an entry took the place of, as far as it is still there; `then` is called once one is in use again. */
+export async function tookThePlaceOf(place, entry, then) {
+  const all = await Promise.all(entry.supersedes.map((id) => api.get(id).catch(() => null)));
+  const older = all.filter((one) => one?.status === 'superseded');
+  if (!older.length) return;
+  place.append(h('section', { 'aria-label': 'Took the place of' },
+    h('h3', {}, 'Took the place of'),
+    h('ul', { class: 'past' }, older.map((one) => h('li', {}, linked(one.id, one.text),
+      h('p', { class: 'meta' }, h('time', { datetime: one.last_said_at }, when(one.last_said_at)), stillTrue(entry.id, one.id, one.text, then)))))));
+}
