@@ -398,6 +398,9 @@ def test_a_server_with_sign_in_is_asked_with_the_key(visitor: Visitor) -> None:
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
     assert "Bearer mb_secret" in seen
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("API key")).to_be_visible()
+    assert page.evaluate("sessionStorage.getItem('memory-key')") is None
 
 
 def test_a_key_kept_from_when_sign_in_was_on_is_forgotten(visitor: Visitor) -> None:
