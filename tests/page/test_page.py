@@ -340,6 +340,19 @@ def test_a_command_lists_what_it_would_forget_and_forgets_exactly_that(visitor: 
     until(lambda: visitor.texts() == ["I like tea."])
 
 
+def test_forgetting_by_a_phrase_reaches_all_spaces_that_are_looked_at(visitor: Visitor) -> None:
+    visitor.add("I like pickled beetroot.")
+    visitor.add("Beetroot is on the menu of the canteen.", space="work")
+    visitor.add("I like tea.", space="work")
+    page = visitor.open()
+    expect(page.locator(".memory")).to_have_count(3)
+    page.get_by_label("Search memories").fill("forget everything about beetroot")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("region", name="Answer")).to_contain_text("2 memories will be forgotten, as listed, in all")
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.locator(".memory")).to_have_count(1)
+
+
 def test_the_answer_to_a_command_goes_with_the_next_search_and_with_escape(visitor: Visitor) -> None:
     page = visitor.open()
     answer, field = page.get_by_role("region", name="Answer"), page.get_by_label("Search memories")

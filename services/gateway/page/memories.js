@@ -56,12 +56,23 @@ export function memories(main, id) {
     const text = field.value.trim();
     if (!text) return load();
     try {
-      const answer = await api.command(api.located({ text, space: place.space || 'default' }));
+      const answer = await answerTo(text);
       if (answer.understood && answer.verb !== 'recall') return showAnswer(text, answer);
     } catch (error) {
       if (error.status !== 404 && error.status !== 405) return failed(error);
     }
     return load();
+  }
+
+  /** What a command would do in the space that is looked at; to forget is meant for all that are. */
+  async function answerTo(text) {
+    const ask = (space) => api.command(api.located({ text, space }));
+    const answer = await ask(place.space || 'default');
+    if (place.space || !FORGETTING.has(answer.verb)) return answer;
+    const others = await Promise.all([...known.spaces].filter((space) => space !== 'default').map(ask));
+    const items = [answer, ...others].flatMap((one) => one.items);
+    if (items.length === answer.items.length) return answer;
+    return { ...answer, items, needs_confirmation: true, reply: `${plural(items.length, 'memory', 'memories')} will be forgotten, as listed, in all spaces.` };
   }
 
   function showAnswer(text, answer) {
