@@ -52,7 +52,7 @@ from services.shared.core.scoring import (
     rank,
 )
 from services.shared.core.text import beginning
-from services.shared.core.time_spans import times_of_telling
+from services.shared.core.time_spans import asks_of_then, times_of_telling
 from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
 
@@ -126,7 +126,7 @@ class Retriever:
         pinned, parts = await asyncio.gather(self._pinned(scope, filters, hidden), asyncio.gather(here, *there))
         own, seen = parts[0], joined(parts)
         about = cards_asked_for(request, seen.best, self.store, self.settings)
-        chosen, cards = await asyncio.gather(self._diversify(request, seen), about)
+        chosen, cards = await asyncio.gather(self._diversify(request, seen, now), about)
         seen, chosen = await self._with_other_halves(request, seen, chosen, scope, filters, now)
         halves = [seen.entries[one.candidate.id] for one in chosen if one.candidate.id not in seen.former]
         reply = build_reply(
@@ -441,10 +441,10 @@ class Retriever:
         except TimeoutError as error:
             raise Unavailable("the found entries cannot be read: the text store is away, without copies") from error
 
-    async def _diversify(self, request: RetrieveRequest, seen: Seen) -> list[Ranked]:
+    async def _diversify(self, request: RetrieveRequest, seen: Seen, now: datetime) -> list[Ranked]:
         """The best that are asked for, near-copies of better ones moved back (maximal marginal relevance).
 
-        What tells of a change goes before what it may have changed.
+        What tells of a change goes before what it may have changed, unless a time is asked for that is over.
         """
         pool = seen.ranked[: _pool(request)]
         if len(pool) < 2 or (self.settings.mmr_lambda >= 1.0 and not self.settings.newest_first):
@@ -458,7 +458,7 @@ class Retriever:
         order = maximal_marginal_relevance(
             totals, similarity, lambda_=self.settings.mmr_lambda, limit=len(pool), shared_tags=tag_counts(tags)
         )
-        if self.settings.newest_first:
+        if self.settings.newest_first and not asks_of_then(request.query, now):
             row = [entries[index] for index in order]
             relevance = [pool[index].relevance for index in order]
             among = newest_first(row, similarity[np.ix_(order, order)], relevance, request.query)

@@ -66,6 +66,7 @@ _ASKS_HOW_MANY = re.compile(
     re.IGNORECASE,
 )
 _MOST_NAMES = 3
+_FEW = 2
 _BEGINNING = 4
 """Letters that two forms of a name share, as Kathie and Katherine."""
 
@@ -185,11 +186,16 @@ def _of_texts(found: Found) -> dict[str, Floats]:
     }
 
 
-def codes_named(found: Found) -> Floats:
-    """The share of the codes that the question names, as AB-18 or locker 12, which is in each text itself."""
+def named_alone(found: Found) -> Floats:
+    """The share of the codes that the question names, as AB-18 or locker 12, which is in each text itself.
+
+    Of a question of one word that tells something ("who is Renate?") whether that is, where few have it.
+    """
     asked = codes_in(found.question)
     if not asked:
-        return np.zeros(len(found.entries))
+        have_it = known(found.columns.bm25_turn) > 0
+        is_name = len(telling_terms(found.question)) == 1 and np.count_nonzero(have_it) <= _FEW
+        return np.where(is_name & have_it, 1.0, 0.0)
     said = (_with_digits(entry.text) for entry in found.entries)
     return np.array([len(asked & own) / len(asked) for own in said])
 

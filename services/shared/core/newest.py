@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from contracts.v1.entries import Entry
 from services.shared.core import wordlists
-from services.shared.core.analysis import analyze, words_asked
+from services.shared.core.analysis import analyze, telling_terms, words_asked
 from services.shared.core.dates import DATE
 from services.shared.core.fact_ends import ends_anything
 from services.shared.core.owners import are_of_different_people
@@ -37,8 +37,12 @@ _LATEST = re.compile(
     r"|(?:my|our|the) last(?! (?:few|couple|night|day|week|month|year|spring|summer|autumn|fall|winter)))\b",
     re.IGNORECASE,
 )
+_AS_RELEVANT = 0.9
+"""Share of the older one's relevance from which on a newer one needs no word in common with it or the question."""
+
 _FORMERLY = re.compile(
-    r"\b(?:first|originally|initially|previously|formerly|used to|back then|former|before (?:we|i|that|the))\b"
+    r"\b(?:first|originally|initially|previously|formerly|in the beginning|at the start|back then|former"
+    r"|(?:i|we|you|he|she|it|they|there) used to|before (?:we|i|that|the|it|she|he|they))\b"
 )
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
@@ -73,7 +77,7 @@ def newest_first(
     `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _asked_in(question)
-    if _FORMERLY.search(question.lower()):
+    if asks_for_former(question):
         return order
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
@@ -96,6 +100,7 @@ def newest_first(
                 or (
                     similarity[i, here] >= _ALIKE
                     and (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i]
+                    and (relevance[i] >= _AS_RELEVANT * relevance[here] or asked.is_near(entries[i], entries[here]))
                     and _may_change(entries[i], entries[here], asked)
                 )
             )
@@ -108,10 +113,16 @@ def newest_first(
     return order
 
 
-class _Asked(NamedTuple):
-    """What a question tells of its answer: hashes of the names in it, the kinds of values, and whether the latest of
-    several is wanted, which then needs no word of change."""
+def asks_for_former(question: str) -> bool:
+    """Whether a question is for what was so at first, or before something."""
+    return _FORMERLY.search(question.lower()) is not None
 
+
+class _Asked(NamedTuple):
+    """What a question tells of its answer: hashes of its terms and of the names in it, the kinds of values, and whether
+    the latest of several is wanted, which then needs no word of change."""
+
+    terms: frozenset[int]
     names: Collection[int]
     kinds: Collection[str]
     the_latest: bool
@@ -120,10 +131,16 @@ class _Asked(NamedTuple):
         """Whether an entry may tell of a change."""
         return self.the_latest or _has_word_of_change(entry.text)
 
+    def is_near(self, newer: Entry, older: Entry) -> bool:
+        """Whether a newer entry has a word in common with the question or the older one, or says "it" beside that."""
+        if newer.conversation_id == older.conversation_id and not _PRONOUNS.isdisjoint(words_of(newer.text)):
+            return True
+        return not _terms_in(newer.text).isdisjoint(self.terms | _terms_in(older.text))
+
 
 def _asked_in(question: str) -> _Asked:
     kinds = next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
-    return _Asked(_names_in(question), kinds, _LATEST.search(question) is not None)
+    return _Asked(_terms_in(question), _names_in(question), kinds, _LATEST.search(question) is not None)
 
 
 def _doubted_in(question: str) -> list[frozenset[str]]:
@@ -173,5 +190,6 @@ def _names(text: str) -> frozenset[int]:
 
 
 _names_in = ByText(_names)
+_terms_in = ByText(lambda text: frozenset(map(hash, telling_terms(text))))
 _has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
 _named_in = ByText(_kinds)

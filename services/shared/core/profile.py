@@ -16,13 +16,14 @@ from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
 from services.shared.core.facts import SENTENCE, Fact, facts_of
 from services.shared.core.features import (
     Found,
-    codes_named,
     features_of,
+    named_alone,
     names_strangers,
     names_unmentioned_kin,
     of_the_former,
     told_by_searches,
 )
+from services.shared.core.newest import asks_for_former
 from services.shared.core.scoring import Candidate, Columns, Flags, Floats, blended
 from services.shared.core.statements import UNSURE
 from services.shared.core.time_spans import times_asked_for
@@ -120,7 +121,7 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
-    _lift(codes_named(found), score)
+    _lift(named_alone(found), score)
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
     if (left := tell & ~of_another).any():
@@ -143,6 +144,8 @@ def _score(found: Found, features: Mapping[str, Floats], weights: Mapping[str, t
     with_assistant = any(entry.role == "assistant" for entry in found.entries)
     counts = {} if found.is_understood else _NOT_UNDERSTOOD
     weighed = [pair[with_assistant] * counts.get(name, 1.0) for name, pair in weights.items()]
+    if "pos" in weights and asks_for_former(found.question):
+        weighed[list(weights).index("pos")] = -abs(weights["pos"][with_assistant])
     score: Floats = np.einsum("f,fn->n", weighed, [features[name] for name in weights])
     return score
 
@@ -198,7 +201,7 @@ def _put_first(told: Flags, score: Floats) -> None:
 
 
 def _lift(shares: Floats, score: Floats) -> None:
-    """Weigh what has most of the codes that the question names so much more that the best of it is before all else."""
+    """Weigh what has most of what the question names so much more that the best of it is before all else."""
     if (most := shares.max()) > 0:
         named = shares == most
         score[named] += min(_OF_ITS_CODE, max(0.0, score.max() - score[named].max() + _AHEAD))

@@ -31,6 +31,7 @@ _BOUNDS = ("since", "before", "after", "until")
 _SEVERAL = 3
 _PLURAL = wordlists.words("time_spans", "plural units")
 
+_WAS = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _MOST = 8
 """Times of a question that are read."""
 
@@ -83,6 +84,13 @@ def times_of_telling(question: str, now: datetime) -> list[Span]:
         return times
     day = timedelta(days=1)
     return [Span(text, since and since - max(day, (until or now) - since), None) for text, since, until in times]
+
+
+def asks_of_then(question: str, now: datetime) -> bool:
+    """Whether a question is for what was so at a time that is over: "What was Emil's shoe size in January?"."""
+    if not _WAS.search(question):
+        return False
+    return any(span.until and span.until <= now for span in _spans(question, now, dates_too=True))
 
 
 def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:

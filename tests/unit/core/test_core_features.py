@@ -15,7 +15,7 @@ from contracts.ports import EmbeddingIdentity
 from contracts.v1.entries import Entity
 from services.retrieve.settings import RetrieveSettings
 from services.shared.core.dates import NamedDate, named_dates, nearness
-from services.shared.core.features import Found, codes_in, codes_named, features_of, in_first_person, names_strangers
+from services.shared.core.features import Found, codes_in, features_of, in_first_person, named_alone, names_strangers
 from services.shared.core.profile import WEIGHTS, profile, shortlist
 from services.shared.core.scoring import Candidate
 from tests.stores.builders import an_entry
@@ -175,7 +175,7 @@ def test_words_go_before_meaning_in_a_language_that_the_model_does_not_know(is_u
         Candidate(said.id, bm25=3.0, bm25_turn=3.0, coverage=1.0, cosine=0.4, cosine_context=0.4),
         Candidate(likest.id, cosine=0.9, cosine_context=0.9),
     ]
-    relevances = profile(Found("Wie heißt mein Enkel?", candidates, [said, likest], is_understood=is_understood))
+    relevances = profile(Found("Wie heißt mein Enkel in Ulm?", candidates, [said, likest], is_understood=is_understood))
     assert relevances.index(max(relevances)) == ["said", "likest"].index(first)
 
 
@@ -376,7 +376,7 @@ def test_codes_are_words_with_digits_but_no_dates_years_and_amounts(question: st
 
 def test_a_code_is_looked_for_in_the_text_itself_however_it_is_joined() -> None:
     given = found("locker ab18 or gate 22?", turns=("Locker AB-18 is 5512.", "Gate 22.", "Locker AB-20 and 18."))
-    assert codes_named(given).tolist() == [0.5, 0.5, 0.0]
+    assert named_alone(given).tolist() == [0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("question", ["What is the code of locker AB-20?", "locker ab20"])
@@ -390,3 +390,15 @@ def test_the_others_are_as_relevant_as_without_a_code() -> None:
     turns = ("I want to reach B2 in Spanish.", "I learn twenty Spanish words a day.", "Spanish class is on Mondays.")
     named, unnamed = profile(found("Spanish B2", turns=turns)), profile(found("Spanish", turns=turns))
     assert named[1:] == pytest.approx(unnamed[1:], rel=0.2)
+
+
+@pytest.mark.parametrize(("others", "first"), [(("Falk is ill again.",), 0), (("Renate rang.", "So did Renate."), 1)])
+def test_what_has_the_only_word_of_a_question_goes_first_where_few_have_it(others: tuple[str, ...], first: int) -> None:
+    turns = ("Physio is called Renate.", *others)
+    entries = [an_entry("ann", text, role="user") for text in turns]
+    candidates = [
+        Candidate(entry.id, bm25=1.0, bm25_turn=float("Renate" in entry.text), cosine=0.3 + place / 10)
+        for place, entry in enumerate(entries)
+    ]
+    relevance = profile(Found("who is Renate?", candidates, entries))
+    assert (relevance.index(max(relevance)) == 0) == (first == 0)

@@ -44,7 +44,7 @@ def test_what_was_so_at_first_stays_before_what_changed_it(question: str) -> Non
     [(0.35, 0.5, [0, 1]), (0.35, 0.7, [1, 0]), (0.6, 0.5, [1, 0]), (0.6, 0.3, [0, 1]), (0.25, 1.0, [0, 1])],
 )
 def test_what_is_less_relevant_has_to_be_more_alike(alike: float, relevance: float, order: list[int]) -> None:
-    moved = said("The morning thing moved to 10:15", 2)
+    moved = said("The standup moved to 10:15", 2)
     assert order_of(OLD, moved, alike=alike, relevance=[1.0, relevance]) == order
 
 
@@ -232,3 +232,17 @@ def test_only_another_value_of_the_kind_asked_for_goes_first(question: str, orde
 def test_where_the_latest_is_asked_for_no_word_of_change_is_needed(question: str, order: list[int]) -> None:
     first = said("Potassium was 5.6, the doctor rang about it", 0)
     assert order_of(first, said("Bloods: potassium 5.0, kidneys stable", 9), question=question) == order
+
+
+def test_what_shares_no_word_has_to_be_nearly_as_relevant() -> None:
+    renate, falk = said("Physio is called Renate, tuesdays 8am", 0), said("Falk again, new job, wednesdays 9am", 5)
+    assert order_of(renate, falk, question="who is Renate?", relevance=[1.0, 0.8]) == [0, 1]
+    assert order_of(renate, falk, question="who is Renate?", relevance=[1.0, 0.95]) == [1, 0]
+
+
+def test_what_says_it_in_the_same_conversation_is_about_what_was_said_there() -> None:
+    job, changed = (
+        said(text, day, conversation_id="c")
+        for text, day in (("The job runs at 02:30", 0), ("good point. changed it to 4:15", 1))
+    )
+    assert order_of(job, changed, question="When does the job run?", relevance=[1.0, 0.8]) == [1, 0]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.shared.core.dates import in_zone, named_dates, nearness, nearness_to_span
-from services.shared.core.time_spans import spans_named, without
+from services.shared.core.time_spans import asks_of_then, spans_named, without
 
 NOW = datetime(2026, 11, 25, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -150,3 +150,17 @@ def test_any_moment_is_read_in_any_zone(moment: datetime, zone: ZoneInfo) -> Non
     assert now == moment
     for span in spans_named("yesterday or since March, before last summer or 300 years ago", now):
         assert 0.0 <= nearness_to_span(moment, span.since, span.until) <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "of_then"),
+    [
+        ("What was Emil's shoe size in January?", True),
+        ("What did the school send round last month?", True),
+        ("When was the appointment in the end?", False),
+        ("When is the flight in March?", False),
+        ("What did I decide this week?", False),
+    ],
+)
+def test_a_question_of_what_was_so_then_names_a_time_that_is_over(question: str, of_then: bool) -> None:
+    assert asks_of_then(question, NOW) == of_then
