@@ -42,7 +42,7 @@ _LIMIT = re.compile(
     r"|on \w+days\b|from \w+day to \w+day\b)"
 )
 _CHARGE = re.compile(
-    r"(?P<who>(?!i |we |my |our |the )[\w.]+(?: [\w.]+)?) (?P<of>(?:(?:does|handles|leads|owns|manages|maintains|chairs"
+    r"(?P<who>(?!i |we |my |our |the )[\w.]+(?: [\w.]+)?) (?P<of>(?:(?:does|handles|leads(?! to\b)|owns|manages|maintains|chairs"
     r"|coaches|looks after|takes care of|is responsible for|is in charge of) |is the )\w.*)"
 )
 MADE = "(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept)"
@@ -126,10 +126,20 @@ def _counts_otherwise(said: str, before: str) -> bool:
 def _tells_another_amount(said: str, before: str) -> bool:
     """Whether both say the same but for a number in what they say of something: "mum takes 8 mg of candesartan"."""
     now, was = _PLAIN.sub("", said), _PLAIN.sub("", before)
-    new, old = parsed(now), parsed(was)
-    if new is None or old is None or now == was or _AMOUNT.search(new.subject) or kinds(was).keys() != {"number"}:
+    new = parsed(now)
+    subject = new.subject if new else " ".join(now.split()[:_LONGEST_NAME])
+    if now == was or _AMOUNT.search(subject) or kinds(was).keys() != {"number"}:
         return False
     return len(_AMOUNT.findall(now)) == 1 and _AMOUNT.sub("#", now) == _AMOUNT.sub("#", was) and len(things(now)) > 1
+
+
+def _tells_another_time(said: str, before: str) -> bool:
+    """Whether both say the same but for one day or time behind what is said of something: "we play on Wednesdays"."""
+    pairs = [(new, old) for new, old in zip(said.split(), before.split(), strict=False) if new != old]
+    if len(pairs) != 1 or len(said.split()) != len(before.split()):
+        return False
+    is_, was = (kinds(word).keys() for word in pairs[0])
+    return is_ == was and bool(is_ & {"day", "clock"}) and pairs[0][0] not in said.split()[:_LONGEST_NAME]
 
 
 def is_another_dose(said: str, before: str) -> bool:
@@ -216,6 +226,7 @@ _OTHERWISE = (
     _uses_otherwise,
     _counts_otherwise,
     _tells_another_amount,
+    _tells_another_time,
     is_another_dose,
     _runs_otherwise,
     _likes_otherwise,

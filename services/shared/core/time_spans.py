@@ -90,7 +90,7 @@ def asks_of_then(question: str, now: datetime) -> bool:
     """Whether a question is for what was so at a time that is over: "What was Emil's shoe size in January?"."""
     if not _WAS.search(question):
         return False
-    return any(span.until and span.until <= now for span in _spans(question, now, dates_too=True))
+    return any(span.until and span.until < now for span in _spans(question, now, dates_too=True))
 
 
 def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:

@@ -198,6 +198,9 @@ DEADLINE = "The Globex deadline has moved to 13 November."
             "Our contact at Initech is no longer Peter Gibbons, it is Milton Waddams.",
         ),
         (DEADLINE, "The Globex deadline has moved again. It's 20 November now."),
+        ("Emil wears shoe size 24", "Emil wears shoe size 27 now"),
+        ("My son wears shoe size 24", "My son wears shoe size 27 now"),
+        ("Our group plays on Thursdays", "Our group plays on Wednesdays now"),
     ],
 )
 def test_the_newer_value_of_the_same_thing_is_the_present_one(old: str, new: str) -> None:
@@ -220,6 +223,9 @@ def test_the_newer_value_of_the_same_thing_is_the_present_one(old: str, new: str
         (EXAM, "They moved my desk, it's now on Friday that we meet"),
         (EXAM, "They moved my haircut, it's now on Friday"),
         (EXAM, "If they move my eye exam again, it's now on Friday"),
+        ("Nora wears shoe size 29", "Emil wears shoe size 27 now"),
+        ("The A team plays on Thursdays", "The B team plays on Wednesdays now"),
+        ("Gate 12 leads to the hall", "Gate 14 leads to the hall now"),
     ],
 )
 def test_another_thing_or_a_supposed_value_changes_nothing(old: str, new: str) -> None:
