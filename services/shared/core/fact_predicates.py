@@ -111,7 +111,7 @@ _PREDICATES = (
         as_employer,
         "works for {v}",
         rf"(?:work|works|working|am working|is working) {ADVERBS}(?:as .{{1,40}}? )?(?:at|for) (?P<v>.+)",
-        r"(?:have |has )?(?:just |recently )?(?:started|joined|started working) (?:at|for)? ?(?P<v>.+)",
+        r"(?:have |has )?(?:just |recently )?(?:started working|started|joined) (?:at|for)? ?(?P<v>.+)",
         r"(?:have |has )?(?:just |recently )?(?:started|got|began) (?:a|my|his|her|their) (?:new )?(?:job|position)"
         r" (?:at|with) (?P<v>.+)",
         rf"{_AM}employed (?:at|by) (?P<v>.+)",

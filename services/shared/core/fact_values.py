@@ -142,7 +142,7 @@ _ORGANISATION = re.compile(rf"(?:an?|the) (?:\w+ ){{0,3}}{one_of('organisations'
 
 
 def as_employer(value: str) -> list[str]:
-    value = re.split(r" (?:as|in|on|since|for|and|with) |, ", f"{value} ", maxsplit=1)[0]
+    value = re.split(r" (?:as|in|on|since|for|and|with|(?:this|last|next) \w+\b,?) |, ", f"{value} ", maxsplit=1)[0]
     if _NO_EMPLOYER.match(value) or not (value[:1].isupper() or _ORGANISATION.match(value)):
         return []
     return as_whole(value, 5)

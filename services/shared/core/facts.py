@@ -61,6 +61,10 @@ CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _CARRIED = re.compile(rf"(?:(?P<mine>{_VERBS}|dislike)|(?P<theirs>{_THIRD}|dislikes))\b", re.IGNORECASE)
+_UNSAID_I = re.compile(
+    r"(?i:(?:just |finally |recently )*started (?:(?:(?:(?:a|my) )?new )?job |working )?at) (?=[A-Z])"
+    r"(?!(?:Uni|University|School|College|Kindergarten|Nursery)\b)"
+)
 _I_AM = re.compile(r"\b(i)'?m\b", re.IGNORECASE)
 _CONTRACTIONS = tuple(
     (re.compile(pattern, re.IGNORECASE), spelled)
@@ -253,6 +257,8 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
         person = next((name for name, _ in people_in(said.words)), None)
         told = (*found_in(said.words, person or last_person, known), *(new_time_in(said.words, moved) if moved else ()))
         moved = event_moved_in(said.words) or moved
+        if person and _DENIAL.search(said.words) and is_stated(said.sentence):
+            last_person = person
         if not (person or told) or not _is_meant(said):
             continue
         if not in_earnest and is_joke(text):
@@ -339,6 +345,8 @@ def _clauses(text: str, begin: int, end: int) -> Iterator[_Clause]:
         words = _spelled(text[start:stop])
         if len(words) > _LONGEST_CLAUSE:
             continue
+        if not before and _UNSAID_I.match(words):
+            words = f"I {words[:1].lower()}{words[1:]}"
         if carried := _CARRIED.match(words):
             words = _with_subject(words, before, is_of_speaker=carried["mine"] is not None)
         before = words.split(" ", 1)[0].lower()

@@ -42,8 +42,8 @@ _LIMIT = re.compile(
     r"|on \w+days\b|from \w+day to \w+day\b)"
 )
 _CHARGE = re.compile(
-    r"(?P<who>(?!i |we |my |our |the )[\w.]+(?: [\w.]+)?) (?P<of>(?:(?:does|handles|leads(?! to\b)|owns|manages|maintains|chairs"
-    r"|coaches|looks after|takes care of|is responsible for|is in charge of) |is the )\w.*)"
+    r"(?P<who>(?!i |we |my |our |the )[\w.]+(?: [\w.]+)?) (?P<of>(?:(?:does|handles|leads(?! to\b)|owns|manages"
+    r"|maintains|chairs|coaches|looks after|takes care of|is responsible for|is in charge of) |is the )\w.*)"
 )
 MADE = "(?:is|are) (?:written|built|coded|implemented|hosted|deployed|running|stored|kept)"
 _RUNS = re.compile(

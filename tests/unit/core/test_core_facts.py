@@ -80,6 +80,13 @@ def test_of_an_endless_text_only_the_beginning_is_read() -> None:
         ("My boss is away at the moment", []),
         ("My number: 0170 998877", ["Has the phone number 0170 998877"]),
         ("I left Hellmann and joined Nordlicht Energy.", ["Works for Nordlicht Energy"]),
+        ("Started at Brightlane last Monday, backend, Billing squad.", ["Works for Brightlane"]),
+        ("started working at Lidl today, my sister works there too", ["Works for Lidl"]),
+        ("Started at University in October", []),
+        (
+            "My son Emil is no longer allergic to egg, but he is allergic to hazelnuts",
+            ["Emil is allergic to hazelnuts"],
+        ),
     ],
 )
 def test_a_value_ends_where_something_else_is_said(text: str, facts: list[str]) -> None:
