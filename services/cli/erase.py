@@ -99,7 +99,9 @@ def show_receipt(user: str, receipt: EraseReceipt, console: Console) -> None:
     if any(receipt.removed.values()):
         console.print(f"Nothing of {_named(user)} is found any more.", soft_wrap=True)
     else:
-        console.print(f"There was nothing of {_named(user)}: look at the name twice.", soft_wrap=True)
+        console.print(
+            f"There was nothing of {_named(user)}: it was erased before, or the name is another.", soft_wrap=True
+        )
     for line in _about_files(receipt):
         console.print(line, soft_wrap=True)
 

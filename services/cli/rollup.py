@@ -20,12 +20,26 @@ from contracts.v1.rollups import (
     RollUpUndoRequest,
 )
 from services.cli.asking import JsonOption, ask_once
-from services.cli.common import DataOption, NatsOption, UserOption, bars, err, fail, nats_url, out, plural, run, visible
+from services.cli.common import (
+    DataOption,
+    NatsOption,
+    UserOption,
+    bars,
+    confirm,
+    err,
+    fail,
+    nats_url,
+    out,
+    plural,
+    run,
+    visible,
+)
 from services.shared.client import memory_client
 
 EPILOG = """Examples:\n
   memorybus rollup --user me --topic sourdough --preview\n
   memorybus rollup --user me --topic sourdough --older-than 90\n
+  memorybus rollup --user me --older-than 365 --yes   # every topic\n
   memorybus rollup --user me --list\n
   memorybus rollup --user me --undo 6f1d2a52-… --json
 """
@@ -48,6 +62,7 @@ def rollup(
     preview: Annotated[bool, typer.Option("--preview", help="Show what would be rolled up, and leave it.")] = False,
     listed: Annotated[bool, typer.Option("--list", help="List the roll-ups that there are.")] = False,
     undo: Annotated[str | None, typer.Option("--undo", help="Take back this roll-up.", show_default=False)] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Roll up every topic without asking.")] = False,
     data: DataOption = None,
     nats: NatsOption = None,
     as_json: JsonOption = False,
@@ -58,6 +73,8 @@ def rollup(
     """
     if listed + (undo is not None) + (topic is not None or theme is not None or preview) > 1:
         fail("--list, --undo and a topic do not go together: choose one")
+    if topic is not None and not topic.strip():
+        fail("--topic: name words of the topic, or leave it out for every topic that is found")
     if undo is not None:
         back = RollUpUndoRequest(user_id=user, id=undo)
         ask_once(flow.ROLL_UP_UNDO, back, _undone, data=data, nats=nats, as_json=as_json)
@@ -74,7 +91,18 @@ def rollup(
             limit=_TOGETHER,
             preview=preview,
         )
+        if topic is None and theme is None and not (preview or yes):
+            _confirm_all(run(_roll_up(wanted.model_copy(update={"preview": True}), data, nats)))
         _show(run(_roll_up(wanted, data, nats)), as_json=as_json)
+
+
+def _confirm_all(found: RollUpReply) -> None:
+    """Ask before every topic is rolled up: each is taken back by itself."""
+    if found.items:
+        for line in _lines(found.items):
+            err.print(Text(visible(line)), soft_wrap=True)
+        count = plural(len(found.items) + found.left, "topic")
+        confirm(f"Roll up {count}, and archive what they say?", "nothing was rolled up")
 
 
 async def _roll_up(request: RollUpRequest, data: Path | None, nats: str | None) -> RollUpReply:

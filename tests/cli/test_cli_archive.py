@@ -53,7 +53,9 @@ async def fill(store: TextStore, user: str) -> None:
     await modify(store, [first], lambda e: e.model_copy(update={"embedding_state": "ready", "embedding_model": "m"}))
     await modify(store, [itself], lambda e: edited(e, Edit(text="I moved to Bruges", by=user), NOON) or e)
     themes = [Record(user, "theme", slug, {"display_name": slug.upper()}, NOON) for slug in ("tea", "boats")]
-    await store.add_records([*themes, Record(user, "settings", "*", {"retention_days": 9}, NOON)])
+    at_odds = {"space": "default", "newer": first.id, "older": late.id}
+    conflict = Record(user, "conflict", f"{first.id}:{late.id}", at_odds, NOON)
+    await store.add_records([*themes, conflict, Record(user, "settings", "*", {"retention_days": 9}, NOON)])
 
 
 @pytest.fixture
@@ -97,7 +99,7 @@ async def test_a_memory_moved_elsewhere_and_exported_again_is_the_same_to_the_by
     there = await exported(source, tmp_path / "there.jsonl")
     assert await imported(target, tmp_path / "there.jsonl") == sorted(USERS)
     back = await exported(target, tmp_path / "back.jsonl")
-    assert len(there) == 3 * (6 + 8 + 3) + 2
+    assert len(there) == 3 * (6 + 8 + 4) + 2
     assert back[1:] == there[1:]
     assert set(await own_limits(target)) == set(USERS), "curate does not find the limits that were moved"
     for user in USERS:

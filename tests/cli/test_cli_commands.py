@@ -118,13 +118,18 @@ def test_a_format_that_is_not_known_is_told_with_those_that_are(app: typer.Typer
     assert all(known in result.output for known in ("jsonl", "locomo", "openai"))
 
 
+def test_a_topic_without_words_is_refused_before_anything_is_asked(app: typer.Typer, tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["rollup", "--user", "me", "--topic", " ", "--data", str(tmp_path)])
+    assert (result.exit_code, result.output.startswith("error: --topic: name words")) == (1, True)
+
+
 @pytest.mark.parametrize("side", ["--newer", "--older"])
 def test_which_statements_without_what_holds_is_no_question(app: typer.Typer, side: str, tmp_path: Path) -> None:
     given = ["conflicts", "--user", "me", side, "c2dca980", "--data", str(tmp_path / "nothing")]
     result = CliRunner().invoke(app, given)
     assert (result.exit_code, result.output) == (
         1,
-        "error: --newer and --older need --keep new, old or both: what holds\n",
+        "error: --newer and --older need --keep new, old or both: what holds; or open: to be asked again\n",
     )
 
 

@@ -74,7 +74,7 @@ class EntryLine(Message):
     entry: Entry
 
 
-EXPORTED: tuple[RecordKind, ...] = ("settings", "theme", "names", "loops", "rollup")
+EXPORTED: tuple[RecordKind, ...] = ("settings", "theme", "names", "loops", "rollup", "conflict")
 """The kinds of records that go with a memory, in order. What was done to one stays where it was done."""
 
 

@@ -7,6 +7,7 @@ together in the file. Times are microseconds since 1970.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -20,6 +21,10 @@ from services.shared.stores.sqlite.connection import UnusableFile
 from services.shared.stores.sqlite.keys import NUMBER_BITS, NUMBER_MASK
 from services.shared.stores.sqlite.terms import terms_of
 from services.shared.stores.words import words_of
+
+log = logging.getLogger(__name__)
+
+_NO_WAY_BACK = "versions of memorybus that are older refuse this file from now on"
 
 APPLICATION_ID = 0x6D656D62
 """Marks a file as ours in its header ("memb")."""
@@ -272,6 +277,8 @@ def migrate(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         connection.execute("COMMIT")
+        if version:
+            log.warning("schema_upgraded", extra={"from": version, "to": len(MIGRATIONS), "back": _NO_WAY_BACK})
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
