@@ -61,12 +61,13 @@ _ASKS_WHEN = re.compile(
 _ASKS_WHERE = re.compile(r"\b(?:where|city|country|place)\b", re.IGNORECASE)
 _ASKS_HOW_MANY = re.compile(
     r"\bhow (?:many|much|often|old|long|far|big|tall|fast|heavy|high|wide)\b"
-    r"|\b(?:what|which)\b.*\b(?:amount|budget|code|cost|deposit|distance|dos(?:e|age)|fee|height|length|limit|number|pin|port"
+    r"|\b(?:what|which)\b.{0,60}?\b(?:amount|budget|code|cost|deposit|distance|dos(?:e|age)|fee|height|length|limit|number|pin|port"
     r"|price|rate|rent|salary|score|size|speed|temperature|timeout|version|weight|width)\b",
     re.IGNORECASE,
 )
 _MOST_NAMES = 3
 _FEW = 2
+"""Candidates that may have a word for it to be a name of them."""
 _BEGINNING = 4
 """Letters that two forms of a name share, as Kathie and Katherine."""
 
@@ -80,13 +81,14 @@ _IN_FIRST_PERSON = [
         ("hers", "mine"),
     )
 ]
-_WITH_DIGIT = re.compile(r"#?\b(?=[a-z/_.:-]*\d)[a-z\d]+(?:[-_./:][a-z\d]+)*")
+_WITH_DIGIT = re.compile(r"#?\b(?=[a-z/_.:-]{0,40}\d)[a-z\d]+(?:[-_./:][a-z\d]+)*")
 _NUMBER_OF = re.compile(r"\b([a-z]{3,}) (\d{1,2})(?=[?!,;]|\.?$| (?:is|was|has|and|or|for|in|at|on|to)\b)")
 _NO_CODE = re.compile(r"\d{1,2}|(?:19|20)\d\d|\d{1,3}(?:st|nd|rd|th)")
 _NO_NUMBER_OF = frozenset(
     "the about than over under around within from and next last past until till age aged was were are".split()
 )
 _APART = re.compile(r"[^a-z\d]")
+_DIGITS = re.compile(r"\d+")
 _is_small_talk = ByText(is_small_talk)
 
 
@@ -196,8 +198,9 @@ def named_alone(found: Found) -> Floats:
         have_it = known(found.columns.bm25_turn) > 0
         is_name = len(telling_terms(found.question)) == 1 and np.count_nonzero(have_it) <= _FEW
         return np.where(is_name & have_it, 1.0, 0.0)
-    said = (_with_digits(entry.text) for entry in found.entries)
-    return np.array([len(asked & own) / len(asked) for own in said])
+    digits = {max(_DIGITS.findall(code), key=len) for code in asked}  # what has none of them need not be read
+    said = (_with_digits(entry.text) if any(run in entry.text for run in digits) else () for entry in found.entries)
+    return np.array([len(asked.intersection(own)) / len(asked) for own in said])
 
 
 def codes_in(question: str) -> frozenset[str]:

@@ -40,6 +40,9 @@ _LATEST = re.compile(
 _AS_RELEVANT = 0.9
 """Share of the older one's relevance from which on a newer one needs no word in common with it or the question."""
 
+_BEGINNING = 2000
+"""Characters of a text in which words in common are looked for."""
+
 _FORMERLY = re.compile(
     r"\b(?:first|originally|initially|previously|formerly|in the beginning|at the start|back then|former"
     r"|(?:i|we|you|he|she|it|they|there) used to|before (?:we|i|that|the|it|she|he|they))\b"
@@ -190,6 +193,6 @@ def _names(text: str) -> frozenset[int]:
 
 
 _names_in = ByText(_names)
-_terms_in = ByText(lambda text: frozenset(map(hash, telling_terms(text))))
+_terms_in = ByText(lambda text: frozenset(map(hash, telling_terms(text[:_BEGINNING]))))
 _has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
 _named_in = ByText(_kinds)
