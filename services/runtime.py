@@ -33,6 +33,9 @@ SERVICES: dict[str, Builder] = {
     "gateway": build_gateway,
 }
 
+_ROOM = 16 * 1024 * 1024
+"""Bytes that must be left on the disk at a start: who maps files into memory dies without a word where none are."""
+
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -73,7 +76,7 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
 
 def _take_folder(stack: AsyncExitStack, settings: Settings) -> FolderLock:
     lock = FolderLock(settings.data)
-    lock.acquire()
+    lock.acquire(room=_ROOM)
     stack.callback(lock.release)
     return lock
 

@@ -6,6 +6,7 @@ import errno
 import fcntl
 import json
 import os
+import shutil
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from io import TextIOWrapper
@@ -36,7 +37,7 @@ class FolderUnusable(Exception):
 
 
 _REASONS = {
-    errno.ENOSPC: "the disk is full",
+    errno.ENOSPC: "the disk is full, or nearly: make room",
     errno.EDQUOT: "the disk is full",
     errno.EROFS: "it is read-only",
     errno.EACCES: "you have no right to",
@@ -73,15 +74,17 @@ class FolderLock:
         self._is_announced = False
         self.pid = os.getpid()
 
-    def acquire(self) -> None:
-        """Take the folder.
+    def acquire(self, *, room: int = 0) -> None:
+        """Take the folder, on a disk that has so many bytes left.
 
         Raises:
             FolderInUse: somebody else has it.
-            FolderUnusable: it cannot be made or written.
+            FolderUnusable: it cannot be made or written, or there is not that room.
         """
         try:
             self._acquire()
+            if shutil.disk_usage(self._folder).free < room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             self.release()
             raise FolderUnusable(self._folder, error) from None

@@ -129,6 +129,14 @@ def test_a_folder_in_which_nothing_can_be_written_is_told_from_one_in_use(
         FolderLock(tmp_path).acquire()
 
 
+def test_a_disk_without_room_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    with pytest.raises(FolderUnusable, match="the disk is full, or nearly: make room"):
+        FolderLock(tmp_path).acquire(room=1 << 62)
+    lock = FolderLock(tmp_path)
+    lock.acquire(room=1)
+    lock.release()
+
+
 @pytest.fixture
 async def taken_port() -> AsyncIterator[int]:
     with socket.socket() as holder:
