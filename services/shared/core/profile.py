@@ -16,6 +16,7 @@ from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
 from services.shared.core.facts import SENTENCE, Fact, facts_of
 from services.shared.core.features import (
     Found,
+    codes_in,
     features_of,
     named_alone,
     names_strangers,
@@ -92,9 +93,12 @@ value, and what has the code that is asked for."""
 _OF_ANOTHER = 0.1
 """Relevance of what states the fact of others alone: my mother's birthday where mine is asked for."""
 
-_OF_ITS_CODE = 3.0
-"""What a code that the question names can make up for in the weighted sum: of ten statements alike what is around one
-may tell more than that only this has the code."""
+_OF_A_NUMBER = 3.0
+"""What a short number that the question names can make up for in the weighted sum: there are rooms and lockers 12. A
+code makes up for anything: of ten statements alike what is around one, and its meaning, may tell more than that it has
+the code, above all while that of the one asked for is not known yet."""
+
+_SHORT = 3
 
 _READ, _READ_CHARS = 16, 3000
 """Candidates that are read for the fact which a question asks for, and their characters: a millisecond for thirty."""
@@ -121,7 +125,7 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
-    _lift(named_alone(found), score)
+    _lift(named_alone(found), score, _OF_A_NUMBER if _is_short(codes_in(found.question)) else math.inf)
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
     if (left := tell & ~of_another).any():
@@ -200,11 +204,15 @@ def _put_first(told: Flags, score: Floats) -> None:
     score[told] += max(0.0, score.max() - score[told].max())
 
 
-def _lift(shares: Floats, score: Floats) -> None:
-    """Weigh what has most of what the question names so much more that the best of it is before all else."""
-    if (most := shares.max()) > 0:
-        named = shares == most
-        score[named] += min(_OF_ITS_CODE, max(0.0, score.max() - score[named].max() + _AHEAD))
+def _is_short(codes: Collection[str]) -> bool:
+    return bool(codes) and max(map(len, codes)) <= _SHORT
+
+
+def _lift(shares: Floats, score: Floats, most: float) -> None:
+    """Weigh what has most of what the question names so much more, at most, that the best of it is before all else."""
+    if (highest := shares.max()) > 0:
+        named = shares == highest
+        score[named] += min(most, max(0.0, score.max() - score[named].max() + _AHEAD))
 
 
 def _asked_fact(asked: Asked, found: Found, i: int, stated: Collection[Fact]) -> Fact | None:

@@ -402,3 +402,17 @@ def test_what_has_the_only_word_of_a_question_goes_first_where_few_have_it(other
     ]
     relevance = profile(Found("who is Renate?", candidates, entries))
     assert (relevance.index(max(relevance)) == 0) == (first == 0)
+
+
+@pytest.mark.parametrize(("code", "goes_first"), [("AB-2019", True), ("12", False)])
+def test_a_code_goes_before_likeness_also_while_its_meaning_is_not_known(code: str, goes_first: bool) -> None:
+    turns = tuple(f"Remember locker {name}." for name in (code, "AB-2020", "AB-2021", "AB-2022"))
+    entries = [an_entry("ann", text) for text in turns]
+    new, *others = (Candidate(entry.id, bm25=1.0, bm25_turn=1.0, coverage=1.0) for entry in entries)
+    known = [other._replace(bm25_turn=0.0, cosine=0.9, cosine_context=0.9) for other in others]
+    weights = {"cos": (9.0, 9.0), "cos_ctx": (9.0, 9.0)}
+    unlike = Candidate(an_entry("ann", "Hm.").id, cosine=-0.5, cosine_context=-0.5)
+    rest = [unlike] * 5
+    given = Found(f"locker {code}?", [new, *known, *rest], [*entries, *[an_entry("ann", "Hm.")] * 5])
+    relevance = profile(given, weights)
+    assert (max(relevance) == relevance[0]) == goes_first
