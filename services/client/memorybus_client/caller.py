@@ -169,8 +169,7 @@ class BlockingCaller:
 
     def start(self, work: Callable[[Caller], Coroutine[Any, Any, T]]) -> Future[T]:
         """Begin a call in the thread of its own."""
-        self._check_use()
-        return asyncio.run_coroutine_threadsafe(work(self._caller), self._loop)
+        return self._started(work(self._caller))
 
     def _check_use(self) -> None:
         if self._is_closed:
@@ -178,13 +177,16 @@ class BlockingCaller:
         if os.getpid() != self._process:  # threads do not go along
             raise Misused(_OTHER_PROCESS)
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+    def _started(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         try:
             self._check_use()
         except Misused:
             work.close()
             raise
-        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        running = self._started(work)
         try:
             return running.result()
         except BaseException:

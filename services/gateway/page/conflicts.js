@@ -5,7 +5,6 @@ import { failed, fill, h, plural, toast, when } from './dom.js';
 
 const SIDES = { new: 'The newer one', old: 'The older one', both: 'Both' };
 const CALM = 600; // ms before a new question takes an answer: a second press was meant for the one before
-const UNDO_SECONDS = 10;
 
 /** Ask about the first conflict there is, in this element; `settled` is called after each decision. */
 export async function askConflicts(card, space, settled) {
@@ -19,7 +18,7 @@ export async function askConflicts(card, space, settled) {
   return first ? fill(card, question(first, others.length)) : fill(card);
 
   async function decide({ newer, older }, keep) {
-    const undo = { action: 'Undo', onaction: () => decide({ newer, older }, 'open'), seconds: UNDO_SECONDS };
+    const undo = { action: 'Undo', onaction: () => decide({ newer, older }, 'open') };
     try {
       await api.resolve({ newer: newer.id, older: older.id, keep });
       if (keep !== 'open') toast(`Kept: ${SIDES[keep].toLowerCase()}.`, undo);

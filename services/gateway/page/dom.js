@@ -88,8 +88,10 @@ export function dayOf(iso) {
 
 export const when = (iso) => `${dayOf(iso)}, ${timeOf(iso)}`;
 
+export const UNDO_SECONDS = 10;
+
 /** A notice; with an action it stays as long as that can be taken. Time stands still while it is looked at. Returns what removes it. */
-export function toast(words, { action, onaction, onend = () => {}, seconds = 5, bad = false } = {}) {
+export function toast(words, { action, onaction, onend = () => {}, seconds = action ? UNDO_SECONDS : 5, bad = false } = {}) {
   let [timer, since, rest, from] = [null, 0, seconds * 1000, null];
   const remove = () => {
     hold();

@@ -211,6 +211,6 @@ async function hush(conversation) {
   const say = (on) => api.incognito(on, { conversation_id: conversation });
   try {
     const { until } = await say(true);
-    toast(`Incognito until ${when(until)}.`, { action: 'Undo', onaction: () => say(false).catch(failed), seconds: 10 });
+    toast(`Incognito until ${when(until)}.`, { action: 'Undo', onaction: () => say(false).catch(failed) });
   } catch (error) { failed(error); }
 }

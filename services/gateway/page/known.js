@@ -4,7 +4,6 @@ import * as api from './api.js';
 import { dayOf, empty, failed, fill, h, loading, plural, problem, toast, when } from './dom.js';
 import { isLeaving, onLeaving, place } from './state.js';
 
-const UNDO_SECONDS = 10;
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 const dayIn = (date) => DAY.format(new Date(`${date}T00:00:00Z`));
@@ -63,7 +62,7 @@ const areLeaving = (ids) => ids.length > 0 && ids.every(isLeaving);
 async function settle(one, state, again) {
   const { loop } = await api.settle({ id: one.id, state });
   const undo = () => api.settle({ id: one.id, state: one.decided ? one.state : null }).catch(failed).then(again);
-  toast(loop.state === 'done' ? 'Done.' : 'Dropped.', { action: 'Undo', onaction: undo, seconds: UNDO_SECONDS });
+  toast(loop.state === 'done' ? 'Done.' : 'Dropped.', { action: 'Undo', onaction: undo });
 }
 
 function todos(reply, again) {

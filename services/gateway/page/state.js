@@ -1,9 +1,8 @@
 // What all views share: the space that is looked at, names seen so far, and forgettings that can still be undone.
 
 import * as api from './api.js';
-import { dropDrafts, failed, plural, toast } from './dom.js';
+import { UNDO_SECONDS, dropDrafts, failed, plural, toast } from './dom.js';
 
-const UNDO_SECONDS = 10;
 const LEFT = 'memory-left';
 
 export const known = { spaces: new Set(['default']), tags: new Set(), themes: new Map(), conversations: new Set() };
@@ -72,7 +71,7 @@ export function forgetSoon(entries) {
     tell();
   };
   const words = ids.length === 1 ? 'Memory forgotten.' : `${ids.length} memories forgotten.`;
-  const removeToast = toast(words, { action: 'Undo', onaction: undo, onend: () => now(), seconds: UNDO_SECONDS });
+  const removeToast = toast(words, { action: 'Undo', onaction: undo, onend: () => now() });
   ids.forEach((id) => pending.set(id, now));
   undos.add(undo);
   tell();

@@ -120,6 +120,11 @@ class Found:
         return chain(self.entries, chain.from_iterable(self.former.values()))
 
     @cached_property
+    def codes(self) -> frozenset[str]:
+        """The codes that the question names."""
+        return codes_in(self.question)
+
+    @cached_property
     def columns(self) -> Columns:
         """The numbers of the candidates."""
         return Columns.of(self.candidates)
@@ -193,7 +198,7 @@ def named_alone(found: Found) -> Floats:
 
     Of a question of one word that tells something ("who is Renate?") whether that is, where few have it.
     """
-    asked = codes_in(found.question)
+    asked = found.codes
     if not asked:
         have_it = known(found.columns.bm25_turn) > 0
         is_name = len(telling_terms(found.question)) == 1 and np.count_nonzero(have_it) <= _FEW

@@ -84,11 +84,7 @@ def newest_first(
         return order
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
-    changes = ended | {
-        i
-        for i, one in enumerate(entries[:_LOOKED_AT])
-        if one.conflicts_with or (one.role == "user" and asked.is_news(one))
-    }
+    changes = ended | {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or asked.is_news(one)}
     for place in range(min(len(order), _LOOKED_AT)):
         here = order[place]
         newer = [
@@ -131,8 +127,8 @@ class _Asked(NamedTuple):
     the_latest: bool
 
     def is_news(self, entry: Entry) -> bool:
-        """Whether an entry may tell of a change."""
-        return self.the_latest or _has_word_of_change(entry.text)
+        """Whether a user may tell of a change in an entry."""
+        return entry.role == "user" and (self.the_latest or _has_word_of_change(entry.text))
 
     def is_near(self, newer: Entry, older: Entry) -> bool:
         """Whether a newer entry has a word in common with the question or the older one, or says "it" beside that."""
@@ -164,7 +160,7 @@ def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
 
 def _may_change(newer: Entry, older: Entry, asked: _Asked) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
-    is_later = newer.created_at > older.created_at and newer.role == "user" and asked.is_news(newer)
+    is_later = newer.created_at > older.created_at and asked.is_news(newer)
     named = ({kind: of[kind] for kind in of.keys() & asked.kinds} for of in map(_named_in, (newer.text, older.text)))
     if not (is_later and same_voice and differ(*named)):
         return False

@@ -16,7 +16,6 @@ from services.shared.core.asked import Asked, asked_in, is_of_another, told_in
 from services.shared.core.facts import SENTENCE, Fact, facts_of
 from services.shared.core.features import (
     Found,
-    codes_in,
     features_of,
     named_alone,
     names_strangers,
@@ -125,7 +124,7 @@ def profile(found: Found, weights: Mapping[str, tuple[float, float]] = WEIGHTS) 
         return []
     features = features_of(found)
     score, tell = _score(found, features, weights), _tell(found)
-    _lift(named_alone(found), score, _OF_A_NUMBER if _is_short(codes_in(found.question)) else math.inf)
+    _lift(named_alone(found), score, _OF_A_NUMBER if _is_short(found.codes) else math.inf)
     told, of_another = _told(found, score)
     score += _OF_THE_FACT * told
     if (left := tell & ~of_another).any():

@@ -135,11 +135,12 @@ def _tells_another_amount(said: str, before: str) -> bool:
 
 def _tells_another_time(said: str, before: str) -> bool:
     """Whether both say the same but for one day or time behind what is said of something: "we play on Wednesdays"."""
-    pairs = [(new, old) for new, old in zip(said.split(), before.split(), strict=False) if new != old]
-    if len(pairs) != 1 or len(said.split()) != len(before.split()):
+    new, old = said.split(), before.split()
+    places = [place for place, (one, other) in enumerate(zip(new, old, strict=False)) if one != other]
+    if len(new) != len(old) or len(places) != 1 or new[places[0]] in new[:_LONGEST_NAME]:
         return False
-    is_, was = (kinds(word).keys() for word in pairs[0])
-    return is_ == was and bool(is_ & {"day", "clock"}) and pairs[0][0] not in said.split()[:_LONGEST_NAME]
+    is_, was = (kinds(words[places[0]]).keys() for words in (new, old))
+    return is_ == was and bool(is_ & {"day", "clock"})
 
 
 def is_another_dose(said: str, before: str) -> bool:
