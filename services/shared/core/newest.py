@@ -47,12 +47,20 @@ _FORMERLY = re.compile(
     r"\b(?:first|originally|initially|previously|formerly|in the beginning|at the start|back then|former"
     r"|(?:i|we|you|he|she|it|they|there) used to|before (?:we|i|that|the|it|she|he|they))\b"
 )
+_WHETHER = re.compile(
+    r"\W*(?:(?:and|so|hey|ok|is it true(?: that)?)\W+)?"
+    r"(?:is|are|am|was|were|do|does|did|have|has|can|will|should|would)(?:n't)?\b",
+    re.IGNORECASE,
+)
+_OF_OWN = re.compile(r"\b(?:my|our|i|we)\b", re.IGNORECASE)
+_OF_PAST = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
     rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
-    r"|change|no longer|any ?more|instead|new|earlier|later|actually|update|correction|oops|whoops|turn(?:s|ed) out)\b"
+    r"|change|no longer|any ?more|again|instead|new|earlier|later|actually|update|correction|oops|whoops|turn(?:s|ed) out)\b"
     rf"|{wordlists.pattern('changes', 'renewed')}"
 )
+_END = re.compile(rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in ('over', 'let go of', 'ended'))})\b")
 _TIME_IN_WORDS = re.compile(r"\b(?:half|quarter|five|ten|twenty) (?:past|to) (?:\d\d?|[a-z]+)\b")
 _DATE = re.compile(DATE)
 _NUMBER = re.compile(r"(?<![\w.:/-])\d+(?:[.,]\d+)*(?![\w:/-])")
@@ -118,17 +126,21 @@ def asks_for_former(question: str) -> bool:
 
 
 class _Asked(NamedTuple):
-    """What a question tells of its answer: hashes of its terms and of the names in it, the kinds of values, and whether
-    the latest of several is wanted, which then needs no word of change."""
+    """What a question tells of its answer: hashes of its terms and of the names in it, the kinds of values, whether the
+    latest of several is wanted, which then needs no word of change, and whether it is if something is so, or for
+    something of one's own as it is now, which needs no other value."""
 
     terms: frozenset[int]
     names: Collection[int]
     kinds: Collection[str]
     the_latest: bool
+    is_of_now: bool
 
     def is_news(self, entry: Entry) -> bool:
-        """Whether a user may tell of a change in an entry."""
-        return entry.role == "user" and (self.the_latest or _has_word_of_change(entry.text))
+        """Whether a user may tell of a change in an entry, or of an end where that is enough."""
+        if entry.role != "user":
+            return False
+        return self.the_latest or _has_word_of_change(entry.text) or (self.is_of_now and _tells_an_end(entry.text))
 
     def is_near(self, newer: Entry, older: Entry) -> bool:
         """Whether a newer entry has a word in common with the question or the older one, or says "it" beside that."""
@@ -139,7 +151,10 @@ class _Asked(NamedTuple):
 
 def _asked_in(question: str) -> _Asked:
     kinds = next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
-    return _Asked(_terms_in(question), _names_in(question), kinds, _LATEST.search(question) is not None)
+    is_of_own = _OF_OWN.search(question) is not None and not _OF_PAST.search(question)
+    is_of_now = is_of_own or _WHETHER.match(question) is not None
+    the_latest = _LATEST.search(question) is not None
+    return _Asked(_terms_in(question), _names_in(question), kinds, the_latest, is_of_now)
 
 
 def _doubted_in(question: str) -> list[frozenset[str]]:
@@ -152,7 +167,7 @@ def _doubted_in(question: str) -> list[frozenset[str]]:
 
 def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
     """Whether a user tells of a change or an end, and of all that is doubted."""
-    if entry.role != "user" or not (_has_word_of_change(entry.text) or ends_anything(entry.text)):
+    if entry.role != "user" or not (_has_word_of_change(entry.text) or _tells_an_end(entry.text)):
         return False
     said = frozenset(analyze(entry.text))
     return not any(said.isdisjoint(terms) for terms in doubted)
@@ -161,13 +176,26 @@ def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
 def _may_change(newer: Entry, older: Entry, asked: _Asked) -> bool:
     same_voice = older.role == "assistant" or older.speaker == newer.speaker
     is_later = newer.created_at > older.created_at and asked.is_news(newer)
-    named = ({kind: of[kind] for kind in of.keys() & asked.kinds} for of in map(_named_in, (newer.text, older.text)))
-    if not (is_later and same_voice and differ(*named)):
+    if not (is_later and same_voice and (_gives_another(newer, older, asked) or _undoes(newer, older, asked))):
         return False
     new, old = _names_in(newer.text), _names_in(older.text)
     if new and new.isdisjoint(asked.names) and not old.isdisjoint(asked.names):
         return False
     return not are_of_different_people(newer.text, older.text, newer.speaker)
+
+
+def _gives_another(newer: Entry, older: Entry, asked: _Asked) -> bool:
+    """Whether it names another value of a kind that is asked for; what tells of an end only gives none."""
+    if not (asked.the_latest or _has_word_of_change(newer.text)):
+        return False
+    named = ({kind: of[kind] for kind in of.keys() & asked.kinds} for of in map(_named_in, (newer.text, older.text)))
+    return differ(*named)
+
+
+def _undoes(newer: Entry, older: Entry, asked: _Asked) -> bool:
+    """Whether it tells of a change or an end, and of all that the older one has of a question for what is so now."""
+    shared = asked.terms & _terms_in(older.text)
+    return asked.is_of_now and bool(shared) and shared <= _terms_in(newer.text)
 
 
 def _kinds(text: str) -> dict[str, frozenset[int]]:
@@ -192,3 +220,4 @@ _names_in = ByText(_names)
 _terms_in = ByText(lambda text: frozenset(map(hash, telling_terms(text[:_BEGINNING]))))
 _has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
 _named_in = ByText(_kinds)
+_tells_an_end = ByText(lambda text: _END.search(text.lower()) is not None or ends_anything(text))

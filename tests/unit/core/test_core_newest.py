@@ -246,3 +246,27 @@ def test_what_says_it_in_the_same_conversation_is_about_what_was_said_there() ->
         for text, day in (("The job runs at 02:30", 0), ("good point. changed it to 4:15", 1))
     )
     assert order_of(job, changed, question="When does the job run?", relevance=[1.0, 0.8]) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ("Do I own a caravan?", [1, 0]),
+        ("Are we still camping in the caravan?", [1, 0]),
+        ("Where is my caravan?", [1, 0]),
+        ("Who has a caravan?", [0, 1]),
+        ("Where did we go with the caravan?", [0, 1]),
+        ("Do we camp in the caravan near Whitby?", [0, 1]),
+    ],
+)
+def test_an_end_answers_what_is_so_now_of_all_that_the_other_has_of_the_question(
+    question: str, order: list[int]
+) -> None:
+    has = said("We go camping near Whitby with our caravan", 0)
+    gone = said("The caravan was nicked, so no camping", 9)
+    assert order_of(has, gone, question=question) == order
+
+
+def test_of_two_ends_neither_gives_another_value() -> None:
+    lent, home = said("I lent Wilf the drill on 3 May", 0), said("Wilf is home on 9 June, his leg broke", 9)
+    assert order_of(lent, home, question="When did I lend the drill to Wilf?") == [0, 1]
