@@ -53,9 +53,10 @@ _FEATURES: dict[str, str] = {
     "neighbours": "bm_ctx bmcos_ctx cos_ctx bm_prev bm_next cos_prev cos_next prevq_bm prevq_cos",
     "session": "cos_sess",
     "speakers": "spk first you",
-    "form": "endq loglen num many_num names where_place",
+    "form": "endq loglen num many_num names where_place brief",
+    "words of change": "news",
     "dates": "when_date sprox",
-    "age": "pos",
+    "age": "pos pos_past",
 }
 """What of the profile is left out together; the other weights stay, so that a fit without them would lose less."""
 

@@ -19,6 +19,7 @@ from services.shared.core import wordlists
 from services.shared.core.analysis import is_english, telling_terms
 from services.shared.core.dates import DATE, NamedDate, named_dates, nearness, nearness_to_span
 from services.shared.core.names import Name, is_short_form, likeness
+from services.shared.core.newest import OF_PAST, has_word_of_change
 from services.shared.core.salience import is_small_talk
 from services.shared.core.scoring import Candidate, Columns, Floats, known
 from services.shared.core.spelling import TITLES
@@ -48,6 +49,9 @@ _MENTIONED_AS = {line.split()[0]: frozenset(line.split()) for line in wordlists.
 _OF_MINE = re.compile(rf"\b(?:my|our) (?:\w+ )?({'|'.join(_MENTIONED_AS)})(?:'?s)?\b")
 _ALONE: Mapping[int, str] = {}
 _OF_QUESTIONS = frozenset("ask asked asking question questions".split())
+_BRIEF = 90
+"""Characters below which an assistant mostly confirms what it was told: "Noted: the locker is 12."."""
+
 _SECOND_PERSON = frozenset("you your yours".split())
 _TOLD_YOU = re.compile(
     r"\b(?:i|we)(?:'ve)? (?:(?:have|had|just|already|once|ever|last|first) )*"
@@ -190,6 +194,8 @@ def _of_texts(found: Found) -> dict[str, Floats]:
         "when_date": names_time * _asks(_ASKS_WHEN, found),
         "where_place": names_place * _asks(_ASKS_WHERE, found),
         "many_num": has_number * _asks(_ASKS_HOW_MANY, found),
+        "news": np.array([float(entry.role == "user" and has_word_of_change(entry.text)) for entry in found.entries]),
+        "brief": np.array([float(entry.role == "assistant" and len(entry.text) < _BRIEF) for entry in found.entries]),
     }
 
 
@@ -387,8 +393,10 @@ def _of_time(found: Found) -> dict[str, Floats]:
     span = float(np.ptp(moments)) if len(moments) else 0.0
     spans = spans_named(found.question, found.now) if found.now else []
     dates, zone = named_dates(without(found.question, spans)), found.now.tzinfo if found.now else None
+    place = (moments - moments.min()) / span if span > 0 else np.zeros(len(moments))
     return {
-        "pos": (moments - moments.min()) / span if span > 0 else np.zeros(len(moments)),
+        "pos": place,
+        "pos_past": place * _asks(OF_PAST, found),
         "sprox": np.array([_near(entry.created_at, dates, spans, zone) for entry in found.entries])
         if spans or dates
         else np.zeros(len(moments)),

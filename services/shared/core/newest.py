@@ -53,7 +53,7 @@ _WHETHER = re.compile(
     re.IGNORECASE,
 )
 _OF_OWN = re.compile(r"\b(?:my|our|i|we)\b", re.IGNORECASE)
-_OF_PAST = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
+OF_PAST = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
     rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
@@ -140,7 +140,7 @@ class _Asked(NamedTuple):
         """Whether a user may tell of a change in an entry, or of an end where that is enough."""
         if entry.role != "user":
             return False
-        return self.the_latest or _has_word_of_change(entry.text) or (self.is_of_now and _tells_an_end(entry.text))
+        return self.the_latest or has_word_of_change(entry.text) or (self.is_of_now and _tells_an_end(entry.text))
 
     def is_near(self, newer: Entry, older: Entry) -> bool:
         """Whether a newer entry has a word in common with the question or the older one, or says "it" beside that."""
@@ -151,7 +151,7 @@ class _Asked(NamedTuple):
 
 def _asked_in(question: str) -> _Asked:
     kinds = next((kinds for form, kinds in _ASKED if form.search(question)), _ANY)
-    is_of_own = _OF_OWN.search(question) is not None and not _OF_PAST.search(question)
+    is_of_own = _OF_OWN.search(question) is not None and not OF_PAST.search(question)
     is_of_now = is_of_own or _WHETHER.match(question) is not None
     the_latest = _LATEST.search(question) is not None
     return _Asked(_terms_in(question), _names_in(question), kinds, the_latest, is_of_now)
@@ -167,7 +167,7 @@ def _doubted_in(question: str) -> list[frozenset[str]]:
 
 def _tells_of_end(entry: Entry, doubted: Sequence[frozenset[str]]) -> bool:
     """Whether a user tells of a change or an end, and of all that is doubted."""
-    if entry.role != "user" or not (_has_word_of_change(entry.text) or _tells_an_end(entry.text)):
+    if entry.role != "user" or not (has_word_of_change(entry.text) or _tells_an_end(entry.text)):
         return False
     said = frozenset(analyze(entry.text))
     return not any(said.isdisjoint(terms) for terms in doubted)
@@ -186,7 +186,7 @@ def _may_change(newer: Entry, older: Entry, asked: _Asked) -> bool:
 
 def _gives_another(newer: Entry, older: Entry, asked: _Asked) -> bool:
     """Whether it names another value of a kind that is asked for; what tells of an end only gives none."""
-    if not (asked.the_latest or _has_word_of_change(newer.text)):
+    if not (asked.the_latest or has_word_of_change(newer.text)):
         return False
     named = ({kind: of[kind] for kind in of.keys() & asked.kinds} for of in map(_named_in, (newer.text, older.text)))
     return differ(*named)
@@ -218,6 +218,6 @@ def _names(text: str) -> frozenset[int]:
 
 _names_in = ByText(_names)
 _terms_in = ByText(lambda text: frozenset(map(hash, telling_terms(text[:_BEGINNING]))))
-_has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
+has_word_of_change = ByText(lambda text: _CUE.search(text.lower()) is not None)
 _named_in = ByText(_kinds)
 _tells_an_end = ByText(lambda text: _END.search(text.lower()) is not None or ends_anything(text))

@@ -128,6 +128,20 @@ def test_with_an_assistant_the_role_that_is_meant_counts(question: str, expected
     assert of("spk", found(question, role=("user", "assistant", "user"))) == expected
 
 
+def test_a_user_tells_of_a_change_and_an_assistant_confirms_in_brief() -> None:
+    turns = ("The boat moved to Graz.", "Noted: the boat moved to Graz.", "The boat is in Graz. " * 9)
+    talk = found(turns=turns, role=("user", "assistant", "assistant"))
+    assert of("news", talk) == [1.0, 0.0, 0.0]
+    assert of("brief", talk) == [0.0, 1.0, 0.0]
+
+
+def test_newer_counts_less_where_a_question_is_of_the_past() -> None:
+    days = [datetime(2026, 3, day, tzinfo=UTC) for day in (1, 2, 3)]
+    assert of("pos", found("Where is my boat?", created_at=days)) == [0.0, 0.5, 1.0]
+    assert of("pos_past", found("Where is my boat?", created_at=days)) == [0.0] * 3
+    assert of("pos_past", found("Where was my boat?", created_at=days)) == [0.0, 0.5, 1.0]
+
+
 def test_a_memory_of_one_voice_has_no_voices_to_tell_apart() -> None:
     assert of("spk", found("What did you suggest?")) == [0.5] * 3
 
