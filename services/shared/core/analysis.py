@@ -13,7 +13,7 @@ import Stemmer
 
 from services.shared.core import language as languages
 from services.shared.core.language import Language, language_of
-from services.shared.core.text import WORD, fold, separate
+from services.shared.core.text import WORD, fold, separate, unfolded
 
 _STOP_WORDS = """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
@@ -40,7 +40,7 @@ _PART = re.compile(rf"[{_UNSPACED}]+|(?:{_LETTER})+(?:'(?:{_LETTER})+)*")
 _RUN = re.compile(f"[{_UNSPACED}]")
 _OF_KANA = re.compile(f"[{_KANA}]")
 _SURROGATE = re.compile("[\ud800-\udfff]+")
-_LAST_LATIN = "\u024f"
+_LAST_LATIN_1, _LAST_LATIN = "\u00ff", "\u024f"
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
 _LATIN: tuple[Language, ...] = get_args(Language)
@@ -103,11 +103,22 @@ def is_english(text: str) -> bool:
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text is surely not English: its words are those of another language, or of another script."""
+    """Whether a text is surely not English: its words are those of another language, or of another script, or none is
+    English and one that is no name has letters which English borrows for names alone: Polish, Turkish."""
     tokens = _tokens(text)
-    return language_of(tokens) not in (None, "english") or any(
-        token.isalpha() and min(token) > _LAST_LATIN for token in tokens
-    )
+    language = language_of(tokens)
+    if language not in (None, "english") or any(map(_is_of_another_script, tokens)):
+        return True
+    return language is None and any(map(_is_spelled_abroad, unfolded(text).split()))
+
+
+def _is_spelled_abroad(word: str) -> bool:
+    return word[0].islower() and any(_LAST_LATIN_1 < letter <= _LAST_LATIN for letter in word)
+
+
+def _is_of_another_script(token: str) -> bool:
+    letters = [letter for letter in token if letter.isalpha()]
+    return bool(letters) and min(letters) > _LAST_LATIN
 
 
 def stems(words: Sequence[str], query: str) -> list[str]:

@@ -75,7 +75,7 @@ _BY_SEARCHES = {
 }
 
 _NOT_UNDERSTOOD = {"bmcos": 0.0, "bmcos_ctx": 0.0} | dict.fromkeys(
-    ("cos", "cos_ctx", "cos_sess", "cos_prev", "cos_next", "prevq_cos"), 0.5
+    ("cos", "cos_ctx", "cos_sess", "cos_prev", "cos_next", "prevq_cos"), 0.35
 )
 """What meaning counts for in a language that the model does not know: it tells a little, and nothing of the words."""
 
