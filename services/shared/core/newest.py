@@ -40,6 +40,9 @@ _LATEST = re.compile(
 _AS_RELEVANT = 0.9
 """Share of the older one's relevance from which on a newer one needs no word in common with it or the question."""
 
+_ENOUGH_SHARED = 2
+"""Words of a question in both of two memories by which they are about the same, be there more in the older one."""
+
 _BEGINNING = 2000
 """Characters of a text in which words in common are looked for."""
 
@@ -57,18 +60,30 @@ OF_PAST = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 _SECTIONS = ("moved", "switched", "replaced", "stopped", "called off")
 _CUE = re.compile(
     rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in _SECTIONS)}"
-    r"|change|no longer|any ?more|again|instead|new|earlier|later|actually|update|correction|oops|whoops|turn(?:s|ed) out)\b"
+    r"|change|no longer|any ?more|again|instead|new|earlier|later|actually|update|correction|oops|whoops"
+    r"|turn(?:s|ed) out)\b"
     rf"|{wordlists.pattern('changes', 'renewed')}"
 )
-_END = re.compile(rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in ('over', 'let go of', 'ended'))})\b")
+_END = re.compile(
+    rf"\b(?:{'|'.join(wordlists.pattern('changes', section) for section in ('over', 'let go of', 'ended'))})\b"
+)
 _TIME_IN_WORDS = re.compile(r"\b(?:half|quarter|five|ten|twenty) (?:past|to) (?:\d\d?|[a-z]+)\b")
 _DATE = re.compile(DATE)
 _NUMBER = re.compile(r"(?<![\w.:/-])\d+(?:[.,]\d+)*(?![\w:/-])")
+_IN_WORDS = re.compile(
+    r"\b(?:two|three|five|(?:four|six|seven|eight|nine)(?:teen|ty)?|ten|eleven|twelve|(?:thir|fif)(?:teen|ty)|twenty|forty"
+    r"|eighteen|eighty|hundred|dozen)\b"
+)
+"""Numbers that only what is asked for as a number differs by: "on one leg" and "the two of us" are no values."""
+
 _CODE = re.compile(r"\b[a-z]\d\b")
 _ANY = frozenset({"day", "clock", "number", "code"})
 _ASKED = (
-    (re.compile(r"\bhow (?:many|much|old|long|tall|big|far|heavy)\b", re.IGNORECASE), frozenset({"number"})),
-    (re.compile(r"\b(?:when|what time|what date|which day|what day)\b", re.IGNORECASE), _ANY - {"code"}),
+    (
+        re.compile(r"\bhow (?:many|much|old|long|tall|big|far|heavy)\b", re.IGNORECASE),
+        frozenset({"number", "in words"}),
+    ),
+    (re.compile(r"\b(?:when|what time|what date|which day|what day)\b", re.I), _ANY - {"code"}),
 )
 _PRONOUNS = frozenset("it its he she they him her them his their this that".split())
 _TIMES = wordlists.words("names", "times")
@@ -193,19 +208,22 @@ def _gives_another(newer: Entry, older: Entry, asked: _Asked) -> bool:
 
 
 def _undoes(newer: Entry, older: Entry, asked: _Asked) -> bool:
-    """Whether it tells of a change or an end, and of all that the older one has of a question for what is so now."""
+    """Whether it tells of a change or an end, and of what the older one has of a question for what is so now."""
     shared = asked.terms & _terms_in(older.text)
-    return asked.is_of_now and bool(shared) and shared <= _terms_in(newer.text)
+    told = shared & _terms_in(newer.text)
+    return asked.is_of_now and bool(shared) and (told == shared or len(told) >= _ENOUGH_SHARED)
 
 
 def _kinds(text: str) -> dict[str, frozenset[int]]:
-    """Hashes of the days, times, numbers and codes of a text, by kind; a number near a day is also one by itself."""
+    """Hashes of the days, times, numbers, in words, too, and codes of a text, by kind; a number near a day is also one
+    by itself."""
     said = text.lower()
     found = {kind: set(words) for kind, words in kinds(said).items()}
     if "day" in found:
         found["number"] = set(_NUMBER.findall(_DATE.sub(" ", text).lower()))
     found["clock"] = found.get("clock", set()).union(_TIME_IN_WORDS.findall(said))
     found["code"] = set(_CODE.findall(said))
+    found["in words"] = set(_IN_WORDS.findall(said))
     return {kind: frozenset(map(hash, words)) for kind, words in found.items() if words}
 
 

@@ -256,7 +256,8 @@ def test_what_says_it_in_the_same_conversation_is_about_what_was_said_there() ->
         ("Where is my caravan?", [1, 0]),
         ("Who has a caravan?", [0, 1]),
         ("Where did we go with the caravan?", [0, 1]),
-        ("Do we camp in the caravan near Whitby?", [0, 1]),
+        ("Do we camp in the caravan near Whitby?", [1, 0]),
+        ("Is the camping near Whitby?", [0, 1]),
     ],
 )
 def test_an_end_answers_what_is_so_now_of_all_that_the_other_has_of_the_question(
@@ -270,3 +271,9 @@ def test_an_end_answers_what_is_so_now_of_all_that_the_other_has_of_the_question
 def test_of_two_ends_neither_gives_another_value() -> None:
     lent, home = said("I lent Wilf the drill on 3 May", 0), said("Wilf is home on 9 June, his leg broke", 9)
     assert order_of(lent, home, question="When did I lend the drill to Wilf?") == [0, 1]
+
+
+@pytest.mark.parametrize(("question", "order"), [("How old is Elise?", [1, 0]), ("What is Elise like?", [0, 1])])
+def test_numbers_in_words_are_values_where_a_number_is_asked_for(question: str, order: list[int]) -> None:
+    older, newer = said("My granddaughter Elise is twelve", 0), said("Elise has moved up, she is thirteen", 99)
+    assert order_of(older, newer, question=question) == order
