@@ -16,6 +16,7 @@ JOINING = PLACING | frozenset("about of to as into above below for".split())
 _NO_NOUNS = LIGHT | VERBS | STATIVE | PLACING
 _ARTICLES = frozenset("a an the my our his her their some".split())
 _SAID_OF = frozenset("every twice once together again most daily weekly usually right btw lol tbh though".split())
+_LONGEST_NAME = 3
 _HAS_NUMBER = re.compile(r"\d|day")
 _SO_MUCH_OF = re.compile(r"\d\S* \w+ of ")
 _VERB_STEMS = frozenset(map(stem, VERBS | STATIVE | wordlists.words("changes", "predicates")))
@@ -56,8 +57,11 @@ def is_had(name: str, before: Clause, *, verb: str = "", beside: str = "", most:
 
 
 def is_called(name: str, before: Clause) -> bool:
-    """Whether a clause tells only that something is what goes by a name: "our phone plan is with O2"."""
+    """Whether a clause tells only that something is what goes by a name, as "our phone plan is with O2", or by the end
+    of its name, as the Jazz by that of a Honda Jazz."""
     sentence = parsed(before.text)
     if sentence is None or sentence.verb not in BEING or sentence.preposition in ("in", "at", "near"):
         return False
-    return terms(sentence.value) == terms(name)
+    value = terms(sentence.value)
+    is_one = sentence.value.startswith(("a ", "an ")) and len(value) <= _LONGEST_NAME
+    return value == terms(name) or (is_one and sentence.value.endswith(f" {name}"))

@@ -12,6 +12,8 @@ from services.shared.core.over import is_over, words_of_over
     [
         ("I drive a Honda Jazz", "The Jazz got written off in a crash."),
         ("I bought a Honda Jazz.", "I finally sold the Jazz"),
+        ("My car is a Honda Jazz.", "I have sold the Jazz."),
+        ("I bought a Bose headset", "I returned the Bose headset"),
         ("We're moving to Bath in June", "Bath fell through, we're staying in Bristol"),
         ("We go to Gino's every Friday", "Gino's closed down"),
         ("I take Lisinopril in the morning", "My doctor took me off Lisinopril"),
@@ -40,6 +42,8 @@ def test_what_is_gone_may_end_what_was_said_of_it(before: str, text: str) -> Non
     ("before", "text"),
     [
         ("My brother drives a Jazz", "I sold the Jazz"),
+        ("My favourite film is Coffee and Cigarettes", "I gave up cigarettes"),
+        ("My brother's car is a Honda Jazz", "I sold the Jazz"),
         ("My uncle takes metoprolol", "They stopped her donepezil"),
         ("My locker has a metoprolol sticker", "They stopped his metoprolol"),
         ("Heron runs on MySQL", "Robin moved to MariaDB"),
