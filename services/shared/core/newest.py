@@ -80,7 +80,7 @@ _CODE = re.compile(r"\b[a-z]\d\b")
 _ANY = frozenset({"day", "clock", "number", "code"})
 _ASKED = (
     (
-        re.compile(r"\bhow (?:many|much|old|long|tall|big|far|heavy)\b", re.IGNORECASE),
+        re.compile(r"\bhow (?:many|much|old|long|tall|big|far|heavy)\b", re.I),
         frozenset({"number", "in words"}),
     ),
     (re.compile(r"\b(?:when|what time|what date|which day|what day)\b", re.I), _ANY - {"code"}),
@@ -96,10 +96,11 @@ def newest_first(
 
     It goes before a better one when they are a conflict, or a user said it later, it is alike and not much less
     relevant, has a word of change, names another day, time of day or number, and is not about what is another person's;
-    and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon. Where
-    the question is whether something is still so, it is enough to tell of a change or an end, and of all that it names;
-    where it is for the latest of something, no word of change is needed, and where it is what was so at first, nothing
-    goes before another.
+    and once only. Nor does what names others than the question does: the flight to Porto before that to Lisbon.
+    Where the question is whether something is so, or for something of one's own as it is now, it is enough to tell of a
+    change or an end, and of two words that the older one has of the question, or all; where it is whether something is
+    still so, of all its words, be they alike or not. Where it is for the latest of something, no word of change is
+    needed, and where it is what was so at first, nothing goes before another.
     `similarity` has shape (n, n), `relevance` (n,).
     """
     order, asked = list(range(len(entries))), _asked_in(question)
@@ -108,25 +109,20 @@ def newest_first(
     doubted = _doubted_in(question)
     ended = {i for i, one in enumerate(entries[:_LOOKED_AT]) if doubted and _tells_of_end(one, doubted)}
     changes = ended | {i for i, one in enumerate(entries[:_LOOKED_AT]) if one.conflicts_with or asked.is_news(one)}
+
+    def goes_before(i: int, here: int) -> bool:
+        newer, older = entries[i], entries[here]
+        if (i in ended or older.id in newer.conflicts_with) and newer.created_at > older.created_at:
+            return True
+        if similarity[i, here] < _ALIKE:
+            return False
+        makes_up = relevance[i] >= (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here]
+        is_near = makes_up and (relevance[i] >= _AS_RELEVANT * relevance[here] or asked.is_near(newer, older))
+        return is_near and _may_change(newer, older, asked)
+
     for place in range(min(len(order), _LOOKED_AT)):
         here = order[place]
-        newer = [
-            i
-            for i in order[place + 1 : _LOOKED_AT]
-            if i in changes
-            and (
-                (
-                    (i in ended or entries[here].id in entries[i].conflicts_with)
-                    and entries[i].created_at > entries[here].created_at
-                )
-                or (
-                    similarity[i, here] >= _ALIKE
-                    and (_ALIKE_OR_RELEVANT - similarity[i, here]) * relevance[here] <= relevance[i]
-                    and (relevance[i] >= _AS_RELEVANT * relevance[here] or asked.is_near(entries[i], entries[here]))
-                    and _may_change(entries[i], entries[here], asked)
-                )
-            )
-        ]
+        newer = [i for i in order[place + 1 : _LOOKED_AT] if i in changes and goes_before(i, here)]
         if newer:
             latest = max(newer, key=lambda i: entries[i].created_at)
             order.remove(latest)
