@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from contracts.v1.chat import ChatCommand, ChatVerb
 from services.shared.core.command_spelling import respelled
+from services.shared.core.unwanted import wish_alone
 
 _LONGEST = 200  # characters; only a correction may be longer
 _MOST_WORDS = 6
@@ -130,7 +131,6 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_REMOVE} {_THAT} from {_MEMORY}",
             f"forget (?:(?:what|that|the last thing) )?i (?:just )?(?:said|told you)(?: {_THAT})?",
             "forget (?:my|the) (?:last|previous) (?:message|sentence)",
-            f"(?:don't|do not) remember {_THAT}",
             f"{_REMOVE} (?:{_PLACES}|{_ALL_LISTED})",
         ),
     ),
@@ -209,13 +209,6 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_INCOGNITO} for this (?:chat|conversation)",
             f"(?:be|stay) incognito(?: (?:for|in) this (?:chat|conversation))?{_HERE}",
             "private mode(?: on)?",
-            "(?:stop|quit) (?:saving|storing|recording|remembering|logging) this (?:chat|conversation)",
-            "(?:from (?:now|here) on,? )?(?:don't|do not) (?:remember|save|store|keep|record) anything"
-            "(?: (?:that )?i (?:say|tell you|write)| (?:from|in|of) this (?:chat|conversation))"
-            "(?: (?:from (?:now|here) on|any ?more))?",
-            "(?:don't|do not) remember this (?:chat|conversation)",
-            "keep this (?:chat |conversation )?off the record",
-            "go off the record",
         ),
     ),
     (
@@ -369,7 +362,18 @@ def command_in(text: str) -> ChatCommand | None:
     if len(said) > _LONGEST or "\n" in said:
         return None
     plain = respelled(said)
-    return _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None)
+    understood = _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None)
+    return understood or _not_to_be_kept(said)
+
+
+def _not_to_be_kept(said: str) -> ChatCommand | None:
+    """The command that a wish is that nothing of the conversation be kept, or not what was said before."""
+    match wish_alone(said):
+        case "chat":
+            return ChatCommand(verb="incognito_start")
+        case "before":
+            return ChatCommand(verb="forget")
+    return None
 
 
 def _understood(said: str) -> ChatCommand | None:
