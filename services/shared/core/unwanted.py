@@ -74,6 +74,13 @@ _MAY_BE = re.compile(
 )
 """One of these is in every such wish."""
 
+_OF_CHAT = re.compile(
+    r"chat|conv|session|thread|talk|dis[ck]us|dialog|incognito|privat|tempor|\boff\b|thing|none|whatever|\ball\b|messages"
+    r"|\bwords?\b|prompts|texts|inputs|\bwhat (?:we|i)\b|\bi (?:say|tell|write|type)",
+    re.IGNORECASE,
+)
+"""One of these is in every wish about a whole conversation."""
+
 _ALONE: tuple[tuple[Meant | Literal["nothing"], re.Pattern[str]], ...] = (
     ("chat", re.compile(rf"{_section('shall we')}?(?:{_section('whole chat')}|{_section('go incognito')})")),
     ("before", re.compile(_section("wished before"))),
@@ -123,7 +130,7 @@ def is_unwanted(text: str) -> bool:
 
 def is_of_whole_chat(text: str) -> bool:
     """Whether what a user says has a wish that nothing of the conversation be kept."""
-    return any(_WHOLE_CHAT.search(said) for said in _looked_at(text))
+    return bool(_OF_CHAT.search(text)) and any(_WHOLE_CHAT.search(said) for said in _looked_at(text))
 
 
 def wish_alone(text: str) -> Meant | None:
