@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from services.gateway.proxy.dialects import Said
-from services.shared.core.unwanted import announces
 
 MOST = 512
 """Conversations that are kept in mind; the one that was quiet longest goes first."""
@@ -63,7 +62,6 @@ class Conversation:
     choosing: str = ""
     spoken: str = ""
     _confirm: tuple[str, str, float] | None = None
-    _announced: tuple[str, str] = ("", "")
 
     def put_block(self, question: str, recalled: Recalled) -> None:
         """Keep what a prompt was completed with, for the requests that go on with results of tools."""
@@ -100,13 +98,6 @@ class Conversation:
         while taken and taken[0].role != "user":
             taken.popleft()
         return list(taken)
-
-    def hears(self, question: str) -> bool:
-        """Whether the user announced before that what they say now is not to be kept; asked again it is so again."""
-        by, what = self._announced
-        is_it = bool(question == what or (by and question != by))
-        self._announced = (question if announces(question) else "", question if is_it else "")
-        return is_it
 
     def ask_to_confirm(self, text: str, token: str) -> None:
         """Wait for the user's word on a command."""

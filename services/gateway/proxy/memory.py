@@ -158,7 +158,8 @@ class ChatMemory:
         if not question or exchange.incognito or is_task(question):
             degraded = ("incognito",) if exchange.incognito else ()
             return Recalled(degraded=degraded, is_kept=not (exchange.incognito or is_task(question)))
-        is_private = (exchange.is_named and conversation.hears(question)) or is_announced(exchange.asked.history)
+        was_announced = exchange.is_named and self._edge.announced.hears(exchange.key, question)
+        is_private = was_announced or is_announced(exchange.asked.history)
         recalled = await self._recalled_once(exchange, conversation, question, top_k)
         return replace(recalled, is_kept=False) if is_private else recalled
 

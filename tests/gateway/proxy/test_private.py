@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import httpx
@@ -9,10 +10,14 @@ import pytest
 
 from contracts.v1.commands import ListRequest
 from services.shared.client import MemoryClient
-from tests.gateway.proxy.backend import ModelServer, saying
+from tests.gateway.proxy.backend import ModelServer, Seen, saying
 from tests.gateway.proxy.test_chat import chat, digested_all
 
 SECRET = "My cult is Gnarfbund."
+
+
+def _same(answer: str, seen: Seen) -> str:
+    return answer
 
 
 async def say(http: httpx.AsyncClient, user: str, *said: str, **more: Any) -> httpx.Response:
@@ -76,7 +81,7 @@ async def test_a_task_that_a_front_end_makes_of_a_chat_is_no_memory(
     http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str
 ) -> None:
     await chat(http, user, SECRET, memory_id="c1")
-    task = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: My cult is Gnarfbund\nASSISTANT: ok\n</chat_history>"
+    task = "### Task:\nGenerate a title.\n<chat_history>\nUSER: My cult is Gnarfbund\nASSISTANT: ok\n</chat_history>"
     model.script = saying(lambda seen: "Gnarfbund Membership")
     await chat(http, user, task)
     assert "<memory>" not in model.seen[-1].said
@@ -94,7 +99,7 @@ async def test_of_what_was_said_incognito_no_later_answer_is_learned(
         ("End incognito", ""),
         ("Tell me more", "Vuzzlewick blood is found in Tibet. Tea grows in Assam."),
     ):
-        model.script = saying(lambda seen, answer=answer: answer)
+        model.script = saying(partial(_same, answer))
         reply = await say(http, user, *said, text, memory_id="c1")
         said += [text, reply.json()["choices"][0]["message"]["content"]]
     model.script = saying(lambda seen: "Fine.")
