@@ -7,7 +7,11 @@ from collections.abc import Iterator, Sequence
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb
 from services.gateway.proxy.dialects import Said
 from services.shared.core.chat_commands import command_in
+from services.shared.core.echoes import without_echoes, without_words_of
 from services.shared.core.unwanted import announces, is_of_whole_chat, is_unwanted
+
+MOST_SENT, LONGEST_SENT = 64, 4096
+"""Turns of a history that the client sends, and characters of each, that an answer is compared with."""
 
 
 def verb_of(text: str) -> ChatVerb | None:
@@ -43,6 +47,15 @@ def withheld(history: Sequence[Said]) -> Iterator[str]:
             verb = verb_of(one.text)
             is_next = announces(one.text) or (is_next and verb is not None)
             is_incognito = is_incognito and verb != "incognito_end"
+
+
+def learned_from(
+    answer: str, known: Sequence[str], question: str, history: Sequence[Said], forgotten: Sequence[str]
+) -> str:
+    """What an answer adds to what its model had been told, without a word of what is not to be kept of that."""
+    sent = [Said(said.role, said.text[:LONGEST_SENT]) for said in history[-2 * MOST_SENT :]]
+    private = dict.fromkeys((*forgotten, *(text for text in known if is_unwanted(text)), *withheld(sent)))
+    return without_echoes(without_words_of(answer, list(private), question), known, question)
 
 
 def _begins(one: Said) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from contracts.v1.commands import ListRequest
+from contracts.v1.commands import ForgetRequest, ListRequest
 from services.shared.client import MemoryClient
 from tests.gateway.proxy.backend import ModelServer, Seen, saying
 from tests.gateway.proxy.test_chat import chat, digested_all
@@ -104,3 +104,23 @@ async def test_of_what_was_said_incognito_no_later_answer_is_learned(
         said += [text, reply.json()["choices"][0]["message"]["content"]]
     model.script = saying(lambda seen: "Fine.")
     assert await kept(http, client, user, 2) == {"Tell me more", "Tea grows in Assam."}
+
+
+@pytest.mark.parametrize("by", ["api", "chat"])
+async def test_of_what_was_forgotten_no_answer_to_an_old_history_is_learned(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str, by: str
+) -> None:
+    said = "My dentist is Dr. Huberwitz and my code is 9911"
+    await chat(http, user, said, memory_id="c1")
+    await digested_all(client, user, 2)
+    (entry,) = (await client.list(ListRequest(user_id=user, q="dentist"))).items
+    if by == "api":
+        await client.forget(ForgetRequest(user_id=user, id=entry.id))
+    else:
+        for text in ("Forget my dentist", "yes"):
+            await chat(http, user, text, memory_id="c1")
+    answer = "Bring your card to Huberwitz, who opens at nine. His surgery needs code 9911. Floss every day."
+    model.script = saying(partial(_same, answer))
+    await say(http, user, said, "Noted.", "What else should I know?")
+    model.script = saying(lambda seen: "Fine.")
+    assert await kept(http, client, user, 4) == {"What else should I know?", "Floss every day."}
