@@ -21,6 +21,7 @@ class RetrieveRequest(Request):
     what was superseded after it is.
     `time_zone`: where "yesterday" is read, null: as the settings of the space say, else in UTC.
     `asked_in`: the conversation that asks; while it is incognito, or with `incognito`, the answer is empty.
+    `said`: what the user said before, as a client sends it along; the reply tells what of it was `forgotten`.
     """
 
     query: str
@@ -39,6 +40,7 @@ class RetrieveRequest(Request):
     explain: bool = False
     asked_in: str | None = Field(default=None, max_length=256)
     incognito: bool = False
+    said: tuple[str, ...] = Field(default=(), max_length=64)
 
 
 class Signals(_Message):
@@ -115,6 +117,7 @@ class RetrieveReply(Reply):
     `truncated` whether the budget, the limit or the size of a message left something out,
     `pinned_left_out` how many of the pinned ones, the latest 20, had no room in it,
     `degraded` the legs that could not answer, or why the user wants no answer: `"incognito"`, `"disabled"`.
+    `forgotten` are the places, from 0, of what was `said` that the user had forgotten and that may not come back now.
     `explanation` tells, on request, how the question was read:
     `corrections` names its words that the memory does not have, with those that were looked for instead,
     `times` the times that it names: from when to when, or which month or day of any year; `time_zone` where.
@@ -131,6 +134,7 @@ class RetrieveReply(Reply):
     degraded: tuple[str, ...] = ()
     query_embedding_ms: float
     retrieval_ms: float
+    forgotten: tuple[int, ...] = ()
     explanation: dict[str, Any] | None = None
 
     @classmethod

@@ -36,6 +36,7 @@ from services.gateway.removals import Removals
 from services.gateway.settings import GatewaySettings
 from services.gateway.spoken import refuse_beyond
 from services.gateway.truncate import truncate
+from services.shared.announced import Announced
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.core.unwanted import refuses_itself
 
@@ -74,6 +75,7 @@ class Edge:
         self._door = door
         self._limits = limits
         self.removals = Removals()
+        self.announced = Announced()
 
     async def let_in(self, request: Request) -> Caller:
         """The caller of a request.
@@ -376,7 +378,9 @@ async def publish_turn(
     if turn.persona_id == EVERY_PERSONA:
         raise Problem("invalid_request", NO_PERSONA)
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
-    incognito = body.incognito or refuses_itself(turn) is not None or await _is_refused(edge, turn)
+    conversation = turn.user_id, turn.space, turn.conversation_id
+    was_announced = turn.role == "user" and edge.announced.hears(conversation, turn.text) and not turn.manually_saved
+    incognito = body.incognito or was_announced or refuses_itself(turn) is not None or await _is_refused(edge, turn)
     try:
         async with asyncio.timeout(_TURN_PATIENCE):
             await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}), incognito=incognito)

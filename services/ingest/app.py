@@ -23,6 +23,7 @@ from services.ingest.handler import Arrived, Incoming, log_turns, read_turn
 from services.ingest.refusals import admit, is_private
 from services.ingest.settings import IngestSettings
 from services.ingest.turns_stream import PartitionBalancer, StreamPurger
+from services.shared.announced import Announced
 from services.shared.app import Host, Service
 from services.shared.bus.dead_letters import number_of
 from services.shared.bus.fairness import load_of_turn
@@ -41,13 +42,13 @@ async def build(host: Host) -> Service:
     in_hand: WeakValueDictionary[int, Msg] = WeakValueDictionary()  # by number, for as long as the stage has them
     defer = partial(_give_back, in_hand)
     store = await host.text_store()
-    preferences = PreferenceReader(store)
+    preferences, announced = PreferenceReader(store), Announced()
     scrub = partial(_scrub, host.bus)
     consumers = subjects.ingest_consumers(host.settings.turns_partitions)
     purger = StreamPurger(host.bus, consumers, every=settings.purge_every_seconds)
 
     async def handle(arrived: Sequence[Arrived]) -> list[EntryProposed]:
-        wanted = await admit(arrived, preferences=preferences, scrub=scrub)
+        wanted = await admit(arrived, preferences=preferences, scrub=scrub, announced=announced)
         if not wanted:
             return []
         return await log_turns(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
 
 from pydantic_core import from_json
 
@@ -15,6 +15,7 @@ from contracts import subjects
 from contracts.ports import Conversation
 from services.ingest.handler import Arrived, Incoming
 from services.shared import telemetry
+from services.shared.announced import Announced
 from services.shared.core.unwanted import is_unwanted, refuses_itself
 from services.shared.preferences import PreferenceReader
 
@@ -22,15 +23,19 @@ Scrub = Callable[[Collection[int]], Awaitable[None]]
 """Deletes messages, by number, and overwrites their bytes; one that is gone is no error."""
 
 
-async def admit(arrived: Sequence[Arrived], *, preferences: PreferenceReader, scrub: Scrub) -> list[Arrived]:
+async def admit(
+    arrived: Sequence[Arrived], *, preferences: PreferenceReader, scrub: Scrub, announced: Announced
+) -> list[Arrived]:
     """The turns that may be kept; the others are overwritten by now: those of a conversation that is incognito or of a
-    memory that is off, and those that say themselves that they are not to be remembered.
+    memory that is off, and those that say themselves, or were announced by the one before, as not to be remembered.
 
     Raises:
         Unavailable: it is not known what their users want, or the bus does not answer.
     """
     wanted = await preferences.of({_where(one) for one in arrived})
-    reasons = [wanted[_where(one)].refuse(one.number, one.stored_at) or refuses_itself(one.turn) for one in arrived]
+    reasons = [
+        wanted[_where(one)].refuse(one.number, one.stored_at) or _refused_by_its_user(one, announced) for one in arrived
+    ]
     refused = {one.number: reason for one, reason in zip(arrived, reasons, strict=True) if reason is not None}
     if refused:
         await scrub(refused)
@@ -57,6 +62,11 @@ async def is_private(incoming: Incoming, number: int, *, preferences: Preference
     conversation, space = _text(said, "conversation_id", "default"), _text(said, "space", "default")
     wanted = await preferences.of([Conversation(user, space, conversation) for user in users])
     return any(one.refuse(number, incoming.stored_at) is not None for one in wanted.values())
+
+
+def _refused_by_its_user(one: Arrived, announced: Announced) -> Literal["asked"] | None:
+    was_announced = one.turn.role == "user" and announced.hears(_where(one), one.turn.text)
+    return "asked" if was_announced and not one.turn.manually_saved else refuses_itself(one.turn)
 
 
 def _where(one: Arrived) -> Conversation:

@@ -13,6 +13,7 @@ from contracts import flow
 from contracts.ports import Conversation, TextStore, Unavailable
 from contracts.v1.control import SpaceSettings
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
+from services.retrieve.forgotten import forgotten_in
 from services.retrieve.handler import Retriever, Share
 from services.retrieve.questions import QuestionVectors
 from services.retrieve.recorder import ScoreRecorder
@@ -46,6 +47,8 @@ async def build(host: Host) -> Service:
         shares = await shared_with(request, settings.takes_tags or (), store)
         with retriever() as one:
             reply = await one.retrieve(located(request, settings), shares)
+        if request.said:
+            reply = reply.model_copy(update={"forgotten": await forgotten_in(request, store)})
         if request.now is None:  # what counted at another moment is no measure of what to keep now
             recorder.note(request.user_id, reply)
         return reply

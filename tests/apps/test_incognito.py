@@ -21,6 +21,7 @@ from services.ingest.handler import Arrived, Incoming
 from services.ingest.refusals import admit, is_private
 from services.retrieve.app import decided
 from services.shared import preferences
+from services.shared.announced import Announced
 from services.shared.preferences import Mark, Marks, PreferenceReader
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeInFlight
@@ -65,14 +66,16 @@ def arrived(number: int, at: datetime = NOW, **given: object) -> Arrived:
     return Arrived(number=number, turn=turn, stored_at=at)
 
 
-async def admitted(store: SqliteTextStore, some: list[Arrived]) -> tuple[list[int], list[int]]:
+async def admitted(
+    store: SqliteTextStore, some: list[Arrived], announced: Announced | None = None
+) -> tuple[list[int], list[int]]:
     """The numbers of the turns that may be kept, and of those that were overwritten."""
     scrubbed: list[int] = []
 
     async def scrub(numbers: Collection[int]) -> None:
         scrubbed.extend(numbers)
 
-    kept = await admit(some, preferences=PreferenceReader(store), scrub=scrub)
+    kept = await admit(some, preferences=PreferenceReader(store), scrub=scrub, announced=announced or Announced())
     return [one.number for one in kept], scrubbed
 
 
@@ -94,6 +97,14 @@ async def test_a_turn_that_says_so_itself_is_not_kept(store: SqliteTextStore) ->
     said = "Please don't remember this: my code is 4477"
     some = [arrived(1, text=said), arrived(2), arrived(3, text=said, role="assistant")]
     assert await admitted(store, [*some, arrived(4, text=said, manually_saved=True)]) == ([2, 3, 4], [1])
+
+
+async def test_a_turn_that_was_announced_as_not_to_be_kept_is_not(store: SqliteTextStore) -> None:
+    announced, secret = Announced(), "My code is 4477"
+    some = [arrived(1, text="Off the record:"), arrived(2, role="assistant"), arrived(3, conversation_id="other")]
+    assert await admitted(store, some, announced) == ([2, 3], [1])
+    assert await admitted(store, [arrived(4, text=secret)], announced) == ([], [4])
+    assert await admitted(store, [arrived(4, text=secret), arrived(5)], announced) == ([5], [4]), "delivered again"
 
 
 async def test_it_ends_by_itself(store: SqliteTextStore) -> None:

@@ -157,7 +157,12 @@ async def test_an_incognito_turn_is_published_where_nobody_keeps_it(
 async def test_a_turn_that_is_not_to_be_remembered_as_it_says_goes_where_nobody_keeps_it(
     http: httpx.AsyncClient, client: MemoryClient
 ) -> None:
-    for text, kept in (("Off the record, my code is 4477.", False), ("I keep bees.", True)):
+    for text, kept in (
+        ("Off the record, my code is 4477.", False),
+        ("What I say next is off the record.", False),
+        ("My code is 4477.", False),
+        ("I keep bees.", True),
+    ):
         answer = await http.post("/turns", json={"role": "user", "text": text}, headers=ANN)
         assert (answer.status_code, answer.json()["kept"]) == (202, kept)
     await digested(client, turns=1)

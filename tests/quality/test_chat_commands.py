@@ -164,3 +164,24 @@ def test_what_may_tell_something_new_is_no_wish_to_forget(text: str) -> None:
 def test_an_order_to_the_model_is_no_memory(text: str) -> None:
     assert asks_to_forget(text)
     assert command_in(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Forget Paris war ein schöner Film.",
+        "Forget Paris était un beau film",
+        "Forget Paris es una película muy buena",
+        "Forget-me-not ist eine Blume",
+    ],
+)
+def test_a_sentence_of_another_language_is_no_english_wish(text: str) -> None:
+    assert not asks_to_forget(text)
+    assert command_in(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["forget the war in Vietnam", "forget Mia de la Cruz", "Forget the conversation about die Ärzte"]
+)
+def test_a_wish_may_have_words_of_another_language(text: str) -> None:
+    assert asks_to_forget(text)

@@ -18,9 +18,9 @@ from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import VERB_OF
 from contracts.ports import TokenCounter
-from contracts.v1.chat import INCOGNITO_BEGINS, ChatCommand, CommandReply, CommandRequest
+from contracts.v1.chat import ChatCommand, CommandReply, CommandRequest
 from contracts.v1.entries import Entry
-from contracts.v1.retrieval import RetrieveReply
+from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Role, Turn
 from services.gateway.api import Edge, too_often
 from services.gateway.callers import Caller
@@ -29,6 +29,7 @@ from services.gateway.proxy.conversations import Conversation, Conversations, Ke
 from services.gateway.proxy.dialects import Asked, Said
 from services.gateway.proxy.overviews import Overviews
 from services.gateway.proxy.settings import ProxySettings
+from services.gateway.proxy.withheld import LONGEST_SENT, MOST_SENT, is_announced, learned_from, until_incognito
 from services.gateway.spoken import changes_nothing, refuse_beyond
 from services.shared.client import RequestFailed
 from services.shared.core.assent import is_no, is_yes
@@ -37,16 +38,15 @@ from services.shared.core.echoes import (
     is_influenced,
     memories_in,
     without_blocks,
-    without_echoes,
     without_memories,
-    without_words_of,
 )
+from services.shared.core.front_ends import is_task
 from services.shared.core.mentions import mentions
 from services.shared.core.overview import Line, telling_lines, with_overview
 from services.shared.core.passages import snippet
 from services.shared.core.salience import is_small_talk
 from services.shared.core.traits import is_mere_question
-from services.shared.core.unwanted import is_unwanted
+from services.shared.core.unwanted import is_of_whole_chat, is_unwanted
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
 
@@ -58,8 +58,8 @@ _MOST_UNDER_WAY = 256
 _MOST_ASKING = 4
 """Questions that are with the memory at a time: of many that come at once some are answered, not all too late."""
 _MOST_IDS = 64
-_MOST_SENT, _LONGEST_SENT = 64, 4096
-"""Turns of a history that the client sends, and characters of each, that an answer is compared with."""
+_MOST_LOOKED_UP = 24
+"""Things that a user said, the newest of a history, of which it is asked whether they were forgotten since."""
 
 _LONGEST_SHOWN = 200
 _MARKS = {"superseded": " (no longer so)", "archived": " (archived)"}
@@ -69,6 +69,8 @@ _OVERVIEW_SHARE = 0.3
 _MORE_PATIENCE = 0.05
 _COMMAND_PATIENCE = 10.0
 _ANSWERED_SOON = 0.5
+_GO_INCOGNITO = "go incognito"
+_LOOKED_UP_PATIENCE = 5.0
 _NOT_CONFIRMED = "Then nothing was changed."
 _NOT_CHANGED = "Nothing was changed."
 _CONFIRM = "Say yes to do it, or anything else to leave it."
@@ -114,18 +116,9 @@ def conversation_of(asked: Asked, named: str | None) -> str:
     if name := asked.memory_id or named:
         return name
     said = [one for one in (*asked.history, Said("user", asked.question or "")) if one.role in ("user", "assistant")]
-    begun = _until_incognito(said) or [next(one for one in said if one.role == "user")]
+    begun = until_incognito(said) or [next(one for one in said if one.role == "user")]
     text = "\x1f".join(without_blocks(one.text) for one in begun)
     return f"chat-{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
-
-
-def _until_incognito(said: Sequence[Said]) -> Sequence[Said]:
-    """What was said up to the last wish that nothing be kept, as far as it was granted or is the newest."""
-    command = command_in(said[-1].text)
-    if command is not None and command.verb == "incognito_start":
-        return said
-    granted = (i for i, one in enumerate(said) if one.role == "assistant" and one.text.startswith(INCOGNITO_BEGINS))
-    return said[: max(granted, default=0)]
 
 
 @dataclass(slots=True)
@@ -160,16 +153,27 @@ class ChatMemory:
         """What matters for the question, or why nothing could be recalled, within the patience of the settings."""
         conversation = self._conversations.of(exchange.key)
         conversation.listed = False
-        if not exchange.question or exchange.incognito:
-            return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=not exchange.incognito)
+        question = exchange.question or ""
+        if not question or exchange.incognito or is_task(question):
+            degraded = ("incognito",) if exchange.incognito else ()
+            return Recalled(degraded=degraded, is_kept=not (exchange.incognito or is_task(question)))
+        was_announced = exchange.is_named and self._edge.announced.hears(exchange.key, question)
+        is_private = was_announced or is_announced(exchange.asked.history)
+        recalled = await self._recalled_once(exchange, conversation, question, top_k)
+        return replace(recalled, is_kept=False) if is_private else recalled
+
+    async def _recalled_once(
+        self, exchange: Exchange, conversation: Conversation, question: str, top_k: int | None
+    ) -> Recalled:
+        """What matters for a question; the same while tools answer."""
         if not exchange.may_recall:
             return Recalled(degraded=("not_allowed_to_retrieve",))
-        known = conversation.blocks.get(exchange.question)
+        known = conversation.blocks.get(question)
         if exchange.asked.answering_tools and known is not None:
             return known
         recalled = await self._recalled(exchange, top_k)
         if recalled.is_kept:
-            conversation.put_block(exchange.question, recalled)
+            conversation.put_block(question, recalled)
         return recalled
 
     async def _recalled(self, exchange: Exchange, top_k: int | None) -> Recalled:
@@ -253,6 +257,8 @@ class ChatMemory:
         if choosing and is_choice(text):
             text = f"{choosing} {text}"
         command = command_in(text)
+        if command is None and is_of_whole_chat(text):
+            await self._spoken(exchange, conversation, _GO_INCOGNITO)
         if command is None or (command.of_list and not conversation.listed):
             return None
         if why := _why_not(exchange.caller, text):
@@ -349,8 +355,8 @@ class ChatMemory:
         """Add to the conversation what was said; what the model had been told, of which the answer may repeat some."""
         conversation = self._conversations.of(exchange.key)
         told = dict.fromkeys(said.text for said in conversation.recent if said.role == "user")
-        sent = [said.text[:_LONGEST_SENT] for said in exchange.asked.history if said.role == "user"]
-        told |= dict.fromkeys(sent[-_MOST_SENT:])
+        sent = [said.text[:LONGEST_SENT] for said in exchange.asked.history if said.role == "user"]
+        told |= dict.fromkeys(sent[-MOST_SENT:])
         injected = (*conversation.memories, *told)
         if not exchange.asked.answering_tools:
             conversation.say([Said("user", exchange.question or "")])
@@ -362,7 +368,10 @@ class ChatMemory:
     ) -> None:
         question, said = exchange.question or "", _cut(without_blocks(answer), self._edge.longest)
         size = len(said) + len(question) + sum(map(len, injected))
-        learned = await beside_the_loop(partial(_learned, said, injected, question), size)
+        gone = await self._forgotten(exchange) if said and not exchange.incognito else ()
+        learned = await beside_the_loop(
+            partial(learned_from, said, injected, question, exchange.asked.history, gone), size
+        )
         if recalled.memories:
             used = await beside_the_loop(partial(is_influenced, said, recalled.memories, question), size)
             PROXY_MEMORY.labels("used" if used else "unused").inc()
@@ -379,6 +388,22 @@ class ChatMemory:
         except Exception as error:
             PROXY_LOST.inc()
             log.warning("exchange_lost", extra={"why": type(error).__name__})
+
+    async def _forgotten(self, exchange: Exchange) -> Sequence[str]:
+        """What of the history the user had forgotten, and what may not come back now; nothing where nobody knows."""
+        sent = (without_blocks(said.text).strip() for said in exchange.asked.history if said.role == "user")
+        said = [text for text in dict.fromkeys(sent) if 0 < len(text) <= LONGEST_SENT][-_MOST_LOOKED_UP:]
+        if not said or not exchange.may_recall:
+            return ()
+        user_id, space, _ = exchange.key
+        asked = RetrieveRequest(user_id=user_id, space=space, query="", limit=1, token_budget=0, said=tuple(said))
+        try:
+            raw = await self._edge.memory.ask(
+                flow.RETRIEVE, asked, patience=_LOOKED_UP_PATIENCE, credential=exchange.caller.credential
+            )
+        except (TimeoutError, Unavailable, RequestFailed):
+            return ()
+        return [said[place] for place in RetrieveReply.model_validate_json(raw).forgotten]
 
     def _turn(self, exchange: Exchange, role: Role, place: tuple[str, str], text: str) -> Turn | None:
         text = _cut(text, self._edge.longest)
@@ -458,12 +483,6 @@ def _telling(known: Sequence[Line], reply: RetrieveReply, exchange: Exchange, se
     shown = {item.id for item in reply.items} | {pinned.id for pinned in reply.foundation}
     changed = {former.id for item in reply.items for former in item.before}
     return telling_lines(known, about=about, with_user=with_user, shown=shown, sent=sent, changed=changed)
-
-
-def _learned(answer: str, known: Sequence[str], question: str) -> str:
-    """What an answer adds to what its model had been told, without a word of what is not to be kept of that."""
-    told = without_words_of(answer, [text for text in known if is_unwanted(text)], question)
-    return without_echoes(told, known, question)
 
 
 def _flat(text: str) -> str:

@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import re
 
+from services.shared.core.text import unfolded
+
 _LONGEST, _MOST_WORDS = 80, 12
 """Of characters and of words, so that no text can be read in very many ways."""
 
-_SIGNS = {"\N{THUMBS UP SIGN}": " yes ", "\N{WHITE HEAVY CHECK MARK}": " yes ", "\N{THUMBS DOWN SIGN}": " no "}
+_SIGNS = {
+    **dict.fromkeys("👍✅✔☑👌🆗", " yes "),
+    **dict.fromkeys("👎❌✖✗✘❎🙅🚫⛔🛑✋🖐🤚🚷🙊☠", " no "),
+}
+_ASKS = re.compile("[?\N{BLACK QUESTION MARK ORNAMENT}\N{WHITE QUESTION MARK ORNAMENT}\N{THINKING FACE}]")
 _BETWEEN = re.compile(r"[^\w']+|(?<!\w)'|'(?!\w)")
-_APOSTROPHES = str.maketrans("’‘`´", "''''")
+_PLAIN = str.maketrans("’‘`´íìÍÌ", "''''iiII")
 
 _IT = (
     r"(?:(?:it|them|those|these|this|that)(?: (?:all|both|one|two|three))?|both(?: of (?:it|them|those|these))?"
@@ -109,9 +115,10 @@ def is_no(text: str) -> bool:
 
 def _words(text: str) -> str:
     """The words of a short text that does not ask, in lower case, with single spaces."""
-    if len(text) > _LONGEST or "?" in text:
+    text = unfolded(text[: _LONGEST + 1])
+    if len(text) > _LONGEST or _ASKS.search(text):
         return ""
     for sign, word in _SIGNS.items():
         text = text.replace(sign, word)
-    words = _BETWEEN.sub(" ", text.translate(_APOSTROPHES).lower()).strip()
+    words = _BETWEEN.sub(" ", text.translate(_PLAIN).lower()).strip()
     return words if words.count(" ") < _MOST_WORDS else ""

@@ -10,7 +10,11 @@ import re
 from collections.abc import Mapping
 
 from contracts.v1.chat import ChatCommand, ChatVerb
+from services.shared.core import wordlists
 from services.shared.core.command_spelling import respelled
+from services.shared.core.language import language_of
+from services.shared.core.text import fold
+from services.shared.core.unwanted import wish_alone
 
 _LONGEST = 200  # characters; only a correction may be longer
 _MOST_WORDS = 6
@@ -130,7 +134,6 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_REMOVE} {_THAT} from {_MEMORY}",
             f"forget (?:(?:what|that|the last thing) )?i (?:just )?(?:said|told you)(?: {_THAT})?",
             "forget (?:my|the) (?:last|previous) (?:message|sentence)",
-            f"(?:don't|do not) remember {_THAT}",
             f"{_REMOVE} (?:{_PLACES}|{_ALL_LISTED})",
         ),
     ),
@@ -209,13 +212,6 @@ _RULES: tuple[tuple[ChatVerb, tuple[str, ...]], ...] = (
             f"{_INCOGNITO} for this (?:chat|conversation)",
             f"(?:be|stay) incognito(?: (?:for|in) this (?:chat|conversation))?{_HERE}",
             "private mode(?: on)?",
-            "(?:stop|quit) (?:saving|storing|recording|remembering|logging) this (?:chat|conversation)",
-            "(?:from (?:now|here) on,? )?(?:don't|do not) (?:remember|save|store|keep|record) anything"
-            "(?: (?:that )?i (?:say|tell you|write)| (?:from|in|of) this (?:chat|conversation))"
-            "(?: (?:from (?:now|here) on|any ?more))?",
-            "(?:don't|do not) remember this (?:chat|conversation)",
-            "keep this (?:chat |conversation )?off the record",
-            "go off the record",
         ),
     ),
     (
@@ -287,13 +283,7 @@ _SENTENCES = re.compile(rf"{_ENDS}\S", re.IGNORECASE)
 _NO_TOPIC = re.compile(rf"\b(?:being|that|which|who|he|she|they|and then|so|but|yourself)\b|{_ENDS}", re.IGNORECASE)
 _NO_CLAUSE = re.compile(rf"\b(?:and then|so|but)\b|{_ENDS}", re.IGNORECASE)
 _AND = re.compile(r"\b(?:and|or)\b", re.IGNORECASE)
-_ELSEWHERE = re.compile(
-    r"\byour training\b|^attached\b|\b(?:the|this|that|these|those) (?:attach|upload|past|link)ed\b"
-    r"|\b(?:above|below)$|^(?:the )?above\b|\b(?:docs|documentation)\b"
-    r"|^(?:the|this|that|these|those)(?: [\w'-]+){0,2} (?:files?|documents?|articles?|pictures?|images?|photos?"
-    r"|screenshots?|links?|pages?|pdfs?|attachments?)$",
-    re.IGNORECASE,
-)
+_ELSEWHERE = re.compile(wordlists.pattern("chat_commands", "elsewhere"), re.IGNORECASE)
 _SHOWS_ME = re.compile(rf"{_SHOW}|can i see", re.IGNORECASE)
 _OF_USER = re.compile(
     r"\b(?:i|i'm|i've|my|mine|me|we|we're|our|us|memories|(?:in|my|your|the) memory)\b", re.IGNORECASE
@@ -308,17 +298,8 @@ _NO_TOPIC_TO_FORGET = re.compile(r"\b(?:and|or|imagine|again)\b", re.IGNORECASE)
 _NO_SHORT_TOPIC = re.compile(r"\b(?:in|on|from|at|of|with|older|the|above)\b", re.IGNORECASE)
 _NOT_MINE = re.compile(r"\b(?:head|self|manners|previous|instructions|at)\b", re.IGNORECASE)
 _WANTED = re.compile(r"\bi(?: want|'d like| would like| need) you to (?:please )?forget about\b", re.IGNORECASE)
-_NO_DATUM = re.compile(
-    r"\b(?:function|method|class|variable|file|folder|branch|table|column|field|line|page|port|error|status|source|model"
-    r"|package|module|host|domain|server|first|second|last|next|previous|other|wrong|right|exact|whole|same|morse|dress)\b",
-    re.IGNORECASE,
-)
-_NO_OWN_MATTER = re.compile(
-    r"\b(?:last|previous|earlier|questions?|mistakes?|messages?|requests?|comments?|ideas?|typos?|words|points?|jokes?"
-    r"|worries|problems?|code|essay|drafts?|bugs?|instructions|head|self|manners|monday|tuesday|wednesday|thursday"
-    r"|friday|saturday|sunday|christmas|god|it)\b",
-    re.IGNORECASE,
-)
+_NO_DATUM = re.compile(rf"\b{wordlists.pattern('chat_commands', 'no datum')}\b", re.IGNORECASE)
+_NO_OWN_MATTER = re.compile(rf"\b{wordlists.pattern('chat_commands', 'no own matter')}\b", re.IGNORECASE)
 _NO_FACT = re.compile(r"\b(?:him|her|them|it|so|too|always|never|myself|people|being|when|because)\b", re.IGNORECASE)
 _IDIOM = re.compile(
     r"(?:i|we)\b (?:(?:asked|ever|even|was here)\b.*"
@@ -358,6 +339,7 @@ _STATES = re.compile(
     r"|\b(?:is|are|was|were|has|have|will|would|can)\b",
     re.IGNORECASE,
 )
+_OTHER_VERB = re.compile(rf"\b{wordlists.pattern('chat_commands', 'verbs of other languages')}\b", re.IGNORECASE)
 _TELLS_MORE = re.compile(rf"\b(?:and|but|or|so|because|since|instead)\b|{_ENDS}", re.IGNORECASE)
 
 
@@ -369,7 +351,18 @@ def command_in(text: str) -> ChatCommand | None:
     if len(said) > _LONGEST or "\n" in said:
         return None
     plain = respelled(said)
-    return _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None)
+    understood = _understood(said) or (_understood(plain) if plain.lower() != said.lower() else None)
+    return understood or _not_to_be_kept(said)
+
+
+def _not_to_be_kept(said: str) -> ChatCommand | None:
+    """The command that a wish is that nothing of the conversation be kept, or not what was said before."""
+    match wish_alone(said):
+        case "chat":
+            return ChatCommand(verb="incognito_start")
+        case "before":
+            return ChatCommand(verb="forget")
+    return None
 
 
 def _understood(said: str) -> ChatCommand | None:
@@ -410,7 +403,13 @@ def asks_to_forget(text: str) -> bool:
     words = _YES_FIRST.sub("", _without_manners(respelled(said)))
     if _INSTRUCTS.match(words) or (_OF_SEVERAL.fullmatch(words) and not _STATES.search(words)):
         return True
-    return _WISH.fullmatch(words) is not None and not _TELLS_MORE.search(words)
+    return _WISH.fullmatch(words) is not None and not (_TELLS_MORE.search(words) or _is_of_other_language(words))
+
+
+def _is_of_other_language(words: str) -> bool:
+    """Whether a sentence that begins with an English verb is of another language: "Forget Paris war ein Film."."""
+    is_other = language_of(re.findall(r"\w+", fold(words))) not in (None, "english")
+    return is_other and _OTHER_VERB.search(words) is not None
 
 
 def _without_manners(said: str) -> str:

@@ -1,4 +1,4 @@
-"""Words of commands as they are typed in a hurry: with one typing error, or shortened."""
+"""Words of commands and wishes as they are typed in a hurry: with one typing error, or shortened."""
 
 from __future__ import annotations
 
@@ -22,6 +22,17 @@ _SHORT = {
 }
 _WORD = re.compile(r"\b(?:[a-z]{4,12}|wat|wut|wot|wht|abt|yuo|ur|u(?= \w))\b")
 
+_OF_WISHES = "remember memory record memorise memorize forget anything everything conversation incognito please".split()
+_SHORT_OF_WISHES = "this that save keep store dont don't record message said".split()
+"""Words so short that many others are one letter away: of these a letter left out, doubled, or swapped is meant."""
+
+_WORDS_OF_WISHES = _OTHER_WORDS | frozenset(
+    "his hat tat tha ave tore sore dot don ont sad aid sid sage massage messages records recorded saved keeps saves "
+    "stores".split()
+)
+_SHORT_IN_WISHES = {"dnt": "don't", "do'nt": "don't", "teh": "the", "u": "you", "ur": "your"}
+_TYPED = re.compile(r"(?<![\w'-])[a-z][a-z']{0,13}(?![\w'-])")
+
 
 def respelled(text: str) -> str:
     """The text with the words of commands spelled out; words with a capital stay, but for the first."""
@@ -34,3 +45,31 @@ def _spellings() -> Mapping[str, str]:
     """By other spellings, the words of commands."""
     found = {other: word for word in _OF_COMMANDS for other in variants(word)}
     return {**{other: word for other, word in found.items() if other not in _OTHER_WORDS}, **_SHORT, "u": "you"}
+
+
+def wishes_respelled(text: str) -> str:
+    """A text in lower case with the words spelled out in which it is wished that something is not remembered."""
+    return _TYPED.sub(lambda word: _spellings_of_wishes().get(word[0], word[0]), text)
+
+
+@cache
+def _spellings_of_wishes() -> Mapping[str, str]:
+    """By other spellings, the words of wishes."""
+    found = {other: word for word in _OF_WISHES for other in variants(word)}
+    found |= {other: word for word in _SHORT_OF_WISHES for other in _slips(word)}
+    kept = (*_OF_WISHES, *_SHORT_OF_WISHES, *_WORDS_OF_WISHES)
+    return {other: word for other, word in found.items() if other not in kept} | {
+        "dnt": "don't",
+        "teh": "the",
+        "u": "you",
+        "ur": "your",
+        "do'nt": "don't",
+    }
+
+
+def _slips(word: str) -> set[str]:
+    """A word with one letter left out, doubled, or swapped with the next."""
+    splits = [(word[:i], word[i:]) for i in range(len(word))]
+    found = {head + tail[1:] for head, tail in splits}
+    found |= {head + tail[0] + tail for head, tail in splits}
+    return found | {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from services.shared.core import wordlists
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.context import HEAD, TAIL
 from services.shared.core.traits import is_mere_request
@@ -26,8 +27,14 @@ _BLOCK = re.compile(f"{_GAP.join(map(re.escape, HEAD.split()))}.*?(?:{re.escape(
 _LABEL = re.compile(r"- \[([^\]\n]*)\] ")
 _SHORT_ID = 8  # characters of an id that stand in a block
 _BODY = re.compile(r"^- \[[^\]\n]*\] (.*(?:\n  .*)*)", re.MULTILINE)  # further lines of a memory are indented
-_END = re.compile(r"((?<=[.!?…:])[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
-_DIGIT = re.compile(r"\d")
+_NO_SHORT_FORM = "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", "abbreviations"))
+_END = re.compile(rf"((?<=[.!?…:])(?i:{_NO_SHORT_FORM})[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
+_DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D+")
+_NUMBER = re.compile(r"(\d(?:[ .,'’\-/]?\d)*)( ?k\b)?", re.IGNORECASE)
+_LEAST_DIGITS = 3
+_STEM = 5
+"""Characters at least in which two words agree, but for an end of two, that are taken for one: pregnant, pregnancy."""
+
 _FRAMING = frozenset(
     analyze(
         "sure ok okay yes no right got thanks thank welcome great good nice please note noted remember remembered "
@@ -118,10 +125,16 @@ def without_words_of(answer: str, unwanted: Sequence[str], question: str) -> str
     """The answer without its sentences that have a telling word of what is not to be kept, and not of the question."""
     asked = _terms(question)
     words = [word for text in unwanted for word in _new_words(text, asked) if word.isdisjoint(_HEARD)]
-    private = frozenset[str]().union(*words)
-    if not private:
+    private = frozenset(term for word in words for term in word)
+    numbers = frozenset(number for text in unwanted for number in _numbers(text)).difference(_numbers(question))
+    if not (private or numbers):
         return answer
-    kept = (f"{sentence}{space}" for sentence, space in _sentences(answer) if private.isdisjoint(_terms(sentence)))
+    stems = tuple(term[: max(_STEM, len(term) - 2)] for term in private if len(term) > _STEM and term.isalpha())
+    kept = (
+        f"{sentence}{space}"
+        for sentence, space in _sentences(answer)
+        if numbers.isdisjoint(_numbers(sentence)) and not _has_any(_terms(sentence), private, stems)
+    )
     return "".join(kept).strip()
 
 
@@ -173,6 +186,18 @@ def _new_words(text: str, asked: Terms) -> list[Terms]:
     """Each telling word, as the terms it may be found by, that is neither of the question nor a mere introduction."""
     found = (frozenset(term for one in alternatives for term in one) for alternatives in words_asked(text).values())
     return [word for word in found if word.isdisjoint(asked) and word.isdisjoint(_FRAMING)]
+
+
+def _has_any(terms: Terms, private: Terms, stems: tuple[str, ...]) -> bool:
+    return not private.isdisjoint(terms) or (bool(stems) and any(term.startswith(stems) for term in terms))
+
+
+def _numbers(text: str) -> Iterator[str]:
+    """The numbers of three digits or more, however they are written: 4 7 1 1, 90,000, 90k."""
+    for found in _NUMBER.finditer(text):
+        digits = _NO_DIGIT.sub("", found[1]) + ("000" if found[2] else "")
+        if len(digits) >= _LEAST_DIGITS:
+            yield digits
 
 
 def _terms(text: str) -> Terms:

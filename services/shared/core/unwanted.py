@@ -1,4 +1,4 @@
-"""Whether a user says of a message itself that it is not to be remembered: rules on English wording.
+"""Whether a user says of what they say that it is not to be remembered: rules on English wording, in `data`.
 
 "Don't remember this: …", "off the record, …", "…, please do not save that". When in doubt it is: what is not kept may
 be said again, what is kept against a wish breaks a promise.
@@ -7,124 +7,113 @@ be said again, what is kept against a wish breaks a promise.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import partial
 from typing import Literal
 
 from contracts.v1.turns import Turn
+from services.shared.core import wordlists
+from services.shared.core.command_spelling import wishes_respelled
 from services.shared.core.text import unfolded
+
+Meant = Literal["chat", "before", "next"]
+"""What a wish is about: the whole conversation, what was said before, or what is said next."""
 
 _LOOKED_AT = 400
 """Characters at either end of a text: what is quoted in its midst is no wish."""
 
-_PLEASE = "(?:please|pls|plz|kindly)"
-_OPENING = (
-    rf"(?:^|[.!?;,(\[–—-]\s*|\b(?:but|and|so|ok|okay|hey|well|hi|lol|from (?:now|here) on,?) )"
-    rf"(?:(?:{_PLEASE}|just|really)[, ]\s*)*"
-)
-_HAVE_TO = "(?:don't|dont|do not) (?:need|have) to"
-_WANT = "i (?:don't|dont|do not) want you to"
-_NOT = rf"(?:don't|dont|do not|never|no need to|{_WANT}|you (?:must not|mustn't|should not|shouldn't|{_HAVE_TO}))"
-_DO_NOT = "(?:don't|dont|do not)"
-_ARE_NOT = "(?:are not|aren't|are never)"
-_SAYING = "what i(?:'m about to| am about to| will)? (?:say|tell you|type|write|said|told you)(?: now| next)?"
-_MESSAGE = "message|one|part|bit|thing|chat|conversation|info|information|detail|number|code|secret"
-_THIS = rf"(?:(?:this|that)(?: (?:{_MESSAGE}))|this|any of (?:this|it)|the following|what follows|{_SAYING})"
-_POLITELY = "please|pls|but|though|ok|okay"
-_CLOSING = (
-    r"(?=\s*(?:$|[.!,;:()–—-]"
-    rf"|(?:{_POLITELY}|plz|and|anywhere|thanks|that|my|i|in (?:your |the )?memory)\b))"
-)
-_VERB = "(?:remember|rember|remeber|keep|log|note|retain|write down|take note of)"
-_STORING = "(?:save|store|record|memori[sz]e|persist)"
-_KEEPING = "(?:remembering|saving|storing|keeping|recording|logging|noting|memori[sz]ing)"
-_KEPT = "(?:remembered|saved|stored|kept|recorded|logged|memori[sz]ed)"
-_SECRET = (
-    "(?:my|the|this|these|those) (?!old|former|previous|last)(?:[a-z]+ ){0,2}"
-    "(?:pin|password|passcode|codes?|numbers?|cards?|details?|address|iban|salary|secrets?)"
-)
-_ANYTHING = "anything (?:(?:i|we) (?:say|tell|write|type)|(?:in|of|from) this (?:chat|conversation))"
-_IT = "(?:this|that|it)"
-_AT_END = r"(?=[\s.!)\]]*$)"
-_INTO_MEMORY = r"(?:in|into|to|in your|to your|into your|in the) memory\b"
-_NOT_TO_BE_DONE = (
-    rf"(?:{_VERB} {_THIS}|{_STORING} (?:{_THIS}|that|it)){_CLOSING}",
-    rf"(?:add|commit|put|keep|save|store) (?:{_IT}|any of this) {_INTO_MEMORY}",
-    rf"write {_IT} down{_CLOSING}",
-    rf"{_VERB} (?:that|it)(?:,? {_PLEASE}\b|{_AT_END}|(?=\s*:))",
-    rf"(?:{_VERB}|{_STORING}) (?:{_SECRET}|{_ANYTHING})\b",
-    rf"(?:add|{_STORING}|{_VERB}) {_IT} (?:in|to|on|into) (?:my|your|any|the)?"
-    r" ?(?:profile|memories|notes|records?|files?)\b",
-    rf"keep {_IT} on (?:record|file)\b",
-    rf"include {_IT} in (?:your|the|my) memor(?:y|ies)\b",
-)
-"""What somebody says is not to be done, behind "do not" or "never"."""
+_HEAD = 160
+"""Characters at the beginning of a line in its midst: somebody who writes much may say it of a paragraph."""
 
-_OPENINGS = (
-    rf"you (?:must not|mustn't) {_VERB} (?:that|it){_CLOSING}",
-    rf"(?:make sure|see to it)(?: that)? {_IT} (?:isn't|is not|doesn't get|does not get|is never) {_KEPT}\b",
-    rf"make sure (?:that )?you {_DO_NOT} (?:{_VERB}|{_STORING}) {_IT}\b",
-    rf"(?:leave|keep) {_IT} out of (?:your |the |my )?memor(?:y|ies)\b",
-    rf"(?:let's |let us )?keep {_IT} (?:strictly |totally )?off[- ](?:the[- ])?record(?! ?\w)(?!')",
-    rf"(?:{_PLEASE} )?forget (?:that )?i (?:ever )?said {_IT}(?=\s*[.!]*\s*$)",
-    rf"(?:{_PLEASE} )?forget {_IT} (?:right away|immediately|at once|afterwards)\b",
-    rf"{_DO_NOT} keep {_IT}(?=\s*[.!]*\s*$)",
-    r"(?:not for (?:your|the) memory|no memory,? please|strike (?:this|that) from the record)\b",
-    rf"you(?: are|'re) (?:not|never) to {_VERB} {_THIS}{_CLOSING}",
-    rf"you (?:must not|mustn't|should not|shouldn't|{_ARE_NOT} to) remember that (?:i|my|we|our)\b",
-    rf"not (?:to )?{_VERB} (?:this|that){_CLOSING}",
-    rf"you (?:must|should|have)(?: to)? forget this{_CLOSING}",
-    rf"{_DO_NOT} (?:log|record|store|remember|save|persist|keep|note)\s*:",
-    r"(?:delete|forget|erase) this (?:after|afterwards|later)\b",
-    rf"(?:{_DO_NOT} make a|make no) note of {_IT}\b",
-    rf"(?:should|must) not be {_KEPT}{_CLOSING}",
-    rf"not to be {_KEPT}{_CLOSING}",
-    r"let (?:this|that)(?: one)? not go into (?:your |the )?memory\b",
-    rf"(?:delete|erase) {_IT} from (?:your|the) memory\b",
-    rf"(?:refrain from|avoid) {_KEEPING} {_IT}\b",
-    rf"(?:now |then )?(?:forget|erase|delete) (?:{_IT}(?: from (?:your |the )?memory)?|this message"
-    rf"|that i (?:told you|said {_IT}|mentioned {_IT}))(?:,? please)?{_AT_END}",
-)
-"""How a sentence or a part of one opens that is such a wish."""
+_LONGEST = 200
+"""Characters of a text that may be nothing but a wish."""
 
-_WORDINGS = (
-    rf"{_PLEASE} {_DO_NOT} (?:ever )?{_VERB} (?:that|it)(?=\s*(?:$|[.!,;]|that\b|i\b|my\b|we\b))",
-    rf"{_PLEASE},? (?:you )?{_DO_NOT} (?:(?:remember|note|retain|log) this|keep this (?:{_MESSAGE}))\b",
-    rf"{_PLEASE} {_DO_NOT} (?:{_VERB}|{_STORING})(?=[\s]*(?:$|[.!,;:)]))",
-    rf"\b(?:this|that)(?: (?:{_MESSAGE}))?(?: is)? you(?: are|'re) (?:not|never) to {_VERB}\b",
-    rf"\b(?:this (?:{_MESSAGE})|the following|{_SAYING}) (?:is not|isn't|must not|mustn't|should not|shouldn't)"
-    rf"(?: to)? be {_KEPT}{_CLOSING}",
-    rf"\b{_IT} (?:is not|isn't|is never) to be {_KEPT}{_CLOSING}",
-    rf"\b{_IT} (?:must not|mustn't|should not|shouldn't|must never|should never) be {_KEPT}{_CLOSING}",
-    r"\bnothing of (?:this|that) (?:should|must|is to) \b",
-    r"\b(?:not|isn't|is not) for (?:your|the) (?:memory|notes|records?)(?=\s*(?:$|[.!,;:)–—-]|but\b))",
-    r"\bfor your ears only\b",
-    rf"\b(?:can|could|would|will) you (?:{_PLEASE} )?(?:not|never) (?:{_VERB}|{_STORING}) (?:{_IT}\b|{_SAYING}\b)",
-    rf"\bwould you mind not {_KEEPING} {_IT}\b",
-    rf"^(?:{_PLEASE} )?forget (?:(?:what|that|everything) i(?: have|'ve)? (?:just )?(?:said|told you)"
-    r"|(?:that )?i (?:ever )?said anything)\b",
-    rf"[(\[](?:{_PLEASE} )?{_NOT} (?:{_VERB}|{_STORING})(?: {_IT})?[)\]]",
-    rf"\b{_WANT} (?:{_VERB}|{_STORING}) (?:{_IT}|my)\b",
-    rf"\bi (?:don't|dont|do not) want {_IT} (?:to be )?{_KEPT}{_CLOSING}",
-    rf"\b(?:i'd|i would) (?:rather|prefer(?: it)?(?: if)?) you (?:didn't|did not|don't|do not|not)"
-    rf" (?:{_VERB}|{_STORING}) (?:{_IT}|my)\b",
-)
-"""How such a wish is worded wherever it stands."""
+_section = partial(wordlists.pattern, "unwanted")
+_CLASSES = {
+    "O": "off record",
+    "M": "its memory",
+    "B": "memory",
+    "W": "said before",
+    "T": "saying",
+    "A": "all i say",
+    "C": "chat",
+    "Q": "please do not",
+    "X": "you should not",
+    "Y": "do not",
+    "G": "keeping",
+    "P": "kept",
+    "V": "remember",
+    "K": "keep",
+    "S": "save",
+    "R": "record",
+    "D": "this thing",
+    "J": "this",
+    "I": "that",
+}
+"""What is written as one letter before wishes are looked for; the letter, and the section of its wordings."""
 
+_LETTERS = tuple((letter, re.compile(rf"\b{_section(name)}(?!\w|'(?!s\b))")) for letter, name in _CLASSES.items())
+_OPENING, _BID = _section("opening"), "(?:Y|never)"
 _WISH = re.compile(
-    rf"{_OPENING}(?:{_NOT} (?:ever )?(?:{'|'.join(_NOT_TO_BE_DONE)})|{'|'.join(_OPENINGS)})|{'|'.join(_WORDINGS)}"
+    rf"{_OPENING}(?:[XQ](?:{_section('done')}|{_section('surely done')})|{_BID}{_section('done')}"
+    rf"|{_section('ask')}?{_section('openings')})"
+    rf"|{_section('anywhere')}"
+)
+_CLOSING = (
+    rf"{_section('later')}(?=\s*(?:$|[.!?,;:()\]–—…-]"
+    r"|(?:please|pls|plz|kindly|but|though|ok|okay|and|thanks|thx|because|as|since|my|i|i'm|I)\b))"
+)
+_OFF_THE_RECORD = re.compile(rf"{_OPENING}{_section('is off record')}{_CLOSING}")
+_WHOLE_CHAT = re.compile(
+    rf"{_OPENING}{_section('shall we')}?{_section('whole chat')}{_CLOSING}|^incognito ?[:,–-]"
+    rf"|^{_section('shall we')}?{_section('go incognito')}(?=\s*[.!:])"
 )
 _MAY_BE = re.compile(
-    "mem|rember|keep|kept|log|not[ei]|retain|writ|down|sav|stor|record|persist|forget|eras|delet|add|ears only"
+    "mem|rember|keep|kept|log|not[ei]|retain|writ|down|sav|stor|record|persist|forget|eras|delet|add|ears only|learn"
+    "|hold|hang|wip|incognito|archiv|privat|temporary"
 )
 """One of these is in every such wish."""
 
-_OFF_THE_RECORD = re.compile(
-    rf"{_OPENING}(?:(?:this|that|it)(?:'s| is| stays) )?(?:strictly |totally |completely )?off[- ](?:the[- ])?record"
-    rf"(?=\s*(?:$|[.!,;:)–—-]|(?:{_POLITELY})\b))"
+_OF_CHAT = re.compile(
+    r"chat|conv|session|thread|talk|dis[ck]us|dialog|incognito|privat|tempor|\boff\b|thing|none|whatever|\ball\b|messages"
+    r"|\bwords?\b|prompts|texts|inputs|\bwhat (?:we|i)\b|\bi (?:say|tell|write|type)",
+    re.IGNORECASE,
 )
+"""One of these is in every wish about a whole conversation."""
 
+_ALONE: tuple[tuple[Meant | Literal["nothing"], re.Pattern[str]], ...] = (
+    ("chat", re.compile(rf"{_section('shall we')}?(?:{_section('whole chat')}|{_section('go incognito')})")),
+    ("before", re.compile(_section("wished before"))),
+    ("next", re.compile(_section("wished next"))),
+    ("nothing", re.compile(_section("filler"))),
+)
+"""What the parts of a text are that is nothing but a wish; "nothing" may stand beside one."""
 
+_BEFORE_PART = re.compile(
+    rf"(?:(?:{_section('please')}|and|so|but|now|well|just|actually|ok|okay|hey|hi|oh|no|sorry|then|also"
+    rf"|{_section('from the start')}),? )+"
+)
+_SINCE = re.compile(rf"^({_section('from the start')}) (.+)$")
+_SINCE_COMMA = re.compile(rf"\b({_section('from the start')}),")
+_AFTER_PART = re.compile(
+    rf"(?:,? (?:{_section('please')}|thanks?|thank you|thx|ok|okay|again|for me|at all|anywhere))+$"
+)
+_ASKS_FOR = re.compile(rf"(?:(?:{_section('please')}|hey|hi|ok|okay|so|and),? )*(?:Q|can|could|may|might|would|will)\b")
+_PARTS = re.compile(r"\s*[.!?;,:–—…]+(?:\s+|$)|\s+-+\s+")
+_ANNOUNCES = re.compile(r"(?:[:–—-]|\.\.+|…)\s*$")
+_OF_THIS = re.compile(r"\bthis\b[^.!?]{0,20}[.!\s]*$", re.IGNORECASE)
+_SPEAKER = re.compile(
+    r"^[^\w\n]*(?:user|human|me|you|assistant|ai|bot|model|system|response)\b[^\w\n:]{0,4}(?:\([^)\n]*\))?[*_\]\s]*:"
+    r"|\\?\"(?:content|text|value)\\?\"\s*:\s*\\?\"|</?(?:user|human|assistant|message|msg|turn)\b[^>\n]{0,80}>",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What stands before a message in a conversation that is written down."""
+
+_LINE = re.compile(r"[^\n]+")
 _APOSTROPHES = str.maketrans("’`´", "'''")
-_SIGNS = re.compile(r"[*_\"“”„]")
+_SIGNS = re.compile(r"[*_\"“”„«»‹›「」『』#>]")
+_QUOTED = re.compile(r"[\"“”„«»‹›「」『』>]|(?:^|\s)'")
+_STOPS = str.maketrans({"。": ". ", "、": ", ", "，": ", ", "：": ": ", "！": "! ", "；": "; ", "．": ". "})
 
 
 def refuses_itself(turn: Turn) -> Literal["asked"] | None:
@@ -134,13 +123,63 @@ def refuses_itself(turn: Turn) -> Literal["asked"] | None:
 
 def is_unwanted(text: str) -> bool:
     """Whether what a user says is not to be kept, as they say in it."""
-    ends = [text[:_LOOKED_AT], text[-_LOOKED_AT:] if len(text) > _LOOKED_AT else ""]
-    said = [end for end in map(_plain, ends) if _MAY_BE.search(end)]
-    return any(_WISH.search(end) or _OFF_THE_RECORD.search(end) for end in said)
+    looked_at = _looked_at(text)
+    wishes = (_WISH.search(said) or _OFF_THE_RECORD.search(said) or _WHOLE_CHAT.search(said) for said in looked_at)
+    return any(wishes) or bool(looked_at and wish_alone(text))
+
+
+def is_of_whole_chat(text: str) -> bool:
+    """Whether what a user says has a wish that nothing of the conversation be kept."""
+    return bool(_OF_CHAT.search(text)) and any(_WHOLE_CHAT.search(said) for said in _looked_at(text))
+
+
+def wish_alone(text: str) -> Meant | None:
+    """What a text is about that is nothing but such a wish; None where it is none, or tells something else."""
+    plain = _plain(text) if len(text) <= _LONGEST and not _QUOTED.search(text) else ""
+    found = {_meant(part) for part in _PARTS.split(_SINCE_COMMA.sub(r"\1", plain)) if part}
+    if None in found or ("?" in plain and not _ASKS_FOR.match(plain)):
+        return None
+    order: tuple[Meant, ...] = ("chat", "before", "next")
+    return next((meant for meant in order if meant in found), None)
+
+
+def announces(text: str) -> bool:
+    """Whether a text says nothing but that what is said next is not to be kept."""
+    if len(text) > _LONGEST or not is_unwanted(text):
+        return False
+    meant = wish_alone(text)
+    return bool(_ANNOUNCES.search(text) or meant == "next" or (meant == "before" and _OF_THIS.search(text)))
+
+
+def _meant(part: str) -> Meant | Literal["nothing"] | None:
+    said = _AFTER_PART.sub("", part)
+    readings = (_SINCE.sub(r"\2 \1", said), _BEFORE_PART.sub("", said, count=1), said)
+    return next((meant for meant, rule in _ALONE if any(map(rule.fullmatch, readings))), None)
+
+
+def _looked_at(text: str) -> list[str]:
+    """The pieces of a text in which a wish may stand: both ends, and each line in its midst as far as that is short."""
+    pieces = [text[:_LOOKED_AT]]
+    if len(text) > _LOOKED_AT:
+        pieces += [*_midst(text), text[-_LOOKED_AT:]]
+    return [said for said in map(_plain, pieces) if said]
+
+
+def _midst(text: str) -> Iterator[str]:
+    """The beginnings of the lines of a text; of a conversation that is written down the ends, too."""
+    is_talk = _SPEAKER.search(text) is not None
+    for line in _LINE.findall(text):
+        yield line[:_HEAD]
+        if is_talk and len(line) > _HEAD:
+            yield line[-_HEAD:]
 
 
 def _plain(text: str) -> str:
-    lines = (
-        " ".join(line.split()) for line in _SIGNS.sub("", unfolded(text)).translate(_APOSTROPHES).lower().splitlines()
-    )
-    return ". ".join(filter(None, lines))
+    text = _SPEAKER.sub("\n", unfolded(text).translate(_STOPS))
+    lines = (" ".join(line.split()) for line in _SIGNS.sub("", text).translate(_APOSTROPHES).lower().splitlines())
+    said = wishes_respelled(". ".join(filter(None, lines)))
+    if not _MAY_BE.search(said):
+        return ""
+    for letter, wording in _LETTERS:
+        said = wording.sub(letter, said)
+    return said

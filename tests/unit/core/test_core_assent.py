@@ -23,6 +23,7 @@ please do|proceed|yes, proceed|that's fine, go ahead|No problem, go ahead|sure t
 yes, forget all of that|Go for it|I agree|by all means|Yes, wipe it|yes forget the three entries|yes delete
 Aye|yes I'd like that|yes, now|Yes, forever|Yes, for good|yes pls|plz do it|yes sir|Yes, forget about it
 yes, all three|Yeah please|ok sure|yes these|Yes confirm deletion|Yes, forget everything you listed
+sí|Sì|ＹＥＳ|ｏｋ|Yes 👌|✔️ yes|👍🏽
 Yes, you can|yes, it's ok|Yes, I am certain|yh|let's do it|okk do it
 """
 NO = """
@@ -37,12 +38,13 @@ I changed my mind|I've changed my mind|no, I want to keep it|no no no|No way|no 
 let me think|i'm not sure|not sure|I don't think so|I don't want that|👎|no, not that one|No, it's fine
 not really|don't do that|do not delete them|No!!! Stop!|no please|keep everything|no, keep all of them
 keep the memory|on second thought, no|No, I take it back|scratch that|hold on a second
+Yes 🙅|Yes 🙅‍♂️|ok ❌|❌|Ok 🚫|yes ⛔|🛑|ok ✋|ｎｏ
 no, do not delete anything|nothing|No, never|that's not what I meant, undo
 """
 NEITHER = """
 never coffee|Nothing beats tea|let's go to Rome|you can swim|wait a moment at the gate|yes, you can swim
 Yes, but what about my sister|yes, but only the first one|Yes I like tea|yes I live in Porto
-Yes, my name is Mia|yes?|ok?|really?|No, Thursday|no, it is on Thursday|No nuts|Thanks|ok thanks|great, thanks
+Yes, my name is Mia|sure 👎🏾|yes?|ok?|ｙｅｓ？|yes 🤔|ok❓|really?|No, Thursday|no, it is on Thursday|No nuts|Thanks|ok thanks|great, thanks
 great|the first one|yes, the first one|Yes, and also forget my address|yes, forget the second one
 yes delete it and tell me a joke|sure is hot today|go home|Yesterday I went home|okay, what's the weather
 No problem|I am sure it was Tuesday|keep smiling|leave the house at eight|don't forget the milk

@@ -158,6 +158,10 @@ def test_hostile_text_takes_linear_time() -> None:
 @pytest.mark.parametrize(
     ("answer", "left"),
     [
+        ("PIN4711 is weak. Your code 4 7 1 1, too, or 47-11. Tulips are cheap.", "Tulips are cheap."),
+        ("With $90,000 you can afford it, 90.000 is a lot. Rent is due.", "Rent is due."),
+        ("During a pregnancy the folate matters. Ask a doctor. Pregnant women rest.", "Ask a doctor."),
+        ("Ask Dr. Ophidia about it. Bring e.g. roses to Mr. Ophidia. See p. 90.", "See p. 90."),
         (
             "Sure: the digits were 4711x, and you live in Dover. Change it at your bank.",
             "Sure: Change it at your bank.",
@@ -168,5 +172,6 @@ def test_hostile_text_takes_linear_time() -> None:
 )
 def test_of_what_is_not_to_be_kept_no_answer_keeps_a_word(answer: str, left: str) -> None:
     unwanted = ["Don't remember this: my PIN is 4711x.", "off the record, my lover is Ophidia"]
+    unwanted += ["I earn 90k a year, don't save that", "don't save this: my partner is pregnant"]
     assert without_words_of(answer, unwanted, "What was my PIN again?") == left
     assert without_words_of(answer, (), "What was my PIN again?") == answer
