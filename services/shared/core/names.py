@@ -10,6 +10,7 @@ from typing import Literal, Self, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.spelling import TITLES
+from services.shared.core.text import without_accents
 
 Likeness: TypeAlias = Literal["written", "sound", "vowel", "nickname", "part"]
 """How two names are alike, the surest first. `part`: one of them is the first name of the other."""
@@ -32,7 +33,6 @@ _SOUNDS = tuple(
 )
 _VOWELS = re.compile("[aeiou]+")
 _SHORT = 4
-_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ß": "ss", "ı": "i"}
 _APART = re.compile(r"[\W_]+")
 _WITHIN = re.compile(r"(?<=\w)['’`](?=\w)")
 
@@ -112,8 +112,8 @@ def _of_words(one: Name, other: Name, place: int) -> Likeness | None:
 
 def plain_words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without titles, accents, hyphens and apostrophes."""
-    spelled = "".join(_LETTERS.get(letter, letter) for letter in name.casefold())
-    plain = "".join(char for char in unicodedata.normalize("NFKD", spelled) if not unicodedata.combining(char))
+    spelled = unicodedata.normalize("NFKD", without_accents(name.casefold()))
+    plain = "".join(char for char in spelled if not unicodedata.combining(char))
     words = _APART.sub(" ", _WITHIN.sub("", plain)).split()
     return tuple(word for word in words if word not in TITLES) or tuple(words)
 

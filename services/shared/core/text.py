@@ -81,6 +81,16 @@ def _separated(char: str) -> str | None:
     return char
 
 
+def _plain(char: str) -> str | None:
+    """A letter without its accents; an accent by itself is none."""
+    if char in _LETTERS:
+        return _LETTERS[char]
+    return "".join(part for part in unicodedata.normalize("NFD", char) if not unicodedata.combining(part)) or None
+
+
+_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ß": "ss", "ı": "i"}
+_ACCENTED = re.compile("(?:[\u00c0-\u024f\u0370-\u03ff\u0451\u1e00-\u1fff]|[a-z\u00c0-\u024f][\u0300-\u036f])+")
+_PLAIN = CharTable(_plain)
 _SPELLED = CharTable(_spelled)
 _SEPARATED = CharTable(_separated)
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -120,6 +130,14 @@ def fold(text: str) -> str:
     if plain.isascii():
         return plain.lower()
     return translated(unicodedata.normalize("NFKC", plain.casefold()), _SPELLED)
+
+
+def without_accents(folded: str) -> str:
+    """Folded text in plain letters: jose for josé, lodz for łódź, oeuf for œuf.
+
+    Only Latin and Greek have accents that are left out in writing, and Russian writes ё as е.
+    """
+    return folded if folded.isascii() else _ACCENTED.sub(lambda run: run[0].translate(_PLAIN), folded)
 
 
 def separate(folded: str) -> str:
