@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.language import STOP_WORDS
-from services.shared.core.text import fold
+from services.shared.core.text import composed, fold
 
 _WORD = re.compile(r"\w+")
 _STOP_WORDS = frozenset[str]().union(*STOP_WORDS.values())
@@ -40,6 +40,7 @@ class Words(NamedTuple):
 
 def words_of_topic(topic: str) -> tuple[Word, ...]:
     """What a text has that mentions the topic: each of these; nothing has what a topic without words names."""
+    topic = composed(topic)
     asked = words_asked(topic)
     telling = {key: its for key, its in asked.items() if not _PRONOUN_AND_VERB.fullmatch(key)}
     found = [Word(frozenset(terms), folded=key) for key, its in telling.items() for terms in its]

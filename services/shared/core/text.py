@@ -27,6 +27,7 @@ _TOKEN = re.compile(
 _URL = re.compile(r"(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+")
 _CITATION = re.compile(r"\[[1-9][0-9]{0,2}(?:[\s,;–-]{1,3}[0-9]{1,3})*\]|【[^【】]*】")
 
+_APART = re.compile(r"[^\W\d_][\u0300-\u036f\u0653-\u0655\u3099\u309a]+|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 _APOSTROPHES = frozenset("‘’‛ʼ´′＇")
 _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
@@ -106,6 +107,17 @@ def beginning(text: str, most: int) -> str:
     while not text.isascii() and (size := len(unicodedata.normalize("NFKC", text))) > most:
         text = text[: len(text) * most // size]
     return text
+
+
+def composed(text: str) -> str:
+    """The text with each letter and its accents as one character where there is one, as everything reads it.
+
+    Some programs write them apart, and no rule for words would see a letter there. Nothing else is changed, and no text
+    becomes longer.
+    """
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    return _APART.sub(lambda run: unicodedata.normalize("NFC", run[0]), text)
 
 
 def unfolded(text: str) -> str:
