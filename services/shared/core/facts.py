@@ -148,7 +148,7 @@ class _Clause:
 
 def slug_of(name: str) -> str:
     """A name as keys and references have it: lower case, words joined by underscores."""
-    return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
+    return _NOT_SLUG.sub("_", name.casefold().replace("i\u0307", "i").strip()).strip("_")
 
 
 def facts_in(
