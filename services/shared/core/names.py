@@ -110,6 +110,11 @@ def _of_words(one: Name, other: Name, place: int) -> Likeness | None:
     return "vowel" if _differ_by_a_vowel(one.sounds[place], other.sounds[place]) else None
 
 
+def plain_name(name: str) -> str:
+    """A name in lower case and without accents, which many leave out."""
+    return without_accents(name.casefold())
+
+
 def plain_words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without titles, accents, hyphens and apostrophes."""
     spelled = unicodedata.normalize("NFKD", without_accents(name.casefold()))
