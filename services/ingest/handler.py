@@ -26,7 +26,7 @@ from contracts.v1.turns import (
     derived_turn_id,
     entry_id,
 )
-from services.shared.core.text import why_unfit
+from services.shared.core.text import composed, why_unfit
 from services.shared.erasures import LANDS_WITHIN, passed_seconds
 from services.shared.errors import Poison
 
@@ -51,7 +51,7 @@ class Incoming:
 
 
 def read_turn(incoming: Incoming, *, longest: int) -> DatedTurn:
-    """The turn in a message, identified and dated.
+    """The turn in a message, identified and dated, its letters and their accents written as one.
 
     Raises:
         Poison: the text is too long or blank, the user is not the one in the subject, or the persona cannot be.
@@ -67,7 +67,8 @@ def read_turn(incoming: Incoming, *, longest: int) -> DatedTurn:
     is_ahead = turn.created_at is not None and turn.created_at - incoming.stored_at > CLOCKS_DIFFER
     said_at = incoming.stored_at if turn.created_at is None or is_ahead else turn.created_at
     dated = {"turn_id": turn.turn_id or derived_turn_id(turn), "created_at": said_at, "clock_ahead": is_ahead}
-    return DatedTurn.model_validate(dict(turn) | dated)
+    written = {"text": composed(turn.text), "speaker": turn.speaker and composed(turn.speaker)}
+    return DatedTurn.model_validate(dict(turn) | dated | written)
 
 
 class Arrived(BaseModel, frozen=True):

@@ -51,7 +51,7 @@ from services.shared.core.scoring import (
     fused_only,
     rank,
 )
-from services.shared.core.text import beginning
+from services.shared.core.text import beginning, composed
 from services.shared.core.time_spans import asks_of_then, times_of_telling
 from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
@@ -115,7 +115,7 @@ class Retriever:
             Unavailable: no leg could answer, or the entries could not be read.
         """
         started = time.perf_counter()
-        if (query := beginning(request.query, self.settings.max_query_chars)) != request.query:
+        if (query := composed(beginning(request.query, self.settings.max_query_chars))) != request.query:
             request = request.model_copy(update={"query": query})
         moment = request.now or datetime.now(UTC)
         now = in_zone(moment, zone_of(request.time_zone))

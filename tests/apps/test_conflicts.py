@@ -198,3 +198,15 @@ async def test_of_a_statement_in_conflict_only_what_both_tell_is_unclear(store: 
     unclear = {text for text, _, doubt in await facts_of(store) if doubt}
     assert unclear == {"Lives in Leeds", "Lives in York"}
     assert "Is called Nadia" in {text for text, *_ in await facts_of(store)}
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("My sister Jose lives in Leon.", "My sister José has moved to Porto."),
+        ("My sister José lives in Leon.", "Jose has moved to Porto."),
+    ],
+)
+async def test_a_name_with_its_accents_or_without_is_changed(store: TextStore, older: str, newer: str) -> None:
+    desk = await Desk.opened(store, older, newer)
+    assert [entry.status for entry in await desk.entries()] == ["active", "superseded"]

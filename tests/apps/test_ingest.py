@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -64,6 +65,13 @@ def test_a_turn_keeps_the_id_that_follows_from_what_was_published_whenever_it_ar
     body = b'{"user_id": "ann", "role": "user", "text": "hi", "created_at": "2099-01-01T00:00:00Z"}'
     later = Incoming(subjects.turns("ann"), body, NOON + timedelta(hours=1))
     assert read_turn(incoming(body), longest=9).turn_id == read_turn(later, longest=9).turn_id
+
+
+def test_letters_and_accents_that_were_written_apart_are_read_as_one() -> None:
+    apart = unicodedata.normalize("NFD", "Käthe has moved to Düsseldorf, 서울 and が")
+    fields = {"user_id": "ann", "role": "user", "text": apart, "speaker": unicodedata.normalize("NFD", "José")}
+    turn = read_turn(incoming(json.dumps(fields).encode()), longest=100)
+    assert (turn.text, turn.speaker) == ("Käthe has moved to Düsseldorf, 서울 and が", "José")
 
 
 def test_no_persona_is_called_as_what_asks_for_all_of_them() -> None:

@@ -42,6 +42,20 @@ async def test_whom_a_question_names_is_told_on_top(store: TextStore, query: str
     assert reply.token_count == Cl100kCounter().count(reply.context)
 
 
+@pytest.mark.parametrize(
+    ("text", "query", "entity"),
+    [
+        ("My brother İlker lives in Izmir.", "Where does İlker live?", "person:ilker"),
+        ("My sister さくら lives in Osaka.", "Where does さくら live?", "person:さくら"),
+        ("My sister Алёна lives in Moscow.", "Where does Алёна live?", "person:алёна"),
+    ],
+)
+async def test_a_name_in_any_script_has_a_card(store: TextStore, text: str, query: str, entity: str) -> None:
+    await store_entries(store, [said(text)])
+    ((card),) = (await asked(store, query)).entity_cards
+    assert card.entity == entity
+
+
 @pytest.mark.parametrize("query", ["Where do I live?", "What is in Oslo for us", "Who is Bob?"])
 async def test_others_are_not(store: TextStore, query: str) -> None:
     await store_entries(store, [said(CLARA, 0, "Clara")])

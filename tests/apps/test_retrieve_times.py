@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,6 +44,7 @@ async def answers(store: TextStore, question: str, **given: Any) -> set[str]:
         ("Recap what I told you in July", [130]),
         ("What did I tell you in 2025?", [500]),
         ("What did I say two months ago?", []),
+        (unicodedata.normalize("NFD", "Was habe ich in den letzten zwölf Tagen erzählt?"), [1, 8, 9]),
     ],
 )
 async def test_what_was_said_then_answers(store: TextStore, question: str, days: Sequence[int]) -> None:

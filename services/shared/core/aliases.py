@@ -18,7 +18,7 @@ from contracts.v1.entries import Entry
 from services.shared.core import wordlists
 from services.shared.core.fact_values import CAPITAL
 from services.shared.core.facts import ME, Fact, FactsOf, slug_of
-from services.shared.core.names import Likeness, Name, likeness, relation_of
+from services.shared.core.names import Likeness, Name, likeness, plain_name, relation_of
 
 Verdict: TypeAlias = Literal["same", "likely", "apart"]
 
@@ -199,10 +199,10 @@ def are_of_several(relations: Collection[str]) -> bool:
 
 
 def introduced(facts: Iterable[Fact]) -> dict[str, frozenset[str]]:
-    """Whom facts call by name, in lower case, and what these are to the user."""
+    """Whom facts call by name, in plain letters, and what these are to the user."""
     people: defaultdict[str, set[str]] = defaultdict(set)
     for told in filter(None, map(relation_told, facts)):
-        people[told[0].casefold()].add(told[1])
+        people[plain_name(told[0])].add(told[1])
     return {name: frozenset(relations) for name, relations in people.items()}
 
 

@@ -13,7 +13,7 @@ import Stemmer
 
 from services.shared.core import language as languages
 from services.shared.core.language import Language, language_of
-from services.shared.core.text import WORD, fold, separate, unfolded
+from services.shared.core.text import WORD, fold, separate, unfolded, without_accents
 
 _STOP_WORDS = """
     a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
@@ -43,6 +43,15 @@ _SURROGATE = re.compile("[\ud800-\udfff]+")
 _LAST_LATIN_1, _LAST_LATIN = "\u00ff", "\u024f"
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 
+_ELIDED = frozenset(
+    "l d j m n s t c qu jusqu lorsqu puisqu quoiqu quelqu presqu dell nell sull all dall coll un quest quell bell sant "
+    "gl ch dov com cos mezz tutt anch quand senz".split()
+)
+"""What French and Italian write before an apostrophe; elsewhere, as in Turkish, an ending stands behind it."""
+
+_CONTRACTED = frozenset("t s d m re ve ll em am all clock n".split())
+_SMALL_WORDS = frozenset().union(*languages.STOP_WORDS.values(), STOP_WORDS)
+
 _LATIN: tuple[Language, ...] = get_args(Language)
 _STOPS = {**languages.STOP_WORDS, "english": STOP_WORDS}
 _UNSPACED_STOPS = languages.STOP_WORDS["chinese"] | languages.STOP_WORDS["japanese"]
@@ -59,7 +68,9 @@ def analyze(text: str) -> list[str]:
     A term is a word in lower case without an English possessive 's, stemmed by Snowball's rules for the language of
     the text; where nothing tells it, and for English, by Porter's (as Lucene's `english` analyzer does). Words in
     Cyrillic are taken for Russian. Stop words of the language are left out. A compound such as snake_case, v1.2.3,
-    10:30, node.js or c++ gives its parts and then itself, so that it is found by either. Of Chinese, Japanese and
+    10:30, node.js or c++ gives its parts and then itself, so that it is found by either. So does a word with an elided
+    article or an ending at an apostrophe (l'école, Ankara'da), and what has accents also gives the term that English
+    rules make of it without them (café: cafe). Of Chinese, Japanese and
     Korean, each character but kana is a term, and each two that stand beside each other.
     No term contains white space, a control character or a double quote, or is longer than 255 characters.
     Safe to call from several threads.
@@ -168,7 +179,23 @@ def _parts(token: str) -> tuple[list[str], tuple[str, ...]]:
 def _of_part(part: str, language: Language) -> Iterable[str]:
     if _RUN.match(part):
         return _overlapping(part)
-    return () if part in _STOPS["russian" if _CYRILLIC.match(part) else language] else (_stem(part, language),)
+    if part in _STOPS["russian" if _CYRILLIC.match(part) else language]:
+        return ()
+    bare = _bare(part)
+    found = [_stem(part, language), *([_stem(bare, language)] if bare != part else [])]
+    if not bare.isascii() and (plain := without_accents(bare)) not in ("", bare):
+        found.append(_stem(plain[:LONGEST_TERM], "english"))
+    return dict.fromkeys(found)
+
+
+def _bare(word: str) -> str:
+    """A word without an article before an apostrophe, or an ending behind it: école, ankara; don't and o'brien stay."""
+    before, apostrophe, after = word.partition("'")
+    if not apostrophe or not before or before[0] > _LAST_LATIN or after in _CONTRACTED:
+        return word
+    if before in _ELIDED:
+        return after if len(after) > 2 and after not in _SMALL_WORDS else word
+    return before if len(before) > 2 else word
 
 
 def _overlapping(run: str) -> list[str]:
@@ -186,14 +213,22 @@ def _alternatives_of_any(token: str, language: Language, every: Sequence[Languag
 @lru_cache(maxsize=1 << 13)
 def _alternatives(token: str, language: Language, every: Sequence[Language]) -> tuple[Alternatives, ...]:
     parts, whole = _parts(token)
-    of_parts = ((part, term) for part in parts for term in _of_part(part, language))
-    stemmed = ((term,) if _RUN.match(part) else _stems(part, every) for part, term in of_parts)
-    return (*stemmed, *((word,) for word in whole))
+    found = chain.from_iterable(_alternatives_of_part(part, language, every) for part in parts)
+    return (*found, *((word,) for word in whole))
+
+
+def _alternatives_of_part(part: str, language: Language, every: Sequence[Language]) -> Iterable[Alternatives]:
+    found = _of_part(part, language)
+    return [(term,) for term in found] if _RUN.match(part) else [_stems(part, every)] if found else []
 
 
 @lru_cache(maxsize=1 << 13)
-def _stems(word: str, languages: Sequence[Language]) -> Alternatives:
-    return tuple(dict.fromkeys(_stem(word, its) for its in languages))
+def _stems(word: str, every: Sequence[Language]) -> Alternatives:
+    """The stems of a word; those that it has without accents, article or ending are of any language."""
+    bare = _bare(word)
+    plain = without_accents(bare)[:LONGEST_TERM] or bare
+    others = (_stem(form, its) for form in dict.fromkeys((bare, plain)) if form != word for its in _LATIN)
+    return tuple(dict.fromkeys((*(_stem(word, its) for its in every), *others)))
 
 
 def _stem(word: str, language: Language) -> str:

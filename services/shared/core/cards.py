@@ -62,7 +62,7 @@ def names_asked(question: str, entries: Iterable[Entry]) -> frozenset[str]:
     """The words that name somebody or something in a question, as its spelling and these entries tell, and the like."""
     words = [_POSSESSIVE.sub("", found[0]) for found in _WORD.finditer(question[:_LONGEST])]
     asked = {word.casefold() for word in words} - _NO_NAMES
-    capital = {word.casefold() for word in words if word[:1].isupper() and word.casefold() not in _NO_NAMES}
+    capital = {word.casefold() for word in words if word[:1].isalpha() and not word[:1].islower()} - _NO_NAMES
     known = {
         part
         for entry in entries
@@ -91,6 +91,7 @@ def cards_of(
     """The cards of whom these words name; the user decided that `both` of each pair of statements hold."""
     persons = people_of(entries, decisions, read).by_name()
     facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read, both))
+    asked = asked.union(map(slug_of, asked))
     cards = [_card(ref, held, persons) for ref, held in facts.items() if _is_asked_for(ref, asked, persons)]
     return cards[:_MOST_CARDS]
 

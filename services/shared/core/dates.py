@@ -11,6 +11,7 @@ from itertools import islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from services.shared.core.month_names import without_names
 from services.shared.core.time_words import TimeWords, lowered, may_name_time, plain, words_for
 
 _FADES_AFTER, _FADES_BEFORE = 10.0, 3.0  # days: what happened is told afterwards, what is planned shortly before
@@ -62,6 +63,7 @@ def named_dates(question: str) -> list[NamedDate]:
 
 def english_dates(question: str) -> Iterator[NamedDate]:
     """The months and days in a text that is known to be English."""
+    question = without_names(plain(question))
     verbs = {found.start("may") for found in islice(_MAY_BE.finditer(question), _MOST)}
     for found in islice(_DATE.finditer(question), _MOST):
         if found.start() not in verbs and (date := _date(found)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from services.shared.core.analysis import analyze
 from services.shared.core.pinning import weighed
 from services.shared.core.repeats import prints_of
 from services.shared.core.salience import SURE, importance
+from services.shared.core.text import composed
 
 MOST_REVISIONS = 64
 MOST_REVISED = 128 * 1024
@@ -36,6 +37,7 @@ def edited(entry: Entry, edit: Edit, now: datetime) -> Entry | None:
     """The entry with an edit; None when that changes nothing, or the entry is out of use."""
     if entry.status != "active":
         return None
+    edit = replace(edit, text=None if edit.text is None else composed(edit.text))
     changed = entry.model_copy(update=_given(entry, edit))
     if edit.text is not None and edit.text != entry.text:
         changed = _said_otherwise(changed, edit, now)

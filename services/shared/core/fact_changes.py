@@ -18,6 +18,7 @@ from services.shared.core.claims import ADDING, PASSING, Claim, claims, is_chang
 from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.fact_values import is_known_place
 from services.shared.core.facts import Fact, facts_in, names_alone, people_named
+from services.shared.core.names import plain_name
 from services.shared.core.statements import differ, kinds, terms
 
 Effect: TypeAlias = Literal["replaced", "replaced in part", "unclear", "beside"]
@@ -98,7 +99,7 @@ def _effect_of_end(new: str, text: str) -> Effect | None:
     beside = len(terms(text.lower()) - told)
     if beside > _MOST_BESIDE:
         return "replaced in part" if beside <= _MOST_IN_PART and all(fact.slot == "employer" for fact in gone) else None
-    named = {fact.entity_label.casefold() for fact in gone}
+    named = {plain_name(fact.entity_label) for fact in gone}
     more = [fact for fact in old if fact not in gone and not _introduces(fact, named)]
     return "replaced in part" if more else "replaced"
 
@@ -110,7 +111,7 @@ def _is_of_namesake(new: str, old: Sequence[Fact]) -> bool:
 
 
 def _change(text: str, people: _People) -> _Change:
-    facts = {fact.memory_key: fact for fact in _changed(text, people.keys())}
+    facts = {fact.plain_key: fact for fact in _changed(text, people.keys())}
     unsure = frozenset(key for key, fact in facts.items() if _is_unsure(fact, text))
     is_all = len(facts) == sum(claim.form is not None for claim in claims(text))
     return _Change(facts, unsure, introduced(_read(text)), people, is_all)
@@ -168,29 +169,29 @@ def _gives(claim: Claim, fact: Fact) -> bool:
 
 
 def _effect(change: _Change, old: Sequence[Fact]) -> Effect | None:
-    replaced = [fact for fact in old if _is_replaced(fact, change.facts.get(fact.memory_key))]
-    others = [fact for fact in old if fact.memory_key not in change.facts]
+    replaced = [fact for fact in old if _is_replaced(fact, change.facts.get(fact.plain_key))]
+    others = [fact for fact in old if fact.plain_key not in change.facts]
     if not replaced:
         return "beside" if change.is_all and any(map(_may_change, others)) else None
     found = {_whose(fact, introduced(old), change) for fact in replaced}
     if "another" in found:
         return None
-    if "unclear" in found or not change.unsure.isdisjoint(fact.memory_key for fact in replaced):
+    if "unclear" in found or not change.unsure.isdisjoint(fact.plain_key for fact in replaced):
         return "unclear"
-    named = {fact.entity_label.casefold() for fact in replaced}
+    named = {plain_name(fact.entity_label) for fact in replaced}
     more = [fact for fact in others if not _introduces(fact, named)]
     return "replaced in part" if more else "replaced"
 
 
 def _introduces(fact: Fact, named: Collection[str]) -> bool:
     told = relation_told(fact)
-    return told is not None and told[0].casefold() in named
+    return told is not None and plain_name(told[0]) in named
 
 
 def _is_replaced(fact: Fact, by: Fact | None) -> bool:
     if by is None or fact.holds_many:
         return False
-    was, is_ = fact.value.lower(), by.value.lower()
+    was, is_ = plain_name(fact.value), plain_name(by.value)
     if kinds(was).keys() & kinds(is_).keys():
         return differ(kinds(is_), kinds(was))
     return not (terms(was) <= terms(is_) or terms(is_) <= terms(was))
@@ -198,7 +199,7 @@ def _is_replaced(fact: Fact, by: Fact | None) -> bool:
 
 def _whose(fact: Fact, old: _People, change: _Change) -> Literal["same", "another", "unclear"]:
     """Whether two statements that give a name are of one person, by what that is called in each, or anywhere."""
-    name = fact.entity_label.casefold()
+    name = plain_name(fact.entity_label)
     if name in change.whose and name in old:
         return "another" if are_of_several(change.whose[name] | old[name]) else "same"
     return "unclear" if are_of_several(change.people.get(name, frozenset())) else "same"

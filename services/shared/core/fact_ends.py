@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from services.shared.core import wordlists
 from services.shared.core.fact_values import one_of
 from services.shared.core.facts import ME, Fact, denied_in
+from services.shared.core.names import plain_name
 from services.shared.core.statements import LONG_AGO, RECENTLY, clauses, terms
 from services.shared.core.traits import ByText
 
@@ -128,9 +129,9 @@ class Ended:
     def is_of(self, fact: Fact, speaker: str | None = None) -> bool:
         """Whether it ends this fact, which the same speaker stated before."""
         of = "" if fact.entity_label == (speaker or ME) else fact.entity_label
-        if self.of.casefold() != of.casefold() or fact.slot not in ({self.slot} if self.slot else _OF_THE_LIVING):
+        if plain_name(self.of) != plain_name(of) or fact.slot not in ({self.slot} if self.slot else _OF_THE_LIVING):
             return False
-        said, known = terms(self.value.lower()), terms(fact.value.lower())
+        said, known = terms(plain_name(self.value)), terms(plain_name(fact.value))
         return not self.value or (bool(said) and (said <= known if self.slot in _TOLD_IN_PART else said == known))
 
 

@@ -31,6 +31,7 @@ from services.shared.core.fact_values import (
     trimmed,
     words_of,
 )
+from services.shared.core.names import plain_name
 from services.shared.core.statements import kinds
 
 _KIN, _PARTNER, _ACQUAINTED = one_of("family"), one_of("partner"), one_of("acquainted")
@@ -154,7 +155,7 @@ def _of_others(words: str, last_person: str | None, known: Container[str]) -> It
     elif found := _PERSON_SAYS.match(words):
         if is_name(found["name"]):
             yield from told_of(found["predicate"], found["name"])
-    elif (found := _NAMED_SAYS.match(words)) and found["name"].casefold() in known:
+    elif (found := _NAMED_SAYS.match(words)) and plain_name(found["name"]) in known:
         yield from told_of(found["predicate"], found["name"])
     elif (found := _HE.match(words)) and last_person:
         yield from told_of(found["predicate"], last_person)
@@ -301,7 +302,7 @@ def _upgrades(words: str, known: Container[str]) -> Iterator[Found]:
         if found := pattern.match(words):
             name = next(found[group] for group in "pqr" if found.groupdict().get(group))
             value = found["v"].rstrip(".")
-            if name.casefold() not in known and is_name(name) and value.split(" ", 1)[0].lower() in _UPGRADABLE:
+            if plain_name(name) not in known and is_name(name) and value.split(" ", 1)[0].lower() in _UPGRADABLE:
                 yield _of_project(name, "stack", value, f"uses {value}")
             return
 
@@ -420,7 +421,7 @@ def _said_by_speaker(words: str) -> tuple[Found, ...]:
 def found_in(words: str, last_person: str | None, known: Container[str] = ()) -> Iterator[Found]:
     """What one clause tells; `last_person` is the one whom "he" or "she" means.
 
-    `known`: the names, in lower case, by which the speaker calls somebody of theirs without saying who that is.
+    `known`: the names, in plain letters, by which the speaker calls somebody of theirs without saying who that is.
     """
     yield from _names(words)
     yield from _relations(words)

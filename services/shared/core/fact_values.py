@@ -17,10 +17,12 @@ ADVERBS = (
     r"(?:(?:really|also|just|still|actually|absolutely|truly|severely|very|recently|only|originally|now|currently|so"
     r"|always|usually|much|definitely|totally|deathly|finally|already|both) )*"
 )
-CAPITAL = "(?-i:[A-ZÀ-ÖØ-ÞĀĆČĐĒŁŃŚŠŻŽ])"
-PERSON_NAME = (
-    rf"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{CAPITAL}[^\W\d]*(?:[-']{CAPITAL}[^\W\d]+)?(?: {CAPITAL}[^\W\d]+){{0,2}})"
-)
+_CAPITALS = "".join(char for char in map(chr, (*range(0x590), *range(0x1E00, 0x2000))) if char.isupper())
+_CASELESS = "\u05d0-\u06ff\u0900-\u0dff\u0e01-\u0e30\u10d0-\u10ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+CAPITAL = f"(?-i:[{_CAPITALS}])"
+_NAME = rf"[{_CAPITALS}{_CASELESS}][^\W\d]"
+PERSON_NAME = rf"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{_NAME}*(?:[-']{_NAME}+)?(?: {_NAME}+){{0,2}})"
+"""A capital begins a name, or any letter of a script that has none."""
 
 
 def one_of(section: str) -> str:
@@ -279,7 +281,7 @@ def as_said_name(value: str) -> list[str]:
     if not 0 < len(value.split()) <= 3 or re.search(r"\d", value) or not is_name(value):
         return []
     is_lower = value.islower() and len(value.split()) <= 2 and not value.endswith(("ed", "ing", "wrong"))
-    return [value] if value[0].isupper() or is_lower else []
+    return [value] if (value[0].isalpha() and not value[0].islower()) or is_lower else []
 
 
 def is_name(words: str) -> bool:

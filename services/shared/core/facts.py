@@ -22,6 +22,7 @@ from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_values import PERSON_NAME, is_name
 from services.shared.core.lower_names import with_names
+from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
 from services.shared.core.pinning import own_importance
 from services.shared.core.statements import (
@@ -131,6 +132,11 @@ class Fact:
     said_at: datetime
 
     @property
+    def plain_key(self) -> str:
+        """Its key in plain letters: José and Jose are one."""
+        return plain_name(self.memory_key)
+
+    @property
     def slot(self) -> str:
         """Of what it gives a value: home, employer."""
         return self.memory_key.rpartition("|")[2]
@@ -148,7 +154,7 @@ class _Clause:
 
 def slug_of(name: str) -> str:
     """A name as keys and references have it: lower case, words joined by underscores."""
-    return _NOT_SLUG.sub("_", name.casefold().strip()).strip("_")
+    return _NOT_SLUG.sub("_", name.casefold().replace("i\u0307", "i").strip()).strip("_")
 
 
 def facts_in(
@@ -156,8 +162,8 @@ def facts_in(
 ) -> tuple[Fact, ...]:
     """The facts that a turn states about its speaker; none in what an assistant, a tool or the system says.
 
-    `known`: the names, in lower case, of those whom the speaker told of before: of nobody else is anything read where
-    a name stands alone.
+    `known`: the names, in plain letters, of those whom the speaker told of before: of nobody else is anything read
+    where a name stands alone.
     """
     if role != "user" or not (known or _tells_anything(text)):
         return ()
@@ -215,8 +221,8 @@ class FactsOf:
 
 
 def names_alone(text: str) -> frozenset[str]:
-    """What may be names, in lower case, of those whom a text tells something of."""
-    return frozenset(found[1].casefold() for found in _NAME_ALONE.finditer(text[:_LONGEST]))
+    """What may be names, in plain letters, of those whom a text tells something of."""
+    return frozenset(plain_name(found[1]) for found in _NAME_ALONE.finditer(text[:_LONGEST]))
 
 
 def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -> Fact:
@@ -274,11 +280,11 @@ def _readable(text: str) -> str:
 
 
 def people_named(text: str) -> dict[str, frozenset[str]]:
-    """Whom a text names as the speaker's own, in lower case, and what they are to them, whatever it says of them."""
+    """Whom a text names as the speaker's own, in plain letters, and what they are to them, whatever it says of them."""
     found: dict[str, set[str]] = {}
     for name, kin in people_in(_readable(text)):
         if is_name(name):
-            found.setdefault(name.casefold(), set()).add(kin)
+            found.setdefault(plain_name(name), set()).add(kin)
     return {name: frozenset(kins) for name, kins in found.items()}
 
 

@@ -53,8 +53,14 @@ class Fingerprint:
 
 def fingerprint(normalized: str, words: Sequence[str]) -> Fingerprint:
     """The fingerprint of a text in its normal form and its words (`reading.Reading`)."""
+    normalized, words = in_one_case(normalized), [in_one_case(word) for word in words]
     bands = _minhash_bands(words) if len(words) >= LONG else ()
     return Fingerprint(_digest(normalized), _digest(" ".join(words)), _simhash(normalized.split(" ")), bands)
+
+
+def in_one_case(text: str) -> str:
+    """Text in lower case with what capitals do not tell apart as one: ß and ss, ı and i."""
+    return text if text.isascii() else text.replace("ß", "ss").replace("ı", "i").replace("i\u0307", "i")
 
 
 def _minhash_bands(words: Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import Literal, Self, TypeAlias
 
 from services.shared.core import wordlists
 from services.shared.core.spelling import TITLES
+from services.shared.core.text import without_accents
 
 Likeness: TypeAlias = Literal["written", "sound", "vowel", "nickname", "part"]
 """How two names are alike, the surest first. `part`: one of them is the first name of the other."""
@@ -32,7 +33,6 @@ _SOUNDS = tuple(
 )
 _VOWELS = re.compile("[aeiou]+")
 _SHORT = 4
-_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ß": "ss", "ı": "i"}
 _APART = re.compile(r"[\W_]+")
 _WITHIN = re.compile(r"(?<=\w)['’`](?=\w)")
 
@@ -110,10 +110,15 @@ def _of_words(one: Name, other: Name, place: int) -> Likeness | None:
     return "vowel" if _differ_by_a_vowel(one.sounds[place], other.sounds[place]) else None
 
 
+def plain_name(name: str) -> str:
+    """A name in lower case and without accents, which many leave out."""
+    return without_accents(name.casefold())
+
+
 def plain_words_of(name: str) -> tuple[str, ...]:
     """The words of a name in lower case, without titles, accents, hyphens and apostrophes."""
-    spelled = "".join(_LETTERS.get(letter, letter) for letter in name.casefold())
-    plain = "".join(char for char in unicodedata.normalize("NFKD", spelled) if not unicodedata.combining(char))
+    spelled = unicodedata.normalize("NFKD", without_accents(name.casefold()))
+    plain = "".join(char for char in spelled if not unicodedata.combining(char))
     words = _APART.sub(" ", _WITHIN.sub("", plain)).split()
     return tuple(word for word in words if word not in TITLES) or tuple(words)
 

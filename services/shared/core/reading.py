@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from services.shared.core import lexicon
 from services.shared.core.language import is_english
 from services.shared.core.spelling import plain_words
 from services.shared.core.tokens import Scan, scan
+
+_UNSURE = re.compile(r"\b\w*(?:SS|I(?=\w)|(?<=\w)I|İ)\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Reading:
     that may be left out. Two texts state the same only if their words are equal (`similarity.same_statement` names the
     one exception), so that these are what a statement is looked up by. Both end in a "?" for each question. `names` and
     `openings` count words with a capital inside a sentence and words that open one, `cased` tells whether the text uses
-    capitals as sentences do, `code` are the words written as code, `citations` the marks that were left out.
+    capitals as sentences do, `code` are the words written as code, `citations` the marks that were left out. `unsure`
+    are the words of which capitals do not tell how they are written in small letters: STRASSE, IŞIK.
     """
 
     normal: str
@@ -30,6 +34,7 @@ class Reading:
     cased: bool
     code: frozenset[str]
     citations: tuple[str, ...]
+    unsure: frozenset[str] = frozenset()
 
 
 def read(text: str) -> Reading:
@@ -47,6 +52,7 @@ def read(text: str) -> Reading:
         cased=scanned.cased,
         code=frozenset(words[i] for i in scanned.code),
         citations=scanned.citations,
+        unsure=frozenset(word.lower() for word in _UNSURE.findall(text)),
     )
 
 

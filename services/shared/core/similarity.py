@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from services.shared.core import lexicon
-from services.shared.core.fingerprint import LONG
+from services.shared.core.fingerprint import LONG, in_one_case
 from services.shared.core.reading import Reading, read
 
 Agreement: TypeAlias = Literal["equal", "light_words", "typing_error"]
@@ -61,14 +61,22 @@ def _reading(text: str | Reading) -> Reading:
 
 
 def _agreement(a: Reading, b: Reading) -> Agreement | None:
-    equal = a.words == b.words
+    equal = a.words == b.words or _differ_by_case(a, b)
     if not equal and not _differ_by_typing(a, b):
         return None
     if _cite_differently(a, b) or (a.cased and b.cased and (_has_more_names(a, b) or _has_more_names(b, a))):
         return None
-    if a.normal == b.normal:
+    if in_one_case(a.normal) == in_one_case(b.normal):
         return "equal"
     return "light_words" if equal else "typing_error"
+
+
+def _differ_by_case(a: Reading, b: Reading) -> bool:
+    """Whether the words differ only by letters that capitals do not tell apart, and one of each two has capitals."""
+    if len(a.words) != len(b.words):
+        return False
+    pairs = [pair for pair in zip(a.words, b.words, strict=True) if pair[0] != pair[1]]
+    return all((x in a.unsure or y in b.unsure) and in_one_case(x) == in_one_case(y) for x, y in pairs)
 
 
 def _cite_differently(a: Reading, b: Reading) -> bool:

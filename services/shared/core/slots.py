@@ -20,6 +20,7 @@ from services.shared.core.fact_ends import ended_in, ends_anything
 from services.shared.core.facts import Fact, FactsOf, people_named
 from services.shared.core.importance import level_when_told
 from services.shared.core.lineage import was_rejected
+from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
 from services.shared.core.sayings import as_of as entry_as_of
 from services.shared.core.statements import terms
@@ -179,11 +180,11 @@ def _with_ends(
     if not any(facts.values()):
         return []
     ends = _Ends([entry for entry in entries if entry.status == "active"], facts, doubted, beside)
-    replaced = {entry.id: {fact.memory_key for fact in facts[entry.id]} for entry in entries if entry.supersedes}
+    replaced = {entry.id: {fact.plain_key for fact in facts[entry.id]} for entry in entries if entry.supersedes}
 
     def is_replaced(fact: Fact, entry: Entry) -> bool:
         by = entry.superseded_by or ""
-        gone = {one.memory_key for one in facts[entry.id] if ends.is_told(one, entry, by)}
+        gone = {one.plain_key for one in facts[entry.id] if ends.is_told(one, entry, by)}
         return entry.status == "superseded" and not _goes_on(fact, facts[entry.id], gone.union(replaced.get(by, ())))
 
     def until(fact: Fact, entry: Entry) -> datetime | None:
@@ -214,14 +215,18 @@ def _goes_on(fact: Fact, beside: Sequence[Fact], replaced: Collection[str]) -> b
     told = relation_told(fact)
     if told is None:
         return False
-    of_them = {one.memory_key for one in beside if one.entity_label == told[0] and one is not fact}
+    of_them = {one.plain_key for one in beside if one.entity_label == told[0] and one is not fact}
     return not of_them.isdisjoint(replaced)
 
 
 def _is_opposite(fact: Fact, other: Fact) -> bool:
     """Whether one likes what the other dislikes, so that the later one counts."""
-    same = (fact.entity_label, fact.value.casefold()) == (other.entity_label, other.value.casefold())
+    same = _subject_and_value(fact) == _subject_and_value(other)
     return same and _OPPOSITE.get(fact.slot) == other.slot
+
+
+def _subject_and_value(fact: Fact) -> tuple[str, str]:
+    return plain_name(fact.entity_label), fact.value.casefold()
 
 
 def _is_upgrade(fact: Fact, other: Fact) -> bool:

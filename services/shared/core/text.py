@@ -27,6 +27,7 @@ _TOKEN = re.compile(
 _URL = re.compile(r"(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef]+")
 _CITATION = re.compile(r"\[[1-9][0-9]{0,2}(?:[\s,;–-]{1,3}[0-9]{1,3})*\]|【[^【】]*】")
 
+_APART = re.compile(r"[^\W\d_][\u0300-\u036f\u0653-\u0655\u3099\u309a]+|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 _APOSTROPHES = frozenset("‘’‛ʼ´′＇")
 _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
@@ -81,6 +82,16 @@ def _separated(char: str) -> str | None:
     return char
 
 
+def _plain(char: str) -> str | None:
+    """A letter without its accents; an accent by itself is none."""
+    if char in _LETTERS:
+        return _LETTERS[char]
+    return "".join(part for part in unicodedata.normalize("NFD", char) if not unicodedata.combining(part)) or None
+
+
+_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ß": "ss", "ı": "i"}
+_ACCENTED = re.compile("(?:[\u00c0-\u024f\u0370-\u03ff\u0451\u1e00-\u1fff]|[a-z\u00c0-\u024f][\u0300-\u036f])+")
+_PLAIN = CharTable(_plain)
 _SPELLED = CharTable(_spelled)
 _SEPARATED = CharTable(_separated)
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -96,6 +107,17 @@ def beginning(text: str, most: int) -> str:
     while not text.isascii() and (size := len(unicodedata.normalize("NFKC", text))) > most:
         text = text[: len(text) * most // size]
     return text
+
+
+def composed(text: str) -> str:
+    """The text with each letter and its accents as one character where there is one, as everything reads it.
+
+    Some programs write them apart, and no rule for words would see a letter there. Nothing else is changed, and no text
+    becomes longer.
+    """
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text
+    return _APART.sub(lambda run: unicodedata.normalize("NFC", run[0]), text)
 
 
 def unfolded(text: str) -> str:
@@ -120,6 +142,14 @@ def fold(text: str) -> str:
     if plain.isascii():
         return plain.lower()
     return translated(unicodedata.normalize("NFKC", plain.casefold()), _SPELLED)
+
+
+def without_accents(folded: str) -> str:
+    """Folded text in plain letters: jose for josé, lodz for łódź, oeuf for œuf.
+
+    Only Latin and Greek have accents that are left out in writing, and Russian writes ё as е.
+    """
+    return folded if folded.isascii() else _ACCENTED.sub(lambda run: run[0].translate(_PLAIN), folded)
 
 
 def separate(folded: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
-from itertools import dropwhile, islice
+from itertools import chain, dropwhile, islice
 from typing import NamedTuple
 
 from services.shared.core import calendars, wordlists
@@ -43,6 +43,11 @@ _TOLD_OF = re.compile(
 )
 """What stands before a time that is itself the topic, unlike that after "talk about"."""
 
+_YEAR_AND_MONTH = re.compile(
+    r"(?<![0-9])(?P<year>(?:19|20)[0-9]{2})(?:年|년)(?![前間间代来來度전간])(?: ?(?P<month>1[0-2]|0?[1-9])[月월])?"
+)
+"""As Chinese, Japanese and Korean write them."""
+
 _OPENING, _ASKING, _SAYING, _DOING = (
     wordlists.words("time_spans", f"{it} words") for it in ("opening", "asking", "saying", "doing")
 )
@@ -59,8 +64,9 @@ class Span(NamedTuple):
 def spans_named(question: str, now: datetime) -> list[Span]:
     """The stretches of time that a question names relative to `now`, in its zone, whose weeks begin on Monday.
 
-    Knows English, German, Spanish and French. "In May", "on 7 May 2025" and "2025-05-07" are dates, as `named_dates`
-    reads them, and none of these: a May is the one that is nearest to each memory.
+    Knows English, German, Spanish and French, and years and months as East Asia writes them. "In May", "on 7 May 2025"
+    and "2025-05-07" are dates, as `named_dates` reads them, and none of these: a May is the one that is nearest to each
+    memory.
     """
     return _spans(question, now, dates_too=False)
 
@@ -95,10 +101,16 @@ def asks_of_then(question: str, now: datetime) -> bool:
 
 def _spans(question: str, now: datetime, *, dates_too: bool) -> list[Span]:
     text = plain(question)
-    if not may_name_time(text) or not (words := words_for(question)):
-        return []
-    found = _found(text, words, now, dates_too=dates_too)
+    found = _years_and_months(text, now)
+    if may_name_time(text) and (words := words_for(question)):
+        found = chain(found, _found(text, words, now, dates_too=dates_too))
     return [Span(question[start:end], *ends) for start, end, ends in islice(found, _MOST)]
+
+
+def _years_and_months(text: str, now: datetime) -> Iterator[_Found]:
+    for found in islice(_YEAR_AND_MONTH.finditer(text), _MOST):
+        month = int(found["month"] or 1)
+        yield *found.span(), calendars.months(_midnight(now), int(found["year"]), month, 1 if found["month"] else 12)
 
 
 def without(question: str, spans: Sequence[Span]) -> str:

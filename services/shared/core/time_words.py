@@ -9,11 +9,12 @@ from functools import cache
 
 from services.shared.core import wordlists
 from services.shared.core.language import Language, language_of
+from services.shared.core.month_names import without_names
 from services.shared.core.text import CharTable, fold
 
 _KEYED = ("relation", "article", "which", "back", "unit", "day", "month", "season", "number", "part", "holiday")
 _TOLD_APART: tuple[Language, ...] = ("english", "german", "spanish", "french")
-_OF_OTHERS = frozenset("hier mars mai passe passes ce il week weekend tag fin este".split())
+_OF_OTHERS = frozenset("hier mars mai ce il week weekend tag fin este".split())
 """Words that tell times in one language, and something else in another."""
 
 _YEAR = r"(?:19|20)[0-9]{2}"
@@ -25,6 +26,12 @@ _SLOT = re.compile(r"\{([a-z ]+)\}")
 _WORD = re.compile(r"[^\W_]+")
 _TOKEN = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _VERBS = re.compile(r"\b(?:mar|march|may)\b")
+_HAS_BEEN = re.compile(
+    r"(?<=\ba )ete\b|(?<!^)(?<!l')(?<!\bd')(?<!\ben )(?<!\bcet )(?<!, )(?<!\bvacances )\bete\b"
+    r"(?= (?:dernier|passe|prochain|(?:19|20)[0-9]{2})\b)"
+)
+"""The French participle, which is no summer: a été, ont été 2024."""
+
 _YEARS = frozenset(map(str, range(1900, 2100)))
 _DAY = "[0-3]?[0-9]"
 _PLAIN_END = (
@@ -39,13 +46,17 @@ _END = (
 
 
 def _plain_letter(char: str) -> str:
-    """A letter without its accents, a space, or an apostrophe as they are in the lists; never more than one."""
+    """A letter without its accents, a digit, space or apostrophe as they are in the lists; never more than one."""
     if char in "’‘ʼ´":
         return "'"
     if char in "–—‑":
         return "-"
-    base = unicodedata.normalize("NFD", char)[0]
-    return " " if base.isspace() else base
+    if char.isdecimal():
+        return str(unicodedata.decimal(char))
+    parts = unicodedata.normalize("NFD", char)
+    if not all(map(unicodedata.combining, parts[1:])):
+        return char  # a syllable of Korean
+    return " " if parts[0].isspace() else parts[0]
 
 
 _PLAIN = CharTable(_plain_letter)
@@ -62,8 +73,13 @@ def plain(text: str) -> str:
 
 
 def lowered(plain_text: str) -> str:
-    """Plain text in lower case, without the words that are months only in capitals: march, may."""
-    return _VERBS.sub(lambda found: "_" * len(found[0]), plain_text).lower()
+    """Plain text in lower case, without what only looks like months and summer: march and may, names, a été."""
+    low = _VERBS.sub(_blank, without_names(plain_text)).lower()
+    return _HAS_BEEN.sub(_blank, low) if "ete" in low else low
+
+
+def _blank(found: re.Match[str]) -> str:
+    return "_" * len(found[0])
 
 
 class TimeWords:
@@ -137,8 +153,8 @@ def _compiled(form: str, slots: Mapping[str, str]) -> re.Pattern[str]:
 
 def _around(forms: str) -> str:
     return (
-        r"(?<![\w-])(?<![0-9][.,])(?:(?P<relation>{relation}) )?(?:(?P<article>{article}) ?)?"
-        rf"(?:(?P<part>{{part}})[ -](?:{{article}} )?)?(?:{forms}|{_NUMERIC}|(?P<alone>{{year}}))"
+        r"(?<![\w-])(?<![0-9][.,])(?:(?P<relation>{relation})(?: |(?<=d')))?(?:(?P<article>{article}) ?)?"
+        rf"(?:(?P<part>{{part}})(?:[ -]|(?<=d'))(?:{{article}} ?)?)?(?:{forms}|{_NUMERIC}|(?P<alone>{{year}}))"
         r"(?!\w)(?! (?:of|before|after|der|des)\b)"
     )
 
@@ -155,6 +171,8 @@ _ANY_TRIGGER = _YEARS.union(*_TRIGGERS.values())
 
 
 _SURE = {language: triggers - _written(_OF_OTHERS) for language, triggers in _TRIGGERS.items()}
+_SHORT_MONTHS = _written("jan feb mar apr jun jul aug sep sept oct nov dec".split())
+"""Of English alone, and names elsewhere: where a text is of another language they tell nothing."""
 
 
 _UNITS, _TELLERS = (_written(wordlists.listed("time_spans", f"english {it}")) for it in ("units told", "tellers"))
@@ -182,6 +200,8 @@ def words_for(text: str) -> TimeWords | None:
     if language in _TOLD_APART and not words.isdisjoint(_TRIGGERS[language]):
         return time_words(language)
     has_unit = _has_unit(words)
+    if language not in (None, "english"):
+        words -= _SHORT_MONTHS
     named = next((it for it in _TOLD_APART if not words.isdisjoint(_SURE[it]) or (it == "english" and has_unit)), None)
     if named is None and not words.isdisjoint(_YEARS):
         named = language if language in _TOLD_APART else "english"

@@ -108,6 +108,48 @@ def test_what_is_no_object_or_only_a_saying_is_no_fact(text: str) -> None:
     assert not facts_in(text, role="user", speaker=None, said_at=NOON)
 
 
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("My brother İlker lives in Izmir.", ["İlker is their brother", "İlker lives in Izmir"]),
+        ("My wife is called İpek.", ["İpek is their wife"]),
+        ("I live in İzmir.", ["Lives in İzmir"]),
+        ("My son Şükrü is 5.", ["Şükrü is their son", "Şükrü is 5 years old"]),
+        ("Ľubica is my aunt.", ["Ľubica is their aunt"]),
+        ("My sister さくら lives in Osaka.", ["さくら is their sister", "さくら lives in Osaka"]),
+        ("My cousin 王明 moved to Berlin.", ["王明 is their cousin", "王明 lives in Berlin"]),
+        ("My sister's name is 민지.", ["민지 is their sister"]),
+        ("My husband محمد is a doctor.", ["محمد is their husband", "محمد is a doctor"]),
+        ("My sister Алёна lives in Moscow.", ["Алёна is their sister", "Алёна lives in Moscow"]),
+        ("My friend Ελένη works at Google.", ["Ελένη is their friend", "Ελένη works for Google"]),
+        ("My dog is called ポチ.", ["Has a dog named ポチ"]),
+        ("My name is さくら.", ["Is called さくら"]),
+        ("My name is İlker.", ["Is called İlker"]),
+    ],
+)
+def test_a_name_begins_with_any_capital_or_a_letter_of_a_script_without_them(text: str, facts: list[str]) -> None:
+    assert told(text) == facts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My sister şule lives in a flat.",
+        "My sister алёна is tired.",
+        "My name is 5.",
+        "My brother ışık is here.",
+        "寿司",
+    ],
+)
+def test_a_small_letter_begins_no_name(text: str) -> None:
+    assert not told(text)
+
+
+def test_a_capital_with_a_dot_makes_one_key_with_the_small_letter() -> None:
+    keys = [fact.memory_key for fact in facts_in("My aunt İpek is a nurse", role="user", speaker=None, said_at=NOON)]
+    assert keys == ["people|person|ipek|relationship", "people|person|ipek|occupation"]
+
+
 def test_the_partner_of_a_speaker_has_no_other_name_before_their_own() -> None:
     for text in ("My wife is called Elke.", "My wife Elke plays the cello."):
         said = [one.text for one in facts_in(text, role="user", speaker="Tobias", said_at=NOON)]

@@ -38,6 +38,12 @@ def test_a_fingerprint_never_changes() -> None:
     assert fingerprint(SENTENCE, [*SENTENCE.split(), *["prefer"] * LONG]).minhash_bands == LONG_GOLDEN
 
 
+def test_accents_do_not_change_it_and_what_capitals_do_not_tell_apart_is_one() -> None:
+    called = "käthe mag crème brûlée"
+    assert fingerprint(called, called.split()).exact_hash == "82a750bcb7c53c64f1ecc1c8698fbd67"
+    assert fingerprint("straße", ["straße"]) == fingerprint("strasse", ["strasse"])
+
+
 def test_another_process_finds_the_same_fingerprint() -> None:
     call = f"fingerprint({SENTENCE!r}, {SENTENCE.split()!r})"
     code = f"from services.shared.core.fingerprint import fingerprint; print({call})"

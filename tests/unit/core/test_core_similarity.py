@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from services.shared.core.reading import read
+from services.shared.core.repeats import prints_of
 from services.shared.core.similarity import compare, same_statement
+from tests.stores.builders import NOON
 
 Change = Callable[[str], str]
 
@@ -226,6 +228,39 @@ def test_light_words_contractions_and_spelling_do_not_matter(a: str, b: str) -> 
 def test_what_differs_in_meaning_is_told_apart_with_its_reason(a: str, b: str, reason: str) -> None:
     found = compare(a, b)
     assert (found.same, found.reason) == (False, reason)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Meine Straße heißt Gießerweg.", "MEINE STRASSE HEISST GIESSERWEG."),
+        ("Meine Straße heißt Gießerweg.", "MEINE STRAẞE HEIẞT GIEẞERWEG."),
+        ("meine straße heißt gießerweg", "Meine STRASSE heißt Gießerweg"),
+        ("Işık söndü bu odada.", "IŞIK SÖNDÜ BU ODADA."),
+        ("Işık söndü bu odada.", "ışık söndü bu odada"),
+        ("Ilık süt aldım dün.", "ILIK SÜT ALDIM DÜN"),
+        ("İpek eve geldi", "İPEK EVE GELDİ"),
+        ("İpek eve geldi", "ipek eve geldi"),
+    ],
+)
+def test_capitals_that_two_small_letters_share_make_no_difference(a: str, b: str) -> None:
+    assert same_statement(a, b)
+    one, other = (prints_of(text, NOON) for text in (a, b))
+    assert (one.exact_hash, one.statement_hash) == (other.exact_hash, other.statement_hash)
+    assert compare(a, b).reason == "equal"
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("Ich trinke Bier in Maßen", "Ich trinke Bier in Massen"),
+        ("ICH trinke Bier in Maßen", "ICH trinke Bier in Massen"),
+        ("Sınır var burada", "Sinir var burada"),
+        ("Kız geldi eve", "Kiz geldi eve"),
+    ],
+)
+def test_small_letters_that_share_a_capital_keep_statements_apart(a: str, b: str) -> None:
+    assert not same_statement(a, b)
 
 
 @pytest.mark.parametrize("text", ["is the shop open", "Do you like tea", "what is the time", "Can I swim here"])

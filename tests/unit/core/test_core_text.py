@@ -1,12 +1,13 @@
 """One normal form for what differs only in case, punctuation, URLs or white space."""
 
 import time
+import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.shared.core.text import fold, normalize
+from services.shared.core.text import composed, fold, normalize
 
 TRICKY = "ab15.,:-+~#'_$€<>=!%&[]/ ’²½–—①ﷺ´Åßŉ≤٣"
 any_text = st.one_of(st.text(), st.text(alphabet=TRICKY))
@@ -123,3 +124,18 @@ def test_hostile_text_of_64_kib_takes_little_time(piece: str) -> None:
     started = time.process_time()
     normalize(text)
     assert time.process_time() - started < 3  # what is not linear takes minutes
+
+
+@pytest.mark.parametrize(
+    "text", ["Käthe", "Düsseldorf", "İlker", "Алёна", "йод", "가나각", "がぎ", "tiếng Việt", "Ελένη", "naïve café"]
+)
+def test_letters_and_accents_that_are_apart_are_read_as_one(text: str) -> None:
+    assert composed(unicodedata.normalize("NFD", text)) == composed(text) == text
+
+
+@given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("aeéo\u0301\u0308\u0323각か\u3099कि\u0958Å"))))
+def test_a_text_that_is_composed_stays_the_same_text_and_becomes_no_longer(text: str) -> None:
+    once = composed(text)
+    assert composed(once) == once
+    assert len(once.encode()) <= len(text.encode())
+    assert unicodedata.normalize("NFD", once) == unicodedata.normalize("NFD", text)

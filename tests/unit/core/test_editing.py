@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from datetime import timedelta
 
 import pytest
@@ -63,6 +64,14 @@ def test_a_redacted_entry_has_no_word_left_of_any_earlier_text() -> None:
     assert new is not None
     assert not {"zanzibar", "quokka"} & set(new.model_dump_json().replace('"', " ").split())
     assert (new.revisions, new.tags) == ((), ("door",))
+
+
+def test_a_correction_whose_letters_and_accents_are_written_apart_is_read_as_one() -> None:
+    entry = said("Käthe lives in Köln")
+    assert edited(entry, Edit(text=unicodedata.normalize("NFD", entry.text)), LATER) is None
+    new = edited(entry, Edit(text=unicodedata.normalize("NFD", "Käthe lives in Düren")), LATER)
+    assert new is not None
+    assert new.text == "Käthe lives in Düren"
 
 
 def test_what_changes_nothing_is_no_change() -> None:
