@@ -43,8 +43,8 @@ async def bus(tmp_path: Path) -> AsyncIterator[ServerProcess]:
 def settings_of(name: str, bus: ServerProcess, data: Path, partitions: int = 1) -> Settings:
     return Settings.model_validate({
         "data": data, "nats_url": bus.url, "nats_user": name, "nats_password": secret_of(name), "http_port": 0,
-        "turns_partitions": partitions, "provision": name == PROVISION, "embedder": "none", "ner": "none",
-        "log_level": "error",
+        "turns_partitions": partitions, "text_store": "sqlite", "provision": name == PROVISION, "embedder": "none",
+        "ner": "none", "log_level": "error",
     })  # fmt: skip
 
 

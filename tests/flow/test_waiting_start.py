@@ -80,7 +80,8 @@ async def test_a_service_that_waited_starts_when_all_is_there(tmp_path: Path) ->
     port, nats_port = free_port(), free_port()
     url = f"http://127.0.0.1:{port}"
     bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
-    async with ingest_alone(tmp_path / "ingest", port, MEMORYBUS_NATS_URL=bus.url):
+    servers = {"MEMORYBUS_NATS_URL": bus.url, "MEMORYBUS_TEXT_STORE": "sqlite"}
+    async with ingest_alone(tmp_path / "ingest", port, **servers):
         await eventually(lambda: looked_at(url, "readyz"), names("no bus answers"), within=PATIENCE)
         await bus.start()
         try:
@@ -93,7 +94,7 @@ async def test_without_a_bus_a_process_is_alive_and_not_ready(tmp_path: Path) ->
     bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
     await bus.start()
     settings = Settings(
-        data=tmp_path / "data", nats_url=bus.url, http_port=0, embedder="none", ner="none", log_level="error"
+        data=tmp_path / "data", nats_url=bus.url, http_port=0, text_store="sqlite", embedder="none", ner="none"
     )
     async with running(settings, ["ingest", "curate"]) as instance:
         await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []))
