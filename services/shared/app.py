@@ -51,6 +51,7 @@ START_PATIENCE = 5.0
 """Seconds that a start waits for bus and stores while somebody watches it."""
 
 _TRY_AGAIN = 1.0
+_ALL = "bus and stores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Host:
     ) -> None:
         self.settings = settings
         self.was_clean = was_clean
-        self.waits_for: str | None = "bus and stores"
+        self.waits_for: str | None = _ALL
         self.workers: list[Worker[Any]] = []
         self.services: list[Service] = []
         self.client: PatchedNatsClient
@@ -126,7 +127,7 @@ class Host:
         self.bus = Bus(self.client)
         self._stack.push_async_callback(self._leave_bus)
         self._stack.push_async_callback(self.close)
-        await provision(self.bus.js, self.settings)
+        await provision(self.bus.js, self.settings, waiting=self._wait_for)
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
         trail = await self.audit_trail() if any(service.answers for service in self.services) else None
         self._requests = requests = RequestBroker(self.client, trail.heard if trail else lambda _: None)
@@ -245,14 +246,19 @@ class Host:
         deadline = time.monotonic() + self._patience
         while True:
             try:
-                return await opening()
+                opened = await opening()
+                self._wait_for(_ALL)
+                return opened
             except Unavailable as error:
                 if time.monotonic() >= deadline:
                     raise
                 if self.waits_for != str(error):
                     log.warning("start_waits", extra={"for": str(error)})
-                self.waits_for = str(error)
+                self._wait_for(str(error))
             await asyncio.sleep(_TRY_AGAIN)
+
+    def _wait_for(self, what: str) -> None:
+        self.waits_for = what
 
     async def _open_text_store(self) -> TextStore:
         if self.settings.text_store == "opensearch":

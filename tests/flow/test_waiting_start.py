@@ -90,6 +90,20 @@ async def test_a_service_that_waited_starts_when_all_is_there(tmp_path: Path) ->
             await bus.stop()
 
 
+async def test_a_service_that_waits_for_provisioning_names_what_is_missing(tmp_path: Path) -> None:
+    port, bus = free_port(), NatsServer(tmp_path / "nats", port=0, sync="interval")
+    url = f"http://127.0.0.1:{port}"
+    await bus.start()
+    servers = {"MEMORYBUS_NATS_URL": bus.url, "MEMORYBUS_TEXT_STORE": "sqlite", "MEMORYBUS_PROVISION": "false"}
+    try:
+        async with ingest_alone(tmp_path / "ingest", port, **servers):
+            waits = names("create stream MEMORY_TURNS", "memorybus provision --nats")
+            _, problems = await eventually(lambda: looked_at(url, "readyz"), waits, within=PATIENCE)
+            assert "no bus answers" not in problems[0]
+    finally:
+        await bus.stop()
+
+
 async def test_without_a_bus_a_process_is_alive_and_not_ready(tmp_path: Path) -> None:
     bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
     await bus.start()
