@@ -29,7 +29,7 @@ from services.shared.errors import MissingExtra as MissingExtra
 from services.shared.files import make_folder
 from services.shared.health import StoreProbe, health_routes
 from services.shared.redaction import redact_address
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableAccess
 from services.shared.site import Route, Site
 from services.shared.stores.edge import EdgeVectorStore, check_layout
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
@@ -265,7 +265,7 @@ class Host:
                     self._wait_for(_ALL)
                 return opened
             except Unavailable as error:
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline or isinstance(error, UnusableAccess):
                     raise
                 if self.waits_for != str(error):
                     log.warning("start_waits", extra={"for": str(error)})

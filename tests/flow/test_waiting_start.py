@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from services.runtime import running
 from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer, die_with_parent, free_port
 from services.shared.health import deaf
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableSetting
 from tests.polling import eventually
 
 PATIENCE = 60.0
@@ -129,4 +131,31 @@ async def test_a_connection_that_stands_and_reads_no_more_is_no_life(tmp_path: P
         assert client.is_connected
     finally:
         await client.close()
+        await bus.stop()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("MEMORYBUS_NATS_URL", "http://127.0.0.1:4222", "is no address of a bus: write one like nats://"),
+        ("MEMORYBUS_NATS_CREDS", "/nowhere/nats.creds", "MEMORYBUS_NATS_CREDS"),
+        ("MEMORYBUS_NATS_CA", "/nowhere/ca.crt", "no file /nowhere/ca.crt, which MEMORYBUS_NATS_CA names"),
+        ("MEMORYBUS_OPENSEARCH_CA", "/nowhere/ca.crt", "check MEMORYBUS_OPENSEARCH_CA"),
+    ],
+)
+async def test_what_no_waiting_mends_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
+    await bus.start()
+    nats = bus.url if "OPENSEARCH" in variable else "nats://127.0.0.1:1"  # a password in it would go before files
+    given = {"NATS_URL": nats, "TEXT_STORE": "opensearch", "OPENSEARCH_URL": "https://127.0.0.1:1"}
+    for name, content in given.items():
+        monkeypatch.setenv(f"MEMORYBUS_{name}", content)
+    monkeypatch.setenv(variable, value)
+    try:
+        with pytest.raises(UnusableSetting, match=re.escape(said)):
+            async with asyncio.timeout(20), running(Settings(data=tmp_path / "data", http_port=0), ["ingest"]):
+                pass
+    finally:
         await bus.stop()
