@@ -21,7 +21,7 @@ from services.shared.bus.server import NatsServer
 from services.shared.http import HttpServer, listen
 from services.shared.instance import FolderLock, Instance
 from services.shared.redaction import redact_address
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableSetting
 
 SERVICES: dict[str, Builder] = {
     "ingest": build_ingest,
@@ -35,6 +35,18 @@ SERVICES: dict[str, Builder] = {
 
 _ROOM = 16 * 1024 * 1024
 """Bytes that must be left on the disk at a start: who maps files into memory dies without a word where none are."""
+
+
+_USE_TEXT = frozenset(SERVICES) - {"gateway"}
+_USE_VECTORS = frozenset({"embed", "retrieve", "curate"})
+_OWN_TEXT = (
+    "{} would keep what it is told in a file of its own in {}, of which other processes know nothing: set "
+    "MEMORYBUS_TEXT_STORE=opensearch, as everywhere on this bus; or =sqlite, where all of them use this very folder"
+)
+_OWN_VECTORS = (
+    "{} would keep vectors in a folder of its own, {}, which is for one process, and others on this bus use "
+    "vectors, too: set MEMORYBUS_VECTOR_STORE=qdrant, as everywhere; or =none, to search by words only"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,8 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
     """
     if not only or "gateway" in only:
         refuse_exposure(settings.http_host)
+    if settings.nats_url:
+        refuse_unshared_stores(settings, only)
     async with AsyncExitStack() as stack:
         lock = _take_folder(stack, settings) if not only else None
         listening = listen(settings.http_host, settings.http_port)
@@ -72,6 +86,25 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
         if lock is not None:
             lock.announce(Instance(pid=lock.pid, nats=shown, http=http.url))
         yield Running(nats=shown, http=http.url, host=host)
+
+
+def refuse_unshared_stores(settings: Settings, only: Sequence[str]) -> None:
+    """Refuse the stores that one process of many gets by default: they are its own, and elsewhere others are used.
+
+    Raises:
+        UnusableSetting: a store is meant for one process that does all, and others are on the bus.
+    """
+    names = ", ".join(only)
+    if "text_store" not in settings.model_fields_set and _is_part(only, _USE_TEXT):
+        raise UnusableSetting(_OWN_TEXT.format(names, settings.data))
+    has_vectors = settings.vector_store == "edge" and settings.embedder != "none"
+    if has_vectors and _is_part(only, _USE_VECTORS):
+        raise UnusableSetting(_OWN_VECTORS.format(names, settings.vectors_path))
+
+
+def _is_part(only: Sequence[str], users: frozenset[str]) -> bool:
+    """Whether some of those that use a store run here, and others elsewhere."""
+    return bool(users & set(only)) and not users <= set(only)
 
 
 def _take_folder(stack: AsyncExitStack, settings: Settings) -> FolderLock:

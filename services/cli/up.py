@@ -158,10 +158,13 @@ def _announce(instance: Running, settings: Settings, only: list[str], *, as_json
     if as_json:
         print(json.dumps({"ready": True, "nats": instance.nats, "http": instance.http}), flush=True)
         return
-    out.print(f"[bold]memorybus[/bold] is ready: {', '.join(only) if only else 'all services'}")
-    has_page = not only or "gateway" in only
-    out.print(f"  page  {instance.http}  (open it in a browser)" if has_page else f"  http  {instance.http}")
-    out.print(f"  bus   {redact_address(instance.nats)}\n  data  {settings.data}")
+    bus = redact_address(instance.nats)
+    if only or not out.is_terminal:  # for who reads the log alone
+        log.info("ready", extra={"services": only or list(SERVICES), "bus": bus, "http": instance.http})
+    if only:
+        return
+    out.print("[bold]memorybus[/bold] is ready: all services")
+    out.print(f"  page  {instance.http}  (open it in a browser)\n  bus   {bus}\n  data  {settings.data}")
     here = "" if settings.data == Settings().data else f" --data {escape(shlex.quote(str(settings.data)))}"
     out.print(
         f"Ctrl-C stops it. Next: [bold]memorybus publish FILE{here}[/bold], [bold]memorybus ask …{here}[/bold]; "

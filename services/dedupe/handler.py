@@ -32,6 +32,7 @@ from services.shared.core.fingerprint import MOST_SIMILAR, near_keys, nearness
 from services.shared.core.lineage import key_tag
 from services.shared.core.repeats import find_canonical, likeness, prints_of
 from services.shared.core.salience import detect_type, importance, wants_saving
+from services.shared.erasures import erased_at
 from services.shared.tasks import beside_the_loop
 
 log = logging.getLogger(__name__)
@@ -55,18 +56,34 @@ _LONGEST_PAUSE = 1.0
 """Seconds before another round."""
 
 
+class NotLogged(Exception):
+    """The text store does not know proposals, and their users were never erased."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        others = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        super().__init__(
+            f"the text store here has no proposal {ids[0]!r}{others}: do all services use one text store? Compare "
+            "MEMORYBUS_TEXT_STORE, MEMORYBUS_OPENSEARCH_URL and MEMORYBUS_OPENSEARCH_PREFIX of ingest with ours"
+        )
+
+
 async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) -> list[EntryEvent]:
-    """Decide every proposal of the events, and tell what became of it, also when an earlier delivery decided it."""
+    """Decide every proposal of the events, and tell what became of it, also when an earlier delivery decided it.
+
+    Raises:
+        NotLogged: some were never logged in this store; those that were are decided all the same.
+    """
     refs = {ref.id: ref for event in events for ref in event.entries}
     outcomes: dict[str, Outcome] = {}
     deadline, rounds = time.monotonic() + _PATIENCE, 0
     while left := [ref for ref in refs.values() if ref.id not in outcomes]:
-        records = (await store.pending(left, may_lag=True)).values()
-        outcomes |= {record.proposal.id: record.outcome for record in records if record.outcome}
-        open_ = [record.proposal for record in records if record.outcome is None]
+        found = await store.pending(left, may_lag=True)
+        outcomes |= {record.proposal.id: record.outcome for record in found.values() if record.outcome}
+        open_ = [record.proposal for record in found.values() if record.outcome is None]
         for portion in portions(open_):
             outcomes |= {outcome.proposal_id: outcome for outcome in await _decide(portion, store)}
-        if all(proposal.id in outcomes for proposal in open_):  # what is left was never logged, or was erased
+        if all(proposal.id in outcomes for proposal in open_):
+            await _insist_on_erasure([ref for ref in left if ref.id not in found], store)
             break
         if time.monotonic() > deadline:
             log.warning("left_undecided", extra={"proposals": len(left)})
@@ -74,6 +91,19 @@ async def judge_proposals(events: Sequence[EntryProposed], *, store: TextStore) 
         rounds += 1  # what a decision rested on changed between looking and deciding
         await asyncio.sleep(backoff_seconds(rounds, longest=_LONGEST_PAUSE, first=0.02))
     return [*tell(refs.values(), outcomes), *tell_of_renewals(refs.values(), outcomes)]
+
+
+async def _insist_on_erasure(missing: Sequence[EntryRef], store: TextStore) -> None:
+    """What is missing was erased with all else of its user; otherwise it is in the store of somebody else, or lost.
+
+    An erasure is marked, and account of it is kept, before anything goes.
+    """
+    users = {ref.user_id for ref in missing}
+    if users:
+        users -= {mark.user_id for mark in await store.erasures(users)}
+        users -= set(await erased_at(store, users)) if users else set()
+    if lost := [ref.id for ref in missing if ref.user_id in users]:
+        raise NotLogged(lost)
 
 
 def portions(proposals: Sequence[Proposal]) -> Iterator[list[Proposal]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from contracts.paths import PREFIX
 from services.gateway import asyncapi, static
 from services.gateway.settings import GatewaySettings
 from services.shared.app import Host, Service
+from services.shared.bus.provisioning import restore_counts
 from services.shared.settings import UnusableSetting
 from services.shared.site import Route
 
@@ -41,12 +42,14 @@ async def build(host: Host) -> Service:
 
     settings = GatewaySettings()
     tokens = _verifier(settings) if settings.auth else None
+    rates = limits.RateLimits(host.bus, settings)
+    keep_counting = partial(rates.keep_stream, partial(restore_counts, host.bus.js, host.settings))
     edge = api.Edge(
         host.memory(),
         callers.GuardedDoor(keys.KeyRing(keys.KeyStore(host.bus)), tokens, settings)
         if settings.auth
         else callers.OpenDoor(passing_on=f"{proxies.PREFIX}/"),
-        limits.RateLimits(host.bus, settings),
+        rates,
         settings,
         longest=host.settings.max_text_bytes,
     )
@@ -64,7 +67,7 @@ async def build(host: Host) -> Service:
     return Service(
         "gateway",
         routes=(*pages(host.bus_address), *routes),
-        background=(edge.live.run, mcp.run, proxy.run, *([published.run] if published else [])),
+        background=(edge.live.run, mcp.run, proxy.run, keep_counting, *([published.run] if published else [])),
         trouble=lambda: published.trouble if published else None,
     )
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from hashlib import sha256
 
+from nats.js.errors import APIError
 from pydantic import BaseModel
 
 from contracts import subjects
@@ -17,6 +20,7 @@ from contracts.v1.commands import ListRequest
 from contracts.v1.retrieval import RetrieveRequest
 from services.gateway.callers import Caller
 from services.gateway.settings import GatewaySettings
+from services.shared import telemetry
 from services.shared.bus.connection import UNANSWERED
 from services.shared.bus.streams import Bus
 from services.shared.core.chat_commands import command_in
@@ -25,6 +29,8 @@ log = logging.getLogger(__name__)
 
 _MINUTE = 60
 _PATIENCE = 1.0
+_LOOK_EVERY = 5.0  # seconds
+_REMEDY = "`memorybus provision`, and what `memorybus provision --permissions` prints for the user of the gateway"
 _SEARCHING = ("recall", "explain")
 """Commands that look for the entries they are about, and show them."""
 
@@ -75,6 +81,8 @@ class RateLimits:
         self._queries = {"tool": settings.tool_queries_per_minute, "person": settings.queries_per_minute}
         self._requests = settings.requests_per_minute
         self._begun_here = 0, Counter[tuple[str, str]]()
+        self._to_look = asyncio.Event()
+        self._to_look.set()
 
     def may_begin(self, caller: Caller) -> bool:
         """Whether a query may begin before it is counted: not where this process alone has begun as many already."""
@@ -105,7 +113,21 @@ class RateLimits:
             return Share(kind, most, most - int(json.loads(promise.data)["val"]))
         except (*UNANSWERED, KeyError, ValueError):  # a limit that cannot be counted stops nobody
             log.warning("rate_not_counted", extra={"kind": kind})
+            telemetry.RATES_NOT_COUNTED.labels(kind).inc()
+            self._to_look.set()
             return None
+
+    async def keep_stream(self, restore: Callable[[], Awaitable[bool]]) -> None:
+        """At the start, and when something could not be counted, see that the bus has its stream; without end."""
+        while True:
+            await self._to_look.wait()
+            self._to_look.clear()
+            try:
+                if await restore():
+                    log.warning("rate_counts_restored", extra={"why": "the servers of the bus were started anew"})
+            except (APIError, *UNANSWERED) as error:
+                log.warning("rate_limits_off", extra={"cause": str(error) or repr(error), "remedy": _REMEDY})
+            await asyncio.sleep(_LOOK_EVERY)
 
 
 def _this_minute() -> int:

@@ -27,9 +27,9 @@ from services.shared.client import Answering, MemoryClient
 from services.shared.embedders import open_embedder
 from services.shared.errors import MissingExtra as MissingExtra
 from services.shared.files import make_folder
-from services.shared.health import health_routes
+from services.shared.health import StoreProbe, health_routes
 from services.shared.redaction import redact_address
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableAccess
 from services.shared.site import Route, Site
 from services.shared.stores.edge import EdgeVectorStore, check_layout
 from services.shared.stores.sqlite import SqliteTextStore, Synchronous
@@ -51,6 +51,7 @@ START_PATIENCE = 5.0
 """Seconds that a start waits for bus and stores while somebody watches it."""
 
 _TRY_AGAIN = 1.0
+_ALL = "bus and stores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ class Host:
     ) -> None:
         self.settings = settings
         self.was_clean = was_clean
-        self.waits_for: str | None = "bus and stores"
+        self.waits_for: str | None = _ALL
         self.workers: list[Worker[Any]] = []
         self.services: list[Service] = []
         self.client: PatchedNatsClient
@@ -109,6 +110,7 @@ class Host:
         )
         self._requests: RequestBroker | None = None
         self._trail: AuditTrail | None = None
+        self._probe = StoreProbe({})
         self._stack = AsyncExitStack()
         self._background: list[asyncio.Task[None]] = []
         self._opened: dict[str, asyncio.Task[Any]] = {}
@@ -126,7 +128,7 @@ class Host:
         self.bus = Bus(self.client)
         self._stack.push_async_callback(self._leave_bus)
         self._stack.push_async_callback(self.close)
-        await provision(self.bus.js, self.settings)
+        await provision(self.bus.js, self.settings, waiting=self._wait_for)
         self.services = list(await asyncio.gather(*(build(self) for build in builders)))
         trail = await self.audit_trail() if any(service.answers for service in self.services) else None
         self._requests = requests = RequestBroker(self.client, trail.heard if trail else lambda _: None)
@@ -143,6 +145,8 @@ class Host:
         background += [trail.run] if trail else []
         if "vectors" in self._opened:
             background.append((await self._index_watcher()).run)
+        self._probe = StoreProbe(await self._servers())
+        background.append(self._probe.run)
         self._background = [asyncio.create_task(_keep_running(work)) for work in background]
         self.site.add(route for service in self.services for route in service.routes)
         self.waits_for = None
@@ -159,7 +163,18 @@ class Host:
     def troubles(self) -> list[str]:
         """What keeps services from doing their work, with their names."""
         said = ((service.name, service.trouble()) for service in self.services)
-        return [f"{name}: {trouble}" for name, trouble in said if trouble]
+        return [*(f"{name}: {trouble}" for name, trouble in said if trouble), *self._probe.troubles]
+
+    async def _servers(self) -> dict[str, Callable[[], Awaitable[object]]]:
+        """How to ask the stores in use here that are servers whether they answer."""
+        asks: dict[str, Callable[[], Awaitable[object]]] = {}
+        if "text" in self._opened and self.settings.text_store == "opensearch":
+            asks["text store"] = (await self.text_store()).get_embedding_identity  # one small document
+        if "vectors" in self._opened and self.settings.vector_store == "qdrant":
+            index = await self.vector_index()
+            assert index is not None
+            asks["vector store"] = index.vectors.ping
+        return asks
 
     @property
     def bus_address(self) -> str:
@@ -245,14 +260,20 @@ class Host:
         deadline = time.monotonic() + self._patience
         while True:
             try:
-                return await opening()
+                opened = await opening()
+                if self.waits_for is not None:  # it is starting
+                    self._wait_for(_ALL)
+                return opened
             except Unavailable as error:
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline or isinstance(error, UnusableAccess):
                     raise
                 if self.waits_for != str(error):
                     log.warning("start_waits", extra={"for": str(error)})
-                self.waits_for = str(error)
+                self._wait_for(str(error))
             await asyncio.sleep(_TRY_AGAIN)
+
+    def _wait_for(self, what: str) -> None:
+        self.waits_for = what
 
     async def _open_text_store(self) -> TextStore:
         if self.settings.text_store == "opensearch":
@@ -383,6 +404,12 @@ async def _keep_running(work: Callable[[], Awaitable[None]]) -> None:
         try:
             await work()
             return
+        except Unavailable as error:
+            log.warning("background_work_waits", extra={"work": _name_of(work), "for": str(error)})
         except Exception:
-            log.exception("background_work_failed")
-            await asyncio.sleep(5.0)
+            log.exception("background_work_failed", extra={"work": _name_of(work)})
+        await asyncio.sleep(5.0)
+
+
+def _name_of(work: Callable[[], Awaitable[None]]) -> str:
+    return str(getattr(getattr(work, "func", work), "__qualname__", work))

@@ -1,27 +1,34 @@
 """Health of a process over HTTP.
 
-Alive depends on this process alone: starting it anew would bring back no bus and no store. Ready means that the bus
-answers and that nothing is stuck.
+Alive depends on this process alone: starting it anew would bring back no bus and no store. Ready means that bus and
+stores answer and that nothing is stuck.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from faststream.asgi import AsgiResponse, get
 from nats.errors import Error as NatsError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from contracts.errors import Unavailable
 from services.shared.bus.nats_patches import PatchedNatsClient
 from services.shared.bus.worker import Worker
 from services.shared.redaction import redact_text
 from services.shared.site import Route
 
+log = logging.getLogger(__name__)
+
 _ROUND_TRIP = 2.0
 _NO_PROGRESS = 60.0
+_LOOK_EVERY = 5.0
+_STORE_PATIENCE = 5.0
 
 
 class Process(Protocol):
@@ -46,6 +53,43 @@ class Process(Protocol):
     def troubles(self) -> Sequence[str]:
         """What else keeps its services from doing their work."""
         ...
+
+
+class StoreProbe:
+    """Asks the stores that are servers now and then whether they answer: who has no work would not notice else."""
+
+    def __init__(self, asks: Mapping[str, Callable[[], Awaitable[object]]]) -> None:
+        self._asks = asks
+        self._away: dict[str, str] = {}
+
+    @property
+    def troubles(self) -> list[str]:
+        """The stores that did not answer when they were asked last."""
+        return [f"{store}: {why}" for store, why in self._away.items()]
+
+    async def run(self) -> None:
+        """Ask again and again, without end."""
+        while self._asks:
+            await asyncio.gather(*(self._look(store, ask) for store, ask in self._asks.items()))
+            await asyncio.sleep(_LOOK_EVERY)
+
+    async def _look(self, store: str, ask: Callable[[], Awaitable[object]]) -> None:
+        try:
+            async with asyncio.timeout(_STORE_PATIENCE):
+                await ask()
+        except Unavailable as error:
+            why = str(error)
+        except TimeoutError:
+            why = f"no answer within {_STORE_PATIENCE:.0f} s"
+        except Exception as error:  # whatever it is, the store does not answer as it should
+            why = redact_text(repr(error))
+        else:
+            if self._away.pop(store, None):
+                log.info("store_back", extra={"store": store})
+            return
+        if store not in self._away:
+            log.warning("store_away", extra={"store": store, "cause": why})
+        self._away[store] = why
 
 
 def health_routes(process: Process) -> list[Route]:

@@ -10,9 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
+from contracts.errors import Unavailable
 from contracts.v1.turns import MOST_TEXT_BYTES
 
 _PREFIX = "MEMORYBUS_"
+_OTHERS = "MEMORYBUS_NATS_PASSWORD_"
+"""Begins the passwords of all users of the bus, which nats-server reads, and `deploy/.env` has."""
+
 _NEAR = 0.8
 """How alike two names are that are taken for one; Kubernetes sets variables of its own that begin like ours."""
 
@@ -198,12 +202,17 @@ class UnusableSetting(Exception):
     """A setting of a service has a value that cannot be used; the text names the variable, and says what is wrong."""
 
 
+class UnusableAccess(UnusableSetting, Unavailable):
+    """A setting that says how a server is reached cannot be used, and waiting does not help."""
+
+
 def misspelt(variables: Iterable[str]) -> dict[str, str]:
     """The environment variables that are no setting but nearly are, each with the setting that is probably meant."""
     kinds: list[type[EnvironmentSettings]] = [Settings, *ServiceSettings.__subclasses__()]
     known = [f"{kind.prefix}{name}".upper() for kind in kinds for name in kind.model_fields]
     names = [name.removeprefix(_PREFIX) for name in known]
-    others = {name: name.upper() for name in variables if name.upper().startswith(_PREFIX)}
+    ours = {name: name.upper() for name in variables if name.upper().startswith(_PREFIX)}
+    others = {name: upper for name, upper in ours.items() if not upper.startswith(_OTHERS)}
     near = {
         name: get_close_matches(upper.removeprefix(_PREFIX), names, 1, _NEAR)
         for name, upper in others.items()

@@ -17,6 +17,9 @@ REQUEST_SECONDS = Histogram("memorybus_request_seconds", "Time to answer", ["req
 REPLIES_REFUSED = Counter(
     "memorybus_replies_refused_total", "Requests that asked for their answer outside of an inbox", ["request"]
 )
+RATES_NOT_COUNTED = Counter(
+    "memorybus_rates_not_counted_total", "Requests over HTTP without a rate limit: the bus did not count", ["kind"]
+)
 LOOP_LAG = Histogram(
     "memorybus_loop_lag_seconds", "How long arriving work waits for the event loop of its process", buckets=_FINE
 )

@@ -9,11 +9,11 @@ from typing import Any, get_args
 
 import pytest
 
-from contracts.ports import Accepted, Key, Merged, Outcome, Selection, Similar, TextStore
+from contracts.ports import UNBOUNDED, Accepted, Erasure, Key, Merged, Outcome, Selection, Similar, TextStore
 from contracts.v1.entries import Entry, EntryAccepted, EntryProposed, EntryRef, EntryRepeated
 from contracts.v1.turns import WORDLESS, LoggedTurn, Proposal
 from services.dedupe import handler
-from services.dedupe.handler import candidate_entry, judge, judge_proposals, tell
+from services.dedupe.handler import NotLogged, candidate_entry, judge, judge_proposals, tell
 from services.shared import telemetry
 from services.shared.core import repeats
 from services.shared.core.fingerprint import MOST_SIMILAR
@@ -21,6 +21,7 @@ from services.shared.core.reading import Reading
 from services.shared.core.repeats import Likeness, find_canonical
 from services.shared.core.sayings import repeated_by
 from services.shared.core.similarity import same_statement
+from services.shared.erasures import erased_record
 from services.shared.stores.tombstones import digests_of, without_words
 from tests.stores.builders import a_proposal, a_turn, outcomes_of
 from tests.stores.changing import modify
@@ -113,6 +114,29 @@ async def test_a_redelivered_repeat_sends_its_entry_on_its_way_again_and_counts_
     again = await judge_proposals([event], store=store)
     assert [[ref.id for ref in each.entries] for each in again if isinstance(each, EntryAccepted)] == [[], [first]]
     assert (await store.get([Key("ann", first)]))[first].repeat_count == 1
+
+
+async def test_what_was_never_logged_here_is_an_error_and_its_neighbours_are_decided(store: TextStore) -> None:
+    proposal = a_proposal(a_turn("ann", "I live in Porto."))
+    await store.append([proposal.turn], [proposal])
+    refs = [EntryRef(user_id=user, id=id_) for user, id_ in (("bob", "elsewhere"), ("ann", proposal.id))]
+    with pytest.raises(NotLogged, match=r"no proposal 'elsewhere': .*MEMORYBUS_TEXT_STORE"):
+        await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
+    assert (await store.counts("ann")).undecided == 0
+    told = await judge_proposals([EntryProposed.of(refs[1:], at=NOON)], store=store)
+    assert [ref.id for event in told if isinstance(event, EntryAccepted) for ref in event.entries] == [proposal.id]
+
+
+async def test_what_is_missing_as_its_user_is_erased_or_was_is_no_error(store: TextStore) -> None:
+    await store.record_erasure("ann", None, Erasure("ann", UNBOUNDED, NOON))
+    await store.add_records([erased_record("bob", NOON)])
+    refs = [EntryRef(user_id=user, id=f"of {user}") for user in ("ann", "bob")]
+    told = await judge_proposals([EntryProposed.of(refs, at=NOON)], store=store)
+    assert [event.entries for event in told if event.entries] == []
+    with pytest.raises(NotLogged, match="of carol"):
+        await judge_proposals(
+            [EntryProposed.of([*refs, EntryRef(user_id="carol", id="of carol")], at=NOON)], store=store
+        )
 
 
 @pytest.mark.parametrize("arriving", list(permutations(["february", "april", "november"])))

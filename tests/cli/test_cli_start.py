@@ -88,12 +88,24 @@ def test_help_says_of_each_command_what_the_command_says_of_itself(name: str) ->
     assert (command(name).help or "").split("\n\n")[0].replace("\n", " ") == COMMANDS[name]
 
 
-@pytest.mark.parametrize(
-    ("only", "line"),
-    [([], "  page  http://127.0.0.1:8400  (open it in a browser)"), (["dedupe"], "  http  http://127.0.0.1:8400")],
-)
-def test_a_start_says_plainly_where_the_page_is(only: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    bus = "nats://127.0.0.1:4222"
+def announced(only: list[str]) -> None:
+    bus = "nats://ann:s3cret@127.0.0.1:4222"
     instance = Running(bus, "http://127.0.0.1:8400", host=Host(Settings(), bus))
     _announce(instance, Settings(), only, as_json=False)
-    assert line in capsys.readouterr().out.splitlines()
+
+
+def test_a_start_says_plainly_where_the_page_is(capsys: pytest.CaptureFixture[str]) -> None:
+    announced([])
+    assert "  page  http://127.0.0.1:8400  (open it in a browser)" in capsys.readouterr().out.splitlines()
+
+
+def test_a_service_of_many_says_in_its_log_alone_that_it_is_ready(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    announced(["dedupe"])
+    (record,) = caplog.records
+    said = {name: record.__dict__[name] for name in ("message", "services", "bus", "http")}
+    bus, http = "nats://127.0.0.1:4222", "http://127.0.0.1:8400"
+    assert said == {"message": "ready", "services": ["dedupe"], "bus": bus, "http": http}
+    assert capsys.readouterr().out == ""

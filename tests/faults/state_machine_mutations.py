@@ -27,6 +27,7 @@ from contracts.ports import (
 )
 from contracts.v1.entries import Entry
 from services.curate import retention
+from services.dedupe import handler as dedupe
 from services.embed import handler as embed
 from services.enrich import handler as enrich
 from services.shared.core import capacity, repeats
@@ -99,9 +100,18 @@ def _protecting_nothing() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _deciding_nothing() -> Iterator[None]:
+    with (
+        patch.object(SqliteTextStore, "pending", _no_outcomes),
+        patch.object(dedupe, "_insist_on_erasure", _nothing),
+    ):
+        yield
+
+
 MUTATIONS: dict[str, Mutation] = {
     "acknowledges before the effect": lambda: patch.object(World, "deliver", _ack_first),
-    "dedupe ignores outcomes": lambda: patch.object(SqliteTextStore, "pending", _no_outcomes),
+    "dedupe ignores outcomes": _deciding_nothing,
     "dedupe trusts what it looked up": lambda: patch.object(SqliteTextStore, "apply", _settle_blindly),
     "dedupe merges a question": lambda: patch.multiple(repeats, read=_unasking(read), same_statement=lambda a, b: True),
     "enrich passes on what it did just now only": lambda: patch.object(enrich, "_is_active", _needs_enriching),

@@ -192,6 +192,13 @@ async def test_an_event_that_names_one_entry_is_kept_to_the_byte(bus: Bus) -> No
     assert kept.body == said.model_dump_json().encode()
 
 
+def test_an_entry_that_an_event_names_again_and_again_is_one_part() -> None:
+    event = EntryAccepted.of([REFS[0], REFS[1], *[REFS[0]] * 300], at=datetime.now(UTC))
+    assert [part.entries for part in split(event)] == [REFS[:1], REFS[1:2]]
+    repeated = EntryAccepted.of(REFS[:1] * 2, at=event.occurred_at)
+    assert [part.entries for part in split(repeated)] == [REFS[:1]]
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 128])
 def test_halves_name_all_entries_once_in_order_with_ids_that_no_path_changes(count: int) -> None:
     event = EntryAccepted.of(REFS[:count], at=datetime.now(UTC))

@@ -88,7 +88,9 @@ async def test_half_of_a_pair_and_files_that_are_no_good_are_named(tmp_path: Pat
     assert "MEMORYBUS_NATS_CA" in await refusal(url, Access(ca=tmp_path / "bad"))
 
 
-@pytest.mark.parametrize("url", ["", " , ", "nats://", "nats://host:port", "nats://[::1", "nats://host:99999"])
+@pytest.mark.parametrize(
+    "url", ["", " , ", "nats://", "nats://host:port", "nats://[::1", "nats://host:99999", "http://host"]
+)
 def test_what_is_no_address_is_said_before_anything_is_tried(url: str) -> None:
     with pytest.raises(Unavailable, match=r"no address|no bus is named"):
         servers_of(url)

@@ -10,6 +10,7 @@ from typing import get_args
 import pytest
 
 from contracts import subjects
+from contracts.errors import Unavailable
 from contracts.flow import FLOW
 from contracts.v1.commands import EraseRequest, ForgetRequest, ReconcileRequest, Side
 from contracts.v1.control import IncognitoStartRequest
@@ -43,8 +44,8 @@ async def bus(tmp_path: Path) -> AsyncIterator[ServerProcess]:
 def settings_of(name: str, bus: ServerProcess, data: Path, partitions: int = 1) -> Settings:
     return Settings.model_validate({
         "data": data, "nats_url": bus.url, "nats_user": name, "nats_password": secret_of(name), "http_port": 0,
-        "turns_partitions": partitions, "provision": name == PROVISION, "embedder": "none", "ner": "none",
-        "log_level": "error",
+        "turns_partitions": partitions, "text_store": "sqlite", "provision": name == PROVISION, "embedder": "none",
+        "ner": "none", "log_level": "error",
     })  # fmt: skip
 
 
@@ -193,3 +194,27 @@ async def _refusals(
             await client.nats.flush(timeout=5)
     said = "\n".join(errors).lower()  # the client shows what the server said in small letters
     return {subject for subject in [*(publish or []), *(subscribe or [])] if f'"{subject.lower()}"' in said}
+
+
+async def test_the_gateway_makes_anew_the_counts_that_went_with_the_servers(
+    bus: ServerProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lasting = tuple(stream for stream in subjects.STREAMS if stream is not subjects.LIMITS_STREAM)
+    with monkeypatch.context() as patched:
+        patched.setattr(subjects, "STREAMS", lasting)
+        await provisioned(bus)
+    async with AsyncExitStack() as stack:
+        operator = await stack.enter_async_context(client_of(OPERATOR, bus))
+        with pytest.raises(Unavailable):
+            await operator.bus.state(subjects.LIMITS_STREAM.name)
+        for name in ("ingest", "gateway"):
+            await stack.enter_async_context(running(settings_of(name, bus, tmp_path / "data"), only=[name]))
+        await eventually(lambda: _held(operator, subjects.LIMITS_STREAM.name), lambda is_there: is_there)
+
+
+async def _held(client: MemoryClient, stream: str) -> bool:
+    try:
+        await client.bus.state(stream)
+    except Unavailable:
+        return False
+    return True

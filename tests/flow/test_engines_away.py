@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -85,6 +85,10 @@ async def problems(instance: Running) -> list[str]:
     return list(answer["problems"])
 
 
+def waits(stage: str) -> Callable[[list[str]], bool]:
+    return lambda found: any(stage in problem for problem in found)
+
+
 async def all_is_well_again(client: MemoryClient, instance: Running, said: list[Turn]) -> None:
     await digested(client, turns=len(said), within=90)
     verdict = await check(client, said)
@@ -106,12 +110,26 @@ async def test_while_opensearch_is_away_turns_wait_and_meaning_answers(
         reply = await ask(client)
         assert reply.degraded == ("lexical",)
         assert "cellar" in reply.context
-        stuck = await eventually(lambda: problems(instance), bool)
-        assert any("ingest" in problem for problem in stuck)
+        await eventually(lambda: problems(instance), waits("ingest"))
         await asyncio.sleep(AWAY)
     finally:
         await asyncio.to_thread(node.start if way == "killed" else node.resume)
     await all_is_well_again(client, instance, before + meanwhile)
+
+
+async def test_who_has_no_work_notices_too_that_the_stores_are_away(
+    instance: Running, node: OpenSearchNode, qdrant: StandIn
+) -> None:
+    assert await problems(instance) == []
+    await asyncio.to_thread(node.pause)
+    qdrant.kill()
+    try:
+        found = await eventually(lambda: problems(instance), lambda found: len(found) == 2, within=30)
+        assert sorted(problem.partition(":")[0] for problem in found) == ["text store", "vector store"]
+    finally:
+        await asyncio.to_thread(node.resume)
+        await asyncio.to_thread(qdrant.start)
+    assert await eventually(lambda: problems(instance), lambda found: not found, within=60) == []
 
 
 async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
@@ -124,8 +142,7 @@ async def test_while_opensearch_takes_no_writes_turns_wait_and_it_still_answers(
     try:
         await client.publish_all(meanwhile)
         await eventually(lambda: ask(client), lambda reply: reply.degraded == ())
-        stuck = await eventually(lambda: problems(instance), bool)
-        assert any("ingest" in problem for problem in stuck)
+        await eventually(lambda: problems(instance), waits("ingest"))
     finally:
         block(node, read_only=None)
     await all_is_well_again(client, instance, before + meanwhile)
@@ -144,8 +161,8 @@ async def test_while_qdrant_is_away_only_vectors_wait_and_words_answer(
         await eventually(client.status, lambda status: status.entries == 40)
         reply = await eventually(lambda: ask(client), lambda found: found.total_count >= 40)
         assert reply.degraded == ("semantic",)
-        stuck = await eventually(lambda: problems(instance), bool, within=60)
-        assert all("embed" in problem for problem in stuck)
+        await eventually(lambda: problems(instance), waits("embed"), within=60)
+        assert all("embed" in problem or "vector store" in problem for problem in await problems(instance))
         status = await client.status()
         assert (status.turns, status.entries, status.degraded) == (40, 40, ("semantic",))
     finally:

@@ -12,7 +12,7 @@ from nats.js.api import StorageType, StreamConfig
 
 from contracts import subjects
 from services.shared.bus.connection import connect
-from services.shared.bus.provisioning import ProvisioningError, plan, provision
+from services.shared.bus.provisioning import ProvisioningError, plan, provision, restore_counts
 from services.shared.bus.streams import JetStream
 from services.shared.settings import Settings
 from tests.servers.nats_cluster import nats_server
@@ -98,6 +98,27 @@ async def test_left_to_others_it_waits_until_they_have_done_it(js: JetStreamCont
     await asyncio.sleep(0)
     await provision(js, Settings())
     assert await waiting == []
+
+
+async def test_left_to_others_counts_that_went_with_the_servers_are_not_waited_for_and_made_anew(
+    js: JetStreamContext,
+) -> None:
+    await provision(js, Settings())
+    await js.delete_stream("MEMORY_LIMITS")
+    assert await provision(js, Settings(provision=False), patience=0.1) == []
+    assert [await restore_counts(js, Settings()) for _ in range(2)] == [True, False]
+    assert set((await actions(js, Settings())).values()) == {"keep"}
+
+
+async def test_left_to_others_it_says_what_it_waits_for(js: JetStreamContext, caplog: pytest.LogCaptureFixture) -> None:
+    waits: list[str] = []
+    with pytest.raises(ProvisioningError):
+        await provision(js, Settings(provision=False), patience=0.1, waiting=waits.append)
+    (said,) = waits
+    assert "create stream MEMORY_TURNS; create stream MEMORY_EVENTS" in said
+    assert "run `memorybus provision`" in said
+    (logged,) = [record for record in caplog.records if record.message == "waiting_for_provisioning"]
+    assert "create stream MEMORY_TURNS" in logged.__dict__["missing"]
 
 
 async def test_left_to_others_it_says_what_is_missing_and_the_command_that_helps(js: JetStreamContext) -> None:

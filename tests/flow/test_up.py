@@ -9,15 +9,19 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from contracts.v1.turns import Turn
 from services.bench.process import up_process
+from services.runtime import refuse_unshared_stores, running
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
 from services.shared.bus.server import NatsServer
 from services.shared.client import memory_client
 from services.shared.instance import FolderLock, FolderUnusable, find_instance
+from services.shared.settings import Settings
 from tests.polling import digested, eventually
 from tests.servers.forks import fork_command
 
@@ -159,11 +163,11 @@ async def test_a_taken_port_is_named_with_the_option_that_helps(tmp_path: Path, 
 async def test_one_service_alone_takes_its_part_of_the_work(tmp_path: Path) -> None:
     bus = NatsServer(tmp_path / "bus", port=0, sync="interval")
     await bus.start()
-    others = ("--nats", bus.url, "--only", "ingest,enrich,embed,curate")
+    shared = (*LIGHT, "--nats", bus.url, "--text-store", "sqlite")
     try:
         async with (
-            up_process(tmp_path / "data", (*LIGHT, *others)),
-            up_process(tmp_path / "data", (*LIGHT, "--nats", bus.url, "--only", "dedupe")),
+            up_process(tmp_path / "data", (*shared, "--only", "ingest,enrich,embed,curate")),
+            up_process(tmp_path / "data", (*shared, "--only", "dedupe")),
             memory_client(bus.url) as client,
         ):
             await client.publish_all(turns(20))
@@ -172,3 +176,53 @@ async def test_one_service_alone_takes_its_part_of_the_work(tmp_path: Path) -> N
     finally:
         await bus.stop()
     assert (status.turns, status.entries) == (20, 20)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--only", "ingest"), "MEMORYBUS_TEXT_STORE=opensearch"),
+        (("--only", "ingest,dedupe,enrich,embed,retrieve"), "MEMORYBUS_TEXT_STORE=opensearch"),
+        (("--only", "embed", "--text-store", "opensearch", "--embedder", "minilm"), "MEMORYBUS_VECTOR_STORE=qdrant"),
+    ],
+)
+async def test_one_service_of_many_is_refused_a_store_of_its_own(
+    tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    nowhere = ("--nats", "nats://127.0.0.1:1")
+    code, refusal = await refused_start(tmp_path / "data", (*nowhere, *options), tmp_path / "log")
+    assert (code, said in refusal, "Traceback" in refusal) == (1, True, False), refusal
+
+
+@pytest.mark.parametrize(
+    ("only", "named"),
+    [
+        ((), {}),
+        (("gateway",), {}),
+        (("ingest", "dedupe", "enrich", "embed", "retrieve", "curate"), {}),
+        (("ingest",), {"text_store": "sqlite"}),
+        (("embed",), {"text_store": "opensearch", "vector_store": "qdrant"}),
+        (("curate",), {"text_store": "opensearch", "embedder": "none"}),
+    ],
+)
+def test_who_shares_no_store_or_names_it_is_let_in(only: tuple[str, ...], named: dict[str, Any]) -> None:
+    refuse_unshared_stores(Settings(nats_url="nats://bus", **named), only)
+
+
+async def test_turns_that_went_into_another_store_are_in_the_dead_letters(tmp_path: Path) -> None:
+    bus = NatsServer(tmp_path / "bus", port=0, sync="interval")
+    await bus.start()
+    given: dict[str, Any] = {"nats_url": bus.url, "http_port": 0, "text_store": "sqlite", "embedder": "none"}
+    here, elsewhere = (Settings(data=tmp_path / name, ner="none", **given) for name in ("here", "elsewhere"))
+    try:
+        async with (
+            running(here, ["dedupe", "enrich", "embed", "curate"]),
+            running(elsewhere, ["ingest"]),
+            memory_client(bus.url) as client,
+        ):
+            await client.publish(turns(1)[0])
+            await eventually(client.backlog, lambda backlog: backlog.dead_letters == 1, within=60)
+            (letter,) = [found async for found in DeadLetterQueue(client.bus).newest_first(LetterFilter())]
+    finally:
+        await bus.stop()
+    assert "do all services use one text store?" in letter.reason

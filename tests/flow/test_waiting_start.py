@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from services.runtime import running
 from services.shared.bus.connection import connect
 from services.shared.bus.server import NatsServer, die_with_parent, free_port
 from services.shared.health import deaf
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableSetting
 from tests.polling import eventually
 
 PATIENCE = 60.0
@@ -80,7 +82,8 @@ async def test_a_service_that_waited_starts_when_all_is_there(tmp_path: Path) ->
     port, nats_port = free_port(), free_port()
     url = f"http://127.0.0.1:{port}"
     bus = NatsServer(tmp_path / "nats", port=nats_port, sync="interval")
-    async with ingest_alone(tmp_path / "ingest", port, MEMORYBUS_NATS_URL=bus.url):
+    servers = {"MEMORYBUS_NATS_URL": bus.url, "MEMORYBUS_TEXT_STORE": "sqlite"}
+    async with ingest_alone(tmp_path / "ingest", port, **servers):
         await eventually(lambda: looked_at(url, "readyz"), names("no bus answers"), within=PATIENCE)
         await bus.start()
         try:
@@ -89,11 +92,25 @@ async def test_a_service_that_waited_starts_when_all_is_there(tmp_path: Path) ->
             await bus.stop()
 
 
+async def test_a_service_that_waits_for_provisioning_names_what_is_missing(tmp_path: Path) -> None:
+    port, bus = free_port(), NatsServer(tmp_path / "nats", port=0, sync="interval")
+    url = f"http://127.0.0.1:{port}"
+    await bus.start()
+    servers = {"MEMORYBUS_NATS_URL": bus.url, "MEMORYBUS_TEXT_STORE": "sqlite", "MEMORYBUS_PROVISION": "false"}
+    try:
+        async with ingest_alone(tmp_path / "ingest", port, **servers):
+            waits = names("create stream MEMORY_TURNS", "memorybus provision --nats")
+            _, problems = await eventually(lambda: looked_at(url, "readyz"), waits, within=PATIENCE)
+            assert "no bus answers" not in problems[0]
+    finally:
+        await bus.stop()
+
+
 async def test_without_a_bus_a_process_is_alive_and_not_ready(tmp_path: Path) -> None:
     bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
     await bus.start()
     settings = Settings(
-        data=tmp_path / "data", nats_url=bus.url, http_port=0, embedder="none", ner="none", log_level="error"
+        data=tmp_path / "data", nats_url=bus.url, http_port=0, text_store="sqlite", embedder="none", ner="none"
     )
     async with running(settings, ["ingest", "curate"]) as instance:
         await eventually(lambda: looked_at(instance.http, "readyz"), lambda looked: looked == (200, []))
@@ -114,4 +131,31 @@ async def test_a_connection_that_stands_and_reads_no_more_is_no_life(tmp_path: P
         assert client.is_connected
     finally:
         await client.close()
+        await bus.stop()
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("MEMORYBUS_NATS_URL", "http://127.0.0.1:4222", "is no address of a bus: write one like nats://"),
+        ("MEMORYBUS_NATS_CREDS", "/nowhere/nats.creds", "MEMORYBUS_NATS_CREDS"),
+        ("MEMORYBUS_NATS_CA", "/nowhere/ca.crt", "no file /nowhere/ca.crt, which MEMORYBUS_NATS_CA names"),
+        ("MEMORYBUS_OPENSEARCH_CA", "/nowhere/ca.crt", "check MEMORYBUS_OPENSEARCH_CA"),
+    ],
+)
+async def test_what_no_waiting_mends_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    bus = NatsServer(tmp_path / "nats", port=0, sync="interval")
+    await bus.start()
+    nats = bus.url if "OPENSEARCH" in variable else "nats://127.0.0.1:1"  # a password in it would go before files
+    given = {"NATS_URL": nats, "TEXT_STORE": "opensearch", "OPENSEARCH_URL": "https://127.0.0.1:1"}
+    for name, content in given.items():
+        monkeypatch.setenv(f"MEMORYBUS_{name}", content)
+    monkeypatch.setenv(variable, value)
+    try:
+        with pytest.raises(UnusableSetting, match=re.escape(said)):
+            async with asyncio.timeout(20), running(Settings(data=tmp_path / "data", http_port=0), ["ingest"]):
+                pass
+    finally:
         await bus.stop()

@@ -21,6 +21,7 @@ from services.gateway.keys import KNOWN_VERBS, READ, KeyRing, KeyStore, new_key
 from services.gateway.limits import RateLimits
 from services.gateway.settings import GatewaySettings
 from services.runtime import Running
+from services.shared import telemetry
 from services.shared.client import MemoryClient
 from tests.flow.raw import contents
 from tests.polling import eventually
@@ -188,6 +189,24 @@ def test_so_many_queries_begin_before_they_are_counted_as_the_limit_allows(
     assert all(limits.may_begin(person) for _ in range(200)), "0 is no limit"
     now[0] += 60
     assert limits.may_begin(tool)
+
+
+async def test_what_is_not_counted_is_told_and_counted_again_soon(instance: Running, client: MemoryClient) -> None:
+    def uncounted() -> float:
+        (family,) = telemetry.RATES_NOT_COUNTED.collect()
+        return sum(sample.value for sample in family.samples if sample.name.endswith("_total"))
+
+    async with asking(instance, await a_key(client)) as http:
+
+        async def search() -> httpx.Response:
+            return await http.post("/search", json={"query": "uv"})
+
+        assert "ratelimit" in (await search()).headers
+        await client.bus.js.delete_stream(subjects.LIMITS_STREAM.name)
+        before = uncounted()
+        answer = await search()
+        assert (answer.status_code, "ratelimit" in answer.headers, uncounted()) == (200, False, before + 1)
+        await eventually(search, lambda answer: "ratelimit" in answer.headers, within=30)
 
 
 async def test_what_is_counted_names_nobody(instance: Running, client: MemoryClient) -> None:

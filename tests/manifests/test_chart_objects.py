@@ -14,10 +14,12 @@ import pytest
 from contracts import subjects
 from services.gateway.app import pages
 from services.runtime import SERVICES
+from services.shared.bus.permissions import STREAMS_ACCOUNT
 from services.shared.health import health_routes
 from tests.manifests.chart import (
     CASES,
     NAMESPACE,
+    RELEASE,
     Object,
     Refused,
     component,
@@ -191,8 +193,10 @@ def test_alerts_go_by_the_labels_that_the_monitor_gives() -> None:
     found = objects(CASES["everything"])
     (monitor,) = [each for each in found if each["kind"] == "PodMonitor"]
     (rule,) = [each for each in found if each["kind"] == "PrometheusRule"]
-    (relabeling,) = monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
-    given = {"job", "namespace", relabeling["targetLabel"]}
+    relabelings = {
+        each["targetLabel"]: each["sourceLabels"] for each in monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
+    }
+    given = {"job", "namespace", *relabelings}
     down = [each for each in alerts(rule) if each["alert"] == "ServiceDown"]
     asked = [dict(re.findall(r'(\w+)="([^"]*)"', each["expr"])) for each in down]
     assert all(set(matchers) == given for matchers in asked)
@@ -201,13 +205,21 @@ def test_alerts_go_by_the_labels_that_the_monitor_gives() -> None:
     for deployment in of_kind(found, "Deployment").values():
         labels = pod_labels(deployment)
         assert {matchers["job"] for matchers in asked} == {labels[monitor["spec"]["jobLabel"]]}
-        (source,) = relabeling["sourceLabels"]
-        assert source == "__meta_kubernetes_pod_label_app_kubernetes_io_component"
         assert labels["app.kubernetes.io/component"] in SERVICES
+        assert labels["app.kubernetes.io/instance"] == RELEASE
+    assert {matchers["release"] for matchers in asked} == {RELEASE}
+    assert relabelings == {
+        "service": ["__meta_kubernetes_pod_label_app_kubernetes_io_component"],
+        "release": ["__meta_kubernetes_pod_label_app_kubernetes_io_instance"],
+    }
 
 
 def alerts(rule: Object) -> list[Object]:
     return [each for group in rule["spec"]["groups"] for each in group["rules"]]
+
+
+def _password() -> dict[str, Any]:
+    return {"MEMORYBUS_NATS_PASSWORD": {"existingSecret": "s", "key": "k"}}
 
 
 def test_a_worker_that_is_off_is_missed_by_nobody() -> None:
@@ -218,13 +230,99 @@ def test_a_worker_that_is_off_is_missed_by_nobody() -> None:
     assert "gateway" not in " ".join(down)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"keda": {"enabled": True}, "services": {"embed": {"keda": {"minReplicas": 0}}}},
+        {"services": {"embed": {"replicas": 0}}},
+    ],
+)
+def test_a_worker_that_may_have_no_pod_is_missed_by_nobody(values: dict[str, Any]) -> None:
+    found = objects(values | {"metrics": {"prometheusRule": {"enabled": True}}})
+    (rule,) = [each for each in found if each["kind"] == "PrometheusRule"]
+    down = " ".join(each["expr"] for each in alerts(rule) if each["alert"] == "ServiceDown")
+    assert "embed" in of_kind(found, "Deployment")
+    assert [name for name in SERVICES if f'service="{name}"' not in down] == ["embed"]
+
+
+@pytest.mark.parametrize(
+    ("services", "given", "expected"),
+    [
+        ({}, {}, "$G"),
+        ({"settings": {"MEMORYBUS_NATS_USER": "embed"}, "secrets": _password()}, {}, "MEMORY"),
+        ({"files": {"MEMORYBUS_NATS_CREDS": {"existingSecret": "s", "key": "k"}}}, {"account": "MEMORY"}, "MEMORY"),
+        ({"settings": {"MEMORYBUS_NATS_USER": "embed"}, "secrets": _password()}, {"account": "$G"}, "$G"),
+        ({}, {"account": "MINE"}, "MINE"),
+    ],
+)
+def test_keda_looks_where_the_streams_are(services: dict[str, Any], given: dict[str, Any], expected: str) -> None:
+    found = of_kind(objects({"keda": {"enabled": True, **given}, "services": {"embed": services}}), "ScaledObject")
+    (trigger,) = found["embed"]["spec"]["triggers"]
+    assert trigger["metadata"]["account"] == expected
+
+
+def test_with_a_user_for_every_worker_keda_looks_into_the_account_of_the_streams() -> None:
+    found = of_kind(objects(CASES["least-permissions"]), "ScaledObject").values()
+    watched = {trigger["metadata"]["account"] for each in found for trigger in each["spec"]["triggers"]}
+    assert watched == {STREAMS_ACCOUNT}
+
+
 def test_the_alerts_of_the_chart_are_those_of_one_machine() -> None:
     kept = yaml.safe_load((CHART.parent.parent / "deploy" / "prometheus" / "rules.yml").read_text())["groups"]
     (rule,) = [each for each in objects(CASES["everything"]) if each["kind"] == "PrometheusRule"]
     groups = {group["name"]: group for group in rule["spec"]["groups"]}
     assert groups.keys() == {group["name"] for group in kept}
     for group in kept:
-        assert group == groups[group["name"]] or group["name"] == "memorybus-processes"
+        scoped = {"name": group["name"], "rules": list(map(of_a_release, group["rules"]))}
+        assert scoped == groups[group["name"]] or group["name"] == "memorybus-processes"
+
+
+def of_a_release(rule: Object) -> Object:
+    """A rule that looks at the metrics of one release, and says whose they are."""
+    own = f'namespace="{NAMESPACE}", release="{RELEASE}"'
+    expr = re.sub(r"(memorybus_\w+)\{", rf"\1{{{own}, ", rule["expr"])
+    expr = re.sub(r"(memorybus_\w+)(?![\w{])", rf"\1{{{own}}}", expr)
+    return rule | {"expr": expr, "labels": rule["labels"] | {"namespace": NAMESPACE, "release": RELEASE}}
+
+
+_TWO_RELEASES = """
+rule_files: [rules.yml]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - series: memorybus_waiting_messages{namespace="assistants", release="prod", stage="embed"}
+        values: 5x60
+      - series: memorybus_messages_total{namespace="assistants", release="prod", stage="embed", outcome="done"}
+        values: 7x60
+      - series: memorybus_messages_total{namespace="assistants", release="staging", stage="embed", outcome="done"}
+        values: 0+9x60
+      - series: memorybus_stage_stuck{namespace="assistants", release="staging", stage="ingest"}
+        values: 1x60
+      - series: up{job="memorybus", namespace="assistants", release="staging", service="embed"}
+        values: 1x60
+    promql_expr_test:
+      - expr: count by (alertname, stage, release) (ALERTS{alertname=~"NoProgress|StageStuck"})
+        eval_time: 40m
+        exp_samples:
+          - {labels: '{alertname="NoProgress", stage="embed", release="prod"}', value: 1}
+      - expr: count(ALERTS{alertname="ServiceDown", service="embed", release="prod"})
+        eval_time: 40m
+        exp_samples:
+          - {labels: '{}', value: 1}
+"""
+
+
+def test_one_release_neither_silences_the_alerts_of_another_nor_raises_them(tmp_path: Path) -> None:
+    if (promtool := shutil.which("promtool")) is None:
+        pytest.skip("promtool is missing; Debian's package prometheus brings it")
+    (rule,) = [each for each in objects(CASES["everything"]) if each["kind"] == "PrometheusRule"]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump(rule["spec"]))
+    (tmp_path / "test.yml").write_text(_TWO_RELEASES)
+    run = subprocess.run(
+        [promtool, "test", "rules", tmp_path / "test.yml"], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_prometheus_takes_the_alerts_of_the_chart(tmp_path: Path) -> None:
@@ -290,6 +388,12 @@ _HOST = {"host": "a.example"}
         {"autoscaling": {"enabled": True, "minReplicas": 5, "maxReplicas": 2}},
         {"keda": {"enabled": True, "monitoringEndpoint": "http://nats:8222"}},
         {"resources": {}},
+        {"services": {"gateway": {"settings": {"MEMORYBUS_GATEWAY_AUTH": False}}}},
+        {"services": {"gateway": {"settings": {"MEMORYBUS_GATEWAY_AUTH": None}}}},
+        {"settings": {"MEMORYBUS_HTTP_HOST": "127.0.0.1"}},
+        {"services": {"embed": {"settings": {"MEMORYBUS_HTTP_HOST": "localhost"}}}},
+        {"keda": {"enabled": True}, "files": {"MEMORYBUS_NATS_CREDS": {"existingSecret": "s", "key": "k"}}},
+        {"ingress": {"enabled": True}, "services": {"gateway": {"enabled": False}}},
     ],
     ids=str,
 )

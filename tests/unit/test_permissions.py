@@ -54,13 +54,14 @@ def test_a_consumer_is_read_acknowledged_and_given_up_by_its_service_alone(parti
         assert who_may_publish(subjects.dead(consumer.service)) == {consumer.service}
 
 
-def test_only_ingest_removes_turns_and_only_the_provisioning_user_declares() -> None:
+def test_only_ingest_removes_turns_and_only_the_provisioning_user_declares_but_for_counts() -> None:
     for stream in subjects.STREAMS:
         purges = {"ingest"} if stream is subjects.TURNS_STREAM else set()
         assert who_may_publish(f"$JS.API.STREAM.PURGE.{stream.name}") == purges
         for verb in ("STREAM.CREATE", "STREAM.UPDATE", "CONSUMER.DURABLE.CREATE", "CONSUMER.DELETE"):
             subject = f"$JS.API.{verb}.{stream.name}" + (".x" if verb.startswith("CONSUMER") else "")
-            assert who_may_publish(subject) == {PROVISION}
+            restores = {"gateway"} if (stream, verb) == (subjects.LIMITS_STREAM, "STREAM.CREATE") else set()
+            assert who_may_publish(subject) == {PROVISION} | restores
 
 
 def test_single_messages_are_taken_out_by_curate_refused_ones_by_ingest_and_dead_letters_by_operators_too() -> None:

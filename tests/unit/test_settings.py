@@ -5,6 +5,7 @@ import pytest
 from services.cli.up import EXPECTED
 from services.curate.settings import CurateSettings
 from services.retrieve.settings import RetrieveSettings
+from services.shared.bus.permissions import users
 from services.shared.settings import ServiceSettings, UnusableSetting, misspelt
 
 
@@ -36,7 +37,8 @@ def test_what_is_given_overrules_the_environment_which_may_be_in_small_letters(m
 def test_a_misspelt_setting_is_told_from_others_with_the_one_that_is_meant() -> None:
     known = ("MEMORYBUS_NATS_URL", "memorybus_sync", "MEMORYBUS_CURATE_SOFT_CAP", "MEMORYBUS_RETRIEVE_ALPHA")
     others = ("MEMORYBUS_PORT_8400_TCP", "MEMORYBUS_SERVICE_HOST", "MEMORYBUS_TEST_HISTORIES", "NATS_URI", "PATH")
-    assert misspelt((*known, *others)) == {}
+    passwords = (user.password_variable for user in users())
+    assert misspelt((*known, *others, *passwords)) == {}
     assert misspelt(("MEMORYBUS_NATS_URI", "MEMORYBUS_CURATE_SOFTCAP", "MEMORYBUS_TXT_STORE")) == {
         "MEMORYBUS_NATS_URI": "MEMORYBUS_NATS_URL",
         "MEMORYBUS_CURATE_SOFTCAP": "MEMORYBUS_CURATE_SOFT_CAP",

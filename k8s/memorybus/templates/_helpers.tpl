@@ -104,7 +104,7 @@ jwks
 {{- $draws := and (has (index . 1) (list "enrich" "curate")) (get $known "MEMORYBUS_EXTRACT_URL") -}}
 {{- if or $answers $draws -}}
 {{- if not (index . 0).Values.networkPolicy.model.to -}}
-{{- fail "networkPolicy.model.to is empty: name the peers where MEMORYBUS_OPENAI_BASE_URL or MEMORYBUS_EXTRACT_URL leads, or no chat is answered and no fact drawn" -}}
+{{- fail "networkPolicy.model.to is empty: name the peers where MEMORYBUS_OPENAI_BASE_URL, MEMORYBUS_ANTHROPIC_BASE_URL or MEMORYBUS_EXTRACT_URL leads, or no chat is answered and no fact drawn" -}}
 {{- end -}}
 model
 {{- end -}}
@@ -186,12 +186,31 @@ true
 {{- toJson (dict "kind" $kind "options" $options "least" $options.minReplicas) -}}
 {{- end -}}
 
+{{- define "memorybus.streamsAccount" -}}
+{{- /* (list root name account): the account of the streams as KEDA must name it; empty, it follows from the bus user. */ -}}
+{{- $values := (index . 0).Values -}}
+{{- $service := get $values.services (index . 1) -}}
+{{- $files := fromJson (include "memorybus.references" (list (index . 1) $values.files $service.files)) -}}
+{{- if and (hasKey $files "MEMORYBUS_NATS_CREDS") (has (index . 2) (list "" "$G")) -}}
+{{- fail (printf "keda.account: MEMORYBUS_NATS_CREDS of %s leads into an account of its own, never into $G: name the one that the streams are in" (index . 1)) -}}
+{{- end -}}
+{{- $isUser := or (get ($service.settings | default dict) "MEMORYBUS_NATS_USER") (hasKey ($service.secrets | default dict) "MEMORYBUS_NATS_USER") -}}
+{{- index . 2 | default (ternary "MEMORY" "$G" (not (not $isUser))) -}}
+{{- end -}}
+
 {{- define "memorybus.check" -}}
 {{- /* Refuses what the schema cannot see: (list component settings secrets). */ -}}
 {{- $settings := index . 1 -}}
 {{- $secrets := index . 2 -}}
 {{- if not (or $settings.MEMORYBUS_NATS_URL (hasKey $secrets "MEMORYBUS_NATS_URL")) -}}
 {{- fail "settings.MEMORYBUS_NATS_URL is empty: name the bus, for instance nats://nats:4222; without it every pod would start one of its own" -}}
+{{- end -}}
+{{- if regexMatch "^(127\\.|localhost$|::1$)" (toString $settings.MEMORYBUS_HTTP_HOST) -}}
+{{- fail (printf "MEMORYBUS_HTTP_HOST of %s is %v: no probe and nobody else would reach the pod; 0.0.0.0, or \"::\" for IPv6 only" (index . 0) $settings.MEMORYBUS_HTTP_HOST) -}}
+{{- end -}}
+{{- $auth := "MEMORYBUS_GATEWAY_AUTH" -}}
+{{- if and (eq (index . 0) "gateway") (not (hasKey $secrets $auth)) (ne (toString (get $settings $auth)) "true") -}}
+{{- fail "services.gateway.settings.MEMORYBUS_GATEWAY_AUTH must be true: others than the pod reach the gateway, and could act for any user; it would refuse to start" -}}
 {{- end -}}
 {{- range $server := splitList " " (include "memorybus.uses" (index . 0)) -}}
 {{- $user := printf "MEMORYBUS_%s_USER" (upper $server) -}}
@@ -200,6 +219,25 @@ true
 {{- fail (printf "%s of %s has no password: name a secret in secrets.%s" $user (index $ 0) $password) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{- define "memorybus.own" -}}
+{{- /* What the metrics of this release have in common, as PodMonitor labels them. */ -}}
+namespace={{ .Release.Namespace | quote }}, release={{ .Release.Name | quote }}
+{{- end -}}
+
+{{- define "memorybus.scoped" -}}
+{{- /* (list root rules): rules that look at the metrics of this release alone, and say whose they are, as JSON. */ -}}
+{{- $root := index . 0 -}}
+{{- $own := printf "{%s}" (include "memorybus.own" $root) -}}
+{{- $whose := dict "namespace" $root.Release.Namespace "release" $root.Release.Name -}}
+{{- $out := list -}}
+{{- range index . 1 -}}
+{{- $expr := regexReplaceAll "\\bmemorybus_[a-z_]+" .expr (printf "${0}%s" $own) | replace "}{" ", " -}}
+{{- $labels := fromJson (include "memorybus.overlay" (list .labels $whose)) -}}
+{{- $out = append $out (merge (dict "expr" $expr "labels" $labels) .) -}}
+{{- end -}}
+{{- toJson $out -}}
 {{- end -}}
 
 {{/* Names by which browsers and programs ask for the gateway; anything else that leads there is refused. */}}

@@ -22,7 +22,7 @@ from contracts import subjects
 from contracts.errors import Unavailable
 from services.shared.bus.nats_patches import EncryptedClient, NotAllowed, NotEncrypted, PatchedNatsClient
 from services.shared.redaction import redact_address
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableAccess
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,7 @@ UNANSWERED = (NatsError, TimeoutError, OSError)
 """Errors after which it is not known whether the bus has done what it was asked."""
 
 _KNOCK_EVERY = 0.25
+_SCHEMES = ("nats", "tls", "ws", "wss")
 _CLOSE_PATIENCE = 0.5
 
 
@@ -91,7 +92,7 @@ class Access:
         """Options of the NATS client.
 
         Raises:
-            Unavailable: a file that the settings name cannot be used, or half of a pair is missing.
+            UnusableAccess: a file that the settings name cannot be used, or half of a pair is missing.
         """
         options: dict[str, Any] = {"inbox_prefix": subjects.inbox(self.user)}
         if self.user is not None:
@@ -105,13 +106,13 @@ class Access:
     def _tls(self) -> ssl.SSLContext:
         for setting, file in (("CA", self.ca), ("CERT", self.cert), ("KEY", self.key)):
             if file is not None and not file.is_file():
-                raise Unavailable(f"there is no file {file}, which MEMORYBUS_NATS_{setting} names")
+                raise UnusableAccess(f"there is no file {file}, which MEMORYBUS_NATS_{setting} names")
         try:
             context = ssl.create_default_context(cafile=self.ca)
             if self.cert is not None:
                 context.load_cert_chain(self.cert, self.key)
         except OSError as error:  # ssl raises it too, for a file that is no certificate
-            raise Unavailable(
+            raise UnusableAccess(
                 f"the certificates of MEMORYBUS_NATS_CA, MEMORYBUS_NATS_CERT and MEMORYBUS_NATS_KEY "
                 f"cannot be used: {error}"
             ) from error
@@ -125,13 +126,14 @@ def servers_of(url: str) -> list[str]:
     """The servers in a list separated by commas.
 
     Raises:
-        Unavailable: there is none, or one is no address.
+        UnusableAccess: there is none, or one is no address.
     """
     servers = [part.strip() for part in url.split(",") if part.strip()]
     for server in servers:
         _check_address(server)
     if not servers:
-        raise Unavailable("no bus is named: give its servers, separated by commas, with --nats or MEMORYBUS_NATS_URL")
+        hint = "give its servers, separated by commas, with --nats or MEMORYBUS_NATS_URL"
+        raise UnusableAccess(f"no bus is named: {hint}")
     return servers
 
 
@@ -147,28 +149,28 @@ def _login(server: str) -> tuple[str | None, SecretStr | None] | None:
 def _check_address(server: str) -> None:
     try:
         parts = urlsplit(server if "://" in server else f"nats://{server}")
-        fits = bool(parts.hostname) and (parts.port or 1) > 0
+        fits = bool(parts.hostname) and (parts.port or 1) > 0 and parts.scheme in _SCHEMES
     except ValueError:
         fits = False
     if not fits:
-        raise Unavailable(f"{redact_address(server)!r} is no address of a bus: write one like nats://127.0.0.1:4222")
+        raise UnusableAccess(f"{redact_address(server)!r} is no address of a bus: write one like nats://127.0.0.1:4222")
 
 
 def _given(password: SecretStr | None) -> str:
     if password is None:
-        raise Unavailable("MEMORYBUS_NATS_USER is set without MEMORYBUS_NATS_PASSWORD")
+        raise UnusableAccess("MEMORYBUS_NATS_USER is set without MEMORYBUS_NATS_PASSWORD")
     return password.get_secret_value()
 
 
 def _readable(creds: Path) -> Path:
     if find_spec("nkeys") is None:
-        raise Unavailable("a credentials file needs the package nkeys: install memorybus with its extra `cluster`")
+        raise UnusableAccess("a credentials file needs the package nkeys: install memorybus with its extra `cluster`")
     try:
         text = creds.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise Unavailable(f"the credentials file {creds} of MEMORYBUS_NATS_CREDS cannot be read: {error}") from error
+        raise UnusableAccess(f"the credentials file {creds} of MEMORYBUS_NATS_CREDS cannot be read: {error}") from error
     if "BEGIN NATS USER JWT" not in text or "BEGIN USER NKEY SEED" not in text:
-        raise Unavailable(f"{creds} of MEMORYBUS_NATS_CREDS is no NATS credentials file")
+        raise UnusableAccess(f"{creds} of MEMORYBUS_NATS_CREDS is no NATS credentials file")
     return creds
 
 
@@ -193,6 +195,7 @@ async def connect(url: str, *, name: str, access: Access = NOBODY, patience: flo
     """Connect with `access` to the bus at `url`, one server or several separated by commas.
 
     Raises:
+        UnusableAccess: an address, a file or a password is none.
         Unavailable: nobody answers there within `patience` seconds, or the bus does not let us in.
     """
     servers, options = servers_of(url), access.options()
@@ -248,7 +251,8 @@ def _why_not(error: Exception, url: str, access: Access) -> str:
     if _is_refusal(error):
         return f"no secure connection to the bus at {where}: {error}; check {files}"
     hint = f"; if it runs, it may not accept {files}" if access.wants_tls else ""
-    return f"no bus answers at {where}: start one with `memorybus up`, or name another with --nats{hint}"
+    remedy = "start its nats-server, or `memorybus up`, which brings one; or name another with --nats"
+    return f"no bus answers at {where}: {remedy}{hint}"
 
 
 async def _quiet(_: Exception) -> None:

@@ -57,6 +57,7 @@ _ALSO_SAYS = {
         _UNHEARD,
         *_OF_ONE_USER,
         subjects.LIMITS_STREAM.subjects[0],
+        f"{_API}.STREAM.CREATE.{subjects.LIMITS_STREAM.name}",  # it is in memory, and goes with the servers
         f"{_API}.STREAM.MSG.GET.{subjects.KEYS_STREAM.name}",
     ),
 }

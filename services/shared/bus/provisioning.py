@@ -28,24 +28,42 @@ _CLOSED = "memory.v1.closed"
 _PATIENCE = 60.0
 _LOOK_EVERY = 0.5
 _SETTLING = 1.0
+_RESTORED = [Change("stream", subjects.LIMITS_STREAM.name, "create")]
+"""What may be missing from a bus that was declared: the gateway, which alone uses it, makes it anew."""
 
 
 class ProvisioningError(Exception):
     """A stream or consumer is not as declared and cannot be made so; the text says what to do."""
 
 
-async def provision(js: JetStreamContext, settings: Settings, *, patience: float = _PATIENCE) -> list[Change]:
+async def provision(
+    js: JetStreamContext,
+    settings: Settings,
+    *,
+    patience: float = _PATIENCE,
+    waiting: Callable[[str], None] = lambda what: None,
+) -> list[Change]:
     """Make every stream and consumer as declared, and return what was done; safe to repeat.
 
-    With `settings.provision` off nothing is changed: it waits up to `patience` seconds for somebody else to do it.
+    With `settings.provision` off nothing is changed: it waits up to `patience` seconds for somebody else to do it, and
+    says what it is `waiting` for. Streams of counts are not waited for: see `restore_counts`.
 
     Raises:
         ProvisioningError: something is not as declared and cannot or must not be changed here.
     """
     if not settings.provision:
-        await _await_as_declared(js, settings, patience)
+        await _await_as_declared(js, settings, patience, waiting)
         return []
     return await _patiently(lambda: _apply(js, settings), patience)
+
+
+async def restore_counts(js: JetStreamContext, settings: Settings) -> bool:
+    """Make the stream of counts anew where it is missing, and tell so: it is in memory, and goes with its servers."""
+    bus, wanted = JetStream(js), declared_stream(subjects.LIMITS_STREAM, settings)
+    if await bus.stream(subjects.LIMITS_STREAM.name) is not None:
+        return False
+    await bus.make_stream(wanted)
+    return True
 
 
 async def plan(js: JetStreamContext, settings: Settings, *, patience: float = 5.0) -> list[Change]:
@@ -183,20 +201,24 @@ def _reads_turns(consumer_name: str) -> bool:
     return service == subjects.INGEST.name and (not part or part.isdecimal())
 
 
-async def _await_as_declared(js: JetStreamContext, settings: Settings, patience: float) -> None:
+async def _await_as_declared(
+    js: JetStreamContext, settings: Settings, patience: float, waiting: Callable[[str], None]
+) -> None:
     """Wait for streams and consumers that are missing, as another process may be provisioning; not for others."""
-    deadline, told = time.monotonic() + patience, False
+    option = f" --nats {redact_address(settings.nats_url)}" if settings.nats_url else ""
+    hint = f"provisioning is off here; run `memorybus provision{option}` with the same settings"
+    problem = f"the bus is not as declared, and {hint}"
+    deadline, told = time.monotonic() + patience, ""
     while True:
-        changes = await plan(js, settings, patience=patience)
-        option = f" --nats {redact_address(settings.nats_url)}" if settings.nats_url else ""
-        hint = f"provisioning is off here; run `memorybus provision{option}` with the same settings"
-        missing = any(change.action == "create" for change in changes)
+        changes = [change for change in await plan(js, settings, patience=patience) if change not in _RESTORED]
+        missing = "; ".join(str(change) for change in changes if change.action == "create")
         if not missing or time.monotonic() > deadline:
-            _insist(changes, f"the bus is not as declared, and {hint}")
+            _insist(changes, problem)
             return
-        if not told:
-            log.warning("waiting_for_provisioning", extra={"seconds": patience, "hint": hint})
-        told = True
+        if told != missing:
+            log.warning("waiting_for_provisioning", extra={"missing": missing, "seconds": patience, "hint": hint})
+            waiting(f"{problem}: {missing}")
+        told = missing
         await asyncio.sleep(_LOOK_EVERY)
 
 

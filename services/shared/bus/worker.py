@@ -331,12 +331,12 @@ async def _settle(messages: Sequence[Msg], settle: Callable[[Msg], Awaitable[Non
 
 
 def split(model: M) -> list[M]:
-    """Two events for one that names several entries; nothing for a model that cannot be split."""
+    """Two events for one that names several entries, each once; nothing for a model that cannot be split."""
     if not isinstance(model, EntryEvent) or len(model.entries) < 2:
         return []
-    middle = len(model.entries) // 2
-    parts = (model.entries[:middle], model.entries[middle:])
-    return [model.of(part, at=model.occurred_at) for part in parts]
+    refs = tuple(dict.fromkeys(model.entries))
+    middle = len(refs) // 2
+    return [model.of(part, at=model.occurred_at) for part in (refs[:middle], refs[middle:]) if part]
 
 
 def joined(parts: Sequence[M]) -> M:

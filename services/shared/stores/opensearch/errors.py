@@ -21,6 +21,9 @@ from services.shared.redaction import redact_address
 _BLOCK = "cluster_block_exception"
 _WRITE_BLOCK = "/8/"
 _BUSY = frozenset({429, 502, 503, 504})
+_UNKNOWN_HERE = frozenset({400, 404, 405, 406, 415})
+"""What other servers say to requests of OpenSearch; it would give a reason with a type."""
+
 _DISK = "OpenSearch takes no writes because its disk is nearly full: free some space, then it goes on by itself"
 _BLOCKED = (
     "OpenSearch takes no writes to this index: a migration is under way and it goes on by itself; "
@@ -86,7 +89,7 @@ def translated(error: OpenSearchException, urls: Sequence[str]) -> Exception:
         )
     if isinstance(error, TransportError):
         status, cause = _kept(error)
-        if status == 400 and "type" not in cause:
+        if status in _UNKNOWN_HERE and "type" not in cause:
             return Unavailable(_NOT_OPENSEARCH.format(where))
         return _of_status(status, cause, error)
     return error

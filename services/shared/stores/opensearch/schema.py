@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import get_args
 
-from opensearchpy.exceptions import NotFoundError, RequestError, TransportError
+from opensearchpy.exceptions import RequestError, TransportError
 
 from contracts.errors import Unavailable, UnusableStore
 from services.shared.settings import Settings
@@ -161,10 +161,7 @@ async def current(client: Client) -> Mapping[Kind, Index]:
         UnusableIndexes: an alias is not one that this program made.
     """
     kinds = {alias: kind for kind in KINDS for alias in _aliases(client, kind)}
-    try:
-        answer = await client.request("GET", f"/{','.join(f'{alias}-*' for alias in kinds)}")
-    except NotFoundError:
-        return {}
+    answer = await client.request("GET", f"/{','.join(f'{alias}-*' for alias in kinds)}")
     found: dict[str, Index] = {}
     for name in answer if isinstance(answer, dict) else [""]:
         described = client.part(answer, name, dict)

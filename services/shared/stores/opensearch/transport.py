@@ -32,7 +32,7 @@ from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
 from contracts.errors import Unavailable
 from services.shared.backoff import backoff_seconds, wait_backoff
 from services.shared.errors import describe_os_error
-from services.shared.settings import Settings
+from services.shared.settings import Settings, UnusableAccess
 from services.shared.stores.opensearch import errors
 from services.shared.stores.opensearch.errors import Json
 
@@ -249,14 +249,14 @@ def _engine(address: Address) -> AsyncOpenSearch:
             **options,
         )
     except (ValueError, TypeError):  # its words may hold a part of a password
-        raise Unavailable("no address of OpenSearch: check MEMORYBUS_OPENSEARCH_URL") from None
+        raise UnusableAccess("no address of OpenSearch: check MEMORYBUS_OPENSEARCH_URL") from None
 
 
 def _trust(ca: Path | None) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca)
     except OSError as error:
-        raise Unavailable(f"no certificate authority in {ca}: check MEMORYBUS_OPENSEARCH_CA ({error})") from error
+        raise UnusableAccess(f"no certificate authority in {ca}: check MEMORYBUS_OPENSEARCH_CA ({error})") from error
 
 
 class Client:
