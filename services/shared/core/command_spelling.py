@@ -28,7 +28,7 @@ _SHORT_OF_WISHES = "this that save keep store dont don't record message said".sp
 
 _WORDS_OF_WISHES = _OTHER_WORDS | frozenset(
     "his hat tat tha ave tore sore dot don ont sad aid sid sage massage messages records recorded saved keeps saves "
-    "stores".split()
+    "stores memories memoir memoirs memorial".split()
 )
 _SHORT_IN_WISHES = {"dnt": "don't", "do'nt": "don't", "teh": "the", "u": "you", "ur": "your"}
 _TYPED = re.compile(r"(?<![\w'-])[a-z][a-z']{0,13}(?![\w'-])")

@@ -61,7 +61,7 @@ _WISH = re.compile(
 )
 _CLOSING = (
     rf"{_section('later')}(?=\s*(?:$|[.!?,;:()\]–—…-]"
-    r"|(?:please|pls|plz|kindly|but|though|ok|okay|and|thanks|thx|because|as|since|my|i|i'm|I)\b))"
+    r"|(?:please|pls|plz|kindly|but|though|ok|okay|and|thanks|thx|because|as|since|from (?:here|now)|my|i|i'm|I)\b))"
 )
 _OFF_THE_RECORD = re.compile(rf"{_OPENING}{_section('is off record')}{_CLOSING}")
 _WHOLE_CHAT = re.compile(
@@ -111,7 +111,8 @@ _SPEAKER = re.compile(
 
 _LINE = re.compile(r"[^\n]+")
 _APOSTROPHES = str.maketrans("’`´", "'''")
-_SIGNS = re.compile(r"[*_\"“”„«»‹›「」『』#>]")
+_SIGNS = re.compile(r"[*_\"“”„«»‹›「」『』#<>~|]")
+_PICTURES = re.compile(r"[^\w\s.,;:!?'()\[\]{}–—…&/%+=@$€£°-]+")
 _QUOTED = re.compile(r"[\"“”„«»‹›「」『』>]|(?:^|\s)'")
 _STOPS = str.maketrans({"。": ". ", "、": ", ", "，": ", ", "：": ": ", "！": "! ", "；": "; ", "．": ". "})
 
@@ -176,7 +177,8 @@ def _midst(text: str) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     text = _SPEAKER.sub("\n", unfolded(text).translate(_STOPS))
-    lines = (" ".join(line.split()) for line in _SIGNS.sub("", text).translate(_APOSTROPHES).lower().splitlines())
+    text = _PICTURES.sub(". ", _SIGNS.sub("", text).translate(_APOSTROPHES).lower())
+    lines = (" ".join(line.split()) for line in text.splitlines())
     said = wishes_respelled(". ".join(filter(None, lines)))
     if not _MAY_BE.search(said):
         return ""

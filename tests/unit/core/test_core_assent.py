@@ -44,8 +44,8 @@ no, do not delete anything|nothing|No, never|that's not what I meant, undo
 NEITHER = """
 never coffee|Nothing beats tea|let's go to Rome|you can swim|wait a moment at the gate|yes, you can swim
 Yes, but what about my sister|yes, but only the first one|Yes I like tea|yes I live in Porto
-Yes, my name is Mia|sure 👎🏾|yes?|ok?|ｙｅｓ？|yes 🤔|ok❓|really?
-No, Thursday|no, it is on Thursday|No nuts|Thanks|ok thanks|great, thanks
+Yes, my name is Mia|sure 👎🏾|ｙｅｓ？|yes 🤔|ok❓
+yes?|ok?|really?|No, Thursday|no, it is on Thursday|No nuts|Thanks|ok thanks|great, thanks
 great|the first one|yes, the first one|Yes, and also forget my address|yes, forget the second one
 yes delete it and tell me a joke|sure is hot today|go home|Yesterday I went home|okay, what's the weather
 No problem|I am sure it was Tuesday|keep smiling|leave the house at eight|don't forget the milk
