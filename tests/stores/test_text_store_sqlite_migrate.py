@@ -182,3 +182,20 @@ async def test_words_of_an_older_version_are_those_of_this_one_then(
         assert (await again.search(Scope(user), query, limit=1, filters=Filters()))[0].id == found.id
     await again.close()
     await fresh.close()
+
+
+async def test_words_with_accents_are_found_without_them_once_a_file_is_renewed(
+    path: Path, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = an_entry(user, "José wohnt in Łódź")
+    with monkeypatch.context() as patch:
+        patch.setattr(words, "analyze", lambda text: text.lower().split())
+        patch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:-1])
+        store = await SqliteTextStore.open(path)
+        await store_entries(store, [entry])
+        assert (await store.page(Selection(user, words="jose lodz"), limit=1, cursor=None)).entries == ()
+        await store.close()
+    again = await SqliteTextStore.open(path)
+    (found,) = (await again.page(Selection(user, words="jose lodz"), limit=1, cursor=None)).entries
+    assert found.id == entry.id
+    await again.close()

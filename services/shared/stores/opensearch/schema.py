@@ -18,7 +18,7 @@ from services.shared.settings import Settings
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.opensearch.transport import Client, Kind
 
-SCHEMA = 7
+SCHEMA = 8
 """Which layout of this program's indices this is; every index says which it has."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -237,6 +237,7 @@ MIGRATIONS: tuple[Step, ...] = (
     _CHANGES,
     _CHANGE_LOG,
     _AGEING,
+    (_renew_words,),  # words without their accents, and what stands at an apostrophe
 )
 """Statements and functions that lead from version i to version i + 1 of the schema. Never edited, only appended to."""
 
