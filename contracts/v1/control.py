@@ -82,6 +82,9 @@ SettingName = Literal[
 LIMITS: tuple[SettingName, ...] = ("retention_days", "soft_cap", "roll_up_after_days", "originals_kept_days")
 """The settings that say how much of a space is kept."""
 
+BETWEEN_SPACES: tuple[SettingName, ...] = ("gives_tags", "takes_tags")
+"""The settings that let entries of one space be seen from another."""
+
 
 class SettingsRequest(Request):
     """Show the settings of a space, after this change; `space` `"*"` means all that have decided nothing of their own.
