@@ -138,7 +138,7 @@ VERBS = (
         "Do the same to many entries",
         "ids",
         patience=30.0,
-        leave=("whole", "conversation_id"),
+        leave=("whole", "conversation_id", "space"),
         example={"ids": ["…"], "action": "pin"},
     ),
     Verb("GET", "/themes", flow.THEMES, "List themes", "space"),

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, LoggedTurn
+from services.shared.core.fingerprint import all_digests_of, digests_of
 
 
 def tombstone(entry: Entry, at: datetime) -> Entry:
@@ -38,17 +39,6 @@ def without_words(turn: LoggedTurn) -> LoggedTurn:
     """The turn as the log keeps it once its words are gone."""
     gone = {"text": WORDLESS, "redacted": True, "tags": (), "source_ids": (), "speaker": None, "correlation_id": None}
     return turn.model_copy(update=gone)
-
-
-def digests_of(entry: Entry) -> tuple[str, ...]:
-    """Hashes by which the same statement is known again without its words."""
-    return tuple(dict.fromkeys(filter(None, (entry.exact_hash, entry.statement_hash))))
-
-
-def all_digests_of(entry: Entry) -> tuple[str, ...]:
-    """The same of all that an entry ever said."""
-    former = (digest for one in entry.revisions for digest in (one.exact_hash, one.statement_hash))
-    return tuple(dict.fromkeys((*digests_of(entry), *filter(None, former))))
 
 
 Digest = tuple[str, str, str]
