@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from contracts.ports import Key, Overview, Place, Record, RecordKey, Selection, TextStore
+from contracts.ports import Conversation, Key, Overview, Place, Record, RecordKey, Selection, TextStore
+from contracts.v1.control import EVERY_SPACE
 from contracts.v1.entries import Entry
 from contracts.v1.overview import (
     ExportReply,
@@ -33,6 +34,7 @@ from services.shared.core.editing import Edit, edited
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.preferences import PreferenceReader
 
 _PAGE = 200
 _NAMED = 3
@@ -60,9 +62,12 @@ async def save_theme(request: ThemeSaveRequest, *, stores: DataStores) -> ThemeR
     """Describe a theme, and file entries under it; of those that are not there any more nothing is said.
 
     Raises:
+        Rejected: memory is off wherever the user has any.
         Unavailable: others keep describing it, or the user is being erased.
     """
     store = stores.text
+    if await is_off(request.user_id, store):
+        raise Rejected("refused", "memory is off: turn it on with memory.settings, then save the theme again")
     body = {"display_name": request.display_name, "description": request.description}
     new = Record(request.user_id, "theme", request.slug, body, datetime.now(UTC))
     key = RecordKey(request.user_id, "theme", request.slug)
@@ -72,6 +77,18 @@ async def save_theme(request: ThemeSaveRequest, *, stores: DataStores) -> ThemeR
         await _filed(tuple(entries.values()), stores, lambda themes: (*themes, request.slug))
     counts = (await store.overview(request.user_id)).themes
     return ThemeReply(theme=_theme(request.slug, record, counts), correlation_id=request.correlation_id)
+
+
+async def is_off(user_id: str, store: TextStore) -> bool:
+    """Whether memory is off in every space where a user has or decided anything, and in the default one.
+
+    Raises:
+        Unavailable: the store is away.
+    """
+    used = {one.space for one in await store.spaces(user_id)}
+    decided = {record.name for record in await store.records(user_id, "settings")} - {EVERY_SPACE}
+    places = [Conversation(user_id, space, "") for space in {"default", *used, *decided}]
+    return all(one.refuse() for one in (await PreferenceReader(store).of(places)).values())
 
 
 async def remove_theme(request: ThemeRemoveRequest, *, stores: DataStores) -> ThemeRemoveReply:

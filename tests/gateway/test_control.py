@@ -61,6 +61,40 @@ async def test_the_rest_endpoints_of_theoria_take_what_its_specification_says(ht
     assert not (await ask("POST", "/incognito/end", {"conversation_id": "c1"}))["incognito"]
 
 
+@pytest.mark.parametrize("decided", [{"memory_enabled": False}, {"incognito_default": True}])
+async def test_where_nothing_is_to_be_kept_nothing_is_created_nor_given(
+    http: httpx.AsyncClient, decided: dict[str, bool]
+) -> None:
+    async def post(path: str, body: dict[str, Any]) -> httpx.Response:
+        return await http.post(path, json=body, headers=ANN)
+
+    await post("/settings", {"space": "*"} | decided)
+    refused = await post("/entries", {"text": "I keep bees."})
+    assert (refused.status_code, refused.json()["code"]) == (409, "refused")
+    (seeded,) = (await post("/profile", {"facts": ["I live in Lisbon"]})).json()["items"]
+    assert seeded["id"] is None
+    assert seeded["refused"]
+    assert (await http.get("/entries", headers=ANN)).json()["total_count"] == 0
+    await post("/settings", {"space": "*", "memory_enabled": True})
+    await post("/incognito/end", {"conversation_id": "notes"})
+    assert (await post("/entries", {"text": "I keep bees."})).status_code == 201
+
+
+async def test_a_theme_is_not_described_while_memory_is_off(http: httpx.AsyncClient) -> None:
+    async def post(path: str, **body: Any) -> int:
+        return (await http.post(path, json=body, headers=ANN)).status_code
+
+    theme = {"slug": "divorce", "display_name": "Divorce from Karlotta"}
+    await remembered(http, "The lease ends in May.", space="work")
+    await post("/settings", space="default", memory_enabled=False)
+    assert await post("/themes", slug="office", display_name="Office") == 200, "the space work is on"
+    await post("/settings", space="*", memory_enabled=False)
+    assert await post("/themes", **theme) == 409
+    assert {one["slug"] for one in (await http.get("/themes", headers=ANN)).json()["items"]} == {"office"}
+    await post("/settings", space="work", memory_enabled=True)
+    assert await post("/themes", **theme) == 200
+
+
 async def test_a_correction_is_a_new_version_with_its_history(http: httpx.AsyncClient) -> None:
     entry = await remembered(http, "My locker at work has the code 4007.")
     seen = (await shown(http, entry["id"])).headers["etag"]
