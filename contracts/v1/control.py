@@ -45,8 +45,8 @@ class SpaceSettings(Message):
     what was last said longer ago is forgotten unless it is pinned or saved; 0: never. `soft_cap`: active entries before
     the least are archived; 0: any number. `gives_tags`, `takes_tags`: retrieval from this space sees an entry of
     another one if it has a tag that its space gives and this one takes. `roll_up_after_days`: what was neither said nor
-    an answer since is rolled up by topic and archived, unless it is pinned or saved; 0: never. `originals_kept_days`: so
-    long after its roll-up it keeps its words; 0: for ever. `time_zone`: where days begin for the user, to read
+    an answer since is rolled up by topic and archived, unless it is pinned or saved; 0: never. `originals_kept_days`:
+    so long after its roll-up it keeps its words; 0: for ever. `time_zone`: where days begin for the user, to read
     "yesterday" and to tell dates.
     """
 

@@ -26,7 +26,6 @@ from contracts.v1.control import (
 from contracts.v1.edits import PinRequest, UpdateRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from contracts.v1.turns import EVERY_PERSONA
 from services.curate.confirmations import Listed, listed_in, token_of
 from services.curate.meant import LOOKED_THROUGH, MOST_LISTED, Said, about, alike, entries_of, meant, said_then
 from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
@@ -141,7 +140,7 @@ async def _recall(chat: Chat) -> CommandReply:
         user_id=request.user_id,
         query=topic,
         space=request.space,
-        persona_id=EVERY_PERSONA,
+        persona_id=request.persona_id,
         min_score=_SURE,
         explain=True,
         time_zone=request.time_zone,
@@ -166,7 +165,9 @@ async def _recall_latest(chat: Chat) -> CommandReply:
     request = chat.request
     if await is_hidden(chat.store, request.user_id):
         return chat.reply(_counted(0, ""))
-    page = await chat.store.page(Selection(request.user_id, request.space), limit=LOOKED_THROUGH, cursor=None)
+    page = await chat.store.page(
+        Selection(request.user_id, request.space, chat.persona), limit=LOOKED_THROUGH, cursor=None
+    )
     telling = [entry for entry in page.entries if not (is_small_talk(entry.text) or is_wish(entry.text))]
     total = page.total - (len(page.entries) - len(telling))
     stated = [entry for entry in telling if entry.role != "assistant" and not is_mere_question(entry.text)]
@@ -356,7 +357,7 @@ async def _settle(chat: Chat) -> CommandReply:
 async def _open_conflicts(chat: Chat) -> list[Conflict]:
     """The conflicts of the space, the one that was shown before all others."""
     request = chat.request
-    asked = ConflictsRequest(user_id=request.user_id, space=request.space)
+    asked = ConflictsRequest(user_id=request.user_id, space=request.space, persona_id=chat.persona)
     items = (await chat.actions.conflicts(asked)).items
     return sorted(items, key=lambda one: not {one.newer.id, one.older.id} <= {*request.shown})
 

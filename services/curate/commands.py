@@ -44,8 +44,8 @@ MOST_EMBEDDING = 0.5
 _COUNTING = 1.0
 _OFF = {
     "disabled": "memory is off in this space: turn it on with memory.settings, then save it again",
-    "incognito": "the conversation 'notes', where it would be kept, is incognito, as all are where that is the default: end "
-    "that with memory.incognito-end, then save it again",
+    "incognito": "the conversation 'notes', where it would be kept, is incognito, as all are by default if you say so: "
+    "end that with memory.incognito-end, then save it again",
 }
 _BEGINNING = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}")
 _SHORTEST = 8

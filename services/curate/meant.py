@@ -47,6 +47,11 @@ class Said:
     command: ChatCommand
     store: TextStore
 
+    @property
+    def persona(self) -> str:
+        """Whose memories are meant: what is to be forgotten by topic, whoever was told it."""
+        return EVERY_PERSONA if self.command.verb == "forget_about" else self.request.persona_id or ""
+
 
 async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[Entry]:
     """The entry that "that" is: what was said last in the conversation, or what the last answer rests on; after a
@@ -59,13 +64,15 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     if await is_hidden(said.store, request.user_id):
         return []
     pointed_at = await entries_of(said, _pointed_at(said))
-    shown = [entry for entry in pointed_at if entry.status == "active" and entry.space == request.space]
+    scope = Scope(request.user_id, request.space, said.persona)
+    shown = [entry for entry in pointed_at if entry.status == "active" and scope.sees(entry)]
     listed = shown if request.listed else []
     if (listed and not like) or said.command.of_list:
         return listed
     if shown and not listed and not like and (by_answer or request.conversation_id is None):
         return shown[:1]
-    selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id)
+    persona = said.persona if request.conversation_id is None else None  # a conversation is its persona's
+    selection = Selection(request.user_id, request.space, persona, conversation_id=request.conversation_id)
     page = await said.store.page(selection, limit=LOOKED_THROUGH, cursor=None)
     told = [entry for entry in page.entries if not (is_wish(entry.text) or asks_to_forget(entry.text))]
     if by_answer and (used := [entry for entry in told if entry.last_scores and entry.last_scores.computed_at]):
@@ -144,14 +151,14 @@ async def entries_of(said: Said, ids: Sequence[str]) -> list[Entry]:
 
 async def _found(said: Said, limit: int = 4 * MOST_LISTED) -> list[Entry]:
     """The entries in use that have a word of the topic, the best first."""
-    scope = Scope(said.request.user_id, said.request.space, EVERY_PERSONA)
+    scope = Scope(said.request.user_id, said.request.space, said.persona)
     hits = await said.store.search(scope, said.command.about, limit=limit, filters=Filters())
     return await entries_of(said, [hit.id for hit in hits if hit.turn_score > 0])
 
 
 async def _newest(said: Said, status: Status = "active") -> list[Entry]:
     """The newest entries of the space that are in use, or have another status."""
-    selection = Selection(said.request.user_id, said.request.space, status=status)
+    selection = Selection(said.request.user_id, said.request.space, said.persona, status)
     entries, _ = await newest_in(selection, said.store, _MOST_READ)
     return entries
 

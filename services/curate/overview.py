@@ -46,7 +46,7 @@ async def list_themes(request: ThemesRequest, *, store: TextStore) -> ThemesRepl
     """The themes that are described, and those that entries are filed under."""
     if await is_hidden(store, request.user_id):
         return ThemesReply(items=(), correlation_id=request.correlation_id)
-    counts = (await store.overview(request.user_id, request.space)).themes
+    counts = (await store.overview(request.user_id, request.space, request.persona_id)).themes
     described = {record.name: record for record in await store.records(request.user_id, "theme")}
     themes = [_theme(slug, described.get(slug), counts) for slug in {*described, *counts}]
     items = tuple(sorted(themes, key=lambda theme: (-theme.count, theme.slug)))
@@ -134,7 +134,8 @@ def _no_theme(slug: str) -> Rejected:
 async def summarize(request: SummaryRequest, *, store: TextStore, writer: SummaryWriter | None = None) -> SummaryReply:
     """What there is in a space, in numbers and words."""
     hidden = await is_hidden(store, request.user_id)
-    found = Overview() if hidden else await store.overview(request.user_id, request.space)
+    persona = request.persona_id or ""
+    found = Overview() if hidden else await store.overview(request.user_id, request.space, persona)
     names = {record.name: record.body["display_name"] for record in await store.records(request.user_id, "theme")}
     return SummaryReply(
         text=describe(found, request.space, names),
@@ -145,7 +146,7 @@ async def summarize(request: SummaryRequest, *, store: TextStore, writer: Summar
         themes=_most_first(found.themes),
         states=_most_first(found.states),
         latest=found.latest,
-        spine=await sessions.spine(request.user_id, request.space, store=store, writer=writer),
+        spine=await sessions.spine(request.user_id, request.space, persona, store=store, writer=writer),
         correlation_id=request.correlation_id,
     )
 

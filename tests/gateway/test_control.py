@@ -95,6 +95,34 @@ async def test_a_theme_is_not_described_while_memory_is_off(http: httpx.AsyncCli
     assert await post("/themes", **theme) == 200
 
 
+async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.AsyncClient) -> None:
+    async def got(path: str, **params: str) -> str:
+        answer = await http.get(path, params=params, headers=ANN)
+        assert answer.status_code == 200
+        return answer.text
+
+    async def says(text: str, **more: str) -> str:
+        answer = await http.post("/commands", json={"text": text} | more, headers=ANN)
+        assert answer.status_code == 200
+        return answer.text
+
+    told = await remembered(http, "My sister Calpurnia lives in Rome.", persona_id="therapist")
+    await http.patch(f"/entries/{told['id']}", json={"themes": ["family"]}, headers=ANN)
+    await remembered(http, "I live in Lisbon.")
+    heard = [await got("/summary"), await got("/summary", persona_id="chef"), await got("/themes", persona_id="")]
+    asked = ("What do you remember about Calpurnia?", "What do you know about me?", "pin that my sister is Calpurnia")
+    for text in asked:
+        heard.append(await says(text))
+        heard.append(await says(text, persona_id="chef"))
+    assert not [one for one in heard if "Rome" in one or "family" in one]
+    assert "Lisbon" in heard[0]
+    for persona in ("therapist", "*"):
+        assert "Rome" in await got("/summary", persona_id=persona)
+        assert "Rome" in await says("What do you remember about Calpurnia?", persona_id=persona)
+        assert "family" in await got("/themes", persona_id=persona)
+    assert "Rome" in await says("forget everything about Calpurnia"), "what goes is listed, whoever was told"
+
+
 async def test_a_correction_is_a_new_version_with_its_history(http: httpx.AsyncClient) -> None:
     entry = await remembered(http, "My locker at work has the code 4007.")
     seen = (await shown(http, entry["id"])).headers["etag"]
