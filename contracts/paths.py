@@ -224,6 +224,7 @@ VERBS = (
         flow.COMMANDS,
         "Do what a user says in a chat about their memory",
         patience=30.0,
+        leave=("spaces",),
         example={"text": "what do you remember about uv?", "conversation_id": "c1"},
     ),
     Verb("GET", "/status", flow.USER_STATUS, "Count what is stored", patience=10.0),

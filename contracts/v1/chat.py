@@ -55,7 +55,8 @@ class CommandRequest(Request):
 
     `confirm`: the token of an earlier reply, sent with the same text in the same conversation, lets happen what that
     reply announced, to exactly the entries it listed. `time_zone`, `persona_id`: as in retrieve; what is to be
-    forgotten by its topic or its time is looked for among all that the user said, to whichever persona.
+    forgotten by its topic or its time is looked for among all that the user said, to whichever persona and in whichever
+    of these `spaces`; null: in all.
     """
 
     text: str = Field(min_length=1, max_length=16_384)
@@ -66,6 +67,7 @@ class CommandRequest(Request):
     confirm: str | None = Field(default=None, max_length=16_384)
     time_zone: TimeZone | None = None
     persona_id: str | None = Field(default=None, max_length=256)
+    spaces: tuple[str, ...] | None = None
 
 
 class CommandReply(Reply):

@@ -207,9 +207,15 @@ async def _ask_to_forget_about(chat: Chat) -> CommandReply:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")
     more = " There may be more: say it again afterwards." if len(entries) == MOST_LISTED else ""
-    return chat.to_confirm(
-        f"{_memories(len(entries))} will be forgotten, as listed{_summed_up(entries)}.{more}", entries
-    )
+    what = f"{_memories(len(entries))} will be forgotten, as listed{_elsewhere(chat, entries)}{_summed_up(entries)}"
+    return chat.to_confirm(f"{what}.{more}", entries)
+
+
+def _elsewhere(chat: Chat, entries: Sequence[Entry]) -> str:
+    """How many of these are in other spaces than the one of the chat, and in which."""
+    spaces = [entry.space for entry in entries if entry.space != chat.request.space]
+    names = [f"“{space}”" for space in dict.fromkeys(spaces)]
+    return f", {len(spaces)} of them in the space{'s' * (len(names) > 1)} {', '.join(names)}" if spaces else ""
 
 
 def _without_roll_ups(entries: Sequence[Entry], *, all_of_them: bool) -> list[Entry]:
