@@ -44,7 +44,7 @@ from services.shared.core.repeats import find_canonical
 from services.shared.core.sayings import not_said_in
 from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
-from services.shared.errors import Rejected
+from services.shared.errors import Rejected, outward
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ class Editor:
         except Rejected as error:
             return BulkFailure(id=id_, code=error.info.code, message=error.info.message)
         except Unavailable as error:
-            return BulkFailure(id=id_, code="unavailable", message=str(error))
+            return BulkFailure(id=id_, code="unavailable", message=outward(str(error)))
         return None
 
     async def _do(self, request: BulkRequest, key: Key) -> None:

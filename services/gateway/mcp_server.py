@@ -20,7 +20,7 @@ from contracts import flow
 from contracts.errors import Unavailable
 from services.gateway import mcp_tools
 from services.gateway.mcp_tools import TOOLS, Ask, Tool
-from services.gateway.problems import Problem
+from services.gateway.problems import Problem, told_by
 from services.shared.errors import RequestFailed, describe_error
 
 log = logging.getLogger(__name__)
@@ -144,8 +144,10 @@ def _why(error: Exception, name: str) -> str:
             return "invalid_request: half a character (a surrogate alone) is no text"
         case Problem():
             return f"{error.code}: {error.detail}"
-        case RequestFailed() | Unavailable():
-            return str(error)
+        case RequestFailed():
+            return f"{error.info.code}: {told_by(error)}"
+        case Unavailable():
+            return told_by(error)
     log.exception("mcp_failed", extra={"tool": name})
     return "internal: unexpected error; the log of memorybus has it"
 

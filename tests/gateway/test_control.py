@@ -9,8 +9,11 @@ import httpx
 import pytest
 
 from contracts import flow, subjects
+from contracts.envelope import ErrorInfo
+from contracts.errors import Unavailable
 from contracts.paths import EXPORT, VERBS
-from services.shared.client import MemoryClient
+from services.shared.client import MemoryClient, RequestFailed
+from services.shared.errors import AWAY
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
@@ -121,6 +124,21 @@ async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.A
         assert "Rome" in await says("What do you remember about Calpurnia?", persona_id=persona)
         assert "family" in await got("/themes", persona_id=persona)
     assert "Rome" in await says("forget everything about Calpurnia"), "what goes is listed, whoever was told"
+
+
+@pytest.mark.parametrize("on_the_way", [True, False])
+async def test_a_caller_is_told_to_try_again_and_no_address(
+    http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, on_the_way: bool
+) -> None:
+    why = "OpenSearch cannot be reached at http://127.0.0.1:46103: check that it runs and MEMORYBUS_OPENSEARCH_URL"
+
+    async def away(*_: Any, **__: Any) -> bytes:
+        raise Unavailable(why) if on_the_way else RequestFailed(ErrorInfo(code="unavailable", message=why))
+
+    monkeypatch.setattr(MemoryClient, "ask", away)
+    for answer in (await http.get("/entries", headers=ANN), await http.post("/erase", json={}, headers=ANN)):
+        assert (answer.status_code, answer.json()["detail"]) == (503, AWAY)
+        assert "46103" not in answer.text
 
 
 async def test_a_correction_is_a_new_version_with_its_history(http: httpx.AsyncClient) -> None:
