@@ -45,7 +45,8 @@ async def typed(instance: Running, id_: str, user: str) -> dict[str, Any]:
 
 
 def the_statement(word: str, turn_id: str, **given: Any) -> Turn:
-    return Turn(user_id="ann", role="user", text=f"The code word of my locker is {word}.", turn_id=turn_id, **given)
+    place = {"conversation_id": f"talk of {word}", **given}
+    return Turn(user_id="ann", role="user", text=f"The code word of my locker is {word}.", turn_id=turn_id, **place)
 
 
 async def publish_as_new(client: MemoryClient, turn: Turn) -> None:
