@@ -24,6 +24,7 @@ from contracts.text_stores import (
 from contracts.v1.entries import Entry
 from contracts.v1.turns import Turn
 from contracts.values import (
+    NO_TRACES,
     UNBOUNDED,
     Accepted,
     Annotation,
@@ -60,12 +61,14 @@ from contracts.values import (
     StageCounts,
     StoredPoint,
     Stuck,
+    Traces,
     TurnKey,
     Vector,
     VectorPoint,
 )
 
 __all__ = [
+    "NO_TRACES",
     "UNBOUNDED",
     "Accepted",
     "Annotation",
@@ -115,6 +118,7 @@ __all__ = [
     "TextRefused",
     "TextStore",
     "TokenCounter",
+    "Traces",
     "TurnKey",
     "TurnPublisher",
     "Unavailable",
@@ -275,16 +279,17 @@ class InFlight(Protocol):
     """What users said that the bus still holds: turns that nobody has logged yet, and dead letters."""
 
     async def drop(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         """Remove a user's messages, those of some turns or all, and overwrite their bytes; how many there were.
 
-        With `before`, only turns up to this number and dead letters that are not of a newer turn.
+        With `before`, only turns up to this number and dead letters that are not of a newer turn. With `traces`, dead
+        letters that have one of them as well.
         """
         ...
 
     async def count(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         """How many of these messages are there, counted by looking."""
         ...

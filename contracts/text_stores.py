@@ -240,8 +240,8 @@ class Upkeep(Protocol):
         """Count what is stored, for one user or for all."""
         ...
 
-    async def overview(self, user_id: str, space: str | None = None) -> Overview:
-        """Count the active entries of a user in a space, or in all, by what they are."""
+    async def overview(self, user_id: str, space: str | None = None, persona_id: str | None = None) -> Overview:
+        """Count the active entries of a user in a space, or in all, by what they are; those that a persona sees."""
         ...
 
     async def users(self, *, after: str, limit: int) -> list[str]:

@@ -254,6 +254,22 @@ TurnKey: TypeAlias = tuple[str, str]
 """Which turn of a user: its space and its id. The same id in another space is another turn."""
 
 
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """What tells that a dead letter is of what was forgotten, beside the turn that it names.
+
+    `said`: spaces and hashes of what was said there. `conversation`: the one that was forgotten, in this `space`; None:
+    in all.
+    """
+
+    said: frozenset[tuple[str, str]] = frozenset()
+    conversation: str | None = None
+    space: str | None = None
+
+
+NO_TRACES = Traces()
+
+
 class InFlightCounts(NamedTuple):
     """How many messages with what a user said are on the bus: turns that wait, and dead letters."""
 

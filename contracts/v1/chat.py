@@ -54,7 +54,9 @@ class CommandRequest(Request):
     "that" is one of these then, of several it is asked which, and "forget the second one" is understood.
 
     `confirm`: the token of an earlier reply, sent with the same text in the same conversation, lets happen what that
-    reply announced, to exactly the entries it listed. `time_zone`: as in retrieve.
+    reply announced, to exactly the entries it listed. `time_zone`, `persona_id`: as in retrieve; what is to be
+    forgotten by its topic or its time is looked for among all that the user said, to whichever persona and in whichever
+    of these `spaces`; null: in all.
     """
 
     text: str = Field(min_length=1, max_length=16_384)
@@ -64,6 +66,8 @@ class CommandRequest(Request):
     listed: bool = False
     confirm: str | None = Field(default=None, max_length=16_384)
     time_zone: TimeZone | None = None
+    persona_id: str | None = Field(default=None, max_length=256)
+    spaces: tuple[str, ...] | None = None
 
 
 class CommandReply(Reply):

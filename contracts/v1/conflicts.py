@@ -11,9 +11,13 @@ from contracts.v1.entries import Status
 
 
 class ConflictsRequest(Request):
-    """List what contradicts each other in a space, the latest first; null: in all. Neither statement is hidden."""
+    """List what contradicts each other in a space, the latest first; null: in all. Neither statement is hidden.
+
+    `persona_id`: as in a list, both statements are what this persona sees; null: of all.
+    """
 
     space: str | None = Field(default=None, min_length=1, max_length=256)
+    persona_id: str | None = Field(default=None, max_length=256)
     limit: int = Field(default=20, ge=1, le=50)
     cursor: str | None = None
 

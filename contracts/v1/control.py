@@ -41,12 +41,13 @@ class SpaceSettings(Message):
     """What a user has decided about a space; what is null is not decided.
 
     `memory_enabled`: off, nothing is kept and nothing answered; what there is stays. `incognito_default`: every
-    conversation is incognito that was not ended to be. `retention_days`: what was last said longer ago is forgotten
-    unless it is pinned or saved; 0: never. `soft_cap`: active entries before the least are archived; 0: any number.
-    `gives_tags`, `takes_tags`: retrieval from this space sees an entry of another one if it has a tag that its space
-    gives and this one takes. `roll_up_after_days`: what was neither said nor an answer since is rolled up by topic and
-    archived, unless it is pinned or saved; 0: never. `originals_kept_days`: so long after its roll-up it keeps its
-    words; 0: for ever. `time_zone`: where days begin for the user, to read "yesterday" and to tell dates.
+    conversation is incognito that was not ended to be, also `notes`, where what is created is kept. `retention_days`:
+    what was last said longer ago is forgotten unless it is pinned or saved; 0: never. `soft_cap`: active entries before
+    the least are archived; 0: any number. `gives_tags`, `takes_tags`: retrieval from this space sees an entry of
+    another one if it has a tag that its space gives and this one takes. `roll_up_after_days`: what was neither said nor
+    an answer since is rolled up by topic and archived, unless it is pinned or saved; 0: never. `originals_kept_days`:
+    so long after its roll-up it keeps its words; 0: for ever. `time_zone`: where days begin for the user, to read
+    "yesterday" and to tell dates.
     """
 
     memory_enabled: bool | None = None
@@ -81,6 +82,9 @@ SettingName = Literal[
 
 LIMITS: tuple[SettingName, ...] = ("retention_days", "soft_cap", "roll_up_after_days", "originals_kept_days")
 """The settings that say how much of a space is kept."""
+
+BETWEEN_SPACES: tuple[SettingName, ...] = ("gives_tags", "takes_tags")
+"""The settings that let entries of one space be seen from another."""
 
 
 class SettingsRequest(Request):

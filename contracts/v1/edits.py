@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from contracts.envelope import ErrorCode, IrreversibleRequest, Message, Moment, Reply, Request
 from contracts.v1.turns import EntryType
@@ -71,15 +71,23 @@ class BulkRequest(IrreversibleRequest):
     """Do the same to entries, by their ids. `tags` are those to add or take away.
 
     A beginning of an id is enough, of eight characters or more, when no other of the user's entries has it. `whole`
-    tells the audit that they are what is to go of a whole conversation, and `conversation_id` which: of what was said
-    in another one as well, only that it was said there is forgotten.
+    tells that they are what is to go of a whole conversation, and `conversation_id` which, in this `space` (null: in
+    all): of what was said in another one as well, only that it was said there is forgotten, and its dead letters go.
+    Only then there may be no ids.
     """
 
-    ids: tuple[str, ...] = Field(min_length=1, max_length=200)
+    ids: tuple[str, ...] = Field(max_length=200)
     action: Literal["pin", "unpin", "forget", "tag", "untag"]
     tags: Labels = ()
     whole: Literal["conversation"] | None = None
     conversation_id: str | None = None
+    space: str | None = None
+
+    @model_validator(mode="after")
+    def _is_of_something(self) -> BulkRequest:
+        if not self.ids and self.whole is None:
+            raise ValueError("ids: name at least one entry")
+        return self
 
 
 class BulkFailure(Message):

@@ -20,9 +20,10 @@ class Theme(Message):
 
 
 class ThemesRequest(Request):
-    """List the themes of a user, each with its entries in a space; null: in all."""
+    """List the themes of a user, each with its entries in a space; null: in all. `persona_id`: as in a list."""
 
     space: str | None = Field(default=None, min_length=1, max_length=256)
+    persona_id: str | None = Field(default=None, max_length=256)
 
 
 class ThemesReply(Reply):
@@ -83,9 +84,14 @@ class ThemeRemoveReply(Reply):
 
 
 class SummaryRequest(Request):
-    """Ask what there is in a space; null: in all."""
+    """Ask what there is in a space; null: in all.
+
+    `persona_id`: as in retrieve, null or empty means entries of no persona, a name those and the persona's own, `"*"`
+    all of the user's.
+    """
 
     space: str | None = Field(default=None, min_length=1, max_length=256)
+    persona_id: str | None = Field(default=None, max_length=256)
 
 
 class SummaryReply(Reply):

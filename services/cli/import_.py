@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from services.shared.commands.archive import ArchiveError, Tally
 from services.shared.commands.formats.source import FormatError
 from services.shared.commands.transfer import Imported, counts_of, read_archive
 from services.shared.erasures import erased_at
+from services.shared.preferences import Reason
 from services.shared.settings import Settings
 
 EPILOG = """Examples:\n
@@ -35,7 +37,8 @@ def import_(
 ) -> None:
     """Read an export into the memory chosen now, and compare the counts.
 
-    What is there already stays as it is, so an import that was interrupted is simply repeated. Vectors are made by
+    What is there already stays as it is, so an import that was interrupted is simply repeated. What its user wants
+    kept no more is left out, and counted: where memory is off, or the conversation is incognito. Vectors are made by
     the running services: at once where they run, at the next `memorybus up` otherwise.
     """
     settings = settings_from(data=data, text_store=text_store)
@@ -46,6 +49,9 @@ def import_(
     except OSError as error:
         fail(f"{error.filename or file}: {error.strerror or error}")
     out.print(_compared(imported.tally, found))
+    for why, left in imported.left_out.items():
+        what = f"{plural(left.kept, 'entry', 'entries')} and {plural(left.turns, 'turn')}"
+        out.print(f"left out: {what}, as {_LEFT_OUT[why]}", soft_wrap=True)
     for status, count in imported.inactive.items():
         out.print(f"{status} in this memory, and left so: {plural(count, 'entry', 'entries')}")
     for user, at in erased.items():
@@ -76,6 +82,10 @@ async def _import(settings: Settings, file: Path) -> tuple[Imported, StageCounts
         await host.close()
 
 
+_LEFT_OUT: dict[Reason, str] = {
+    "disabled": "memory is off there: turn it on, then repeat the import",
+    "incognito": "the conversation is incognito, or all are by default: end that, then repeat the import",
+}
 _COMPARED = ("turns", "entries", "merged", "refused")
 
 
@@ -89,7 +99,10 @@ def _compared(wanted: Tally, found: StageCounts) -> Table:
 
 
 def _missing(imported: Imported, found: StageCounts) -> list[str]:
-    """What memory has fewer of than the file; entries that are inactive here count as there."""
-    wanted, there = imported.tally, {"entries": found.entries + imported.inactive.total()}
-    pairs = ((name, getattr(wanted, name), there.get(name, getattr(found, name))) for name in _COMPARED)
+    """What memory has fewer of than the file without what was left out; entries that are inactive count as there."""
+    there = {"entries": found.entries + imported.inactive.total()}
+    wanted = {name: getattr(imported.tally, name) for name in _COMPARED}
+    for left, name in product(imported.left_out.values(), _COMPARED):
+        wanted[name] -= getattr(left, name)
+    pairs = ((name, wants, there.get(name, getattr(found, name))) for name, wants in wanted.items())
     return [f"{has:,} of {wants:,} {name}" for name, wants, has in pairs if has < wants]

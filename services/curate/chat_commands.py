@@ -26,7 +26,6 @@ from contracts.v1.control import (
 from contracts.v1.edits import PinRequest, UpdateRequest
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
-from contracts.v1.turns import EVERY_PERSONA
 from services.curate.confirmations import Listed, listed_in, token_of
 from services.curate.meant import LOOKED_THROUGH, MOST_LISTED, Said, about, alike, entries_of, meant, said_then
 from services.shared.core.chat_commands import asks_in_general, command_in, is_wish
@@ -141,7 +140,7 @@ async def _recall(chat: Chat) -> CommandReply:
         user_id=request.user_id,
         query=topic,
         space=request.space,
-        persona_id=EVERY_PERSONA,
+        persona_id=request.persona_id,
         min_score=_SURE,
         explain=True,
         time_zone=request.time_zone,
@@ -166,7 +165,9 @@ async def _recall_latest(chat: Chat) -> CommandReply:
     request = chat.request
     if await is_hidden(chat.store, request.user_id):
         return chat.reply(_counted(0, ""))
-    page = await chat.store.page(Selection(request.user_id, request.space), limit=LOOKED_THROUGH, cursor=None)
+    page = await chat.store.page(
+        Selection(request.user_id, request.space, chat.persona), limit=LOOKED_THROUGH, cursor=None
+    )
     telling = [entry for entry in page.entries if not (is_small_talk(entry.text) or is_wish(entry.text))]
     total = page.total - (len(page.entries) - len(telling))
     stated = [entry for entry in telling if entry.role != "assistant" and not is_mere_question(entry.text)]
@@ -206,9 +207,15 @@ async def _ask_to_forget_about(chat: Chat) -> CommandReply:
         mentions = f"of {command.about}" if command.when else f"that mentions {command.about}"
         return chat.reply(f"I remember nothing {mentions}.")
     more = " There may be more: say it again afterwards." if len(entries) == MOST_LISTED else ""
-    return chat.to_confirm(
-        f"{_memories(len(entries))} will be forgotten, as listed{_summed_up(entries)}.{more}", entries
-    )
+    what = f"{_memories(len(entries))} will be forgotten, as listed{_elsewhere(chat, entries)}{_summed_up(entries)}"
+    return chat.to_confirm(f"{what}.{more}", entries)
+
+
+def _elsewhere(chat: Chat, entries: Sequence[Entry]) -> str:
+    """How many of these are in other spaces than the one of the chat, and in which."""
+    spaces = [entry.space for entry in entries if entry.space != chat.request.space]
+    names = [f"“{space}”" for space in dict.fromkeys(spaces)]
+    return f", {len(spaces)} of them in the space{'s' * (len(names) > 1)} {', '.join(names)}" if spaces else ""
 
 
 def _without_roll_ups(entries: Sequence[Entry], *, all_of_them: bool) -> list[Entry]:
@@ -356,7 +363,7 @@ async def _settle(chat: Chat) -> CommandReply:
 async def _open_conflicts(chat: Chat) -> list[Conflict]:
     """The conflicts of the space, the one that was shown before all others."""
     request = chat.request
-    asked = ConflictsRequest(user_id=request.user_id, space=request.space)
+    asked = ConflictsRequest(user_id=request.user_id, space=request.space, persona_id=chat.persona)
     items = (await chat.actions.conflicts(asked)).items
     return sorted(items, key=lambda one: not {one.newer.id, one.older.id} <= {*request.shown})
 

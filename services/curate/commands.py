@@ -29,9 +29,12 @@ from services.shared.core.fitting import cut, how_many_fit, size_of
 from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
-from services.shared.preferences import NOTES, PreferenceReader
+from services.shared.preferences import PreferenceReader
 
 Items = TypeVar("Items", CardsReply, HistoryReply, LoopsReply)
+
+NOTES = "notes"
+"""The conversation of what is saved on purpose, outside of any chat."""
 
 _LOOK_EVERY = 0.005
 _DECIDING = 10.0
@@ -41,7 +44,8 @@ MOST_EMBEDDING = 0.5
 _COUNTING = 1.0
 _OFF = {
     "disabled": "memory is off in this space: turn it on with memory.settings, then save it again",
-    "incognito": "the conversation 'notes' is incognito: end that with memory.incognito-end, then save it again",
+    "incognito": "the conversation 'notes', where it would be kept, is incognito, as all are by default if you say so: "
+    "end that with memory.incognito-end, then save it again",
 }
 _BEGINNING = re.compile(r"[0-9a-f]{8}[0-9a-f-]{0,27}")
 _SHORTEST = 8

@@ -15,6 +15,7 @@ from contracts.v1.conflicts import (
     Statement,
 )
 from contracts.v1.entries import Entry, EntryAccepted, EntryRef
+from contracts.v1.turns import EVERY_PERSONA
 from services.curate.commands import entry_meant, no_entry
 from services.curate.privacy import DataStores
 from services.curate.reconcile import Say
@@ -47,7 +48,7 @@ async def list_conflicts(request: ConflictsRequest, *, store: TextStore) -> Conf
         except ValueError as error:
             raise Rejected("invalid_request", f"cursor: {error}") from error
         open_ = [record for record in page.records if _is_open(record, request.space)]
-        items += await _shown(request.user_id, open_, store)
+        items += await _shown(request, open_, store)
         cursor = page.cursor
         if cursor is None or len(items) >= request.limit:
             return ConflictsReply(items=tuple(items), next_cursor=cursor, correlation_id=request.correlation_id)
@@ -57,10 +58,12 @@ def _is_open(record: Record, space: str | None) -> bool:
     return not record.body.get("kept") and space in (None, record.body["space"])
 
 
-async def _shown(user_id: str, records: list[Record], store: TextStore) -> list[Conflict]:
+async def _shown(request: ConflictsRequest, records: list[Record], store: TextStore) -> list[Conflict]:
     ids = {id_ for record in records for id_ in (record.body["newer"], record.body["older"])}
-    entries = await store.get([Key(user_id, id_) for id_ in sorted(ids)])
-    in_use = {id_: entry for id_, entry in entries.items() if entry.status == "active"}
+    entries = await store.get([Key(request.user_id, id_) for id_ in sorted(ids)])
+    every = request.persona_id is None or request.persona_id == EVERY_PERSONA
+    told = {id_: entry for id_, entry in entries.items() if every or entry.persona_id in (None, request.persona_id)}
+    in_use = {id_: entry for id_, entry in told.items() if entry.status == "active"}
     pairs = [(in_use.get(record.body["newer"]), in_use.get(record.body["older"])) for record in records]
     return [_conflict(newer, older) for newer, older in pairs if newer is not None and older is not None]
 

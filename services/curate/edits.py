@@ -16,7 +16,7 @@ from functools import partial
 
 from contracts.envelope import Request
 from contracts.errors import Unavailable
-from contracts.ports import Change, Key
+from contracts.ports import Change, Key, Traces
 from contracts.v1.commands import EntryReply, ForgetReply, ForgetRequest
 from contracts.v1.edits import (
     BulkFailure,
@@ -44,7 +44,7 @@ from services.shared.core.repeats import find_canonical
 from services.shared.core.sayings import not_said_in
 from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
-from services.shared.errors import Rejected
+from services.shared.errors import Rejected, outward
 
 log = logging.getLogger(__name__)
 
@@ -141,9 +141,12 @@ class Editor:
         """
         if (request.action in ("tag", "untag")) != bool(request.tags):
             raise Rejected("invalid_request", "`tags` are for the actions tag and untag, which need them")
-        if await is_hidden(self.stores.text, request.user_id):
+        if request.ids and await is_hidden(self.stores.text, request.user_id):
             raise no_entry(request.ids[0])
         turns = asyncio.Semaphore(_AT_ONCE)
+        if request.whole == "conversation":
+            of_it = Traces(conversation=request.conversation_id, space=request.space)
+            await privacy.drop_letters(request.user_id, of_it, self.stores)
         ids = tuple(dict.fromkeys(request.ids))
         failures = await asyncio.gather(*(self._try(request, id_, turns) for id_ in ids))
         failed = tuple(failure for failure in failures if failure is not None)
@@ -157,7 +160,7 @@ class Editor:
         except Rejected as error:
             return BulkFailure(id=id_, code=error.info.code, message=error.info.message)
         except Unavailable as error:
-            return BulkFailure(id=id_, code="unavailable", message=str(error))
+            return BulkFailure(id=id_, code="unavailable", message=outward(str(error)))
         return None
 
     async def _do(self, request: BulkRequest, key: Key) -> None:
@@ -242,6 +245,7 @@ class Editor:
         """The entry as it is stored with all that follows; None when it was changed by others meanwhile."""
         new, turn_ids = change.new, None
         if edit.redact:
+            await privacy.drop_letters(new.user_id, privacy.traces_of([change.old]), self.stores)
             told = await self.stores.text.redact([change], until=datetime.now(UTC) + self.refuse_for)
             turn_ids = told.get(new.id)
             if turn_ids is None:

@@ -47,6 +47,26 @@ class Said:
     command: ChatCommand
     store: TextStore
 
+    @property
+    def persona(self) -> str:
+        """Whose memories are meant: what is to be forgotten by topic, whoever was told it."""
+        return EVERY_PERSONA if self.is_of_all else self.request.persona_id or ""
+
+    @property
+    def is_of_all(self) -> bool:
+        """Whether all is meant that the user said, in whichever space that they are let into."""
+        return self.command.verb == "forget_about"
+
+    def sees(self, space: str) -> bool:
+        """Whether what is in a space may be meant."""
+        here, others = self.request.space, self.request.spaces
+        return space == here or (self.is_of_all and (others is None or space in others))
+
+    async def spaces(self) -> list[str]:
+        """Where what is meant may be in use, first where it was said."""
+        held = [one.space for one in await self.store.spaces(self.request.user_id)] if self.is_of_all else []
+        return list(dict.fromkeys((self.request.space, *filter(self.sees, held))))
+
 
 async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[Entry]:
     """The entry that "that" is: what was said last in the conversation, or what the last answer rests on; after a
@@ -59,13 +79,15 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     if await is_hidden(said.store, request.user_id):
         return []
     pointed_at = await entries_of(said, _pointed_at(said))
-    shown = [entry for entry in pointed_at if entry.status == "active" and entry.space == request.space]
+    scope = Scope(request.user_id, request.space, said.persona)
+    shown = [entry for entry in pointed_at if entry.status == "active" and scope.sees(entry)]
     listed = shown if request.listed else []
     if (listed and not like) or said.command.of_list:
         return listed
     if shown and not listed and not like and (by_answer or request.conversation_id is None):
         return shown[:1]
-    selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id)
+    persona = said.persona if request.conversation_id is None else None  # a conversation is its persona's
+    selection = Selection(request.user_id, request.space, persona, conversation_id=request.conversation_id)
     page = await said.store.page(selection, limit=LOOKED_THROUGH, cursor=None)
     told = [entry for entry in page.entries if not (is_wish(entry.text) or asks_to_forget(entry.text))]
     if by_answer and (used := [entry for entry in told if entry.last_scores and entry.last_scores.computed_at]):
@@ -99,19 +121,21 @@ async def alike(said: Said) -> list[Entry]:
     terms = set(telling_terms(said.command.about))
     if _POINTS.match(said.request.text.strip()) or await is_hidden(said.store, said.request.user_id):
         return []
-    entries = [entry for entry in await _found(said, limit=_MOST_ALIKE) if entry.status == "active"]
+    entries = [entry for entry in await _found(said, said.request.space, _MOST_ALIKE) if entry.status == "active"]
     stated = [entry for entry in entries if entry.role == "user" and not is_mere_request(entry.text)]
     shared = _shared(stated, terms)
     return sorted((one for one in stated if 2 * shared[one.id] >= len(terms)), key=lambda one: -shared[one.id])[:1]
 
 
 async def about(said: Said) -> list[Entry]:
-    """The entries of the space that mention all words of the topic themselves: first those in use, then the others."""
+    """The entries that mention all words of the topic themselves, of the space or, to be forgotten, of all: first those
+    in use, then the others."""
     words = words_of_topic(said.command.about)
     if not words or await is_hidden(said.store, said.request.user_id):
         return []
-    active = await (_found(said) if is_found_by_terms(words) else _newest(said))
-    others = [entry for status in _OUT_OF_USE for entry in await _newest(said, status)]
+    look = _found if is_found_by_terms(words) else _newest
+    active = [entry for space in await said.spaces() for entry in await look(said, space)]
+    others = [entry for status in _OUT_OF_USE for entry in await _newest(said, None, status)]
     entries = list({entry.id: entry for entry in (*active, *others)}.values())  # one may go out of use meanwhile
     in_any = bool(_SEVERAL.search(said.request.text))
     chars = sum(len(entry.text) for entry in entries)
@@ -119,16 +143,17 @@ async def about(said: Said) -> list[Entry]:
 
 
 async def said_then(said: Said, now: datetime) -> list[Entry]:
-    """What the user said in the space within a time, or in this conversation: first what is in use, newest first."""
+    """What the user said within a time, or in this conversation in the space: first what is in use, newest first."""
     request, when = said.request, said.command.when.lower()
     in_talk = when.endswith(("chat", "conversation"))
     if await is_hidden(said.store, request.user_id) or (in_talk and request.conversation_id is None):
         return []
-    selection = Selection(request.user_id, request.space, conversation_id=request.conversation_id if in_talk else None)
+    here = (request.space, request.conversation_id) if in_talk else (None, None)
+    selection = Selection(request.user_id, here[0], conversation_id=here[1])
     found: dict[str, Entry] = {}
     for status in _STATUSES:
         page = await said.store.page(replace(selection, status=status), limit=LOOKED_THROUGH, cursor=None)
-        found |= {entry.id: entry for entry in page.entries}
+        found |= {entry.id: entry for entry in page.entries if said.sees(entry.space)}
     since, until = (_EVER, None) if in_talk else _stretch(when, now)
     then = [one for one in found.values() if since <= one.last_said_at and (not until or one.last_said_at < until)]
     return [entry for entry in then if entry.role == "user" and states_something(entry.text)][:MOST_LISTED]
@@ -142,18 +167,18 @@ async def entries_of(said: Said, ids: Sequence[str]) -> list[Entry]:
     return [entry for entry in entries if entry and entry.status != "forgotten"]
 
 
-async def _found(said: Said, limit: int = 4 * MOST_LISTED) -> list[Entry]:
-    """The entries in use that have a word of the topic, the best first."""
-    scope = Scope(said.request.user_id, said.request.space, EVERY_PERSONA)
+async def _found(said: Said, space: str, limit: int = 4 * MOST_LISTED) -> list[Entry]:
+    """The entries in use in a space that have a word of the topic, the best first."""
+    scope = Scope(said.request.user_id, space, said.persona)
     hits = await said.store.search(scope, said.command.about, limit=limit, filters=Filters())
     return await entries_of(said, [hit.id for hit in hits if hit.turn_score > 0])
 
 
-async def _newest(said: Said, status: Status = "active") -> list[Entry]:
-    """The newest entries of the space that are in use, or have another status."""
-    selection = Selection(said.request.user_id, said.request.space, status=status)
-    entries, _ = await newest_in(selection, said.store, _MOST_READ)
-    return entries
+async def _newest(said: Said, space: str | None, status: Status = "active") -> list[Entry]:
+    """The newest entries of a space that are in use, or have another status; None: of all that may be meant."""
+    within = space or (None if said.is_of_all else said.request.space)
+    entries, _ = await newest_in(Selection(said.request.user_id, within, said.persona, status), said.store, _MOST_READ)
+    return [entry for entry in entries if said.sees(entry.space)]
 
 
 def _mentioning(entries: Sequence[Entry], words: Sequence[Word], *, in_any: bool) -> list[Entry]:

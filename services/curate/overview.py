@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
-from contracts.ports import Key, Overview, Place, Record, RecordKey, Selection, TextStore
+from contracts.ports import Conversation, Key, Overview, Place, Record, RecordKey, Selection, TextStore
+from contracts.v1.control import EVERY_SPACE
 from contracts.v1.entries import Entry
 from contracts.v1.overview import (
     ExportReply,
@@ -33,6 +34,7 @@ from services.shared.core.editing import Edit, edited
 from services.shared.core.fitting import how_many_fit, size_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
+from services.shared.preferences import PreferenceReader
 
 _PAGE = 200
 _NAMED = 3
@@ -44,7 +46,7 @@ async def list_themes(request: ThemesRequest, *, store: TextStore) -> ThemesRepl
     """The themes that are described, and those that entries are filed under."""
     if await is_hidden(store, request.user_id):
         return ThemesReply(items=(), correlation_id=request.correlation_id)
-    counts = (await store.overview(request.user_id, request.space)).themes
+    counts = (await store.overview(request.user_id, request.space, request.persona_id)).themes
     described = {record.name: record for record in await store.records(request.user_id, "theme")}
     themes = [_theme(slug, described.get(slug), counts) for slug in {*described, *counts}]
     items = tuple(sorted(themes, key=lambda theme: (-theme.count, theme.slug)))
@@ -60,9 +62,12 @@ async def save_theme(request: ThemeSaveRequest, *, stores: DataStores) -> ThemeR
     """Describe a theme, and file entries under it; of those that are not there any more nothing is said.
 
     Raises:
+        Rejected: memory is off wherever the user has any.
         Unavailable: others keep describing it, or the user is being erased.
     """
     store = stores.text
+    if await is_off(request.user_id, store):
+        raise Rejected("refused", "memory is off: turn it on with memory.settings, then save the theme again")
     body = {"display_name": request.display_name, "description": request.description}
     new = Record(request.user_id, "theme", request.slug, body, datetime.now(UTC))
     key = RecordKey(request.user_id, "theme", request.slug)
@@ -72,6 +77,18 @@ async def save_theme(request: ThemeSaveRequest, *, stores: DataStores) -> ThemeR
         await _filed(tuple(entries.values()), stores, lambda themes: (*themes, request.slug))
     counts = (await store.overview(request.user_id)).themes
     return ThemeReply(theme=_theme(request.slug, record, counts), correlation_id=request.correlation_id)
+
+
+async def is_off(user_id: str, store: TextStore) -> bool:
+    """Whether memory is off in every space where a user has or decided anything, and in the default one.
+
+    Raises:
+        Unavailable: the store is away.
+    """
+    used = {one.space for one in await store.spaces(user_id)}
+    decided = {record.name for record in await store.records(user_id, "settings")} - {EVERY_SPACE}
+    places = [Conversation(user_id, space, "") for space in {"default", *used, *decided}]
+    return all(one.refuse() for one in (await PreferenceReader(store).of(places)).values())
 
 
 async def remove_theme(request: ThemeRemoveRequest, *, stores: DataStores) -> ThemeRemoveReply:
@@ -117,7 +134,8 @@ def _no_theme(slug: str) -> Rejected:
 async def summarize(request: SummaryRequest, *, store: TextStore, writer: SummaryWriter | None = None) -> SummaryReply:
     """What there is in a space, in numbers and words."""
     hidden = await is_hidden(store, request.user_id)
-    found = Overview() if hidden else await store.overview(request.user_id, request.space)
+    persona = request.persona_id or ""
+    found = Overview() if hidden else await store.overview(request.user_id, request.space, persona)
     names = {record.name: record.body["display_name"] for record in await store.records(request.user_id, "theme")}
     return SummaryReply(
         text=describe(found, request.space, names),
@@ -128,7 +146,7 @@ async def summarize(request: SummaryRequest, *, store: TextStore, writer: Summar
         themes=_most_first(found.themes),
         states=_most_first(found.states),
         latest=found.latest,
-        spine=await sessions.spine(request.user_id, request.space, store=store, writer=writer),
+        spine=await sessions.spine(request.user_id, request.space, persona, store=store, writer=writer),
         correlation_id=request.correlation_id,
     )
 

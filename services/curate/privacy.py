@@ -13,12 +13,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from contracts.ports import (
+    NO_TRACES,
     UNBOUNDED,
     Erasure,
     Forgotten,
@@ -30,6 +31,7 @@ from contracts.ports import (
     Scope,
     Selection,
     TextStore,
+    Traces,
     Unavailable,
     VectorStore,
 )
@@ -39,6 +41,7 @@ from services.curate.commands import no_entry
 from services.curate.neighbour_tags import take_back_tags
 from services.shared.changes import change_entries, change_record
 from services.shared.core.embedding import embed_again
+from services.shared.core.fingerprint import all_digests_of
 from services.shared.core.lineage import fact_keys
 from services.shared.decided import drop_settled
 from services.shared.erasures import SETTLING, erased_key, erased_record
@@ -97,6 +100,8 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
         Rejected: the user has no such entry.
     """
     now = datetime.now(UTC)
+    traces = traces_of((await stores.text.get([Key(request.user_id, request.id)])).values())
+    dropped = await drop_letters(request.user_id, traces, stores)  # afterwards nobody knows what it said
     forgotten = await stores.text.forget([Key(request.user_id, request.id)], until=now + refuse_for)
     if not forgotten:
         raise no_entry(request.id)
@@ -105,16 +110,16 @@ async def forget(request: ForgetRequest, *, stores: DataStores, refuse_for: time
     await take_back_tags([gone.tombstone], store=stores.text, vectors=stores.vectors)
     await forget_facts_of(gone.tombstone, stores, until=now + refuse_for)
     vectors = await _vectors_of(gone.tombstone, stores.vectors)
-    dropped = await stores.in_flight.drop(request.user_id, gone.turns)
-    left = await _without_vectors(gone, stores)
+    messages = await stores.in_flight.drop(request.user_id, gone.turns)
+    left = await _without_vectors(gone, stores, traces)
     receipt = ForgetReceipt(
         id=request.id,
         forgotten_at=gone.tombstone.updated_at,
         refused_until=gone.tombstone.updated_at + refuse_for,  # an entry that was forgotten before keeps its time
         turns=len(gone.turn_ids),
         vectors=vectors,
-        messages=dropped.turns,
-        dead_letters=dropped.dead_letters,
+        messages=messages.turns,
+        dead_letters=dropped + messages.dead_letters,
         left=left,
     )
     return ForgetReply(receipt=receipt, correlation_id=request.correlation_id)
@@ -144,21 +149,31 @@ async def forget_facts_of(entry: Entry, stores: DataStores, *, until: datetime |
         raise Unavailable("what was drawn from the entry is being decided: try again")
 
 
-async def _without_vectors(gone: Forgotten, stores: DataStores) -> dict[str, int]:
+def traces_of(entries: Iterable[Entry]) -> Traces:
+    """What tells that a dead letter says what these entries say, or ever said."""
+    return Traces(frozenset((entry.space, digest) for entry in entries for digest in all_digests_of(entry)))
+
+
+async def drop_letters(user_id: str, traces: Traces, stores: DataStores) -> int:
+    """Remove the dead letters of a user that have one of these traces; how many there were."""
+    return 0 if traces == NO_TRACES else (await stores.in_flight.drop(user_id, (), traces=traces)).dead_letters
+
+
+async def _without_vectors(gone: Forgotten, stores: DataStores, traces: Traces = NO_TRACES) -> dict[str, int]:
     """Remove the vectors, also one that was being written meanwhile; what is left of the entry, by place."""
     for _ in range(_ROUNDS):
         if stores.vectors is not None:
             await stores.vectors.remove([gone.tombstone.id])
-        left = await _left_of(gone, stores)
+        left = await _left_of(gone, stores, traces)
         if not left["vectors"]:
             break
     return left
 
 
-async def _left_of(gone: Forgotten, stores: DataStores) -> dict[str, int]:
+async def _left_of(gone: Forgotten, stores: DataStores, traces: Traces) -> dict[str, int]:
     entry = gone.tombstone
     kept = (await stores.text.get([entry])).get(entry.id)
-    in_flight = await stores.in_flight.count(entry.user_id, gone.turns)
+    in_flight = await stores.in_flight.count(entry.user_id, gone.turns, traces=traces)
     return {
         "entries": int(kept is not None and kept.status != "forgotten"),
         "vectors": await _vectors_of(entry, stores.vectors),

@@ -258,6 +258,7 @@ class RollUps:
         originals = [one for one in await self._originals(record) if all_of_it or not is_protected(one)]
         if all_of_it:  # until then the lines of the roll-up still say what is to be done
             await drop_settled(_keys(record), self.stores.text)
+            await privacy.drop_letters(record.user_id, privacy.traces_of(originals), self.stores)
         for gone in await self.stores.text.forget(originals, until=until):
             await take_back_tags([gone.tombstone], store=self.stores.text, vectors=self.stores.vectors)
             if all_of_it:

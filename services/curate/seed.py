@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from contracts.errors import Unavailable
 from contracts.v1.commands import CreateRequest, EntryReply
 from contracts.v1.profile import SeededFact, SeedReply, SeedRequest
-from services.shared.errors import Rejected
+from services.shared.errors import Rejected, outward
 
 SOURCE = "seeded_profile"
 """The source of entries that were given at the start."""
@@ -24,8 +24,10 @@ async def seed(request: SeedRequest, *, create: Callable[[CreateRequest], Awaita
         async with room:
             try:
                 reply = await create(_creation(request, text))
-            except (Rejected, Unavailable) as error:
+            except Rejected as error:
                 return SeededFact(text=text, refused=str(error))
+            except Unavailable as error:
+                return SeededFact(text=text, refused=outward(str(error)))
             return SeededFact(text=text, id=reply.entry.id)
 
     found = await asyncio.gather(*(one(text) for text in dict.fromkeys(request.facts)))

@@ -73,10 +73,10 @@ async def list_sessions(
 
 
 async def spine(
-    user_id: str, space: str | None, *, store: TextStore, writer: SummaryWriter | None = None
+    user_id: str, space: str | None, persona_id: str, *, store: TextStore, writer: SummaryWriter | None = None
 ) -> wire.Spine:
-    """The spine of a space; null: of all of the user's."""
-    entries, _ = await read_newest(Selection(user_id, space=space), store, _SUMMED_UP)
+    """The spine of a space, null: of all of the user's, of what a persona sees."""
+    entries, _ = await read_newest(Selection(user_id, space=space, persona_id=persona_id), store, _SUMMED_UP)
     entries = await read_told(entries, store)
     settled = await settled_of(user_id, store)
     made = await apart(summaries.spine_of, entries, settled)
@@ -87,7 +87,7 @@ async def spine(
         open_loops=_extracts(made.open_loops),
     )
     told = {id_ for one in (*made.profile, *made.projects, *made.people) for id_ in one.source_ids}
-    place = ("spine", user_id, repr(space))
+    place = ("spine", user_id, repr((space, persona_id)))
     kept = writer.of(place, SPINE_FORM, _newest_last(entries, told), entries) if writer else None
     if kept is None:
         return spine

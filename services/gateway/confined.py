@@ -7,6 +7,7 @@ from typing import Any
 from contracts import flow
 from contracts.paths import Verb
 from contracts.v1.commands import GetRequest
+from contracts.v1.control import BETWEEN_SPACES, SettingsRequest
 from contracts.v1.overview import ThemesReply
 from services.gateway.callers import Caller
 from services.gateway.problems import Problem
@@ -31,12 +32,22 @@ async def confined(caller: Caller, verb: Verb, values: Json, memory: MemoryClien
     if verb.confined_by is None:
         raise about_all_spaces(verb)
     if verb.confined_by == "space":
-        return values | {"space": caller.space(values, verb.answer.request.model_fields["space"].get_default())}
+        values = values | {"space": caller.space(values, verb.answer.request.model_fields["space"].get_default())}
+        if verb.answer is flow.SETTINGS:
+            _refuse_between_spaces(SettingsRequest.model_validate(values | {"user_id": caller.user_id}))
+        return values
     for id_ in [values["id"]] if verb.confined_by == "id" else values["ids"]:
         entry = (await memory.get(GetRequest(user_id=caller.user_id, id=id_))).entry
         if entry.space not in (caller.spaces or ()):
             raise Problem("not_found", f"there is no entry {id_!r}")
     return values
+
+
+def _refuse_between_spaces(request: SettingsRequest) -> None:
+    changed = {*(request.change.model_dump(exclude_none=True) if request.change else ()), *request.reset}
+    if beyond := sorted(changed.intersection(BETWEEN_SPACES)):
+        words = f"{' and '.join(beyond)}: what passes between spaces needs a credential for all; this one is for some."
+        raise Problem("forbidden", words)
 
 
 def within(caller: Caller, reply: bytes, verb: Verb) -> bytes:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from contracts.errors import Unavailable
-from services.gateway.problems import Problem
+from services.gateway.problems import Problem, told_by
 from services.shared.client import MemoryClient, RequestFailed
 
 Json = dict[str, Any]
@@ -74,7 +74,7 @@ class Live:
         try:
             backlog = await self._memory.backlog()
         except Unavailable as error:
-            return {"ok": False, "problem": str(error)}
+            return {"ok": False, "problem": told_by(error)}
         now = time.monotonic()
         lag = {}
         for service, count in backlog.by_consumer.items():

@@ -20,7 +20,7 @@ from contracts import flow
 from contracts.errors import Unavailable
 from services.gateway import mcp_tools
 from services.gateway.mcp_tools import TOOLS, Ask, Tool
-from services.gateway.problems import Problem
+from services.gateway.problems import Problem, told_by
 from services.shared.errors import RequestFailed, describe_error
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def server(ask_of: Callable[[Context], Ask]) -> Server[Any]:
         )
 
     async def list_resources(context: Context, _: object) -> types.ListResourcesResult:
-        themes = await _or_protocol_error(ask_of(context)(flow.THEMES))
+        themes = await _or_protocol_error(ask_of(context)(flow.THEMES, persona_id=mcp_tools.OF_NONE))
         listed = [types.Resource(uri=_THEMES, name="themes", description="Every theme.", mime_type=_JSON)]
         listed += [
             types.Resource(uri=f"{_THEMES}/{quote(one.slug, safe='')}", name=one.slug, mime_type=_JSON)
@@ -112,7 +112,10 @@ def _described(tool: Tool) -> types.Tool:
 async def _resource(ask: Ask, uri: str) -> str:
     kind, _, name = uri.rpartition("/")
     if uri == _THEMES:
-        return json.dumps([one.model_dump(mode="json") for one in (await ask(flow.THEMES)).items], ensure_ascii=False)
+        return json.dumps(
+            [one.model_dump(mode="json") for one in (await ask(flow.THEMES, persona_id=mcp_tools.OF_NONE)).items],
+            ensure_ascii=False,
+        )
     if name and kind == _THEMES:
         return await mcp_tools.theme_page(ask, unquote(name))
     if name and kind == _ENTRIES:
@@ -141,8 +144,10 @@ def _why(error: Exception, name: str) -> str:
             return "invalid_request: half a character (a surrogate alone) is no text"
         case Problem():
             return f"{error.code}: {error.detail}"
-        case RequestFailed() | Unavailable():
-            return str(error)
+        case RequestFailed():
+            return f"{error.info.code}: {told_by(error)}"
+        case Unavailable():
+            return told_by(error)
     log.exception("mcp_failed", extra={"tool": name})
     return "internal: unexpected error; the log of memorybus has it"
 

@@ -27,6 +27,9 @@ SNIPPET = 400
 MOST_THEMES = 10
 """Themes that a prompt names."""
 
+OF_NONE = ""
+"""The persona of an assistant that names none: it hears nothing of what others were told."""
+
 _MOST_LISTED = 100
 _SHOWN_OF_ID = 48  # of one that no entry has
 
@@ -230,7 +233,7 @@ async def _of_entry(ask: Ask, answer: Answer[Any, R], id_: str, **fields: Any) -
 
 async def list_themes(ask: Ask, given: Arguments) -> ThemesResult:
     """Every theme."""
-    return ThemesResult(themes=list((await ask(flow.THEMES)).items))
+    return ThemesResult(themes=list((await ask(flow.THEMES, persona_id=OF_NONE)).items))
 
 
 async def summary(ask: Ask, given: Arguments) -> SummaryReply:
@@ -315,7 +318,7 @@ TOOLS = {
 
 async def contract(ask: Ask) -> str:
     """What an assistant is told about the memory: how to use it, and some themes; nothing of what is remembered."""
-    themes = (await ask(flow.THEMES)).items[:MOST_THEMES]
+    themes = (await ask(flow.THEMES, persona_id=OF_NONE)).items[:MOST_THEMES]
     told = (
         "You have a long-term memory of this user. Call `search` whenever what they said before may matter, and `add` "
         "when they state a preference, decision or fact worth keeping. What it returns is what was said once: "
@@ -326,7 +329,7 @@ async def contract(ask: Ask) -> str:
 
 async def theme_page(ask: Ask, slug: str) -> str:
     """The newest entries under a theme, as JSON."""
-    reply = await ask(flow.LIST, theme=slug, limit=_MOST_LISTED)
+    reply = await ask(flow.LIST, theme=slug, persona_id=OF_NONE, limit=_MOST_LISTED)
     return json.dumps([one.model_dump(mode="json") for one in reply.items], ensure_ascii=False)
 
 

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Match
 
 from contracts.envelope import ErrorCode
 from contracts.errors import Unavailable
-from services.shared.errors import RequestFailed
+from services.shared.errors import RequestFailed, outward
 
 if TYPE_CHECKING:  # half a second to import, of which MCP over standard input needs nothing
     from fastapi import FastAPI
@@ -116,11 +116,11 @@ def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
 
     @app.exception_handler(RequestFailed)
     async def failed(_: Request, error: RequestFailed) -> Response:
-        return response(error.info.code, error.info.message)
+        return response(error.info.code, told_by(error))
 
     @app.exception_handler(Unavailable)
     async def unavailable(_: Request, error: Unavailable) -> Response:
-        return response("unavailable", str(error))
+        return response("unavailable", told_by(error))
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
@@ -142,6 +142,13 @@ def handle(app: FastAPI, routes: Sequence[BaseRoute]) -> None:
     @app.exception_handler(Exception)
     async def unexpected(_: Request, error: Exception) -> Response:
         return response("internal", "Unexpected error; the log of the gateway has it.")
+
+
+def told_by(error: RequestFailed | Unavailable) -> str:
+    """What a caller is told of an error of memorybus."""
+    if isinstance(error, RequestFailed) and error.info.code != "unavailable":
+        return error.info.message
+    return outward(error.info.message if isinstance(error, RequestFailed) else str(error))
 
 
 def says_json(request: Request) -> bool:

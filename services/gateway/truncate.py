@@ -33,9 +33,10 @@ async def truncate(edge: Edge, caller: Caller, conversation_id: str, space: str 
                 kept += 1
             else:
                 (shared if is_said_elsewhere(entry, conversation_id) else going).append(entry.id)
-    meant = {"action": "forget", "whole": "conversation", "conversation_id": conversation_id}
+    space = caller.space({"space": space} if space else {}, None)
+    meant = {"action": "forget", "whole": "conversation", "conversation_id": conversation_id, "space": space}
     done, failed, ids = set[str](), list[BulkFailure](), [*going, *shared]
-    for start in range(0, min(len(ids), _MOST), _PAGE):
+    for start in range(0, min(max(len(ids), 1), _MOST), _PAGE):  # of none, too, there may be dead letters
         values = {"ids": ids[start : min(start + _PAGE, _MOST)], **meant}
         reply = BulkReply.model_validate_json(await edge.ask(caller, VERB_OF[flow.BULK.subject], values))
         done, failed = done.union(reply.done), [*failed, *reply.failed]

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import re
 
 from pydantic import ValidationError
 
 from contracts.envelope import ErrorCode, ErrorInfo
+
+log = logging.getLogger(__name__)
+
+AWAY = "memorybus, or something that it needs, cannot answer now: try again"
+_OPERATORS = re.compile(
+    r"://|MEMORYBUS_|`|\b\d+(?:\.\d+){3}\b|[\w\]]:\d{2,5}\b|(?<![\w/])/\w"
+    r"|\b(?:opensearch|qdrant|nats|jetstream|sqlite|index|shard|stream|collection)s?\b",
+    re.IGNORECASE,
+)
+"""What only those who run memorybus can make use of: addresses, files, settings, commands, servers."""
+
+
+def outward(message: str) -> str:
+    """Why something is away, as those are told who only use it; what is for operators goes to the log instead."""
+    if _OPERATORS.search(message) is None:
+        return message
+    log.warning("unavailable", extra={"why": message})
+    return AWAY
 
 
 def describe_error(error: ValidationError) -> str:

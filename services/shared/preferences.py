@@ -25,9 +25,6 @@ from services.shared.erasures import is_hidden, kept_key, passed_seconds
 
 FRESH = 0.4
 SETTLES = 0.5
-NOTES = "notes"
-"""The conversation of what is saved on purpose, outside of any chat: incognito is never its default."""
-
 _KNOWN = 20_000
 _PATIENCE = 0.5
 """Seconds that a reader who may lag waits for the store; then what was known last holds until the next reader asks."""
@@ -223,7 +220,7 @@ def _keys_of(place: Conversation) -> list[RecordKey]:
 def _preferences(place: Conversation, records: Sequence[Record | None]) -> Preferences:
     settings = OwnSettings(filter(None, records[:2])).of(place.space, SpaceSettings())
     marks = next((_marks(record) for record in records[2:] if record is not None), Marks())
-    return Preferences(settings, marks, is_chat=bool(place.conversation_id) and place.conversation_id != NOTES)
+    return Preferences(settings, marks, is_chat=bool(place.conversation_id))
 
 
 def _settings(record: Record) -> SpaceSettings:

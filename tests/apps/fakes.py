@@ -9,6 +9,7 @@ from datetime import datetime
 import numpy as np
 
 from contracts.ports import (
+    NO_TRACES,
     Annotation,
     EmbeddingIdentity,
     Filters,
@@ -18,6 +19,7 @@ from contracts.ports import (
     SemanticHit,
     StoredPoint,
     TextRefused,
+    Traces,
     TurnKey,
     Unavailable,
     Vector,
@@ -127,7 +129,7 @@ class FakeInFlight:
         self.letters: dict[str, int] = {}
 
     async def drop(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         found = await self.count(user_id, turns, before=before)
         kept = self.turns.get(user_id, ()) if turns is not None else ()
@@ -139,7 +141,7 @@ class FakeInFlight:
         return sum(map(len, self.turns.values()))
 
     async def count(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         waiting = [t for t in self.turns.get(user_id, ()) if turns is None or ("default", t) in turns]
         return InFlightCounts(len(waiting), self.letters.get(user_id, 0) if turns is None else 0)

@@ -114,6 +114,36 @@ def memory(store: TextStore) -> Memory:
     return Memory(store)
 
 
+@pytest.mark.parametrize("text", ["forget everything about Drubbelina", "forget everything I said today"])
+async def test_what_is_forgotten_by_topic_or_time_is_looked_for_in_every_space_that_the_caller_may_see(
+    memory: Memory, text: str
+) -> None:
+    now = datetime.now(UTC)
+    for space in ("default", "trips", "work"):
+        await say(memory.store, f"Drubbelina is at the {space} desk.", space=space, created_at=now)
+    await say(memory.store, "The archive has Drubbelina.", space="old", created_at=now)
+    (old,) = (await memory.store.page(Selection("ann", "old"), limit=1, cursor=None)).entries
+    archived = old.model_copy(update={"status": "archived", "version": old.version + 1})
+    assert not await memory.store.replace([Change(old, archived)])
+    alone = await memory.says(text, spaces=("default",))
+    assert [entry.space for entry in alone.items] == ["default"]
+    assert "space" not in alone.reply
+    two = await memory.says(text, spaces=("default", "work"))
+    assert {entry.space for entry in two.items} == {"default", "work"}
+    assert "trips" not in two.model_dump_json()
+    asked = await memory.says(text)
+    assert {entry.space for entry in asked.items} == {"default", "trips", "work", "old"}
+    assert ", 3 of them in the spaces “" in asked.reply
+    assert "forgotten: " in (await memory.says(text, confirm=asked.token)).reply.lower()
+    assert not await memory.texts()
+
+
+async def test_what_is_told_or_pinned_is_of_the_space_alone(memory: Memory) -> None:
+    await say(memory.store, "Drubbelina has the office key.", space="work")
+    for text in ("what do you remember?", "pin that Drubbelina has the office key", "correct: Drubbelina has the key"):
+        assert not (await memory.says(text)).items
+
+
 @pytest.mark.parametrize(
     ("text", "waits"), [("forget that I play chess", True), ("pause my memory", False), ("Hi!", False)]
 )
@@ -443,8 +473,10 @@ async def test_what_was_said_within_a_time_or_a_chat_is_listed_and_forgotten(mem
         asked = await memory.says(said, conversation_id="c30", time_zone="UTC")
         assert [entry.text for entry in asked.items] == [text]
         assert asked.needs_confirmation
-    elsewhere = await memory.says("forget what I said today", space="work")
+    elsewhere = await memory.says("forget what I said today", space="work", spaces=("work",))
     assert elsewhere.reply == "I remember nothing of what you said today."
+    elsewhere = await memory.says("forget what I said in this chat", space="work", conversation_id="c30")
+    assert elsewhere.reply == "I remember nothing of what you said in this chat."
     assert len(await memory.texts()) == 3
 
 

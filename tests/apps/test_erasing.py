@@ -10,7 +10,16 @@ from typing import Any, cast
 
 import pytest
 
-from contracts.ports import Conversation, InFlightCounts, RecordKind, TextStore, TurnKey, Unavailable
+from contracts.ports import (
+    NO_TRACES,
+    Conversation,
+    InFlightCounts,
+    RecordKind,
+    TextStore,
+    Traces,
+    TurnKey,
+    Unavailable,
+)
 from contracts.v1.commands import EraseReceipt, EraseRequest, GetRequest, ListRequest
 from contracts.v1.control import IncognitoStartRequest, SettingsReply, SettingsRequest, SpaceSettings
 from services.curate import commands, control, privacy
@@ -144,7 +153,12 @@ async def test_at_the_deadline_a_receipt_says_that_it_is_under_way_and_asking_ag
         is_away = True
 
         async def drop(
-            self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+            self,
+            user_id: str,
+            turns: Collection[TurnKey] | None,
+            *,
+            before: int | None = None,
+            traces: Traces = NO_TRACES,
         ) -> InFlightCounts:
             if self.is_away:
                 raise Unavailable("the bus is away")

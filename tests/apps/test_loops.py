@@ -84,9 +84,9 @@ async def test_the_user_decides_and_takes_it_back(store: TextStore) -> None:
 
 async def test_what_is_decided_is_no_open_loop_of_the_spine_and_the_session(store: TextStore) -> None:
     await store_entries(store, [said(PASSPORT)])
-    assert (await sessions.spine("ann", None, store=store)).open_loops
+    assert (await sessions.spine("ann", None, "", store=store)).open_loops
     await settle(store, (await listed(store)).items[0].id, "dropped")
-    assert not (await sessions.spine("ann", None, store=store)).open_loops
+    assert not (await sessions.spine("ann", None, "", store=store)).open_loops
     (session,) = (await sessions.list_sessions(SessionsRequest(user_id="ann"), store=store, vectors=None)).items
     asked = SessionsRequest(user_id="ann", id=session.id)
     summary = (await sessions.list_sessions(asked, store=store, vectors=None)).summary

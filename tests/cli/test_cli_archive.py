@@ -7,27 +7,31 @@ import stat
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from contracts.ports import Accepted, Key, Place, Record, Refused, TextStore
+from contracts.ports import Accepted, Key, Place, Record, RecordKey, Refused, TextStore
 from contracts.v1.entries import Entry
 from services.cli import export, import_
 from services.curate.retention import own_limits
+from services.shared.changes import change_record
 from services.shared.commands.archive import ArchiveError, decode, encode
 from services.shared.commands.transfer import lines, read_archive, write_archive
 from services.shared.core.editing import Edit, edited
 from services.shared.core.sayings import not_said_in, renewed
 from services.shared.erasures import erased_record
+from services.shared.preferences import Mark, Marks, Reason
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.servers.opensearch import server_url as opensearch_server
 from tests.stores.builders import NOON, a_proposal, a_repeat, a_turn, an_entry, entry_of, log_proposals, minutes
 from tests.stores.changing import modify
 from tests.stores.opensearch_openers import a_store
 
+NOW = datetime.now(UTC)
 USERS = ("ann", "bob", "übel\x1f/…")
 
 pytestmark = pytest.mark.timeout(300)  # the first to ask for OpenSearch starts it
@@ -132,6 +136,62 @@ async def test_what_was_forgotten_since_the_export_stays_so_and_is_told(folder: 
     result = await asyncio.to_thread(typed, folder, str(file), command="import")
     assert (result.exit_code, result.stderr) == (0, "")
     assert "forgotten in this memory, and left so: 1 entry\n" in result.stdout
+
+
+INCOGNITO = Marks(marks=(Mark(after=0, incognito=True, at=NOW, until=NOW + timedelta(hours=24)),))
+DECIDED: dict[str, tuple[Record, Reason]] = {
+    "off": (Record("ann", "settings", "*", {"memory_enabled": False}, NOW), "disabled"),
+    "off in a space": (Record("ann", "settings", "default", {"memory_enabled": False}, NOW), "disabled"),
+    "incognito by default": (Record("ann", "settings", "*", {"incognito_default": True}, NOW), "incognito"),
+    "incognito": (Record("ann", "incognito", "c1", INCOGNITO.model_dump(mode="json"), NOW), "incognito"),
+}
+
+
+@pytest.mark.parametrize("decided", DECIDED)
+async def test_what_its_user_wants_kept_no_more_is_left_out_and_counted(
+    source: TextStore, target: TextStore, tmp_path: Path, decided: str
+) -> None:
+    file, (record, why) = tmp_path / "there.jsonl", DECIDED[decided]
+    await exported(source, file)
+    await target.add_records([record])
+    done = await read_archive(target, file)
+    kept = await target.export_entries("ann", after=None, limit=100)
+    wanted = {entry.id for entry in await source.export_entries("ann", after=None, limit=100)}
+    spoken = {"work"} if decided == "off in a space" else set()
+    noted = {"a note of nobody"} if decided == "incognito" else set()
+    for entry in kept:
+        assert entry.status == "forgotten" or entry.space in spoken or entry.text in noted, entry
+    assert done.left_out[why].kept == len(wanted) - len(kept) > 0
+    assert done.left_out[why].turns == (await source.counts("ann")).turns - (await target.counts("ann")).turns > 0
+    assert (await target.counts("bob")).turns == (await source.counts("bob")).turns
+    assert not [one for one in await target.unfinished("undecided", before=NOW, limit=9) if one.user_id == "ann"]
+
+
+async def test_what_is_there_already_stays_where_memory_is_off(
+    source: TextStore, target: TextStore, tmp_path: Path
+) -> None:
+    file = tmp_path / "there.jsonl"
+    await exported(source, file)
+    await read_archive(target, file)
+    held = await target.counts("ann")
+    key = RecordKey("ann", "settings", "*")
+    await change_record(target, key, lambda _: Record(*key, {"memory_enabled": False}, NOW))
+    done = await read_archive(target, file)
+    assert (done.left_out, await target.counts("ann")) == ({}, held)
+
+
+async def test_an_import_says_what_is_left_out_and_why(folder: Path, tmp_path: Path) -> None:
+    file = folder / "all.jsonl"
+    await asyncio.to_thread(typed, folder, str(file))
+    other = tmp_path / "other"
+    other.mkdir()
+    store = await SqliteTextStore.open(other / "memory.sqlite3", synchronous="normal")
+    await store.add_records([DECIDED["off"][0]])
+    await store.close()
+    result = await asyncio.to_thread(typed, other, str(file), command="import")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "as memory is off there: turn it on, then repeat the import\n" in result.stdout
+    assert "left out: 5 entries and 7 turns, " in result.stdout
 
 
 async def test_an_import_that_brings_back_who_was_erased_says_so(folder: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from contracts import subjects
-from contracts.ports import InFlightCounts, TurnKey
+from contracts.ports import NO_TRACES, InFlightCounts, Traces, TurnKey
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn
 
@@ -72,14 +72,14 @@ class MisbehavingBus:
         self.said = [event for event in self.said if all(ref.user_id != user_id for ref in event.entries)]
 
     async def drop(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         found = list(self._about(user_id, turns, before))
         self._messages = [message for message in self._messages if message not in found]
         return InFlightCounts(len(found), 0)
 
     async def count(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         return InFlightCounts(len(list(self._about(user_id, turns, before))), 0)
 

@@ -85,10 +85,10 @@ async def _search_as_guide(
 
 
 async def _drop_in_every_space(
-    bus: MisbehavingBus, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+    bus: MisbehavingBus, user_id: str, turns: Collection[TurnKey] | None, **more: Any
 ) -> InFlightCounts:
     everywhere = None if turns is None else {(space, id_) for _, id_ in turns for space in ("default", "work")}
-    return await _drop(bus, user_id, everywhere, before=before)
+    return await _drop(bus, user_id, everywhere, **more)
 
 
 @contextmanager

@@ -14,13 +14,15 @@ import typer
 from nats.aio.msg import Msg
 from typer.testing import CliRunner
 
-from contracts import subjects
+from contracts import flow, subjects
 from contracts.v1.commands import ListRequest, StatusReply
+from contracts.v1.edits import UpdateRequest
 from contracts.v1.entries import EntryRefused
 from contracts.v1.retrieval import RetrieveRequest
 from contracts.v1.turns import Turn
 from services.cli.forget import forget
 from services.runtime import Running
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter
 from services.shared.client import MemoryClient
 from tests.flow.raw import a_marker, holding
 from tests.polling import answered, digested, eventually
@@ -43,7 +45,8 @@ async def typed(instance: Running, id_: str, user: str) -> dict[str, Any]:
 
 
 def the_statement(word: str, turn_id: str, **given: Any) -> Turn:
-    return Turn(user_id="ann", role="user", text=f"The code word of my locker is {word}.", turn_id=turn_id, **given)
+    place = {"conversation_id": f"talk of {word}", **given}
+    return Turn(user_id="ann", role="user", text=f"The code word of my locker is {word}.", turn_id=turn_id, **place)
 
 
 async def publish_as_new(client: MemoryClient, turn: Turn) -> None:
@@ -109,6 +112,35 @@ async def test_a_late_redelivery_changes_nothing_and_leaves_no_word(
     await digested(client, turns=4)
     assert await client.status("ann") == one_more(before)
     await eventually(lambda: _holding(tmp_path, word), lambda found: not found, within=150)
+
+
+@pytest.mark.parametrize("does", ["forget", "redact"])
+async def test_a_dead_letter_that_says_the_same_goes_too(
+    instance: Running, client: MemoryClient, tmp_path: Path, does: str
+) -> None:
+    word = a_marker()
+    said = {"user_id": "ann", "role": "user", "text": f"The code word of my locker is {word}."}
+    for bad in ({}, {"space": "work"}, {"text": "Something else."}):
+        body = json.dumps(said | {"created_at": "yesterday"} | bad).encode()
+        stream = subjects.TURNS_STREAM.name
+        await client.bus.publish(subjects.turns("ann"), body, message_id=a_marker(), stream=stream)
+    await client.publish(Turn.model_validate(said))
+    await digested(client, turns=1)
+    await eventually(lambda: in_the_bin(client), lambda count: count == 3)
+    (entry,) = (await client.list(ListRequest(user_id="ann"))).items
+    if does == "forget":
+        receipt = await typed(instance, entry.id, "ann")
+        assert (receipt["dead_letters"], receipt["left"]["dead letters"]) == (1, 0)
+    else:
+        request = UpdateRequest(user_id="ann", id=entry.id, text="My locker has a word.", redact=True)
+        await client.ask(flow.UPDATE, request, patience=10.0)
+    letters = DeadLetterQueue(client.bus)
+    bodies = [json.loads(one.body) async for one in letters.newest_first(LetterFilter())]
+    assert sorted(body.get("space", body["text"]) for body in bodies) == ["Something else.", "work"]
+
+
+async def in_the_bin(client: MemoryClient) -> int:
+    return (await client.bus.state(subjects.DEAD_STREAM.name)).messages
 
 
 def one_more(status: StatusReply) -> StatusReply:

@@ -16,14 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contracts import subjects
-from contracts.ports import InFlightCounts, TurnKey, Unavailable
+from contracts.ports import NO_TRACES, InFlightCounts, Traces, TurnKey, Unavailable
 from contracts.v1.dead import DeadLetter
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Turn, derived_turn_id, entry_id
 from services.shared.bus.connection import connect
-from services.shared.bus.in_flight import NatsInFlight, turn_in
+from services.shared.bus.in_flight import NatsInFlight, has_trace, turn_in
 from services.shared.bus.provisioning import provision
 from services.shared.bus.streams import Bus
+from services.shared.core.fingerprint import fingerprint
+from services.shared.core.reading import read
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
 from tests.letters import a_letter
@@ -235,6 +237,67 @@ def test_a_turn_has_the_id_that_it_is_logged_under(turn: Turn) -> None:
 )
 def test_what_is_no_turn_has_the_id_it_claims_or_none(body: bytes, id_: TurnKey | None) -> None:
     assert turn_in(body) == id_
+
+
+SAID = {"user_id": ANN, "role": "user", "text": "my code is dribblefox!", "created_at": "yesterday"}
+
+
+@pytest.mark.parametrize(
+    ("body", "is_one"),
+    [
+        (SAID, True),
+        ({**SAID, "text": "Well, my code is dribblefox"}, True),
+        ({**SAID, "text": None, "content": "My code is dribblefox"}, True),
+        ({**SAID, "text": [{"type": "text", "text": "My code is dribblefox"}]}, True),
+        ({**SAID, "space": 7}, True),
+        (json.dumps(SAID).encode()[:-3], True),
+        (b'{"text": "My code is \\u0064ribblefox", {', True),
+        ({**SAID, "space": "work"}, False),
+        ({**SAID, "text": "My code is dribbleox"}, False),
+        ({**SAID, "text": "My code is not dribblefox"}, False),
+        ({**SAID, "text": "no", "speaker": "My code is dribblefox"}, False),
+        (b'"My code is dribblefox"', False),
+        (b"\xff", False),
+        (b"", False),
+    ],
+)
+def test_a_letter_is_known_by_what_it_says(body: object, is_one: bool) -> None:
+    reading = read("My code is dribblefox")
+    traces = Traces(frozenset({("default", fingerprint(reading.normal, reading.words).statement_hash)}))
+    assert has_trace(body if isinstance(body, bytes) else json.dumps(body).encode(), traces) == is_one
+    assert not has_trace(body if isinstance(body, bytes) else json.dumps(body).encode(), NO_TRACES)
+
+
+@pytest.mark.parametrize(
+    ("body", "space", "is_one"),
+    [
+        ({"conversation_id": "DC"}, None, True),
+        ({"conversation_id": "DC", "space": "work"}, None, True),
+        ({"conversation_id": "DC", "space": "work"}, "work", True),
+        ({"conversation_id": "DC", "space": "work"}, "default", False),
+        ({"conversation_id": "DC"}, "work", False),
+        ({"conversation_id": "dc"}, None, False),
+        ({"conversation_id": "DC2"}, None, False),
+        ({"text": "DC"}, None, False),
+        (b'{"conversation_id" :"DC", "text": "x', None, True),
+    ],
+)
+def test_a_letter_is_known_by_its_conversation(body: object, space: str | None, is_one: bool) -> None:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    assert has_trace(raw, Traces(conversation="DC", space=space)) == is_one
+
+
+async def test_letters_that_have_a_trace_go_and_those_of_others_stay(held: Held) -> None:
+    await held.died(a_letter(json.dumps({**SAID, "conversation_id": "DC"}).encode(), subject=subjects.turns(ANN)))
+    await held.died(a_letter(json.dumps({**SAID, "text": "Fine."}).encode(), subject=subjects.turns(ANN)))
+    of_bob = {**SAID, "user_id": BOB, "conversation_id": "DC"}
+    await held.died(a_letter(json.dumps(of_bob).encode(), subject=subjects.turns(BOB)))
+    await held.said(ANN, "This one waits.", conversation_id="DC")
+    traces = Traces(conversation="DC")
+    assert await held.in_flight.count(ANN, (), traces=traces) == InFlightCounts(0, 1)
+    assert await held.in_flight.drop(ANN, (), traces=traces) == InFlightCounts(0, 1)
+    assert await held.in_flight.count(ANN, (), traces=traces) == InFlightCounts(0, 0)
+    assert await held.messages(DEAD) == 2
 
 
 async def _holding(held: Held, marker: str) -> dict[str, int]:

@@ -9,8 +9,11 @@ import httpx
 import pytest
 
 from contracts import flow, subjects
+from contracts.envelope import ErrorInfo
+from contracts.errors import Unavailable
 from contracts.paths import EXPORT, VERBS
-from services.shared.client import MemoryClient
+from services.shared.client import MemoryClient, RequestFailed
+from services.shared.errors import AWAY
 from services.shared.settings import Settings
 from tests.flow.raw import a_marker, holding
 from tests.polling import digested, eventually
@@ -59,6 +62,83 @@ async def test_the_rest_endpoints_of_theoria_take_what_its_specification_says(ht
     assert (await ask("POST", "/settings", {"space": "work"} | decided))["settings"].items() >= decided.items()
     assert (await ask("POST", "/incognito/start", {"conversation_id": "c1"}))["incognito"]
     assert not (await ask("POST", "/incognito/end", {"conversation_id": "c1"}))["incognito"]
+
+
+@pytest.mark.parametrize("decided", [{"memory_enabled": False}, {"incognito_default": True}])
+async def test_where_nothing_is_to_be_kept_nothing_is_created_nor_given(
+    http: httpx.AsyncClient, decided: dict[str, bool]
+) -> None:
+    async def post(path: str, body: dict[str, Any]) -> httpx.Response:
+        return await http.post(path, json=body, headers=ANN)
+
+    await post("/settings", {"space": "*"} | decided)
+    refused = await post("/entries", {"text": "I keep bees."})
+    assert (refused.status_code, refused.json()["code"]) == (409, "refused")
+    (seeded,) = (await post("/profile", {"facts": ["I live in Lisbon"]})).json()["items"]
+    assert seeded["id"] is None
+    assert seeded["refused"]
+    assert (await http.get("/entries", headers=ANN)).json()["total_count"] == 0
+    await post("/settings", {"space": "*", "memory_enabled": True})
+    await post("/incognito/end", {"conversation_id": "notes"})
+    assert (await post("/entries", {"text": "I keep bees."})).status_code == 201
+
+
+async def test_a_theme_is_not_described_while_memory_is_off(http: httpx.AsyncClient) -> None:
+    async def post(path: str, **body: Any) -> int:
+        return (await http.post(path, json=body, headers=ANN)).status_code
+
+    theme = {"slug": "divorce", "display_name": "Divorce from Karlotta"}
+    await remembered(http, "The lease ends in May.", space="work")
+    await post("/settings", space="default", memory_enabled=False)
+    assert await post("/themes", slug="office", display_name="Office") == 200, "the space work is on"
+    await post("/settings", space="*", memory_enabled=False)
+    assert await post("/themes", **theme) == 409
+    assert {one["slug"] for one in (await http.get("/themes", headers=ANN)).json()["items"]} == {"office"}
+    await post("/settings", space="work", memory_enabled=True)
+    assert await post("/themes", **theme) == 200
+
+
+async def test_what_was_told_to_one_persona_is_not_told_without_it(http: httpx.AsyncClient) -> None:
+    async def got(path: str, **params: str) -> str:
+        answer = await http.get(path, params=params, headers=ANN)
+        assert answer.status_code == 200
+        return answer.text
+
+    async def says(text: str, **more: str) -> str:
+        answer = await http.post("/commands", json={"text": text} | more, headers=ANN)
+        assert answer.status_code == 200
+        return answer.text
+
+    told = await remembered(http, "My sister Calpurnia lives in Rome.", persona_id="therapist")
+    await http.patch(f"/entries/{told['id']}", json={"themes": ["family"]}, headers=ANN)
+    await remembered(http, "I live in Lisbon.")
+    heard = [await got("/summary"), await got("/summary", persona_id="chef"), await got("/themes", persona_id="")]
+    asked = ("What do you remember about Calpurnia?", "What do you know about me?", "pin that my sister is Calpurnia")
+    for text in asked:
+        heard.append(await says(text))
+        heard.append(await says(text, persona_id="chef"))
+    assert not [one for one in heard if "Rome" in one or "family" in one]
+    assert "Lisbon" in heard[0]
+    for persona in ("therapist", "*"):
+        assert "Rome" in await got("/summary", persona_id=persona)
+        assert "Rome" in await says("What do you remember about Calpurnia?", persona_id=persona)
+        assert "family" in await got("/themes", persona_id=persona)
+    assert "Rome" in await says("forget everything about Calpurnia"), "what goes is listed, whoever was told"
+
+
+@pytest.mark.parametrize("on_the_way", [True, False])
+async def test_a_caller_is_told_to_try_again_and_no_address(
+    http: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, on_the_way: bool
+) -> None:
+    why = "OpenSearch cannot be reached at http://127.0.0.1:46103: check that it runs and MEMORYBUS_OPENSEARCH_URL"
+
+    async def away(*_: Any, **__: Any) -> bytes:
+        raise Unavailable(why) if on_the_way else RequestFailed(ErrorInfo(code="unavailable", message=why))
+
+    monkeypatch.setattr(MemoryClient, "ask", away)
+    for answer in (await http.get("/entries", headers=ANN), await http.post("/erase", json={}, headers=ANN)):
+        assert (answer.status_code, answer.json()["detail"]) == (503, AWAY)
+        assert "46103" not in answer.text
 
 
 async def test_a_correction_is_a_new_version_with_its_history(http: httpx.AsyncClient) -> None:

@@ -135,6 +135,34 @@ async def test_a_key_for_some_spaces_neither_decides_for_all_nor_hears_of_themes
         assert {one["slug"] for one in themes} == {"office"}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"space": "work", "change": {"takes_tags": ["health"]}},
+        {"space": "work", "takes_tags": ["health"]},
+        {"takes_tags": ["health"], "soft_cap": 9},
+        {"space": "work", "reset": ["takes_tags"]},
+        {"space": "work", "gives_tags": ["health"]},
+        {"space": "work", "reset": ["gives_tags", "soft_cap"]},
+    ],
+)
+async def test_a_key_for_some_spaces_does_not_decide_what_passes_between_spaces(
+    instance: Running, client: MemoryClient, body: dict[str, Any]
+) -> None:
+    every, work = await a_key(client, "hal"), await a_key(client, "hal", spaces={"work"})
+    async with asking(instance, every) as http:
+        await http.post("/settings", json={"space": "*", "gives_tags": ["health"], "takes_tags": ["health"]})
+        await http.post("/settings", json={"space": "work", "takes_tags": [], "gives_tags": []})
+        await http.post("/entries", json={"text": "The mole was removed in May", "tags": ["health"]})
+    async with asking(instance, work) as http:
+        refused = await http.post("/settings", json=body)
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        assert not (await http.post("/search", json={"query": "when was the mole removed?"})).json()["items"]
+        held = (await http.get("/settings")).json()["own"]
+        assert (held["takes_tags"], held["gives_tags"], held.get("soft_cap")) == ([], [], None)
+        assert (await http.post("/settings", json={"soft_cap": 9, "takes_tags": None})).status_code == 200
+
+
 async def test_a_credential_that_comes_twice_opens_nothing(instance: Running, client: MemoryClient) -> None:
     key = await a_key(client)
     async with asking(instance, key) as http:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 
+from contracts import subjects
 from contracts.v1.audit import AuditRequest
 from contracts.v1.commands import ListRequest
 from contracts.v1.turns import Turn
@@ -64,3 +67,29 @@ async def test_a_conversation_that_nobody_knows_has_nothing_to_forget(http: http
         answer = await http.delete(f"/conversations/{name}", headers=ANN)
         assert (answer.status_code, answer.json()["forgotten"]) == (200, 0)
     assert (await http.delete(f"/conversations/{'x' * 257}", headers=ANN)).status_code == 422
+
+
+async def in_the_bin(client: MemoryClient) -> int:
+    return (await client.bus.state(subjects.DEAD_STREAM.name)).messages
+
+
+async def test_what_the_bus_set_aside_of_a_conversation_goes_with_it(
+    http: httpx.AsyncClient, client: MemoryClient
+) -> None:
+    said = {"user_id": "ann", "role": "user", "text": "My locker has the code 4007.", "created_at": "yesterday"}
+    places: tuple[dict[str, str], ...] = (
+        {"conversation_id": "DC"},
+        {"conversation_id": "DC", "space": "work"},
+        {"conversation_id": "other"},
+        {},
+    )
+    for number, place in enumerate(places):
+        body, stream = json.dumps(said | place).encode(), subjects.TURNS_STREAM.name
+        await client.bus.publish(subjects.turns("ann"), body, message_id=f"m{number}", stream=stream)
+    await eventually(lambda: in_the_bin(client), lambda count: count == 4)
+    for asked, left in (("other?space=work", 4), ("DC?space=work", 3), ("DC", 2), ("other", 1)):
+        answer = await http.delete(f"/conversations/{asked}", headers=ANN)
+        assert (answer.status_code, answer.json()["forgotten"]) == (200, 0)
+        assert await in_the_bin(client) == left, asked
+    refused = await http.post("/entries/bulk", json={"ids": [], "action": "forget"}, headers=ANN)
+    assert refused.status_code == 422

@@ -55,7 +55,7 @@ async def told(store: TextStore, user: str) -> dict[str, Any]:
     known = await profile.profile(ProfileRequest(user_id=user), store=store)
     around = await cards.cards(CardsRequest(user_id=user), store=store)
     found = await loops.list_loops(LoopsRequest(user_id=user, state="all"), store=store, now=FIRST)
-    spine = await sessions.spine(user, None, store=store)
+    spine = await sessions.spine(user, None, "", store=store)
     replies = {"profile": known, "cards": around, "loops": found, "spine": spine}
     return {name: reply.model_dump(exclude={"correlation_id"}) for name, reply in replies.items()}
 

@@ -171,6 +171,11 @@ async def test_an_overview_counts_what_is_active_by_what_it_is(text_store: TextS
     await store_entries(text_store, entries)
     home = Overview(3, 1, 1, {"fact": 2, "note": 1}, {"tea": 2, "green tea": 1}, {"pending": 2, "ready": 1}, LATER)
     assert await text_store.overview(user, "default") == home
+    assert await text_store.overview(user, "default", "*") == home
+    assert await text_store.overview(user, "default", "guide") == home
+    for other in ("", "mate"):
+        assert (await text_store.overview(user, "default", other)).themes == {"tea": 1, "green tea": 1}
+        assert (await text_store.overview(user, None, other)).entries == 3
     assert await text_store.overview(user, "nowhere") == Overview()
     everywhere = await text_store.overview(user)
     assert (everywhere.entries, everywhere.pinned, everywhere.manually_saved) == (4, 2, 2)

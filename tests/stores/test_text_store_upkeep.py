@@ -8,15 +8,17 @@ import pytest
 
 from contracts.ports import (
     Accepted,
+    Conversation,
     Filters,
     Key,
+    LastTurn,
     Scope,
     Selection,
     TextStore,
 )
 from contracts.v1.entries import Entity, Status
 from contracts.v1.turns import WORDLESS
-from services.shared.stores.tombstones import without_words
+from services.shared.stores.tombstones import unnamed, without_words
 from tests.stores.builders import (
     a_proposal,
     a_repeat,
@@ -28,6 +30,7 @@ from tests.stores.builders import (
     forget,
     log_of,
     log_texts,
+    minutes,
     outcomes_of,
     similar_to,
     store_entries,
@@ -105,6 +108,35 @@ async def test_the_log_keeps_the_turns_that_said_it_without_their_words(text_sto
     for proposal in (first, second, third):
         assert log[proposal.turn.turn_id] == without_words(proposal.turn)
     assert forgotten.tombstone.repeat_count == 2
+
+
+async def test_the_name_of_its_conversation_goes_and_its_session_goes_on(text_store: TextStore, user: str) -> None:
+    name = "divorce from Karlotta"
+    turn, bob = a_turn(user, "green tea", conversation_id=name), a_turn(a_user(), "tea", conversation_id=name)
+    for said in (turn, bob):
+        await text_store.append([said], [a_proposal(said)])
+        await text_store.apply([Accepted(entry_of(a_proposal(said)))])
+    entry = entry_of(a_proposal(turn))
+    forgotten = await forget(text_store, entry)
+    (record,) = await text_store.export_log(user, after=None, limit=9)
+    assert (await forget(text_store, entry)).turn_ids == forgotten.turn_ids == (turn.turn_id,)
+    for left in (forgotten.tombstone, record.turn):
+        assert left.conversation_id == unnamed(user, name) == unnamed(user, unnamed(user, name))
+        assert "Karlotta" not in left.model_dump_json()
+    for owner, said in ((user, turn), (bob.user_id, bob)):
+        talk = Conversation(owner, said.space, name)
+        assert await text_store.last_turns([(talk, said.created_at)]) == [LastTurn(said.session_id, said.created_at)]
+    again = turn.model_copy(update={"turn_id": "later", "created_at": turn.created_at + minutes(1), "session_id": "s9"})
+    await text_store.append([again], [a_proposal(again)])
+    talk = Conversation(user, turn.space, name)
+    marks = await text_store.last_turns([(talk, again.created_at), (talk, turn.created_at)])
+    assert [mark and mark.session_id for mark in marks] == ["s9", turn.session_id]
+
+
+@pytest.mark.parametrize("name", ["c1", "4264e842", "1b671a64-40d5-491e-99b0-da01ff1f3341", "2026-02-01"])
+def test_a_conversation_that_is_called_by_an_id_keeps_it(name: str) -> None:
+    assert unnamed("ann", name) == name
+    assert unnamed("ann", f"{name} x") != unnamed("bob", f"{name} x")
 
 
 async def test_what_became_of_the_proposals_is_still_known(text_store: TextStore, user: str) -> None:

@@ -273,9 +273,9 @@ class AsyncMemory:
         """Remove a theme; its entries stay."""
         return await self._caller.call(flow.THEME_REMOVE, slug=slug)
 
-    async def summary(self, *, space: str | None = None) -> SummaryReply:
-        """Ask what there is, in numbers and a few sentences."""
-        return await self._caller.call(flow.SUMMARY, space=space)
+    async def summary(self, *, space: str | None = None, persona_id: str | None = None) -> SummaryReply:
+        """Ask what there is, in numbers and a few sentences; of what this persona knows."""
+        return await self._caller.call(flow.SUMMARY, space=space, persona_id=persona_id)
 
     async def profile(self, *, space: str | None = None, as_of: datetime | None = None) -> ProfileReply:
         """Ask what is known of the user, fact by fact, now or as of a moment."""
@@ -363,6 +363,7 @@ class AsyncMemory:
         shown: Sequence[str] | None = None,
         listed: bool | None = None,
         confirm: str | None = None,
+        persona_id: str | None = None,
     ) -> CommandReply:
         """Do what a user says in a chat about their memory: "forget that", "what do you remember about …?"."""
         return await self._caller.call(
@@ -373,6 +374,7 @@ class AsyncMemory:
             shown=shown,
             listed=listed,
             confirm=confirm,
+            persona_id=persona_id,
         )
 
     async def audit(

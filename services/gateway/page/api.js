@@ -95,7 +95,7 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 export const located = (body) => (zone && zone !== 'Etc/Unknown' ? { ...body, time_zone: zone } : body);
 export const search = (body) => json('POST', '/search', { body });
 export const command = (body) => json('POST', '/commands', { body });
-export const summary = (space) => json('GET', '/summary', { query: { space } });
+export const summary = (space) => json('GET', '/summary', { query: { space, persona_id: '*' } });
 export const conflicts = (query) => json('GET', '/conflicts', { query });
 export const resolve = (body) => json('POST', '/conflicts/resolve', { body });
 export const rollUps = (query) => json('GET', '/rollups', { query });

@@ -71,7 +71,7 @@ export function settings(main) {
     };
     return [
       toggle('memory_enabled', 'Remember', 'Off: nothing new is kept, and assistants are told nothing from this space.'),
-      toggle('incognito_default', 'Incognito by default', 'New conversations leave no trace unless you end incognito in them.'),
+      toggle('incognito_default', 'Incognito by default', 'New conversations leave no trace unless you end incognito in them; what you add here is kept once you end it for “notes”.'),
       count('retention_days', 'Forget after days', 'What was last said longer ago is forgotten, unless pinned or saved. 0: never.'),
       count('soft_cap', 'Memories kept', 'When there are more, the least important are archived. 0: any number.'),
       count('roll_up_after_days', 'Roll up after days', 'What nobody said or needed since becomes a few lines per topic. Originals are archived; pinned and saved stay. 0: never.'),

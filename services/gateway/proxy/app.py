@@ -27,7 +27,7 @@ from contracts.paths import USER_HEADER
 from contracts.ports import TokenCounter
 from services.gateway.api import Edge
 from services.gateway.callers import Caller
-from services.gateway.problems import STATUS, Problem, says_json
+from services.gateway.problems import STATUS, Problem, says_json, told_by
 from services.gateway.proxy.backend import Backend, Backends, Header, returned
 from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
@@ -345,9 +345,9 @@ def _in_words_of_the_api() -> Iterator[None]:
     except Problem as problem:
         raise Refusal(STATUS[problem.code][0], problem.code, problem.detail, problem.headers) from None
     except RequestFailed as error:
-        raise Refusal(STATUS[error.info.code][0], error.info.code, error.info.message) from None
+        raise Refusal(STATUS[error.info.code][0], error.info.code, told_by(error)) from None
     except Unavailable as error:
-        raise Refusal(503, "unavailable", str(error)) from None
+        raise Refusal(503, "unavailable", told_by(error)) from None
     except ValidationError:
         raise Refusal(400, "invalid_request", "The request cannot be understood by the memory.") from None
 

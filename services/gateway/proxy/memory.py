@@ -278,6 +278,7 @@ class ChatMemory:
             shown=conversation.shown,
             listed=conversation.listed,
             confirm=token,
+            spaces=None if caller.spaces is None else tuple(sorted(caller.spaces)),
         )
         if (share := await self._edge.count(caller, request)) and share.is_used_up:
             if may_pass:
@@ -297,13 +298,13 @@ class ChatMemory:
             conversation.shown = tuple(entry.id for entry in reply.items)[:_MOST_IDS]
         if reply.needs_confirmation and reply.token:
             conversation.ask_to_confirm(text, reply.token)
-            return f"{_told(reply)}\n\n{_CONFIRM}"
+            return f"{_told(reply, exchange.key.space)}\n\n{_CONFIRM}"
         if reply.verb in ("forget", "forget_about", "erase", "correct", "settle", "memory_off", "incognito_start"):
             self._conversations.forget(caller.user_id)
             self._overviews.forget(caller.user_id)
         if reply.verb == "erase":
             self._let_go(caller.user_id)
-        return _told(reply)
+        return _told(reply, exchange.key.space)
 
     @contextmanager
     def answering(self, exchange: Exchange) -> Iterator[None]:
@@ -449,18 +450,19 @@ def _tells_of(entry: Entry, topic: str) -> bool:
     return not is_mere_question(entry.text) and mentions(entry.text, topic)
 
 
-def _told(reply: CommandReply) -> str:
+def _told(reply: CommandReply, space: str) -> str:
     """The reply to a command with the entries it is about, as a chat shows it: several with their numbers."""
     shown = [
-        f"{snippet(entry.text, _LONGEST_SHOWN)}{_mark(entry)}" if entry.status != "forgotten" else ""
+        f"{snippet(entry.text, _LONGEST_SHOWN)}{_mark(entry, space)}" if entry.status != "forgotten" else ""
         for entry in reply.items
     ]
     signs = [f"{number}." for number in range(1, len(shown) + 1)] if len(shown) > 1 else ["-"]
     return "\n".join((reply.reply, *(f"{sign} {text}" for sign, text in zip(signs, shown, strict=False) if text)))
 
 
-def _mark(entry: Entry) -> str:
-    return _MARKS.get(entry.status, " (pinned)" if entry.pinned else "")
+def _mark(entry: Entry, space: str) -> str:
+    where = f" (in the space “{entry.space}”)" if entry.space != space else ""
+    return _MARKS.get(entry.status, " (pinned)" if entry.pinned else "") + where
 
 
 def _as_recalled(reply: RetrieveReply, sent: Collection[str]) -> Recalled:

@@ -146,14 +146,14 @@ def is_about(letter: DeadLetter | None, body: bytes, raw: bytes, user_id: str) -
     Without a letter, as the message cannot be read as one, the bytes alone are searched.
     """
     if letter is None:
-        return _is_named(raw, user_id)
+        return is_named(raw, "user_id", user_id)
     token = subjects.user_token(user_id)
     headers = letter.headers.values()
     return (
         user_id in users_of(letter, body)
         or any(value in (user_id, token) or value.startswith(f"{token}/") for value in headers)
         or any(user_id in _in_subject(value) for value in headers)
-        or _is_named(body, user_id)
+        or is_named(body, "user_id", user_id)
     )
 
 
@@ -186,10 +186,10 @@ def _in_json(said: Any, depth: int) -> Iterator[str]:
         yield from _in_json(part, depth - 1)
 
 
-def _is_named(data: bytes, user_id: str) -> bool:
-    """Whether a `user_id` in half a JSON text is this one."""
-    written = {json.dumps(user_id, ensure_ascii=plain).encode(errors="surrogatepass") for plain in (True, False)}
-    return any(re.search(rb'"user_id"\s*:\s*' + re.escape(one), data) for one in written)
+def is_named(data: bytes, field: str, value: str) -> bool:
+    """Whether this field in half a JSON text has this value."""
+    written = {json.dumps(value, ensure_ascii=plain).encode(errors="surrogatepass") for plain in (True, False)}
+    return any(re.search(rb'"%s"\s*:\s*' % field.encode() + re.escape(one), data) for one in written)
 
 
 @dataclass(frozen=True, slots=True)

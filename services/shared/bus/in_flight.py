@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+import json
+import re
+from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from contracts import subjects
-from contracts.ports import InFlightCounts, TurnKey
+from contracts.ports import NO_TRACES, InFlightCounts, Traces, TurnKey
 from contracts.v1.turns import Turn, derived_turn_id
-from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter
+from services.shared.bus.dead_letters import DeadLetterQueue, LetterFilter, NoSuchLetter, is_named
 from services.shared.bus.streams import Bus
+from services.shared.core.fingerprint import fingerprint
+from services.shared.core.reading import read
+from services.shared.tasks import beside_the_loop
 
 _STREAM = subjects.TURNS_STREAM.name
+_FIELD = re.compile(r'"([^"\\]*)"\s*:\s*("(?:[^"\\]|\\.)*")', re.DOTALL)
+_NO_TEXT = Turn.model_fields.keys() - {"text"}
 
 
 class NatsInFlight:
@@ -31,23 +39,23 @@ class NatsInFlight:
         self._letters = DeadLetterQueue(bus)
 
     async def drop(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         """Remove a user's messages, those of some turns or all, with `before` up to a number; how many there were.
 
-        Messages removed before an error stay removed.
+        Dead letters also where they have one of the traces. Messages removed before an error stay removed.
         """
         waiting = letters = 0
         async for number in self._turns(user_id, turns, before):
             waiting += await self._bus.delete(_STREAM, number)
-        async for number in self._about(user_id, turns, before):
+        async for number in self._about(user_id, turns, before, traces):
             with suppress(NoSuchLetter):
                 await self._letters.drop(number)
                 letters += 1
         return InFlightCounts(waiting, letters)
 
     async def count(
-        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None
+        self, user_id: str, turns: Collection[TurnKey] | None, *, before: int | None = None, traces: Traces = NO_TRACES
     ) -> InFlightCounts:
         """How many of these messages are there, counted by looking."""
         if turns is None and before is None:
@@ -55,7 +63,7 @@ class NatsInFlight:
             waiting = sum(sum((state.subjects or {}).values()) for state in states)
         else:
             waiting = len([number async for number in self._turns(user_id, turns, before)])
-        letters = [number async for number in self._about(user_id, turns, before)]
+        letters = [number async for number in self._about(user_id, turns, before, traces)]
         return InFlightCounts(waiting, len(letters))
 
     async def last(self) -> int:
@@ -85,12 +93,15 @@ class NatsInFlight:
                 if turns is None or turn_in(found.data or b"") in turns:
                     yield number
 
-    async def _about(self, user_id: str, turns: Collection[TurnKey] | None, before: int | None) -> AsyncIterator[int]:
+    async def _about(
+        self, user_id: str, turns: Collection[TurnKey] | None, before: int | None, traces: Traces
+    ) -> AsyncIterator[int]:
         """The numbers of the dead letters that are about the user."""
         async for stored in self._letters.newest_first(LetterFilter(user=user_id)):
             if before is not None and stored.is_of_turn_after(before):
                 continue
-            if turns is None or turn_in(stored.body) in turns:
+            look = partial(has_trace, stored.body, traces)
+            if turns is None or turn_in(stored.body) in turns or await beside_the_loop(look, len(stored.body)):
                 yield stored.number
 
 
@@ -104,14 +115,45 @@ def turn_in(body: bytes) -> TurnKey | None:
 
 
 def _claimed_turn(body: bytes) -> TurnKey | None:
+    said = _fields(body)
+    space, turn_id = said.get("space", "default"), said.get("turn_id")
+    return (space, turn_id) if isinstance(space, str) and isinstance(turn_id, str) else None
+
+
+def has_trace(body: bytes, traces: Traces) -> bool:
+    """Whether a message that nobody could handle says what was forgotten, or is of a conversation that was."""
+    said = _fields(body)
+    space = said.get("space", "default") if said else None
+    where = space if isinstance(space, str) else None  # not to be known, it may be any
+    if traces.conversation is not None and where in (traces.space or where, None):
+        named = said.get("conversation_id") == traces.conversation
+        if named or is_named(body, "conversation_id", traces.conversation):
+            return True
+    hashes = {hash_ for its_space, hash_ in traces.said if where in (its_space, None)}
+    return bool(hashes) and any(not hashes.isdisjoint(_hashes(text)) for text in _texts(body))
+
+
+def _hashes(text: str) -> tuple[str, str]:
+    reading = read(text)
+    prints = fingerprint(reading.normal, reading.words)
+    return prints.exact_hash, prints.statement_hash
+
+
+def _texts(body: bytes) -> Iterator[str]:
+    """What JSON says in a field that may be the text of a turn, misspelt or not, also where it is no whole JSON."""
+    for name, literal in _FIELD.findall(body.decode(errors="replace")):
+        with suppress(ValueError):
+            if name not in _NO_TEXT:
+                yield json.loads(literal, strict=False)
+
+
+def _fields(body: bytes) -> dict[str, Any]:
+    """The fields of a message; none where it is no JSON object."""
     try:
         said: Any = from_json(body)
     except ValueError:
-        return None
-    if not isinstance(said, dict):
-        return None
-    space, turn_id = said.get("space", "default"), said.get("turn_id")
-    return (space, turn_id) if isinstance(space, str) and isinstance(turn_id, str) else None
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def _kept_under(user_id: str) -> tuple[str, str]:

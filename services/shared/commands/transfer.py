@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, TypeVar
 from uuid import UUID
 
 from contracts.ports import (
     Accepted,
+    Conversation,
     Decision,
     Key,
     Merged,
@@ -28,9 +29,11 @@ from services.shared.commands import archive
 from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, RecordLine, Said, Tally, TurnLine
 from services.shared.commands.formats.source import Source
 from services.shared.commands.progress import Progress, untold
-from services.shared.preferences import limits_mark
+from services.shared.preferences import PreferenceReader, Reason, limits_mark
 
 _PAGE = 500
+_NOTES = "notes"
+"""What was said in no conversation, as a roll-up is, is kept where notes are."""
 
 
 async def write_archive(
@@ -152,9 +155,13 @@ async def _users(store: TextStore, user: str | None, *, from_: str) -> AsyncIter
 
 @dataclass(slots=True)
 class Imported:
-    """What a file held, of which users, and how many of its active entries memory holds inactive, by status."""
+    """What a file held, of which users, and how many of its active entries memory holds inactive, by status.
+
+    `left_out`: what of it was not stored, by why its users want it kept no more.
+    """
 
     tally: Tally = field(default_factory=Tally)
+    left_out: dict[Reason, Tally] = field(default_factory=dict)
     users: dict[str, None] = field(default_factory=dict)
     inactive: Counter[Status] = field(default_factory=Counter)
 
@@ -174,9 +181,11 @@ async def read_archive(store: TextStore, file: Path, progress: Progress = untold
                 _check_end(batch[0].end, done.tally, file)
                 ended = True
             case EntryLine():
-                done.inactive += await _store_entries(store, [line for line in batch if isinstance(line, EntryLine)])
+                entries = [line for line in batch if isinstance(line, EntryLine)]
+                done.inactive += await _store_entries(store, await _wanted(store, entries, done))
             case TurnLine():
-                await _store_turns(store, [line for line in batch if isinstance(line, TurnLine)])
+                turns = [line for line in batch if isinstance(line, TurnLine)]
+                await _store_turns(store, await _wanted(store, turns, done))
             case RecordLine():
                 records = [_record(line) for line in batch if isinstance(line, RecordLine)]
                 await store.add_records([*records, *filter(None, map(limits_mark, records))])
@@ -198,6 +207,48 @@ def _batches(file: Path, progress: Progress) -> Iterator[list[archive.Line]]:
             while some := list(islice(same, _PAGE)):
                 yield [found.line for found in some]
                 progress("importing", some[-1].end, size)
+
+
+L = TypeVar("L", EntryLine, TurnLine)
+
+
+async def _wanted(store: TextStore, lines: Sequence[L], done: Imported) -> list[L]:
+    """The lines without what their users want kept no more, by what they decided in this memory; that is noted."""
+    places = [_places(line) for line in lines]
+    found = await PreferenceReader(store).of({place for some in places for place in some})
+    reasons = [[found[place].refuse() for place in some] for some in places]
+    refused: dict[Key, Reason] = {
+        _key(line): why[0] for line, why in zip(lines, reasons, strict=True) if why and why[0] and all(why)
+    }
+    there = {*await _known(store, lines, list(refused))}
+    for line in lines:
+        key = _key(line)
+        if key in refused and key.id not in there:
+            why = refused[key]
+            done.left_out[why] = done.left_out.get(why, Tally()).plus(line)
+    return [line for line in lines if _key(line) not in refused]
+
+
+async def _known(store: TextStore, lines: Sequence[L], keys: Sequence[Key]) -> Collection[str]:
+    """Those of the keys, of entries or of turns, that memory has already."""
+    of_turns = isinstance(lines[0], TurnLine)
+    return await store.pending(keys) if of_turns else await store.get(keys)
+
+
+def _places(line: EntryLine | TurnLine) -> list[Conversation]:
+    """Where it was said; nowhere where it has no words any more."""
+    if isinstance(line, TurnLine):
+        turn = line.turn
+        return [] if turn.redacted else [Conversation(turn.user_id, turn.space, turn.conversation_id)]
+    entry = line.entry
+    names = entry.conversations or (_NOTES,)
+    return [] if entry.status == "forgotten" else [Conversation(entry.user_id, entry.space, name) for name in names]
+
+
+def _key(line: EntryLine | TurnLine) -> Key:
+    if isinstance(line, EntryLine):
+        return Key(line.entry.user_id, line.entry.id)
+    return Key(line.turn.user_id, entry_id(line.turn.user_id, line.turn.space, line.turn.turn_id))
 
 
 def _check_end(promised: Tally, tally: Tally, file: Path) -> None:

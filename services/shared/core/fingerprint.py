@@ -91,6 +91,17 @@ def _empty_sketch() -> MinHash:
     return MinHash(_BANDS * _ROWS, seed=1, scheme="affine32", hashfunc=int)
 
 
+def digests_of(entry: Entry) -> tuple[str, ...]:
+    """Hashes by which the same statement is known again without its words."""
+    return tuple(dict.fromkeys(filter(None, (entry.exact_hash, entry.statement_hash))))
+
+
+def all_digests_of(entry: Entry) -> tuple[str, ...]:
+    """The same of all that an entry ever said."""
+    former = (digest for one in entry.revisions for digest in (one.exact_hash, one.statement_hash))
+    return tuple(dict.fromkeys((*digests_of(entry), *filter(None, former))))
+
+
 def warm_up() -> None:
     """Get ready what the first long text would wait for."""
     _empty_sketch()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from contracts.v1.entries import Entry
 from contracts.v1.turns import WORDLESS, LoggedTurn
+from services.shared.core.fingerprint import all_digests_of, digests_of
+from services.shared.stores.scopes import hashed
+
+_ID = re.compile(r"#?[0-9a-f-]+")
 
 
 def tombstone(entry: Entry, at: datetime) -> Entry:
@@ -14,7 +19,7 @@ def tombstone(entry: Entry, at: datetime) -> Entry:
         id=entry.id,
         user_id=entry.user_id,
         space=entry.space,
-        conversation_id=entry.conversation_id,
+        conversation_id=entry.conversation_id and unnamed(entry.user_id, entry.conversation_id),
         session_id=entry.session_id,
         turn_id=entry.turn_id,
         ordinal=entry.ordinal,
@@ -36,19 +41,14 @@ def tombstone(entry: Entry, at: datetime) -> Entry:
 
 def without_words(turn: LoggedTurn) -> LoggedTurn:
     """The turn as the log keeps it once its words are gone."""
+    conversation = unnamed(turn.user_id, turn.conversation_id)
     gone = {"text": WORDLESS, "redacted": True, "tags": (), "source_ids": (), "speaker": None, "correlation_id": None}
-    return turn.model_copy(update=gone)
+    return turn.model_copy(update={**gone, "conversation_id": conversation})
 
 
-def digests_of(entry: Entry) -> tuple[str, ...]:
-    """Hashes by which the same statement is known again without its words."""
-    return tuple(dict.fromkeys(filter(None, (entry.exact_hash, entry.statement_hash))))
-
-
-def all_digests_of(entry: Entry) -> tuple[str, ...]:
-    """The same of all that an entry ever said."""
-    former = (digest for one in entry.revisions for digest in (one.exact_hash, one.statement_hash))
-    return tuple(dict.fromkeys((*digests_of(entry), *filter(None, former))))
+def unnamed(user_id: str, conversation_id: str) -> str:
+    """What stays of the name of a conversation: an id as it is, else a hash, as it may be words."""
+    return conversation_id if _ID.fullmatch(conversation_id) else f"#{hashed(user_id, conversation_id)}"
 
 
 Digest = tuple[str, str, str]

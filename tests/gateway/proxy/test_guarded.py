@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import httpx
 import pytest
 
-from contracts.v1.commands import ListRequest
+from contracts.v1.commands import CreateRequest, ListRequest
 from services.gateway.keys import KeyStore, new_key
 from services.gateway.proxy.app import Proxy
 from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
@@ -47,6 +47,21 @@ async def test_the_key_names_the_user_and_never_reaches_the_model(
     assert "oboe" not in model.seen[-1].said
     assert all(seen.headers["authorization"] == "Bearer sk-of-the-operator" for seen in model.seen)
     assert all(ann not in str(seen) and bob not in str(seen) for seen in model.seen)
+
+
+async def test_forgetting_a_topic_goes_as_far_as_the_credential_does(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer
+) -> None:
+    for space in ("default", "work"):
+        await client.create(CreateRequest(user_id="fay", text=f"Drubbelina is at the {space} desk.", space=space))
+    every, work = await a_key(client, "fay"), await a_key(client, "fay", spaces={"work"})
+    told = await chat(http, "forget everything about Drubbelina", Authorization=f"Bearer {work}", Memory_Space="work")
+    assert "work desk" in told.text
+    assert "default" not in told.text
+    told = await chat(http, "forget everything about Drubbelina", Authorization=f"Bearer {every}")
+    assert "2 memories will be forgotten" in told.text
+    assert "1 of them in the space “work”" in told.json()["choices"][0]["message"]["content"]
+    assert "work desk. (in the space “work”)" in told.json()["choices"][0]["message"]["content"]
 
 
 @pytest.mark.parametrize(

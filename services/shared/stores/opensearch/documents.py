@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from contracts.v1.entries import Entry
 from contracts.v1.turns import LoggedTurn, Proposal, entry_id
 from services.shared.core.bm25 import MOST
-from services.shared.core.fingerprint import near_keys, nearness
+from services.shared.core.fingerprint import digests_of, near_keys, nearness
 from services.shared.core.neighbour_tags import filed_under
 from services.shared.stores.moments import microseconds, now
 from services.shared.stores.opensearch.errors import Json
 from services.shared.stores.scopes import hashed, scope_key, scope_keys
-from services.shared.stores.tombstones import Digest, digests_of
+from services.shared.stores.tombstones import Digest
 from services.shared.stores.words import words_of
 
 CHANGING: Final = ("words", "length", "digest", "near", "session")

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import datetime
 from heapq import nsmallest
 
-from contracts.ports import EmbeddingIdentity, Key, Overview, SpaceSize, StageCounts, Stuck
+from contracts.ports import EmbeddingIdentity, Key, Overview, Selection, SpaceSize, StageCounts, Stuck
 from services.shared.stores.moments import microseconds, moment
 from services.shared.stores.opensearch import queries
 from services.shared.stores.opensearch.engine import Engine
@@ -85,11 +85,9 @@ class OpenSearchUpkeep(Engine):
         answer = await self.client.search(kind, body, routing=user_id)
         return {name: bucket["doc_count"] for name, bucket in answer["aggregations"]["of"]["buckets"].items()}
 
-    async def overview(self, user_id: str, space: str | None = None) -> Overview:
+    async def overview(self, user_id: str, space: str | None = None, persona_id: str | None = None) -> Overview:
         await self.client.refresh("entries")
-        here: list[Json] = [{"term": {"user_id": user_id}}, _ACTIVE]
-        if space is not None:
-            here.append({"term": {"space": space}})
+        here = queries.selected(Selection(user_id, space, persona_id))
         body = {"size": 0, "track_total_hits": True, "query": queries.all_of(here), "aggs": _OVERVIEW}
         answer = await self.client.search("entries", body, routing=user_id)
         found = answer["aggregations"]

@@ -17,15 +17,21 @@ from services.shared.stores.sqlite import compaction
 from services.shared.stores.sqlite.engine import Engine, reading, writing
 from services.shared.stores.sqlite.entries import position
 from services.shared.stores.sqlite.keys import Keys, chunks, marks
+from services.shared.stores.tombstones import unnamed
 
 _TurnKey = tuple[str, str, str]
 
 _END_OF_TIME = 2**63 - 1
 
-_MARK = """
-SELECT session_id, created_at FROM turns
-WHERE user_id = ? AND space = ? AND conversation_id = ? AND created_at <= ?
+_LATEST = """
+SELECT session_id, created_at, turn FROM turns
+WHERE user_id = :user AND space = :space AND conversation_id = :{name} AND created_at <= :at
 ORDER BY created_at DESC, turn DESC LIMIT 1"""
+
+_MARK = f"""
+SELECT session_id, created_at FROM (
+    SELECT * FROM ({_LATEST.format(name="talk")}) UNION SELECT * FROM ({_LATEST.format(name="unnamed")})
+) ORDER BY created_at DESC, turn DESC LIMIT 1"""
 
 _INSERT_TURN = """
 INSERT INTO turns (turn, user_id, space, turn_id, conversation_id, session_id, created_at, body)
@@ -128,7 +134,9 @@ class SqliteLog(Engine):
 
 
 def _mark(connection: sqlite3.Connection, talk: Conversation, *, moment: int) -> LastTurn | None:
-    row = connection.execute(_MARK, (talk.user_id, talk.space, talk.conversation_id, moment)).fetchone()
+    where = {"user": talk.user_id, "space": talk.space, "talk": talk.conversation_id, "at": moment}
+    where["unnamed"] = unnamed(talk.user_id, talk.conversation_id)  # turns that were forgotten have lost its name
+    row = connection.execute(_MARK, where).fetchone()
     return LastTurn(row[0], to_moment(row[1])) if row else None
 
 

@@ -50,8 +50,12 @@ def redact_refused(connection: sqlite3.Connection, proposals: Iterable[str]) -> 
 def _redact(connection: sqlite3.Connection, turns: Mapping[int, LoggedTurn], texts: Mapping[str, str | None]) -> None:
     """Leave turns, by number, without words, and give proposals another text; None is that of the turn."""
     redacted = {number: without_words(turn) for number, turn in turns.items()}
-    changed = [(turn.model_dump_json(exclude_none=True), n) for n, turn in redacted.items() if turn != turns[n]]
-    connection.executemany("UPDATE turns SET body = ? WHERE turn = ?", changed)
+    changed = [
+        (turn.model_dump_json(exclude_none=True), turn.conversation_id, number)
+        for number, turn in redacted.items()
+        if turn != turns[number]
+    ]
+    connection.executemany("UPDATE turns SET body = ?, conversation_id = ? WHERE turn = ?", changed)
     connection.executemany("UPDATE proposals SET text = ? WHERE id = ?", [(text, id_) for id_, text in texts.items()])
     if changed or texts:
         note_old_words(connection)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 from contracts.ports import EmbeddingIdentity, Key, Overview, SpaceSize, StageCounts, Stuck
+from contracts.v1.turns import EVERY_PERSONA
 from services.shared.stores.moments import microseconds, moment
 from services.shared.stores.sqlite.engine import Engine, reading, writing
 
@@ -27,8 +28,8 @@ SELECT coalesce(sum(enriched = 0), 0), coalesce(sum(embedding_state = 'pending')
 FROM entries INDEXED BY entries_unfinished
 WHERE status = 'active' AND (enriched = 0 OR embedding_state = 'pending') AND """
 
-_HERE = """scope IN (SELECT scope FROM scopes WHERE user_id = :user AND space = coalesce(:space, space))
-    AND status = 'active'"""
+_HERE = """scope IN (SELECT scope FROM scopes WHERE user_id = :user AND space = coalesce(:space, space)
+    AND persona_id IN ('', coalesce(:persona, persona_id))) AND status = 'active'"""
 
 _OVERVIEW = f"""
 SELECT json_extract(body, '$.type') AS type, embedding_state, json_extract(body, '$.pinned') AS pinned,
@@ -77,8 +78,10 @@ class SqliteUpkeep(Engine):
         return StageCounts(turns, entries, inactive, merged, refused, undecided, unenriched, unembedded)
 
     @reading
-    def overview(self, db: sqlite3.Connection, user_id: str, space: str | None = None) -> Overview:
-        here = {"user": user_id, "space": space}
+    def overview(
+        self, db: sqlite3.Connection, user_id: str, space: str | None = None, persona_id: str | None = None
+    ) -> Overview:
+        here = {"user": user_id, "space": space, "persona": None if persona_id == EVERY_PERSONA else persona_id}
         types, states = Counter[str](), Counter[str]()
         pinned = saved = 0
         latest: int | None = None
