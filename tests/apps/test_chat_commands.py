@@ -114,36 +114,6 @@ def memory(store: TextStore) -> Memory:
     return Memory(store)
 
 
-@pytest.mark.parametrize("text", ["forget everything about Drubbelina", "forget everything I said today"])
-async def test_what_is_forgotten_by_topic_or_time_is_looked_for_in_every_space_that_the_caller_may_see(
-    memory: Memory, text: str
-) -> None:
-    now = datetime.now(UTC)
-    for space in ("default", "trips", "work"):
-        await say(memory.store, f"Drubbelina is at the {space} desk.", space=space, created_at=now)
-    await say(memory.store, "The archive has Drubbelina.", space="old", created_at=now)
-    (old,) = (await memory.store.page(Selection("ann", "old"), limit=1, cursor=None)).entries
-    archived = old.model_copy(update={"status": "archived", "version": old.version + 1})
-    assert not await memory.store.replace([Change(old, archived)])
-    alone = await memory.says(text, spaces=("default",))
-    assert [entry.space for entry in alone.items] == ["default"]
-    assert "space" not in alone.reply
-    two = await memory.says(text, spaces=("default", "work"))
-    assert {entry.space for entry in two.items} == {"default", "work"}
-    assert "trips" not in two.model_dump_json()
-    asked = await memory.says(text)
-    assert {entry.space for entry in asked.items} == {"default", "trips", "work", "old"}
-    assert ", 3 of them in the spaces “" in asked.reply
-    assert "forgotten: " in (await memory.says(text, confirm=asked.token)).reply.lower()
-    assert not await memory.texts()
-
-
-async def test_what_is_told_or_pinned_is_of_the_space_alone(memory: Memory) -> None:
-    await say(memory.store, "Drubbelina has the office key.", space="work")
-    for text in ("what do you remember?", "pin that Drubbelina has the office key", "correct: Drubbelina has the key"):
-        assert not (await memory.says(text)).items
-
-
 @pytest.mark.parametrize(
     ("text", "waits"), [("forget that I play chess", True), ("pause my memory", False), ("Hi!", False)]
 )

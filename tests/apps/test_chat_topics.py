@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contracts.ports import TextStore
+from contracts.ports import Change, Selection, TextStore
 from services.enrich.lineage import settle_changes
 from tests.apps.test_chat_commands import Memory, store_page
 from tests.apps.test_forgetting import say
@@ -147,3 +147,33 @@ async def test_a_question_about_the_memory_is_no_memory(memory: Memory) -> None:
         await say(memory.store, text)
     reply = await memory.says("how many memories do you have?")
     assert (reply.reply, [entry.text for entry in reply.items]) == ("I remember 1 thing.", ["I play chess."])
+
+
+@pytest.mark.parametrize("text", ["forget everything about Drubbelina", "forget everything I said today"])
+async def test_what_is_forgotten_by_topic_or_time_is_looked_for_in_every_space_that_the_caller_may_see(
+    memory: Memory, text: str
+) -> None:
+    now = datetime.now(UTC)
+    for space in ("default", "trips", "work"):
+        await say(memory.store, f"Drubbelina is at the {space} desk.", space=space, created_at=now)
+    await say(memory.store, "The archive has Drubbelina.", space="old", created_at=now)
+    (old,) = (await memory.store.page(Selection("ann", "old"), limit=1, cursor=None)).entries
+    archived = old.model_copy(update={"status": "archived", "version": old.version + 1})
+    assert not await memory.store.replace([Change(old, archived)])
+    alone = await memory.says(text, spaces=("default",))
+    assert [entry.space for entry in alone.items] == ["default"]
+    assert "space" not in alone.reply
+    two = await memory.says(text, spaces=("default", "work"))
+    assert {entry.space for entry in two.items} == {"default", "work"}
+    assert "trips" not in two.model_dump_json()
+    asked = await memory.says(text)
+    assert {entry.space for entry in asked.items} == {"default", "trips", "work", "old"}
+    assert ", 3 of them in the spaces “" in asked.reply
+    assert "forgotten: " in (await memory.says(text, confirm=asked.token)).reply.lower()
+    assert not await memory.texts()
+
+
+async def test_what_is_told_or_pinned_is_of_the_space_alone(memory: Memory) -> None:
+    await say(memory.store, "Drubbelina has the office key.", space="work")
+    for text in ("what do you remember?", "pin that Drubbelina has the office key", "correct: Drubbelina has the key"):
+        assert not (await memory.says(text)).items
