@@ -13,6 +13,7 @@ from tests.servers.nats_cluster import nats_server
 from tests.servers.workers import Worker
 
 _PLAIN = {
+    "MEMORYBUS_TEXT_STORE": "sqlite",
     "MEMORYBUS_EMBEDDER": "none",
     "MEMORYBUS_VECTOR_STORE": "none",
     "MEMORYBUS_NER": "none",

@@ -47,7 +47,14 @@ async def replicas(tmp_path: Path, store: str) -> AsyncIterator[tuple[MemoryClie
     async with AsyncExitStack() as stack:
         chosen = stack.enter_context(a_text_store(store))
         bus = await stack.enter_async_context(nats_server(tmp_path / "bus"))
-        given = {"data": tmp_path / "data", "nats_url": bus.url, "http_port": 0, "ner": "none", "embedder": "none"}
+        given = {
+            "data": tmp_path / "data",
+            "text_store": "sqlite",
+            "nats_url": bus.url,
+            "http_port": 0,
+            "ner": "none",
+            "embedder": "none",
+        }
         settings = Settings.model_validate({**given, **chosen, "log_level": "error", "turns_partitions": 1})
         for services in (["curate", "dedupe"], ["ingest", "retrieve"], ["ingest", "retrieve"]):
             await stack.enter_async_context(running(settings, only=services))

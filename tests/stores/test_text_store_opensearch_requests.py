@@ -8,7 +8,7 @@ import pytest
 
 from contracts.v1.entries import EntryAccepted, EntryEnriched, EntryEvent, EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
-from services.dedupe.handler import judge_proposals
+from services.dedupe.handler import NotLogged, judge_proposals
 from services.embed.handler import embed_entries
 from services.enrich.handler import enrich_entries
 from services.shared.stores.opensearch import OpenSearchTextStore, engine
@@ -67,7 +67,8 @@ async def test_what_was_taken_off_the_log_elsewhere_is_not_stored(
 ) -> None:
     proposal = await logged(store, user)
     await (await another()).withdraw([proposal.turn])
-    assert await judged(store, proposal) == []
+    with pytest.raises(NotLogged):
+        await judged(store, proposal)
     assert set((await store.count_remaining(user)).values()) == {0}
 
 

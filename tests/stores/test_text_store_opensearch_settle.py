@@ -11,7 +11,7 @@ import pytest
 from contracts.ports import Accepted, Decision, Refused, Selection, TextStore
 from contracts.v1.entries import EntryProposed, EntryRef
 from contracts.v1.turns import Proposal
-from services.dedupe.handler import candidate_entry, judge_proposals
+from services.dedupe.handler import NotLogged, candidate_entry, judge_proposals
 from services.shared.stores.opensearch import OpenSearchTextStore
 from tests.stores.builders import (
     NOON,
@@ -236,7 +236,8 @@ async def test_nothing_is_left_of_what_is_being_stored_when_its_user_is_erased_m
     late, prompt = await said_again(store, user, 2)
     await dies(store, late, write=1)
     async with overtaken(store, write, lambda: store.erase(user)) as process:
-        await judge_proposals([proposed([prompt])], store=process)
+        with pytest.raises(NotLogged):  # no account is kept of an erasure here
+            await judge_proposals([proposed([prompt])], store=process)
     assert set((await store.count_remaining(user)).values()) == {0}
 
 

@@ -65,15 +65,7 @@ export function memories(main, id) {
   }
 
   /** What a command would do in the space that is looked at; to forget is meant for all that are. */
-  async function answerTo(text) {
-    const ask = (space) => api.command(api.located({ text, space }));
-    const answer = await ask(place.space || 'default');
-    if (place.space || !FORGETTING.has(answer.verb)) return answer;
-    const others = await Promise.all([...known.spaces].filter((space) => space !== 'default').map(ask));
-    const items = [answer, ...others].flatMap((one) => one.items);
-    if (items.length === answer.items.length) return answer;
-    return { ...answer, items, needs_confirmation: true, reply: `${plural(items.length, 'memory', 'memories')} will be forgotten, as listed, in all spaces.` };
-  }
+  const answerTo = (text) => api.command(api.located({ text, space: place.space || 'default', spaces: place.space ? [place.space] : undefined }));
 
   function showAnswer(text, answer) {
     learn(answer.items);
