@@ -70,7 +70,7 @@ _WHOLE_CHAT = re.compile(
 )
 _MAY_BE = re.compile(
     "mem|rember|keep|kept|log|not[ei]|retain|writ|down|sav|stor|record|persist|forget|eras|delet|add|ears only|learn"
-    "|hold|hang|wip|incognito|archiv|privat|temporary"
+    "|hold|hang|wip|incognito|archiv|privat|temporary|futur|other|scra|on file"
 )
 """One of these is in every such wish."""
 
@@ -81,13 +81,17 @@ _OF_CHAT = re.compile(
 )
 """One of these is in every wish about a whole conversation."""
 
-_ALONE: tuple[tuple[Meant | Literal["nothing"], re.Pattern[str]], ...] = (
+_Part = Meant | Literal["ahead", "nothing"]
+
+_ALONE: tuple[tuple[_Part, re.Pattern[str]], ...] = (
     ("chat", re.compile(rf"{_section('shall we')}?(?:{_section('whole chat')}|{_section('go incognito')})")),
     ("before", re.compile(_section("wished before"))),
     ("next", re.compile(_section("wished next"))),
+    ("ahead", re.compile(_section("ahead"))),
     ("nothing", re.compile(_section("filler"))),
 )
-"""What the parts of a text are that is nothing but a wish; "nothing" may stand beside one."""
+"""What the parts of a text are that is nothing but a wish; "nothing" may stand beside one, and what tells that
+something is going to be said makes that what the wish is about."""
 
 _BEFORE_PART = re.compile(
     rf"(?:(?:{_section('please')}|and|so|but|now|well|just|actually|ok|okay|hey|hi|oh|no|sorry|then|also"
@@ -140,6 +144,8 @@ def wish_alone(text: str) -> Meant | None:
     found = {_meant(part) for part in _PARTS.split(_SINCE_COMMA.sub(r"\1", plain)) if part}
     if None in found or ("?" in plain and not _ASKS_FOR.match(plain)):
         return None
+    if "ahead" in found and not found.isdisjoint(("before", "next")):
+        return "next"
     order: tuple[Meant, ...] = ("chat", "before", "next")
     return next((meant for meant in order if meant in found), None)
 
@@ -152,7 +158,7 @@ def announces(text: str) -> bool:
     return bool(_ANNOUNCES.search(text) or meant == "next" or (meant == "before" and _OF_THIS.search(text)))
 
 
-def _meant(part: str) -> Meant | Literal["nothing"] | None:
+def _meant(part: str) -> _Part | None:
     said = _AFTER_PART.sub("", part)
     readings = (_SINCE.sub(r"\2 \1", said), _BEFORE_PART.sub("", said, count=1), said)
     return next((meant for meant, rule in _ALONE if any(map(rule.fullmatch, readings))), None)
