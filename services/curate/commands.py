@@ -29,12 +29,9 @@ from services.shared.core.fitting import cut, how_many_fit, size_of
 from services.shared.core.text import why_unfit
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
-from services.shared.preferences import PreferenceReader
+from services.shared.preferences import NOTES, PreferenceReader
 
 Items = TypeVar("Items", CardsReply, HistoryReply, LoopsReply)
-
-NOTES = "notes"
-"""The conversation of what is saved on purpose, outside of any chat."""
 
 _LOOK_EVERY = 0.005
 _DECIDING = 10.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from contracts.ports import Key, Record, TextStore
+from contracts.ports import Key, Record, Scope, TextStore
 from contracts.v1.conflicts import (
     Conflict,
     ConflictsReply,
@@ -61,9 +61,9 @@ def _is_open(record: Record, space: str | None) -> bool:
 async def _shown(request: ConflictsRequest, records: list[Record], store: TextStore) -> list[Conflict]:
     ids = {id_ for record in records for id_ in (record.body["newer"], record.body["older"])}
     entries = await store.get([Key(request.user_id, id_) for id_ in sorted(ids)])
-    every = request.persona_id is None or request.persona_id == EVERY_PERSONA
-    told = {id_: entry for id_, entry in entries.items() if every or entry.persona_id in (None, request.persona_id)}
-    in_use = {id_: entry for id_, entry in told.items() if entry.status == "active"}
+    persona = EVERY_PERSONA if request.persona_id is None else request.persona_id
+    told = [one for one in entries.values() if Scope(one.user_id, one.space, persona).sees(one)]
+    in_use = {entry.id: entry for entry in told if entry.status == "active"}
     pairs = [(in_use.get(record.body["newer"]), in_use.get(record.body["older"])) for record in records]
     return [_conflict(newer, older) for newer, older in pairs if newer is not None and older is not None]
 

@@ -51,11 +51,11 @@ def server(ask_of: Callable[[Context], Ask]) -> Server[Any]:
         )
 
     async def list_resources(context: Context, _: object) -> types.ListResourcesResult:
-        themes = await _or_protocol_error(ask_of(context)(flow.THEMES, persona_id=mcp_tools.OF_NONE))
+        themes = await _or_protocol_error(mcp_tools.themes_of(ask_of(context)))
         listed = [types.Resource(uri=_THEMES, name="themes", description="Every theme.", mime_type=_JSON)]
         listed += [
             types.Resource(uri=f"{_THEMES}/{quote(one.slug, safe='')}", name=one.slug, mime_type=_JSON)
-            for one in themes.items[:100]
+            for one in themes[:100]
         ]
         return types.ListResourcesResult(resources=listed)
 
@@ -112,10 +112,7 @@ def _described(tool: Tool) -> types.Tool:
 async def _resource(ask: Ask, uri: str) -> str:
     kind, _, name = uri.rpartition("/")
     if uri == _THEMES:
-        return json.dumps(
-            [one.model_dump(mode="json") for one in (await ask(flow.THEMES, persona_id=mcp_tools.OF_NONE)).items],
-            ensure_ascii=False,
-        )
+        return json.dumps([one.model_dump(mode="json") for one in await mcp_tools.themes_of(ask)], ensure_ascii=False)
     if name and kind == _THEMES:
         return await mcp_tools.theme_page(ask, unquote(name))
     if name and kind == _ENTRIES:

@@ -231,9 +231,14 @@ async def _of_entry(ask: Ask, answer: Answer[Any, R], id_: str, **fields: Any) -
     raise RequestFailed(ErrorInfo(code="not_found", message=told))
 
 
+async def themes_of(ask: Ask) -> tuple[Theme, ...]:
+    """The themes of what was told to no persona."""
+    return (await ask(flow.THEMES, persona_id=OF_NONE)).items
+
+
 async def list_themes(ask: Ask, given: Arguments) -> ThemesResult:
     """Every theme."""
-    return ThemesResult(themes=list((await ask(flow.THEMES, persona_id=OF_NONE)).items))
+    return ThemesResult(themes=list(await themes_of(ask)))
 
 
 async def summary(ask: Ask, given: Arguments) -> SummaryReply:
@@ -318,7 +323,7 @@ TOOLS = {
 
 async def contract(ask: Ask) -> str:
     """What an assistant is told about the memory: how to use it, and some themes; nothing of what is remembered."""
-    themes = (await ask(flow.THEMES, persona_id=OF_NONE)).items[:MOST_THEMES]
+    themes = (await themes_of(ask))[:MOST_THEMES]
     told = (
         "You have a long-term memory of this user. Call `search` whenever what they said before may matter, and `add` "
         "when they state a preference, decision or fact worth keeping. What it returns is what was said once: "

@@ -16,8 +16,6 @@ from services.shared.tasks import beside_the_loop
 
 async def forgotten_in(request: RetrieveRequest, store: TextStore) -> tuple[int, ...]:
     """The places of these among what was said; none while the text store is away."""
-    if not request.said:
-        return ()
     entries = await beside_the_loop(lambda: _as_entries(request), sum(map(len, request.said)))
     try:
         similar = await store.find_similar(entries)

@@ -35,8 +35,8 @@ class Announced:
         now, it = time.monotonic(), hash(text)
         by, what, at = self._heard.pop(conversation, _Heard(None, None, now))
         is_meant = now - at <= QUIET_SECONDS and (it == what or by not in (None, it))
-        if is_meant or announces(text):
-            self._heard[conversation] = _Heard(it if announces(text) else None, it if is_meant else None, now)
+        if (is_announcing := announces(text)) or is_meant:
+            self._heard[conversation] = _Heard(it if is_announcing else None, it if is_meant else None, now)
         while len(self._heard) > MOST:
             self._heard.popitem(last=False)
         return is_meant

@@ -25,6 +25,9 @@ from services.shared.erasures import is_hidden, kept_key, passed_seconds
 
 FRESH = 0.4
 SETTLES = 0.5
+NOTES = "notes"
+"""The conversation of what is saved on purpose, outside of any chat."""
+
 _KNOWN = 20_000
 _PATIENCE = 0.5
 """Seconds that a reader who may lag waits for the store; then what was known last holds until the next reader asks."""

@@ -154,9 +154,9 @@ class ChatMemory:
         conversation = self._conversations.of(exchange.key)
         conversation.listed = False
         question = exchange.question or ""
-        if not question or exchange.incognito or is_task(question):
-            degraded = ("incognito",) if exchange.incognito else ()
-            return Recalled(degraded=degraded, is_kept=not (exchange.incognito or is_task(question)))
+        is_kept = not (exchange.incognito or is_task(question))
+        if not (question and is_kept):
+            return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=is_kept)
         was_announced = exchange.is_named and self._edge.announced.hears(exchange.key, question)
         is_private = was_announced or is_announced(exchange.asked.history)
         recalled = await self._recalled_once(exchange, conversation, question, top_k)

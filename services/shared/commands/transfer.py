@@ -29,11 +29,9 @@ from services.shared.commands import archive
 from services.shared.commands.archive import ArchiveError, EntryLine, Numbered, RecordLine, Said, Tally, TurnLine
 from services.shared.commands.formats.source import Source
 from services.shared.commands.progress import Progress, untold
-from services.shared.preferences import PreferenceReader, Reason, limits_mark
+from services.shared.preferences import NOTES, PreferenceReader, Reason, limits_mark
 
 _PAGE = 500
-_NOTES = "notes"
-"""What was said in no conversation, as a roll-up is, is kept where notes are."""
 
 
 async def write_archive(
@@ -241,7 +239,7 @@ def _places(line: EntryLine | TurnLine) -> list[Conversation]:
         turn = line.turn
         return [] if turn.redacted else [Conversation(turn.user_id, turn.space, turn.conversation_id)]
     entry = line.entry
-    names = entry.conversations or (_NOTES,)
+    names = entry.conversations or (NOTES,)  # a roll-up was said in none
     return [] if entry.status == "forgotten" else [Conversation(entry.user_id, entry.space, name) for name in names]
 
 

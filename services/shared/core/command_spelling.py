@@ -58,13 +58,7 @@ def _spellings_of_wishes() -> Mapping[str, str]:
     found = {other: word for word in _OF_WISHES for other in variants(word)}
     found |= {other: word for word in _SHORT_OF_WISHES for other in _slips(word)}
     kept = (*_OF_WISHES, *_SHORT_OF_WISHES, *_WORDS_OF_WISHES)
-    return {other: word for other, word in found.items() if other not in kept} | {
-        "dnt": "don't",
-        "teh": "the",
-        "u": "you",
-        "ur": "your",
-        "do'nt": "don't",
-    }
+    return {other: word for other, word in found.items() if other not in kept} | _SHORT_IN_WISHES
 
 
 def _slips(word: str) -> set[str]:

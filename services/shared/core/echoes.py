@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from services.shared.core import wordlists
 from services.shared.core.analysis import analyze, words_asked
 from services.shared.core.context import HEAD, TAIL
+from services.shared.core.statements import not_after
 from services.shared.core.traits import is_mere_request
 
 REPEATS_FROM = 0.7
@@ -27,8 +27,7 @@ _BLOCK = re.compile(f"{_GAP.join(map(re.escape, HEAD.split()))}.*?(?:{re.escape(
 _LABEL = re.compile(r"- \[([^\]\n]*)\] ")
 _SHORT_ID = 8  # characters of an id that stand in a block
 _BODY = re.compile(r"^- \[[^\]\n]*\] (.*(?:\n  .*)*)", re.MULTILINE)  # further lines of a memory are indented
-_NO_SHORT_FORM = "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", "abbreviations"))
-_END = re.compile(rf"((?<=[.!?…:])(?i:{_NO_SHORT_FORM})[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
+_END = re.compile(rf"((?<=[.!?…:])(?i:{not_after('abbreviations')})[\"')\]*_]*\s+|(?<=[。！？])|\n+)")
 _DIGIT, _NO_DIGIT = re.compile(r"\d"), re.compile(r"\D+")
 _NUMBER = re.compile(r"(\d(?:[ .,'’\-/]?\d)*)( ?k\b)?", re.IGNORECASE)
 _LEAST_DIGITS = 3

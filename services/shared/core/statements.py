@@ -16,13 +16,13 @@ _LONGEST = 2000
 """Characters of a text that are read: who tells of a change says so in a few lines."""
 
 
-def _not_after(section: str) -> str:
+def not_after(section: str) -> str:
     """A condition on a place in a text: no abbreviation of a section stands before it."""
     return "".join(rf"(?<!\b{re.escape(word)})" for word in wordlists.listed("changes", section))
 
 
-_BEFORE_NUMBER = rf"(?:(?!\s+\d)|(?i:{_not_after('abbreviations before numbers')}))"
-SENTENCE_END = rf"(?<=[.!?;\n])(?i:{_not_after('abbreviations')}){_BEFORE_NUMBER}\s+"
+_BEFORE_NUMBER = rf"(?:(?!\s+\d)|(?i:{not_after('abbreviations before numbers')}))"
+SENTENCE_END = rf"(?<=[.!?;\n])(?i:{not_after('abbreviations')}){_BEFORE_NUMBER}\s+"
 """Where a sentence ends: not at the full stop of "Dr. Klein", "No. 5" or "e.g. nuts"."""
 
 _SENTENCE = re.compile(rf"{SENTENCE_END}|\s+[–—]\s+|\n")

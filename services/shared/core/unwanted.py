@@ -130,7 +130,7 @@ def is_unwanted(text: str) -> bool:
     """Whether what a user says is not to be kept, as they say in it."""
     looked_at = _looked_at(text)
     wishes = (_WISH.search(said) or _OFF_THE_RECORD.search(said) or _WHOLE_CHAT.search(said) for said in looked_at)
-    return any(wishes) or bool(looked_at and wish_alone(text))
+    return any(wishes) or bool(looked_at and _alone(text, looked_at[0]))
 
 
 def is_of_whole_chat(text: str) -> bool:
@@ -140,7 +140,12 @@ def is_of_whole_chat(text: str) -> bool:
 
 def wish_alone(text: str) -> Meant | None:
     """What a text is about that is nothing but such a wish; None where it is none, or tells something else."""
-    plain = _plain(text) if len(text) <= _LONGEST and not _QUOTED.search(text) else ""
+    return _alone(text, _plain(text)) if len(text) <= _LONGEST else None
+
+
+def _alone(text: str, plain: str) -> Meant | None:
+    if len(text) > _LONGEST or _QUOTED.search(text):
+        return None
     found = {_meant(part) for part in _PARTS.split(_SINCE_COMMA.sub(r"\1", plain)) if part}
     if None in found or ("?" in plain and not _ASKS_FOR.match(plain)):
         return None
