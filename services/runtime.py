@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -16,6 +17,7 @@ from services.gateway.app import build as build_gateway
 from services.gateway.settings import refuse_exposure
 from services.ingest.app import build as build_ingest
 from services.retrieve.app import build as build_retrieve
+from services.shared import tracing
 from services.shared.app import START_PATIENCE, Builder, Host
 from services.shared.bus.server import NatsServer
 from services.shared.http import HttpServer, listen
@@ -63,13 +65,16 @@ async def running(settings: Settings, only: Sequence[str] = ()) -> AsyncIterator
     """Run all services, or only the named ones, until the block ends.
 
     Raises:
-        FolderInUse, PortTaken, BusNotStarted, Unavailable, IdentityMismatch, UnusableSetting: each says what to do.
+        FolderInUse, PortTaken, BusNotStarted, Unavailable, IdentityMismatch, MissingExtra, UnusableSetting: each says
+            what to do.
     """
     if not only or "gateway" in only:
         refuse_exposure(settings.http_host)
     if settings.nats_url:
         refuse_unshared_stores(settings, only)
     async with AsyncExitStack() as stack:
+        if tracing.is_wanted():
+            stack.push_async_callback(asyncio.to_thread, tracing.begin("-".join(["memorybus", *only])))
         lock = _take_folder(stack, settings) if not only else None
         listening = listen(settings.http_host, settings.http_port)
         stack.callback(listening.close)

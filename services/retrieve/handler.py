@@ -27,6 +27,7 @@ from services.retrieve.reply import build_reply, cut_reply, explained_question, 
 from services.retrieve.settings import RetrieveSettings
 from services.retrieve.speakers import Speakers
 from services.retrieve.visibility import as_asked_for, filters_of, narrowed, said_within
+from services.shared import tracing
 from services.shared.core.analysis import is_foreign
 from services.shared.core.context import MOST_PINNED
 from services.shared.core.dates import in_zone, zone_of
@@ -206,7 +207,8 @@ class Retriever:
         told = (request.query, candidates, of_candidates, neighbours, cosines, now, legs.corrections, speakers)
         found = Found(*told, is_understood=reads, former=former)
         chars = sum(len(entry.text) for entry in of_candidates) // _READ_IN_PART
-        measured = await beside_the_loop(partial(self._measure, found, now), chars)
+        with tracing.span("measure relevance", candidates=len(candidates)):
+            measured = await beside_the_loop(partial(self._measure, found, now), chars)
         relevant = self._relevant(candidates, measured, request)
         ranked = rank(relevant, visible, weights=self._weights, now=now)
         return Seen(legs, ranked, visible, len(relevant), degraded, former)
@@ -223,13 +225,8 @@ class Retriever:
 
     @property
     def _weights(self) -> Weights:
-        return Weights(
-            alpha=self.settings.alpha,
-            beta=self.settings.beta,
-            gamma=self.settings.gamma,
-            tau_seconds=self.settings.tau_days * 86400,
-            lives=self.settings.importance == "living",
-        )
+        of, lives = self.settings, self.settings.importance == "living"
+        return Weights(alpha=of.alpha, beta=of.beta, gamma=of.gamma, tau_seconds=of.tau_days * 86400, lives=lives)
 
     async def _search(self, request: RetrieveRequest, query: str, scope: Scope, filters: Filters) -> Legs:
         legs = await search_both(
@@ -275,7 +272,11 @@ class Retriever:
         keys = [Key(entry.user_id, id_) for entry in chosen for id_ in entry.supersedes]
         found = await self._held(keys) if keys else {}
         return {
-            entry.id: [one for one in map(found.get, entry.supersedes) if one and _was_so_before(one, entry)]
+            entry.id: [
+                one
+                for one in map(found.get, entry.supersedes)
+                if one and one.superseded_by == entry.id and one.created_at <= entry.last_said_at
+            ]
             for entry in chosen
         }
 
@@ -409,8 +410,9 @@ class Retriever:
         if "lexical" in legs.degraded:
             return None
         try:
-            async with asyncio.timeout(self.settings.leg_timeout_seconds):
-                return await self.store.get([Key(scope.user_id, i) for i in ids]) if ids else {}
+            with tracing.span("read entries"):
+                async with asyncio.timeout(self.settings.leg_timeout_seconds):
+                    return await self.store.get([Key(scope.user_id, i) for i in ids]) if ids else {}
         except (Unavailable, TimeoutError) as error:
             log.warning("entries_not_read", extra={"cause": str(error) or "too slow"})
             return None
@@ -475,10 +477,6 @@ class Retriever:
         scopes = {space: Scope(request.user_id, space, request.persona_id) for space in by_space}
         parts = await asyncio.gather(*(self._fetched(scopes[space], ids, legs) for space, ids in by_space.items()))
         return dict(chain.from_iterable(part.items() for part in parts))
-
-
-def _was_so_before(former: Entry, entry: Entry) -> bool:
-    return former.superseded_by == entry.id and former.created_at <= entry.last_said_at
 
 
 def _pool(request: RetrieveRequest) -> int:

@@ -28,7 +28,7 @@ from contracts.ports import (
 from contracts.v1.entries import Entry
 from services.retrieve.questions import Embedding
 from services.retrieve.spelling import as_the_model_reads_it, find_corrections
-from services.shared import telemetry
+from services.shared import telemetry, tracing
 from services.shared.core.scoring import Candidate
 from services.shared.core.typing_errors import respelled
 
@@ -183,7 +183,8 @@ async def _search_meaning(
 
 async def _or_none(leg: str, search: Awaitable[T]) -> T | None:
     try:
-        return await search
+        with tracing.span(f"search {leg}"):
+            return await search
     except (Unavailable, TextRefused, TimeoutError) as error:
         _tell(leg, str(error))
         return None

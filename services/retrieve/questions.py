@@ -7,6 +7,7 @@ import time
 from hashlib import blake2b
 
 from contracts.ports import Embedder, EmbeddingIdentity, Vector
+from services.shared import tracing
 from services.shared.cache import Cache
 
 _KEPT = 60.0  # seconds: no longer than erasing may take
@@ -43,5 +44,6 @@ class QuestionVectors:
 
 async def _embedded(embedder: Embedder, question: str) -> tuple[Vector, float]:
     started = time.perf_counter()
-    [vector] = await embedder.embed([question])
+    with tracing.span("embed question"):
+        [vector] = await embedder.embed([question])
     return vector, (time.perf_counter() - started) * 1000

@@ -40,6 +40,7 @@ from contracts.v1.control import (
 )
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Turn
+from services.shared import tracing
 from services.shared.bus import nats
 from services.shared.bus.connection import UNANSWERED, Access, connect
 from services.shared.bus.nats_patches import NotAllowed
@@ -195,7 +196,7 @@ class MemoryClient:
         if (answered_here := self._here(answer)) is not None:
             return await answered_here(body, patience, credential)
         subject = answer.subject_of(getattr(body, "user_id", None))
-        headers = {subjects.DEADLINE_HEADER: str(int((time.time() + patience) * 1000))}
+        headers = {subjects.DEADLINE_HEADER: str(int((time.time() + patience) * 1000)), **tracing.carried()}
         headers |= {subjects.CREDENTIAL_HEADER: credential} if credential else {}
         try:
             raw = await self.nats.request(

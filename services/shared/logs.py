@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from services.shared.redaction import redact_text
+from services.shared.tracing import current_id
 
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "taskName", "color_message"}
 
@@ -25,6 +26,8 @@ class JsonFormatter(logging.Formatter):
             "event": record.getMessage(),
             **fields,
         }
+        if (trace := current_id()) is not None:
+            line["trace"] = trace
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(_redacted(line), ensure_ascii=False)

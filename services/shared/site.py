@@ -12,6 +12,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
@@ -19,6 +20,8 @@ from typing import Any
 from faststream.asgi import AsgiResponse
 from faststream.asgi.handlers import HttpHandler
 from faststream.asgi.types import Receive, Scope, Send
+
+from services.shared import tracing
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +74,16 @@ class Site:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] == "http":
-            await self._page(scope)(scope, receive, _protected(send))
+            with self._span(scope) as span:
+                await self._page(scope)(scope, receive, _protected(send, span))
+
+    def _span(self, scope: Scope) -> AbstractContextManager[tracing.Span]:
+        """The span of what an application answers; it has no path, as that may name somebody or what was said."""
+        starts = (start for start in self._routes if start.endswith("/*") and scope["path"].startswith(start[:-1]))
+        if not tracing.is_on() or (start := next(starts, None)) is None:
+            return tracing.UNTOLD
+        caused_by = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        return tracing.span(f"HTTP {start}", "SERVER", caused_by)
 
     def _page(self, scope: Scope) -> Any:
         headers = dict(scope["headers"])
@@ -124,9 +136,10 @@ def _problem(status: int, detail: str, headers: Mapping[str, str] | None = None)
     return AsgiResponse(json.dumps(body).encode(), status, given)
 
 
-def _protected(send: Send) -> Send:
+def _protected(send: Send, span: tracing.Span) -> Send:
     async def send_with_headers(event: Any) -> None:
         if event["type"] == "http.response.start":
+            span.set_attribute("http.response.status_code", event["status"])
             own = {name for name, _ in event["headers"]}
             added = [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in own]
             event = {**event, "headers": [*event["headers"], *added]}

@@ -113,6 +113,7 @@ model
 {{- define "memorybus.ways" -}}
 {{- /* (list root name): the servers that a component reaches, one word each. */ -}}
 {{- $ways := printf "%s %s %s" (include "memorybus.uses" (index . 1)) (include "memorybus.jwks" .) (include "memorybus.model" .) -}}
+{{- if ne (index . 1) "provision" }}{{ $ways = printf "%s collector" $ways }}{{ end -}}
 {{- $ways | trim | splitList " " | compact | join " " -}}
 {{- end -}}
 

@@ -10,6 +10,7 @@ import httpx
 from pydantic import SecretStr
 
 from services.gateway.proxy.settings import ProxySettings
+from services.shared import tracing
 from services.shared.settings import UnusableSetting
 
 Header = tuple[bytes, bytes]
@@ -119,7 +120,8 @@ class Backends:
             limits = httpx.Limits(max_connections=None, max_keepalive_connections=_MOST_IDLE, keepalive_expiry=15)
             self._client = httpx.AsyncClient(limits=limits, trust_env=False)
         request.extensions["timeout"] = self.timeout.as_dict()
-        return await self._client.send(request, stream=True, follow_redirects=False)
+        with tracing.span("ask model"):
+            return await self._client.send(request, stream=True, follow_redirects=False)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -32,7 +32,7 @@ from contracts import subjects
 from contracts.envelope import ErrorInfo, ErrorReply
 from contracts.errors import Unavailable
 from contracts.flow import Answer, Q, R
-from services.shared import telemetry
+from services.shared import telemetry, tracing
 from services.shared.descriptors import named_when_exhausted
 from services.shared.errors import Rejected, RequestFailed, describe_error
 from services.shared.redaction import redact_text
@@ -222,9 +222,12 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
             msg.reply_to = ""
             return None
         credential = (msg.headers or {}).get(subjects.CREDENTIAL_HEADER)
-        raw, _ = await self._answered(
-            msg.decode, partial(seconds_left, msg.headers), partial(call_next, msg), credential
-        )
+        with tracing.span(name, "SERVER", msg.raw_message.headers) as span:
+            raw, failed = await self._answered(
+                msg.decode, partial(seconds_left, msg.headers), partial(call_next, msg), credential
+            )
+            if failed is not None:
+                span.set_attribute("error.type", failed.code)
         return raw
 
     async def answer_here(self, body: Q, seconds: float, credential: str | None) -> bytes:
@@ -237,9 +240,11 @@ class RequestMiddleware(BaseMiddleware[NatsPublishCommand, Any], Generic[Q, R]):
         async def read() -> Q:
             return body
 
-        raw, failed = await self._answered(read, lambda: seconds, partial(self.handler.handle, body), credential)
-        if failed is not None:
-            raise RequestFailed(failed)
+        with tracing.span(self.handler.answer.name) as span:
+            raw, failed = await self._answered(read, lambda: seconds, partial(self.handler.handle, body), credential)
+            if failed is not None:
+                span.set_attribute("error.type", failed.code)
+                raise RequestFailed(failed)
         return raw
 
     async def _answered(

@@ -23,6 +23,7 @@ from contracts.errors import Unavailable
 from contracts.subjects import Consumer, Stream
 from contracts.v1.entries import EntryEvent
 from contracts.v1.turns import Turn, message_id
+from services.shared import tracing
 from services.shared.backoff import wait_backoff
 from services.shared.bus.connection import UNANSWERED, asking_for
 from services.shared.bus.fairness import shares
@@ -73,13 +74,13 @@ class Bus:
         reraise=True,
     )
     async def _publish(self, subject: str, body: bytes, message_id: str | None, stream: str) -> bool:
-        headers = {subjects.MSG_ID_HEADER: message_id} if message_id is not None else None
-        promise = await self.js.publish(subject, body, timeout=PUBLISH_TIMEOUT, stream=stream, headers=headers)
+        headers = tracing.carried() | ({subjects.MSG_ID_HEADER: message_id} if message_id is not None else {})
+        promise = await self.js.publish(subject, body, timeout=PUBLISH_TIMEOUT, stream=stream, headers=headers or None)
         return not promise.duplicate
 
     async def offer(self, subject: str, body: bytes, *, message_id: str, stream: str) -> bool:
         """Publish to a stream that may be full, or away: tried once, and not waited for; whether it was taken."""
-        headers = {subjects.MSG_ID_HEADER: message_id}
+        headers = {subjects.MSG_ID_HEADER: message_id, **tracing.carried()}
         try:
             await self.js.publish(subject, body, timeout=_OFFER_TIMEOUT, stream=stream, headers=headers)
         except (APIError, NotAllowed, *UNANSWERED):

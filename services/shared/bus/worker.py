@@ -27,7 +27,7 @@ from contracts import subjects
 from contracts.errors import Unavailable
 from contracts.subjects import Consumer
 from contracts.v1.entries import EntryEvent
-from services.shared import telemetry
+from services.shared import telemetry, tracing
 from services.shared.backoff import backoff_seconds, wait_backoff
 from services.shared.bus.dead_letters import attempts_of, dead_letter, is_permanent, letter_id, number_of, share_of
 from services.shared.bus.declarations import ACK_WAIT
@@ -158,7 +158,8 @@ class Worker(Generic[M]):
             try:
                 if self._give_way is not None:
                     await self._give_way()
-                await self._process(batch)
+                with tracing.batch(self.stage.name, [msg.headers for msg in batch]):
+                    await self._process(batch)
             except Exception:
                 log.exception("stage_failed", extra={"stage": self.stage.name})
                 await asyncio.sleep(1.0)
