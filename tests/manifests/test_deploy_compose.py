@@ -22,6 +22,7 @@ from services.shared.bus import server as nats_server
 from services.shared.bus.permissions import users
 from services.shared.bus.requests import RequestBroker
 from services.shared.bus.worker import Worker
+from services.shared import tracing
 from services.shared.settings import Settings
 from tests.manifests import deploy
 
@@ -193,7 +194,7 @@ def test_only_what_is_published_has_a_network_that_leads_out() -> None:
 @pytest.mark.parametrize("name", OURS)
 def test_every_setting_exists_and_has_a_value_it_may_have(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {key: str(value) for key, value in deploy.services()[name]["environment"].items()}
-    assert set(given) <= deploy.setting_names()
+    assert set(given) <= deploy.setting_names() | set(tracing.ENDPOINTS)
     for key in [key for key in os.environ if key.startswith("MEMORYBUS_")]:
         monkeypatch.delenv(key)
     for key, value in given.items():
