@@ -16,13 +16,12 @@ import yaml
 from compose_spec import PyCompose
 
 from services.runtime import SERVICES
-from services.shared import http
+from services.shared import http, tracing
 from services.shared.annotators import spacy
 from services.shared.bus import server as nats_server
 from services.shared.bus.permissions import users
 from services.shared.bus.requests import RequestBroker
 from services.shared.bus.worker import Worker
-from services.shared import tracing
 from services.shared.settings import Settings
 from tests.manifests import deploy
 
