@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from contracts import flow
 from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
-from contracts.paths import EXPORT, PREFIX, VERBS, TruncateReply, TurnReply, Verb
+from contracts.paths import EXPORT, PREFIX, USER_HEADER, VERBS, TruncateReply, TurnReply, Verb
 from contracts.v1.chat import CommandRequest
 from contracts.v1.commands import EntryReply
 from contracts.v1.control import SettingsRequest
@@ -181,7 +181,7 @@ def application(edge: Edge, app: FastAPI) -> ASGIApp:
         with_edge,
         allow_origins=sorted(edge.origins),
         allow_methods=["GET", "POST", "PATCH", "DELETE"],
-        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match"],
+        allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "If-None-Match", USER_HEADER],
         expose_headers=["ETag", "Retry-After", *HEADERS],
     )
 

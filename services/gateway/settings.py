@@ -20,7 +20,8 @@ class GatewaySettings(ServiceSettings):
         description="true: every request for memory over HTTP needs a credential; false: only on a loopback address",
     )
     cors_origins: str = Field(
-        default="", description="origins, separated by commas, whose pages may ask; empty: only the server's own page"
+        default="",
+        description="origins, separated by commas, whose pages may ask; *: any, with credentials; empty: its own page",
     )
 
     jwt_secret: SecretStr | None = Field(
@@ -56,7 +57,15 @@ def refuse_exposure(host: str) -> None:
     Raises:
         UnusableSetting: they would.
     """
-    if not is_loopback(host) and not GatewaySettings().auth:
+    settings = GatewaySettings()
+    if settings.auth:
+        return
+    if "*" in settings.allowed_origins:
+        raise UnusableSetting(
+            "MEMORYBUS_GATEWAY_CORS_ORIGINS is * and would let every page that a browser here opens act for any user: "
+            "list the origins, or set MEMORYBUS_GATEWAY_AUTH=true"
+        )
+    if not is_loopback(host):
         raise UnusableSetting(
             f"HTTP would listen on {host} and let everybody there act for any user: set MEMORYBUS_GATEWAY_AUTH=true, "
             "or listen on 127.0.0.1 (MEMORYBUS_HTTP_HOST, --http-host)"

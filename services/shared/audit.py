@@ -168,6 +168,7 @@ class AuditTrail:
         self._records = records
         self._key = blake2b(key.encode(), digest_size=32).digest() if key else secrets.token_bytes(32)
         self._waiting: list[_Noted] = []
+        self._waits_for = ""
 
     def heard(self, answered: Answered) -> None:
         """Note a request that was answered."""
@@ -198,8 +199,11 @@ class AuditTrail:
     async def _flush_or_wait(self) -> None:
         try:
             await self.flush()
+            self._waits_for = ""
         except Unavailable as error:
-            log.warning("audit_waits", extra={"actions": len(self._waiting), "cause": str(error)})
+            if self._waits_for != str(error):
+                log.warning("audit_waits", extra={"actions": len(self._waiting), "cause": str(error)})
+            self._waits_for = str(error)
 
     async def flush(self) -> None:
         """Write what waits.

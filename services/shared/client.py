@@ -207,7 +207,9 @@ class MemoryClient:
         except NotAllowed as error:
             raise Unavailable(str(error)) from error
         except UNANSWERED as error:
-            raise Unavailable(f"no answer within {patience:.1f} s") from error
+            raise Unavailable(
+                f"no answer within {patience:.1f} s: it is busy, or hangs; try again, or see its log"
+            ) from error
         if not raw.data.startswith(_OK) and json.loads(raw.data).get("ok") is not True:
             raise RequestFailed(ErrorReply.model_validate_json(raw.data).error)
         return raw.data

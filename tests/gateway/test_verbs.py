@@ -274,6 +274,27 @@ async def test_it_does_not_start_where_others_reach_it_without_credentials(tmp_p
             pass
 
 
+async def test_it_does_not_start_where_every_page_would_act_for_any_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMORYBUS_GATEWAY_CORS_ORIGINS", "https://app.example, *")
+    with pytest.raises(UnusableSetting, match="MEMORYBUS_GATEWAY_CORS_ORIGINS"):
+        async with running(Settings(data=tmp_path, nats_port=0, http_port=0)):
+            pass
+
+
+async def test_a_page_that_is_listed_may_name_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORYBUS_GATEWAY_CORS_ORIGINS", "https://app.example")
+    settings = Settings(data=tmp_path, nats_port=0, http_port=0, ner="none", embedder="none", log_level="error")
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type,memory-user"}
+    async with running(settings) as up, httpx.AsyncClient(base_url=f"{up.http}/v1/memory") as http:
+        page = {"Origin": "https://app.example"}
+        assert (await http.options("/search", headers=page | asked)).status_code == 200
+        answer = await http.post("/search", json={"query": "uv?"}, headers=page | ANN)
+        assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, page["Origin"])
+        assert (await http.options("/search", headers={"Origin": "https://evil.example"} | asked)).status_code == 400
+
+
 def test_loopback_is_known_by_its_addresses() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.9.9.9", "::1", "localhost")))
     assert not any(map(is_loopback, ("0.0.0.0", "::", "10.1.2.3", "gateway", "localhost.example")))
