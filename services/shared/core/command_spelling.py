@@ -30,7 +30,7 @@ _WORDS_OF_WISHES = _OTHER_WORDS | frozenset(
     "his hat tat tha ave tore sore dot don ont sad aid sid sage massage messages records recorded saved keeps saves "
     "stores memories memoir memoirs memorial".split()
 )
-_SHORT_IN_WISHES = {"dnt": "don't", "do'nt": "don't", "teh": "the", "u": "you", "ur": "your"}
+_SHORT_IN_WISHES = {"dnt": "don't", "rmbr": "remember", "do'nt": "don't", "teh": "the", "u": "you", "ur": "your"}
 _TYPED = re.compile(r"(?<![\w'-])[a-z][a-z']{0,13}(?![\w'-])")
 
 

@@ -70,7 +70,7 @@ _WHOLE_CHAT = re.compile(
 )
 _MAY_BE = re.compile(
     "mem|rember|keep|kept|log|not[ei]|retain|writ|down|sav|stor|record|persist|forget|eras|delet|add|ears only|learn"
-    "|hold|hang|wip|incognito|archiv|privat|temporary|futur|other|scra|on file"
+    "|hold|hang|wip|incognito|archiv|privat|temporary|futur|other|scra|file|safe|pretend|treat|act (?:as|like)|chat only"
 )
 """One of these is in every such wish."""
 
@@ -103,7 +103,10 @@ _AFTER_PART = re.compile(
     rf"(?:,? (?:{_section('please')}|thanks?|thank you|thx|ok|okay|again|for me|at all|anywhere))+$"
 )
 _ASKS_FOR = re.compile(rf"(?:(?:{_section('please')}|hey|hi|ok|okay|so|and),? )*(?:Q|can|could|may|might|would|will)\b")
-_PARTS = re.compile(r"\s*[.!?;,:–—…]+(?:\s+|$)|\s+-+\s+")
+_ASKS_BACK = re.compile(rf"\b(?:{_section('please')}|ok|okay|alright|all right|right|yeah|deal)\s*\?\s*$")
+_PARTS = re.compile(
+    rf"\s*[.!?;,:–—…]+(?:\s+|$)|\s+-+\s+|\s+(?:but|so|and)\s+(?=(?:[XQY]|never|K|{_section('please')})\b)"
+)
 _ANNOUNCES = re.compile(r"(?:[:–—-]|\.\.+|…)\s*$")
 _OF_THIS = re.compile(r"\bthis\b[^.!?]{0,20}[.!\s]*$", re.IGNORECASE)
 _SPEAKER = re.compile(
@@ -147,7 +150,7 @@ def _alone(text: str, plain: str) -> Meant | None:
     if len(text) > _LONGEST or _QUOTED.search(text):
         return None
     found = {_meant(part) for part in _PARTS.split(_SINCE_COMMA.sub(r"\1", plain)) if part}
-    if None in found or ("?" in plain and not _ASKS_FOR.match(plain)):
+    if None in found or ("?" in plain and not (_ASKS_FOR.match(plain) or _ASKS_BACK.search(plain))):
         return None
     if "ahead" in found and not found.isdisjoint(("before", "next")):
         return "next"
