@@ -29,3 +29,25 @@ def test_an_announcement_does_not_hold_for_ever(monkeypatch: pytest.MonkeyPatch)
     later = time.monotonic() + QUIET_SECONDS + 1
     monkeypatch.setattr(time, "monotonic", lambda: later)
     assert not heard.hears("c", "My pin is 4711")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm going to share a detail but please don't store it.",
+        "Whatever I write next, leave it out of your memory.",
+        "For the next two messages don't save anything",
+        "The next bit is not for your memory.",
+        "want to ask something private, dont keep it ok?",
+        "I've got a confession to make, don't keep it.",
+    ],
+)
+def test_what_comes_next_is_announced_in_many_ways(text: str) -> None:
+    heard = Announced()
+    assert [heard.hears("c", said) for said in (text, "My pin is 4711")] == [False, True]
+
+
+@pytest.mark.parametrize("text", ["Don't keep it.", "I'm going to tell you a story.", "I've got a question for you"])
+def test_what_is_no_announcement_leaves_what_follows(text: str) -> None:
+    heard = Announced()
+    assert [heard.hears("c", said) for said in (text, "My pin is 4711")] == [False, False]

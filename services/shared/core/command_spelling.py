@@ -30,7 +30,23 @@ _WORDS_OF_WISHES = _OTHER_WORDS | frozenset(
     "his hat tat tha ave tore sore dot don ont sad aid sid sage massage messages records recorded saved keeps saves "
     "stores memories memoir memoirs memorial".split()
 )
-_SHORT_IN_WISHES = {"dnt": "don't", "rmbr": "remember", "do'nt": "don't", "teh": "the", "u": "you", "ur": "your"}
+_SHORT_IN_WISHES = {
+    **{
+        f"{verb}nt": f"{verb}n't"
+        for verb in "do does did is are was were wo would could should must need has have".split()
+    },
+    **{
+        "dnt": "don't",
+        "do'nt": "don't",
+        "rmbr": "remember",
+        "teh": "the",
+        "dis": "this",
+        "dat": "that",
+        "msg": "message",
+    },
+    **{"u": "you", "ye": "you", "ya": "you", "ur": "your", "n": "and", "wud": "would", "cud": "could", "im": "i'm"},
+    **{"ive": "i've", "thats": "that's", "whats": "what's", "gonna": "gonna", "msgs": "messages"},
+}
 _TYPED = re.compile(r"(?<![\w'-])[a-z][a-z']{0,13}(?![\w'-])")
 
 

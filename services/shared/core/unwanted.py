@@ -68,9 +68,11 @@ _WHOLE_CHAT = re.compile(
     rf"{_OPENING}{_section('shall we')}?{_section('whole chat')}{_CLOSING}|^incognito ?[:,–-]"
     rf"|^{_section('shall we')}?{_section('go incognito')}(?=\s*[.!:])"
 )
+_ABROAD = re.compile(_section("abroad opening") + _section("abroad"))
 _MAY_BE = re.compile(
-    "mem|rember|keep|kept|log|not[ei]|retain|writ|down|sav|stor|record|persist|forget|eras|delet|add|ears only|learn"
-    "|hold|hang|wip|incognito|archiv|privat|temporary|futur|other|scra|file|safe|pretend|treat|act (?:as|like)|chat only"
+    "mem|rember|keep|kept|log|not[ei]|retain|writ|down|sav|stor|record|persist|forg|eras|delet|add|learn|hold|hang|wip"
+    "|incognito|archiv|privat|temporary|futur|other|scra|file|filing|safe|pretend|treat|act (?:as|like)|chat only"
+    "|only for|preserv|unsaved|coming up|comes up|brought up|(?:ears|eyes) only|without"
 )
 """One of these is in every such wish."""
 
@@ -81,17 +83,18 @@ _OF_CHAT = re.compile(
 )
 """One of these is in every wish about a whole conversation."""
 
-_Part = Meant | Literal["ahead", "nothing"]
+_Part = Meant | Literal["ahead", "it", "nothing"]
 
 _ALONE: tuple[tuple[_Part, re.Pattern[str]], ...] = (
     ("chat", re.compile(rf"{_section('shall we')}?(?:{_section('whole chat')}|{_section('go incognito')})")),
     ("before", re.compile(_section("wished before"))),
     ("next", re.compile(_section("wished next"))),
     ("ahead", re.compile(_section("ahead"))),
+    ("it", re.compile(f"Y{_section('adverb')} [VKR] I")),
     ("nothing", re.compile(_section("filler"))),
 )
 """What the parts of a text are that is nothing but a wish; "nothing" may stand beside one, and what tells that
-something is going to be said makes that what the wish is about."""
+something is going to be said makes that what the wish is about. Beside that alone "don't keep it" is one, too."""
 
 _BEFORE_PART = re.compile(
     rf"(?:(?:{_section('please')}|and|so|but|now|well|just|actually|ok|okay|hey|hi|oh|no|sorry|then|also"
@@ -131,19 +134,22 @@ def refuses_itself(turn: Turn) -> Literal["asked"] | None:
 
 def is_unwanted(text: str) -> bool:
     """Whether what a user says is not to be kept, as they say in it."""
-    looked_at = _looked_at(text)
+    pieces = _looked_at(text)
+    if any(map(_ABROAD.search, pieces)):
+        return True
+    looked_at = [said for said in map(_lettered, pieces) if said]
     wishes = (_WISH.search(said) or _OFF_THE_RECORD.search(said) or _WHOLE_CHAT.search(said) for said in looked_at)
     return any(wishes) or bool(looked_at and _alone(text, looked_at[0]))
 
 
 def is_of_whole_chat(text: str) -> bool:
     """Whether what a user says has a wish that nothing of the conversation be kept."""
-    return bool(_OF_CHAT.search(text)) and any(_WHOLE_CHAT.search(said) for said in _looked_at(text))
+    return bool(_OF_CHAT.search(text)) and any(map(_WHOLE_CHAT.search, map(_lettered, _looked_at(text))))
 
 
 def wish_alone(text: str) -> Meant | None:
     """What a text is about that is nothing but such a wish; None where it is none, or tells something else."""
-    return _alone(text, _plain(text)) if len(text) <= _LONGEST else None
+    return _alone(text, _lettered(_lowered(text))) if len(text) <= _LONGEST else None
 
 
 def _alone(text: str, plain: str) -> Meant | None:
@@ -152,8 +158,10 @@ def _alone(text: str, plain: str) -> Meant | None:
     found = {_meant(part) for part in _PARTS.split(_SINCE_COMMA.sub(r"\1", plain)) if part}
     if None in found or ("?" in plain and not (_ASKS_FOR.match(plain) or _ASKS_BACK.search(plain))):
         return None
-    if "ahead" in found and not found.isdisjoint(("before", "next")):
+    if "ahead" in found and not found.isdisjoint(("before", "next", "it")):
         return "next"
+    if "it" in found:
+        return None
     order: tuple[Meant, ...] = ("chat", "before", "next")
     return next((meant for meant in order if meant in found), None)
 
@@ -177,7 +185,7 @@ def _looked_at(text: str) -> list[str]:
     pieces = [text[:_LOOKED_AT]]
     if len(text) > _LOOKED_AT:
         pieces += [*_midst(text), text[-_LOOKED_AT:]]
-    return [said for said in map(_plain, pieces) if said]
+    return [said for said in map(_lowered, pieces) if said]
 
 
 def _midst(text: str) -> Iterator[str]:
@@ -189,11 +197,17 @@ def _midst(text: str) -> Iterator[str]:
             yield line[-_HEAD:]
 
 
-def _plain(text: str) -> str:
+def _lowered(text: str) -> str:
+    """A text in one line of lower case, without signs of quotation and emphasis."""
     text = _SPEAKER.sub("\n", unfolded(text).translate(_STOPS))
     text = _PICTURES.sub(". ", _SIGNS.sub("", text).translate(_APOSTROPHES).lower())
     lines = (" ".join(line.split()) for line in text.splitlines())
-    said = wishes_respelled(". ".join(filter(None, lines)))
+    return ". ".join(filter(None, lines))
+
+
+def _lettered(said: str) -> str:
+    """What is said in lower case, with letters for what wishes are made of; nothing where it can be no wish."""
+    said = wishes_respelled(said)
     if not _MAY_BE.search(said):
         return ""
     for letter, wording in _LETTERS:
