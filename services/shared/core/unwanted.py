@@ -69,6 +69,13 @@ _WHOLE_CHAT = re.compile(
     rf"|^{_section('shall we')}?{_section('go incognito')}(?=\s*[.!:])"
 )
 _ABROAD = re.compile(_section("abroad opening") + _section("abroad"))
+_MAY_BE_ABROAD = re.compile(
+    r"\b(?:n(?:ichts?|ie|irgend\w+|e|'|on|ão|iets?|ergens|o (?:(?:te|me|se|lo|la|te lo|quiero|quisiera|quede) )*"
+    r"(?:guard|rec|me|al|reg|an|ap|ret|con|ac|que))|не|bu\w*|unut|vergiss|oublie|esque|dimentica|olv[ií]d|vergeet|zapomnij"
+    r"|забудь|(?:garde|note|retien|enregistre)\w* pas)"
+)
+"""One of these is in every wish of another language."""
+
 _MAY_BE = re.compile(
     "mem|rember|keep|kept|log|not[ei]|retain|writ|down|sav|stor|record|persist|forg|eras|delet|add|learn|hold|hang|wip"
     "|incognito|archiv|privat|temporary|futur|other|scra|file|filing|safe|pretend|treat|act (?:as|like)|chat only"
@@ -135,7 +142,7 @@ def refuses_itself(turn: Turn) -> Literal["asked"] | None:
 def is_unwanted(text: str) -> bool:
     """Whether what a user says is not to be kept, as they say in it."""
     pieces = _looked_at(text)
-    if any(map(_ABROAD.search, pieces)):
+    if any(_MAY_BE_ABROAD.search(piece) and _ABROAD.search(piece) for piece in pieces):
         return True
     looked_at = [said for said in map(_lettered, pieces) if said]
     wishes = (_WISH.search(said) or _OFF_THE_RECORD.search(said) or _WHOLE_CHAT.search(said) for said in looked_at)
