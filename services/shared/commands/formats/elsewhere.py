@@ -77,24 +77,31 @@ def turns(source: Source, statements: Iterable[Statement], began: datetime | Non
     """
     listed = list(statements)
     said: Counter[str] = Counter()
-    read: set[tuple[str, str]] = set()
+    read: set[tuple[str, str | None]] = set()
     clock = began or datetime.now(UTC) - len(listed) * _STEP
     for statement in listed:
         clock = statement.at or clock
-        if not statement.text.strip():
-            source.skipped[WITHOUT_TEXT] += 1
-        elif not _is_unicode(statement):
-            source.leave_unread(f"{statement.where}: half a character")
-        elif len(statement.text.encode()) > source.longest:
-            source.skipped[f"longer than {source.longest:,} bytes"] += 1
-        else:
+        if _is_fit(source, statement):
             turn = source.turn(statement.where, _fields(source, statement, clock, said))
-            if (turn.user_id, turn.turn_id or "") in read:
-                source.skipped[REPEATED] += 1
-            else:
-                read.add((turn.user_id, turn.turn_id or ""))
+            if (turn.user_id, turn.turn_id) not in read:
                 yield turn
+            else:
+                source.skipped[REPEATED] += 1
+            read.add((turn.user_id, turn.turn_id))
         clock = later(clock, _STEP)
+
+
+def _is_fit(source: Source, statement: Statement) -> bool:
+    """Whether it can be a turn; what cannot is counted."""
+    if not statement.text.strip():
+        source.skipped[WITHOUT_TEXT] += 1
+    elif not _is_unicode(statement):
+        source.leave_unread(f"{statement.where}: half a character")
+    elif len(statement.text.encode()) > source.longest:
+        source.skipped[f"longer than {source.longest:,} bytes"] += 1
+    else:
+        return True
+    return False
 
 
 def readable(source: Source, model: type[M], data: object, where: str) -> M | None:
@@ -108,7 +115,8 @@ def readable(source: Source, model: type[M], data: object, where: str) -> M | No
 
 def _is_unicode(statement: Statement) -> bool:
     whose = (statement.user_id, statement.speaker, statement.persona_id)
-    texts = (statement.text, statement.id, statement.conversation_id, statement.origin, *whose)
+    known = (statement.id, statement.origin, statement.known_by)
+    texts = (statement.text, statement.conversation_id, *known, *whose)
     try:
         "".join(text for text in texts if text).encode()
     except UnicodeEncodeError:
