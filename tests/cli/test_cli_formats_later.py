@@ -132,6 +132,15 @@ def test_messages_without_ids_are_told_apart_by_their_times(tmp_path: Path) -> N
     assert said_at(2, 3)[0].turn_id == second.turn_id
 
 
+def test_who_says_the_same_is_told_apart_in_any_order(tmp_path: Path) -> None:
+    def said_by(*names: str) -> dict[str | None, str | None]:
+        messages = [{"role_type": "user", "role": name, "content": "Yes."} for name in names]
+        return {turn.speaker: turn.turn_id for turn in turns(tmp_path, "zep", {"thread_id": "t", "messages": messages})}
+
+    assert said_by("Kim", "Jo") == said_by("Jo", "Kim")
+    assert len(set(said_by("Kim", "Jo").values())) == 2
+
+
 def test_two_users_are_known_apart(tmp_path: Path) -> None:
     (one,) = turns(tmp_path, "zep", facts("I keep bees."), user="ann")
     (other,) = turns(tmp_path, "zep", facts("I keep bees."), user="bert")

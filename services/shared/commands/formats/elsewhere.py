@@ -158,7 +158,8 @@ def _turn_id(place: Sequence[str], statement: Statement, user_id: str, said: Cou
         return _id(*place, statement.id, statement.role, text, *persona)
     is_message = statement.type is None
     at = statement.at.isoformat() if statement.at and is_message else ""
-    known = _id("", *place, user_id, statement.origin, statement.role, at, text.strip(), *persona)
+    whose = (user_id, statement.origin, statement.role, statement.speaker or "")
+    known = _id("", *place, *whose, at, text.strip(), *persona)
     said[known] += is_message
     return known if said[known] < 2 else _id(known, str(said[known]))
 
