@@ -38,8 +38,9 @@ class Published:
     """What came of publishing: `dead_letters` were set aside meanwhile, `digesting` is the wait after the last one.
 
     Both are None where this user of the bus may not look; `refused`, what memory did not keep, and `new`, how many
-    turns more it has, where nobody waited; `skipped` counts, by reason, what was in the file and is no turn. `users`
-    are those whose turns they are, where it was not said.
+    turns more it has, where nobody waited; `skipped` counts, by reason, what was in the file and is no turn, `unread`
+    says of the first that cannot be read where it stands, `notes` counts what else is to be known. `users` are those
+    whose turns they are, where it was not said.
     """
 
     turns: int
@@ -51,6 +52,8 @@ class Published:
     new: int | None = None
     users: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    notes: Mapping[str, int] = field(default_factory=dict)
     problem: str | None = None
 
 
@@ -143,6 +146,8 @@ async def publish_source(
         new=min(tally.turns, max(0, after.turns - before.turns)) if before and after else None,
         users=tuple(sorted(source.users)) if source.users != {source.user} else (),
         skipped=dict(source.skipped),
+        unread=tuple(source.unread),
+        notes=dict(source.notes),
         problem=problem,
     )
 
@@ -177,6 +182,17 @@ def as_line(result: Published) -> str:
     )
 
 
+def _show_left_out(result: Published, console: Console) -> None:
+    """What is in the file and not in the turns, and what else is to be known of it."""
+    if result.skipped:
+        left_out = ", ".join(f"{count:,} {reason}" for reason, count in result.skipped.items())
+        console.print(f"left out {left_out}", soft_wrap=True)
+    for problem in result.unread:
+        console.print(f"the first that cannot be read: {one_line(problem)}", soft_wrap=True, markup=False)
+    for note, count in result.notes.items():
+        console.print(f"{note}: {count:,}", style="yellow", soft_wrap=True)
+
+
 def show(result: Published, console: Console) -> None:
     """The result as a sentence."""
     text = f"published {plural(result.turns, 'turn')} in {result.seconds:.1f} s ({result.rate:,.0f} turns/s)"
@@ -189,9 +205,7 @@ def show(result: Published, console: Console) -> None:
     if result.new is not None and result.new < result.turns:
         others = "the others are known already, or not to be kept"
         console.print(f"{result.new:,} of them new: {others}", soft_wrap=True)
-    if result.skipped:
-        left_out = ", ".join(f"{count:,} {reason}" for reason, count in result.skipped.items())
-        console.print(f"left out {left_out}", soft_wrap=True)
+    _show_left_out(result, console)
     if result.refused:
         why = "what a user had forgotten is not kept again so soon"
         warning = f"{plural(result.refused, 'turn')} refused meanwhile: {why}"

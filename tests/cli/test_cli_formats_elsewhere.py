@@ -34,7 +34,7 @@ def zipped(**documents: object) -> bytes:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, value in documents.items():
             content = value if isinstance(value, bytes) else json.dumps(value).encode()
-            archive.writestr(f"{name}.json", content)
+            archive.writestr(name if name.endswith(".zip") else f"{name}.json", content)
     return file.getvalue()
 
 
@@ -74,7 +74,7 @@ def test_of_a_chatgpt_conversation_the_branch_that_is_shown_is_read(tmp_path: Pa
     )
     assert first.created_at == datetime.fromtimestamp(1_700_000_001, UTC)
     assert second.created_at == datetime.fromtimestamp(1_700_000_002, UTC)  # as it tells none
-    assert source.skipped == {"of tools and systems": 3}
+    assert source.skipped == {"of tools and systems": 3, "of branches not taken": 1, "attachments": 1}
 
 
 def test_a_voice_is_its_transcript_and_a_picture_is_nothing(tmp_path: Path) -> None:
@@ -143,6 +143,8 @@ def test_of_a_claude_conversation_with_branches_one_is_read(tmp_path: Path) -> N
     ]
     conversation = CLAUDE | {"chat_messages": messages, "current_leaf_message_uuid": "m3"}
     assert said(turns(tmp_path, "claude", conversation)) == [("user", "q"), ("assistant", "anew")]
+    conversation["current_leaf_message_uuid"] = "m2"
+    assert said(turns(tmp_path, "claude", conversation)) == [("user", "q"), ("assistant", "first")]
 
 
 def test_claudes_own_notes_become_saved_ones(tmp_path: Path) -> None:
@@ -438,8 +440,13 @@ def broken(content: bytes) -> bytes:
     [
         (zipped(chat={}), "export.zip: nothing in the archive is of this --format"),
         (zipped(conversations=b"{"), "export.zip: 'conversations.json': is not JSON"),
-        (zipped(conversations=[chatgpt()])[:-30], "export.zip: the archive cannot be read: File is not a zip file"),
-        (broken(zipped(conversations=[chatgpt()])), "export.zip: the archive cannot be read: "),
+        (zipped(conversations=[chatgpt()])[:-30], "export.zip: the archive is damaged: File is not a zip file: downl"),
+        (broken(zipped(conversations=[chatgpt()])), "export.zip: the archive is damaged: "),
+        (
+            zipped(chat={}, **{"in/conversations.zip": b"PK"}),
+            "export.zip: nothing in the archive is of this --format, but 'in/conversations.zip' may be: unpack",
+        ),
+        (zipped(conversations=b'["caf\xe9"]'), "export.zip: 'conversations.json': is not UTF-8: save it as UTF-8"),
     ],
 )
 def test_an_archive_that_cannot_be_read_is_an_error(tmp_path: Path, content: bytes, wanted: str) -> None:

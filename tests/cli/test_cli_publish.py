@@ -88,6 +88,22 @@ async def test_what_was_left_out_is_told(tmp_path: Path) -> None:
     assert "left out 1 without text" in shown(result)
 
 
+async def test_what_cannot_be_read_and_what_else_is_to_be_known_is_told(tmp_path: Path) -> None:
+    page: dict[str, object] = {
+        "count": 9,
+        "results": [{"memory": "Likes tea"}, {"memory": {}, "id": "\x1b[2J"}, {"memory": ["[red]"]}],
+    }
+    result = await publish(FakeMemory(), Source(written(tmp_path, page), "mem0", "me"))
+    told = shown(result).replace("\n", " ")
+    assert "left out 2 that cannot be read" in told
+    assert "the first that cannot be read: " in told
+    assert "memory 2: memory: Input should be a valid string" in told
+    assert "pages of larger results, whose other pages are not in the file: 1" in told
+    whole = await publish(FakeMemory(), Source(written(tmp_path, {"results": [{"memory": "Likes tea"}]}), "mem0", "me"))
+    assert "cannot be read" not in shown(whole)
+    assert "pages" not in shown(whole)
+
+
 async def test_how_many_turns_were_new_is_told(tmp_path: Path) -> None:
     class Remembering(FakeMemory):
         """Counts a turn once."""

@@ -41,8 +41,7 @@ def read_turns(source: Source) -> Iterator[Turn]:
     Raises:
         FormatError: the file cannot be read, or something in it is no turn.
     """
-    source.skipped.clear()
-    source.users.clear()
+    source.begin()
     try:
         is_empty = True
         for turn in _READERS[source.format](source):

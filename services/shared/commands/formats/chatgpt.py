@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
+    ABANDONED,
     ATTACHED,
     NOT_SAID,
     ROLES,
@@ -25,6 +26,10 @@ from services.shared.commands.formats.source import FormatError, Source
 
 _CONVERSATIONS = re.compile(r"(^|/)conversations(-\d+)?\.json$")
 _SPOKEN = ("text", "multimodal_text")
+_PICTURE = "image_asset_pointer"
+_INSTRUCTIONS = "user_editable_context"
+_CUSTOM = "of custom instructions"
+_OFF_THE_RECORD = "of conversations not to be remembered"
 _MEMORY = "bio"  # the tool that is told what to remember
 _CITATION = re.compile(" ?【\\d+(?::\\d+)?†[^】\\n]{0,200}】| ?\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]")
 
@@ -60,9 +65,17 @@ class _Message(BaseModel):
         return self.author.role == "assistant" and self.recipient == _MEMORY
 
     def attached(self) -> int:
-        """How many files came with it."""
-        files = (self.metadata or {}).get("attachments")
-        return len(files) if isinstance(files, list) else 0
+        """How many files came with it. Pictures are mostly among its attachments as well."""
+        files, parts = (self.metadata or {}).get("attachments"), self.content.get("parts")
+        listed = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        pictures = [part for part in listed if part.get("content_type") == _PICTURE]
+        return max(len(pictures), len(files) if isinstance(files, list) else 0)
+
+    def why_unsaid(self) -> str | None:
+        """What it is if it is neither said nor a memory."""
+        if self.is_said() or self.is_memory():
+            return None
+        return _CUSTOM if self.content.get("content_type") == _INSTRUCTIONS else NOT_SAID
 
 
 class _Node(BaseModel):
@@ -77,26 +90,33 @@ class _Conversation(BaseModel):
     id: str | None = None
     title: Any = None
     create_time: When | None = None
+    is_do_not_remember: Any = None
 
 
 def read_chatgpt(source: Source) -> Iterator[Turn]:
     """The turns of all conversations, of each the branch that is shown. A title becomes a tag.
 
-    What ChatGPT was asked to remember becomes saved notes.
+    What ChatGPT was asked to remember becomes saved notes; conversations that it was told not to are left out.
     """
     for name, document in documents(source, _CONVERSATIONS):
         for number, data in enumerate(each(document, "conversations"), start=1):
             where = f"{name}: conversation {number}"
             if isinstance(data, dict) and "chat_messages" in data and "mapping" not in data:
                 raise FormatError(f"{where}: has no mapping: is it --format claude?")
-            if (conversation := readable(source, _Conversation, data, where)) is not None:
+            conversation = readable(source, _Conversation, data, where)
+            if conversation is not None and conversation.is_do_not_remember is True:
+                source.skipped[_OFF_THE_RECORD] += _messages(conversation.mapping.values())
+            elif conversation is not None:
                 yield from turns(source, _statements(source, conversation, where), conversation.create_time)
 
 
 def _statements(source: Source, conversation: _Conversation, where: str) -> Iterator[Statement]:
     nodes = conversation.mapping
     leaf = conversation.current_node if conversation.current_node in nodes else next(reversed(nodes), None)
-    path = branch(source, {name: node.parent for name, node in nodes.items()}, leaf) if leaf is not None else []
+    parents = {name: node.parent for name, node in nodes.items()}
+    path = branch(source, parents, leaf, where) if leaf is not None else []
+    if path and (left := _messages(nodes[name] for name in parents.keys() - set(path))):
+        source.skipped[ABANDONED] += left
     conversation_id = conversation.conversation_id or conversation.id or next(iter(path), where)
     for name in path:
         spot = f"{where}: message {name!r}"
@@ -105,8 +125,8 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
         if message is None:
             continue
         source.skipped.update({ATTACHED: message.attached()} if message.attached() else {})
-        if not message.is_said() and not message.is_memory():
-            source.skipped[NOT_SAID] += 1
+        if why := message.why_unsaid():
+            source.skipped[why] += 1
             continue
         yield Statement(
             spot,
@@ -119,6 +139,10 @@ def _statements(source: Source, conversation: _Conversation, where: str) -> Iter
             type="note" if message.is_memory() else None,
             saved=message.is_memory(),
         )
+
+
+def _messages(nodes: Iterable[_Node]) -> int:
+    return sum(node.message is not None for node in nodes)
 
 
 def _words(part: object) -> str:

@@ -11,21 +11,26 @@ from pydantic import BaseModel
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
+    ABANDONED,
     ATTACHED,
     NOT_SAID,
     ROLES,
     Statement,
     When,
-    branch,
     each,
+    named_after,
     paragraphs,
     readable,
+    taken,
     text_of,
     turns,
 )
-from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source, checked
+from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, Source
 
 _DOCUMENTS = re.compile(r"(^|/)((conversations|memories)(-\d+)?|memories/[^/]+)\.json$")
+_PROJECTS = re.compile(r"(^|/)projects(-\d+)?(/[^/]+)?\.json$")
+_OF_PROJECTS = "of projects, their instructions and documents"
+_MADE = re.compile(r"<ant(Artifact|Thinking)\b[^>]*>.*?(?:</ant\1>|\Z)", re.DOTALL)
 _HEADING = re.compile(r"\*\*([^*\n]+)\*\*:?|#{1,6} +([^\n]+)")
 _ROOT = "00000000-0000-4000-8000-000000000000"  # the parent of a first message
 
@@ -42,9 +47,14 @@ class _Message(BaseModel):
     attachments: Any = None
     files: Any = None
 
-    def words(self) -> str:
-        """What was said: no thought, no use of a tool."""
+    def parts(self) -> str:
+        """The text with all that is written into it, and each part on lines of its own."""
         return text_of(self.content) if self.content else self.text
+
+    def words(self) -> str:
+        """What was said: no thought, no use of a tool, no document. A sentence may go on in the next part."""
+        text = _flowing(self.content) if self.content else self.text
+        return text if ROLES.get(self.sender) == "user" else _MADE.sub("", text).strip()
 
     def attached(self) -> int:
         """How many files came with it."""
@@ -63,7 +73,7 @@ class _Memories(BaseModel):
     """What Claude itself has noted, over all conversations and by project."""
 
     conversations_memory: str | None = None
-    project_memories: dict[str, str] = {}
+    project_memories: dict[str, str | None] | None = None
 
 
 def read_claude(source: Source) -> Iterator[Turn]:
@@ -71,56 +81,95 @@ def read_claude(source: Source) -> Iterator[Turn]:
 
     Claude's own notes become saved notes, a paragraph each, with the heading above it.
     """
-    for name, document in documents(source, _DOCUMENTS):
+    for name, document in documents(source, _DOCUMENTS, projects=_PROJECTS):
         for number, data in enumerate(each(document, "conversations"), start=1):
-            where = f"{name}: item {number}"
-            if isinstance(data, dict) and ("conversations_memory" in data or "project_memories" in data):
-                yield from turns(source, _notes(source, checked(_Memories, data, where), where))
-            elif isinstance(data, dict) and "mapping" in data:
-                raise FormatError(f"{where}: has no chat_messages: is it --format chatgpt?")
-            else:
-                conversation = checked(_Conversation, data, where)
-                yield from turns(source, _statements(source, conversation, where), conversation.created_at)
+            yield from _turns(source, data, f"{name}: item {number}")
+
+
+def _turns(source: Source, data: Any, where: str) -> Iterator[Turn]:
+    told = data.keys() if isinstance(data, dict) else ()
+    if "conversations_memory" in told or "project_memories" in told:
+        memories = readable(source, _Memories, data, where)
+        yield from turns(source, _notes(source, memories, where) if memories else ())
+    elif "mapping" in told:
+        raise FormatError(f"{where}: has no chat_messages: is it --format chatgpt?")
+    elif "prompt_template" in told and "chat_messages" not in told:
+        source.skipped[_OF_PROJECTS] += 1
+    elif (conversation := readable(source, _Conversation, data, where)) is not None:
+        yield from turns(source, _statements(source, conversation, where), conversation.created_at)
 
 
 def _statements(source: Source, conversation: _Conversation, where: str) -> Iterator[Statement]:
-    for number, message in enumerate(_shown(source, conversation, where), start=1):
+    messages = _shown(source, conversation, where)
+    first = next((message.uuid or message.parts() for message in messages), None)
+    for number, message in enumerate(messages, start=1):
         source.skipped.update({ATTACHED: message.attached()} if message.attached() else {})
         if message.sender not in ROLES:
             source.skipped[NOT_SAID] += 1
             continue
         yield Statement(
             f"{where}: message {number}",
-            message.uuid or str(number),
+            message.uuid,
             ROLES[message.sender],
             message.words(),
-            conversation.uuid or where,
+            conversation.uuid or named_after("claude", first),
             message.created_at,
             tags=(conversation.name,) if isinstance(conversation.name, str) else (),
+            known_by=message.parts(),
         )
 
 
 def _shown(source: Source, conversation: _Conversation, where: str) -> list[_Message]:
-    found = (readable(source, _Message, data, where) for data in conversation.chat_messages)
-    messages = [message for message in found if message is not None]
-    by_id = {message.uuid: message for message in messages if message.uuid}
+    """The messages that are shown: where some were edited or made anew, and no leaf is told, those of the newest."""
+    given = conversation.chat_messages
+    read = (readable(source, _Message, data, f"{where}: message {n}") for n, data in enumerate(given, start=1))
+    messages = [message for message in read if message is not None and message.uuid != _ROOT]
+    # One that cannot be read has its place in the tree, too.
+    parents = {uuid: _text(data, "parent_message_uuid") for data in given if (uuid := _text(data, "uuid"))}
+    times = {message.uuid: message.created_at.timestamp() for message in messages if message.created_at}
+    newest_first = sorted(reversed(parents), key=lambda uuid: times.get(uuid, 0.0), reverse=True)
     leaf = conversation.current_leaf_message_uuid
-    if leaf not in by_id:
-        return messages
-    parents = {name: message.parent_message_uuid for name, message in by_id.items()}
-    return [by_id[name] for name in branch(source, parents, leaf) if name != _ROOT]
+    kept = taken(parents, [leaf, *newest_first] if leaf else newest_first)
+    shown = [message for message in messages if not message.uuid or message.uuid in kept]
+    source.skipped.update([ABANDONED] * (len(messages) - len(shown)))
+    return shown
+
+
+def _text(data: Any, name: str) -> str | None:
+    found = data.get(name) if isinstance(data, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _flowing(content: list[dict[str, Any]]) -> str:
+    """The texts of the parts, each on a line of its own, but where a sentence goes on."""
+    text = ""
+    for part in content:
+        said = _text(part, "text") if part.get("type") == "text" else None
+        if said:
+            goes_on = not text or text[-1].isspace() or said[0].isspace()
+            text += said if goes_on else f"\n{said}"
+    return text.strip()
 
 
 def _notes(source: Source, memories: _Memories, where: str) -> Iterator[Statement]:
-    given = {"claude": memories.conversations_memory or "", **memories.project_memories}
+    given = {"claude": memories.conversations_memory, **(memories.project_memories or {})}
     for name, text in given.items():
-        for number, part in _with_headings(source, text):
-            spot = f"{where}: paragraph {number} of {name!r}"
-            yield Statement(spot, f"{name}/{number}", "assistant", part, "claude", type="note", saved=True)
+        for number, heading, part in _with_headings(source, text or ""):
+            yield Statement(
+                f"{where}: paragraph {number} of {name!r}",
+                None,
+                "assistant",
+                f"{heading}\n{part}".strip(),
+                "claude",
+                type="note",
+                saved=True,
+                origin=name,
+                known_by=part,
+            )
 
 
-def _with_headings(source: Source, text: str) -> Iterator[tuple[int, str]]:
-    """The paragraphs with their numbers; a heading goes with the next one, and is nothing without it."""
+def _with_headings(source: Source, text: str) -> Iterator[tuple[int, str, str]]:
+    """The paragraphs with numbers and headings; a heading goes with the next one, and is nothing without it."""
     heading = ""
     for number, part in enumerate(paragraphs(text), start=1):
         found = _HEADING.fullmatch(part)
@@ -128,6 +177,6 @@ def _with_headings(source: Source, text: str) -> Iterator[tuple[int, str]]:
             source.skipped.update([WITHOUT_TEXT] if heading else [])
             heading = (found[1] or found[2]).strip()
         else:
-            yield number, f"{heading}\n{part}".strip()
+            yield number, heading, part
             heading = ""
     source.skipped.update([WITHOUT_TEXT] if heading else [])

@@ -24,12 +24,18 @@ from services.shared.commands.formats.source import (
 MAX_UNPACKED_BYTES = 16 * MAX_DOCUMENT_BYTES
 """Bytes of all documents in an archive, as they are when unpacked."""
 
+_PROJECTS = "files of projects, which are not read"
 _ZIPS = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an archive without files
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)
+_STRANGE = (NotImplementedError, RuntimeError, ValueError)
 
 
-def documents(source: Source, members: re.Pattern[str]) -> Iterator[tuple[str, Any]]:
+def documents(
+    source: Source, members: re.Pattern[str], *, projects: re.Pattern[str] | None = None
+) -> Iterator[tuple[str, Any]]:
     """The documents of a file with their names. Of an archive those whose path matches, one after the other.
+
+    Those of projects are not read, and it is noted how many there are.
 
     Raises:
         FormatError: something is no JSON, too long, or not there.
@@ -42,7 +48,7 @@ def documents(source: Source, members: re.Pattern[str]) -> Iterator[tuple[str, A
             is_zip, file = opened.read(4) in _ZIPS, None
     if is_zip:
         with file or source.open() as archive:
-            yield from _unpacked(archive, source.name, members)
+            yield from _unpacked(archive, source, members, projects)
     else:
         yield source.name, document(file.getvalue() if file else source.whole(), source.name)
 
@@ -71,21 +77,30 @@ def _parsed(raw: bytes, where: str) -> Any:
     try:
         return from_json(raw)
     except ValueError as error:
-        problem = error
-    if "hex escape" in str(problem):
+        problem = str(error)
+    if "hex escape" in problem:
         with suppress(ValueError, RecursionError):
             return json.loads(raw)
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        raise FormatError(f"{where}: is not UTF-8: save it as UTF-8") from None
     raise FormatError(f"{where}: is not JSON: {problem}")
 
 
-def _unpacked(file: Any, name: str, members: re.Pattern[str]) -> Iterator[tuple[str, Any]]:
+def _unpacked(
+    file: Any, source: Source, members: re.Pattern[str], projects: re.Pattern[str] | None
+) -> Iterator[tuple[str, Any]]:
     """The matching documents by path. Sizes are counted, for what an archive says about them may be wrong."""
-    room = MAX_UNPACKED_BYTES
+    name, room = source.name, MAX_UNPACKED_BYTES
     try:
         with zipfile.ZipFile(file) as archive:
-            found = sorted(path for path in archive.namelist() if members.search(path) and "__MACOSX" not in path)
+            paths = sorted(path for path in archive.namelist() if "__MACOSX" not in path)
+            found = [path for path in paths if members.search(path)]
             if not found:
-                raise FormatError(f"{name}: nothing in the archive is of this --format")
+                raise FormatError(f"{name}: nothing in the archive is of this --format{_inner(paths)}")
+            if projects and (passed := sum(projects.search(path) is not None for path in paths)):
+                source.notes[_PROJECTS] += passed
             for path in dict.fromkeys(found):
                 where = f"{name}: {path!r}"
                 with archive.open(path) as member:
@@ -94,7 +109,14 @@ def _unpacked(file: Any, name: str, members: re.Pattern[str]) -> Iterator[tuple[
                 if room < 0 or len(raw) > MAX_DOCUMENT_BYTES:
                     raise FormatError(f"{where}: unpacks to more than {MAX_DOCUMENT_BYTES:,} bytes: split it")
                 yield where, document(without_mark(raw, where), where)
-    except _BROKEN as error:
-        raise FormatError(
-            f"{name}: the archive cannot be read: {error}: unpack it, and publish what is in it"
-        ) from None
+    except _DAMAGED as error:
+        raise FormatError(f"{name}: the archive is damaged: {error}: download it again") from None
+    except _STRANGE as error:
+        problem = f"the archive cannot be read: {error}: unpack it, and publish what is in it"
+        raise FormatError(f"{name}: {problem}") from None
+
+
+def _inner(paths: list[str]) -> str:
+    """What to do with the archives that are in an archive."""
+    inner = next((path for path in paths if path.lower().endswith(".zip")), None)
+    return f", but {inner!r} may be: unpack this one, and publish that" if inner else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,13 +13,19 @@ from pydantic import AfterValidator
 
 from contracts.envelope import NAMESPACE
 from contracts.v1.turns import EntryType, Role, Turn
-from services.shared.commands.formats.source import UNREADABLE, WITHOUT_TEXT, FormatError, M, Source, checked, later
+from services.shared.commands.formats.source import WITHOUT_TEXT, FormatError, M, Source, checked, later
 from services.shared.core.salience import detect_type
 
 NOT_SAID = "of tools and systems"
 OUTDATED = "no longer valid"
+AHEAD = "not valid yet"
 REPEATED = "said before"
 ATTACHED = "attachments"
+DELETED = "deleted there"
+ABANDONED = "of branches not taken"
+
+MORE = "pages of larger results, whose other pages are not in the file"
+ENDING = "with an end to come, which memory does not keep"
 
 _STEP = timedelta(seconds=1)
 _LONGEST_TAG = 64
@@ -28,7 +35,6 @@ _LONGEST_NAME = 256
 ROLES: Mapping[str, Role] = {
     "user": "user",
     "human": "user",
-    "norole": "user",
     "assistant": "assistant",
     "ai": "assistant",
     "aimessagechunk": "assistant",
@@ -41,10 +47,14 @@ When = Annotated[datetime, AfterValidator(lambda at: at.astimezone(UTC) if at.tz
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One message or fact. `where` is its place in the file, `id` its name there, `saved`: it was kept on purpose."""
+    """One message or fact. `where` is its place in the file, `id` its name there, `saved`: it was kept on purpose.
+
+    One without a name is known by what it says, as its place is another one in the next export; `origin` is then what
+    holds it, and `known_by` the part of its text that stays the same.
+    """
 
     where: str
-    id: str
+    id: str | None
     role: Role
     text: str
     conversation_id: str
@@ -55,41 +65,58 @@ class Statement:
     tags: Sequence[str] = ()
     type: EntryType | None = None
     saved: bool = False
+    origin: str = ""
+    known_by: str = ""
 
 
 def turns(source: Source, statements: Iterable[Statement], began: datetime | None = None) -> Iterator[Turn]:
     """The turns of statements that follow each other; one without a time was made a second after the one before it.
 
     The first without a time was made when all `began`, or so that the last was made now. What has no text, or more
-    than is taken, or half a character in it, is left out and counted.
+    than is taken, or half a character in it, or is there already, is left out and counted.
     """
     listed = list(statements)
+    said: Counter[str] = Counter()
+    read: set[tuple[str, str | None]] = set()
     clock = began or datetime.now(UTC) - len(listed) * _STEP
     for statement in listed:
         clock = statement.at or clock
-        if not statement.text.strip():
-            source.skipped[WITHOUT_TEXT] += 1
-        elif not _is_unicode(statement):
-            source.skipped[UNREADABLE] += 1
-        elif len(statement.text.encode()) > source.longest:
-            source.skipped[f"longer than {source.longest:,} bytes"] += 1
-        else:
-            yield source.turn(statement.where, _fields(source, statement, clock))
+        if _is_fit(source, statement):
+            turn = source.turn(statement.where, _fields(source, statement, clock, said))
+            if (turn.user_id, turn.turn_id) not in read:
+                yield turn
+            else:
+                source.skipped[REPEATED] += 1
+            read.add((turn.user_id, turn.turn_id))
         clock = later(clock, _STEP)
+
+
+def _is_fit(source: Source, statement: Statement) -> bool:
+    """Whether it can be a turn; what cannot is counted."""
+    if not statement.text.strip():
+        source.skipped[WITHOUT_TEXT] += 1
+    elif not _is_unicode(statement):
+        source.leave_unread(f"{statement.where}: half a character")
+    elif len(statement.text.encode()) > source.longest:
+        source.skipped[f"longer than {source.longest:,} bytes"] += 1
+    else:
+        return True
+    return False
 
 
 def readable(source: Source, model: type[M], data: object, where: str) -> M | None:
     """The data as a model; what is none is counted, so that one odd message does not keep the others out."""
     try:
         return checked(model, data, where)
-    except FormatError:
-        source.skipped[UNREADABLE] += 1
+    except FormatError as error:
+        source.leave_unread(str(error))
         return None
 
 
 def _is_unicode(statement: Statement) -> bool:
     whose = (statement.user_id, statement.speaker, statement.persona_id)
-    texts = (statement.text, statement.id, statement.conversation_id, *whose)
+    known = (statement.id, statement.origin, statement.known_by)
+    texts = (statement.text, statement.conversation_id, *known, *whose)
     try:
         "".join(text for text in texts if text).encode()
     except UnicodeEncodeError:
@@ -97,28 +124,53 @@ def _is_unicode(statement: Statement) -> bool:
     return True
 
 
-def _fields(source: Source, statement: Statement, at: datetime) -> dict[str, Any]:
+def _fields(source: Source, statement: Statement, at: datetime, said: Counter[str]) -> dict[str, Any]:
     user_id = statement.user_id or source.user
     if user_id is None:
         raise FormatError(f"{statement.where}: does not say whose memory it is: use --user")
     conversation_id = statement.conversation_id[:_LONGEST_NAME] or source.format
-    persona = (statement.persona_id,) if statement.persona_id else ()
-    parts = (source.format, conversation_id, statement.id, statement.role, statement.text, *persona)
+    named = statement.id or statement.origin or conversation_id
     return {
         "user_id": user_id,
         "space": source.space or "default",
         "persona_id": statement.persona_id[:_LONGEST_NAME] if statement.persona_id else None,
         "conversation_id": conversation_id,
-        "turn_id": str(uuid5(NAMESPACE, "\x1f".join(parts))),
+        "turn_id": _turn_id((source.format, conversation_id), statement, user_id, said),
         "role": statement.role,
         "text": statement.text.strip(),
         "created_at": at,
         "speaker": statement.speaker[:_LONGEST_NAME] if statement.speaker else None,
         "tags": _tags(statement.tags),
-        "source_ids": (f"{source.format}:{statement.id}"[:_LONGEST_NAME],),
+        "source_ids": (f"{source.format}:{named}"[:_LONGEST_NAME],),
         "type": statement.type,
         "manually_saved": statement.saved,
     }
+
+
+def _turn_id(place: Sequence[str], statement: Statement, user_id: str, said: Counter[str]) -> str:
+    """The id of a turn. Where its system has none, it follows from the words, and of a message when it was said.
+
+    Equal messages are told apart by their order, while a fact told twice is one.
+    """
+    text = statement.known_by or statement.text
+    persona = (statement.persona_id,) if statement.persona_id else ()
+    if statement.id:
+        return _id(*place, statement.id, statement.role, text, *persona)
+    is_message = statement.type is None
+    at = statement.at.isoformat() if statement.at and is_message else ""
+    whose = (user_id, statement.origin, statement.role, statement.speaker or "")
+    known = _id("", *place, *whose, at, text.strip(), *persona)
+    said[known] += is_message
+    return known if said[known] < 2 else _id(known, str(said[known]))
+
+
+def _id(*parts: str) -> str:
+    return str(uuid5(NAMESPACE, "\x1f".join(parts)))
+
+
+def named_after(format: str, known: object) -> str:
+    """A name for a conversation that has none: it follows from its first message, which a later export has too."""
+    return f"{format}-{uuid5(NAMESPACE, repr(known))}"
 
 
 def _tags(given: Sequence[str]) -> tuple[str, ...]:
@@ -160,14 +212,35 @@ def each(document: object, *names: str) -> list[Any]:
     return document if isinstance(document, list) else [document]
 
 
-def branch(source: Source, parents: Mapping[str, str | None], leaf: str) -> list[str]:
+def branch(source: Source, parents: Mapping[str, str | None], leaf: str, where: str) -> list[str]:
     """The names from the root of a tree to this leaf; none, which is counted, where they go round in a circle."""
     path: dict[str, None] = {}
     name: str | None = leaf
     while name is not None and name in parents:
         if name in path:
-            source.skipped[UNREADABLE] += 1
+            source.leave_unread(f"{where}: its messages go round in a circle")
             return []
         path[name] = None
         name = parents[name]
     return list(path)[::-1]
+
+
+def taken(parents: Mapping[str, str | None], newest_first: Iterable[str]) -> set[str]:
+    """The names that stand where a tree forks on the side of its newest leaf. A parent need not be in the tree."""
+    chosen: dict[str, str] = {}
+    seen: set[str] = set()
+    kept: set[str] = set()
+    for leaf in newest_first:
+        line: list[str] = []
+        name: str | None = leaf
+        while name is not None and name in parents and name not in seen:
+            seen.add(name)
+            line.append(name)
+            parent = parents[name]
+            if parent is not None and chosen.setdefault(parent, name) != name:
+                break
+            name = parent
+        else:
+            if name is None or name not in parents or name in kept:
+                kept.update(line)
+    return kept

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
+    ABANDONED,
     NOT_SAID,
     REPEATED,
     ROLES,
@@ -19,6 +20,7 @@ from services.shared.commands.formats.elsewhere import (
     each,
     fact_type,
     readable,
+    taken,
     text_of,
     turns,
 )
@@ -60,12 +62,15 @@ class _State(BaseModel):
     thread_id: str = "langgraph"
     user_id: str | None = None
     at: When | None = None
+    name: str | None = None
+    parent: str | None = None
 
 
 def read_langgraph(source: Source) -> Iterator[Turn]:
     """A fact of each item, and the turns of all threads.
 
-    A message was said at the time of the first state that has it; one that several states have is one turn.
+    A message was said at the time of the first state that has it; one that several states have is one turn. States on
+    a branch that was left for another one are left out.
     """
     for name, document in documents(source, _DOCUMENTS):
         states = []
@@ -79,7 +84,18 @@ def read_langgraph(source: Source) -> Iterator[Turn]:
             else:
                 source.skipped[WITHOUT_TEXT] += 1
         states.sort(key=lambda state: state[1].at.timestamp() if state[1].at else 0.0)
-        yield from _threads(source, states)
+        yield from _threads(source, _on_the_line(source, states))
+
+
+def _on_the_line(source: Source, states: list[tuple[str, _State]]) -> list[tuple[str, _State]]:
+    """The states without those on the branches that were left."""
+    parents = {state.name: state.parent for _, state in states if state.name}
+    times = {state.name: state.at.timestamp() for _, state in states if state.name and state.at}
+    # Names of checkpoints grow with time.
+    kept = taken(parents, sorted(parents, key=lambda name: (times.get(name, 0.0), name), reverse=True))
+    there = [(where, state) for where, state in states if not state.name or state.name in kept]
+    source.skipped.update([ABANDONED] * (len(states) - len(there)))
+    return there
 
 
 def _threads(source: Source, states: list[tuple[str, _State]]) -> Iterator[Turn]:
@@ -103,8 +119,7 @@ def _statements(source: Source, state: _State, where: str) -> Iterator[Statement
             source.skipped[NOT_SAID] += 1
             continue
         text = text_of(message.content)
-        given = message.id or str(number)
-        yield Statement(spot, given, role, text, state.thread_id, user_id=state.user_id, speaker=message.name)
+        yield Statement(spot, message.id, role, text, state.thread_id, user_id=state.user_id, speaker=message.name)
 
 
 def _flat(data: Any) -> Any:
@@ -134,8 +149,23 @@ def _state(data: Any, where: str) -> _State | None:
     named = (outer, _member(_member(outer, "config"), "configurable"), _member(outer, "metadata"), checkpoint)
     found = {name: next((held[name] for held in named if held.get(name)), None) for name in ("thread_id", "user_id")}
     at = outer.get("created_at") or outer.get("ts") or checkpoint.get("ts")
-    given = {"messages": messages, "at": at, **{name: value for name, value in found.items() if value}}
+    thread = found["thread_id"]
+    line = {"name": _checkpoint(thread, outer, ""), "parent": _checkpoint(thread, outer, "parent_")}
+    given = {"messages": messages, "at": at, **line, **{name: value for name, value in found.items() if value}}
     return checked(_State, given, where)
+
+
+def _checkpoint(thread: Any, outer: dict[str, Any], which: str) -> str | None:
+    """The name of the checkpoint that a state is of, or of the one before it, with its thread."""
+    config, checkpoint = _member(outer, f"{which}config"), _member(outer, f"{which}checkpoint")
+    names = (
+        checkpoint.get("checkpoint_id"),
+        checkpoint.get("id"),
+        _member(config, "configurable").get("checkpoint_id"),
+        outer.get(f"{which}checkpoint_id"),
+    )
+    name = next((name for name in names if isinstance(name, str) and name), None)
+    return name and f"{thread}\x1f{name}"
 
 
 def _member(data: dict[str, Any], name: str) -> dict[str, Any]:

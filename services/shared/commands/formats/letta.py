@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,6 +13,7 @@ from pydantic_core import from_json
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
+    DELETED,
     NOT_SAID,
     ROLES,
     Statement,
@@ -26,6 +28,7 @@ from services.shared.commands.formats.elsewhere import (
 from services.shared.commands.formats.source import FormatError, Source
 
 _DOCUMENTS = re.compile(r"\.(af|jsonl?)$")
+_NUMBERED = re.compile(r"message-\d+")  # the name of a message in a file is its place
 _OF_ITSELF = ("persona",)  # labels of blocks in which an agent keeps what it is
 _ANSWER = "send_message"  # the tool with which older agents speak
 
@@ -33,7 +36,11 @@ _ANSWER = "send_message"  # the tool with which older agents speak
 class _Block(BaseModel):
     value: str = ""
     label: str = "block"
-    id: str | None = None
+    created_at: When | None = None
+
+
+class _File(BaseModel):
+    created_at: When | None = None
 
 
 class _Passage(BaseModel):
@@ -60,14 +67,23 @@ class _Message(BaseModel):
         text = text_of(self.content) if self.content else self.text or ""
         return _unwrapped(text) if self.role == "user" else text
 
+    def name_of_its_own(self) -> str | None:
+        """Its id, where the next export has the same."""
+        return None if self.id is None or _NUMBERED.fullmatch(self.id) else self.id
+
 
 def read_letta(source: Source) -> Iterator[Turn]:
     """The turns of all agents. Passages become facts; blocks become saved notes, but for those on the agent itself."""
     for name, document in documents(source, _DOCUMENTS):
+        latest: datetime | None = None
         for number, data in enumerate(each(document, "agents", "passages"), start=1):
-            yield from turns(source, _statements(source, data, f"{name}: item {number}"))
+            for turn in turns(source, _statements(source, data, f"{name}: item {number}")):
+                latest = max(filter(None, (latest, turn.created_at)), default=None)
+                yield turn
         if isinstance(document, dict) and "agents" in document:
-            yield from turns(source, _blocks(source, _listed(document, "blocks"), name, "letta"))
+            file = readable(source, _File, document, name)
+            began = (file and file.created_at) or latest
+            yield from turns(source, _blocks(source, _listed(document, "blocks"), name, "letta"), began)
 
 
 def _statements(source: Source, data: Any, where: str) -> Iterator[Statement]:
@@ -95,7 +111,7 @@ def _agent(source: Source, data: dict[str, Any], where: str) -> Iterator[Stateme
             continue
         yield Statement(
             spot,
-            message.id or str(number),
+            message.name_of_its_own(),
             ROLES[message.role],
             message.words(),
             agent,
@@ -110,9 +126,18 @@ def _blocks(source: Source, items: list[Any], where: str, agent: str) -> Iterato
         spot = f"{where}: block {number}"
         if (block := readable(source, _Block, data, spot)) is None:
             continue
-        for part, text in enumerate(paragraphs(block.value) if block.label not in _OF_ITSELF else (), start=1):
+        for text in paragraphs(block.value) if block.label not in _OF_ITSELF else ():
             yield Statement(
-                spot, f"{block.label}/{part}", "user", text, agent, tags=(block.label,), type="note", saved=True
+                spot,
+                None,
+                "user",
+                text,
+                agent,
+                block.created_at,
+                tags=(block.label,),
+                type="note",
+                saved=True,
+                origin=block.label,
             )
 
 
@@ -120,11 +145,11 @@ def _passage(source: Source, data: dict[str, Any], where: str) -> Iterator[State
     if (passage := readable(source, _Passage, data, where)) is None:
         return
     if passage.is_deleted:
-        source.skipped[NOT_SAID] += 1
+        source.skipped[DELETED] += 1
         return
     yield Statement(
         where,
-        passage.id or where.rpartition(" ")[2],
+        passage.id,
         "user",
         passage.text,
         "letta",

@@ -12,6 +12,9 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 from contracts.v1.turns import Turn
 from services.shared.commands.formats.documents import documents
 from services.shared.commands.formats.elsewhere import (
+    DELETED,
+    ENDING,
+    MORE,
     OUTDATED,
     ROLES,
     Statement,
@@ -23,6 +26,8 @@ from services.shared.commands.formats.elsewhere import (
 )
 from services.shared.commands.formats.source import FormatError, Source
 
+_UNCHANGED = "without a change"
+_EVENTS = {"DELETE": DELETED, "NONE": _UNCHANGED}  # what `add` answers of memories that are gone, or were there before
 _DOCUMENTS = re.compile(r"\.jsonl?$")
 
 
@@ -40,8 +45,15 @@ class _Memory(BaseModel):
     created_at: When | None = None
     updated_at: When | None = None
     expiration_date: date | None = None
+    event: Any = None
     categories: list[str] | None = None
     metadata: dict[str, Any] | None = None
+
+    def why_not(self) -> str | None:
+        """Why it is no memory any more, or told of for another reason."""
+        if self.expiration_date is not None and self.expiration_date < datetime.now(UTC).date():
+            return OUTDATED
+        return _EVENTS.get(self.event) if isinstance(self.event, str) else None
 
 
 def read_mem0(source: Source) -> Iterator[Turn]:
@@ -51,17 +63,19 @@ def read_mem0(source: Source) -> Iterator[Turn]:
 
 
 def _statements(source: Source, document: Any, name: str) -> Iterator[Statement]:
+    source.notes.update([MORE] if _is_page(document) else [])
     for number, data in enumerate(_memories(document, name), start=1):
         where = f"{name}: memory {number}"
         if (memory := readable(source, _Memory, data, where)) is None:
             continue
-        if memory.expiration_date is not None and memory.expiration_date < datetime.now(UTC).date():
-            source.skipped[OUTDATED] += 1
+        if why := memory.why_not():
+            source.skipped[why] += 1
             continue
+        source.notes.update([ENDING] if memory.expiration_date else [])
         categories = memory.categories or []
         yield Statement(
             where,
-            memory.id or str(number),
+            memory.id,
             ROLES.get(memory.role or "user", "user"),
             memory.memory,
             memory.run_id or "mem0",
@@ -85,3 +99,13 @@ def _memories(document: Any, name: str) -> Iterator[Any]:
             raise FormatError(f"{name}: has no memories in it; {wanted}")
         else:
             yield part
+
+
+def _is_page(document: Any) -> bool:
+    """Whether there are more memories than the pages of the file have."""
+    given = document if isinstance(document, list) else [document]
+    pages = [page for page in given if isinstance(page, dict) and isinstance(page.get("results"), list)]
+    counts: list[int] = [page["count"] for page in pages if isinstance(page.get("count"), int)]
+    if counts:
+        return max(counts) > sum(len(page["results"]) for page in pages)
+    return bool(pages and pages[-1].get("next"))

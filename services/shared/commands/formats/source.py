@@ -35,7 +35,8 @@ class FormatError(Exception):
 class Source:
     """A file of turns, `-` for standard input, and what its turns get where the file leaves it open.
 
-    `longest` is the most bytes of UTF-8 a text may have; `skipped` counts, by reason, what was no turn; `users`
+    `longest` is the most bytes of UTF-8 a text may have; `skipped` counts, by reason, what was no turn, and `unread`
+    says of the first that cannot be read where it stands; `notes` counts what else is to be known of the file; `users`
     are those of the turns that were read.
     """
 
@@ -45,6 +46,8 @@ class Source:
     space: str | None = None
     longest: int = 64 * 1024
     skipped: Counter[str] = field(default_factory=Counter)
+    unread: list[str] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
     users: set[str] = field(default_factory=set)
 
     @property
@@ -56,6 +59,17 @@ class Source:
     def rereadable(self) -> bool:
         """Whether the file can be read again from the beginning; a pipe cannot."""
         return self.path != STDIN and self.path.is_file()
+
+    def begin(self) -> None:
+        """Forget what was counted when the file was read before."""
+        for counted in (self.skipped, self.unread, self.notes, self.users):
+            counted.clear()
+
+    def leave_unread(self, problem: str) -> None:
+        """Count what cannot be read."""
+        self.skipped[UNREADABLE] += 1
+        if not self.unread:
+            self.unread.append(problem)
 
     def open(self) -> BinaryIO:
         """The bytes of the file."""

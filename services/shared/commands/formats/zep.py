@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid5
 
 from pydantic import AliasChoices, BaseModel, Field
 
-from contracts.envelope import NAMESPACE
-from contracts.v1.turns import Turn
+from contracts.v1.turns import Role, Turn
 from services.shared.commands.formats.documents import documents
-from services.shared.commands.formats.elsewhere import NOT_SAID, OUTDATED, ROLES, Statement, When, readable, turns
+from services.shared.commands.formats.elsewhere import (
+    AHEAD,
+    DELETED,
+    ENDING,
+    MORE,
+    NOT_SAID,
+    OUTDATED,
+    ROLES,
+    Statement,
+    When,
+    named_after,
+    readable,
+    turns,
+)
 from services.shared.commands.formats.source import FormatError, Source
 
 _DOCUMENTS = re.compile(r"\.jsonl?$")
@@ -36,10 +48,10 @@ class _Message(BaseModel):
     created_at: When | None = None
     reference_time: When | None = None
 
-    @property
-    def kind(self) -> str:
-        """The role in lower case."""
-        return (self.role_type or self.role or "").lower()
+    def said_by(self) -> Role | None:
+        """Who says it. Somebody without a role is known by name alone, and is nobody without one."""
+        kind = (self.role_type or self.role or "").lower()
+        return "user" if kind == "norole" and self.speaker else ROLES.get(kind)
 
     @property
     def speaker(self) -> str | None:
@@ -58,12 +70,20 @@ class _Fact(BaseModel):
     invalid_at: When | None = None
     expired_at: When | None = None
 
+    def why_not(self) -> str | None:
+        """Why it does not hold now."""
+        now = datetime.now(UTC)
+        if any(at is not None and at <= now for at in (self.invalid_at, self.expired_at)):
+            return OUTDATED
+        return AHEAD if self.valid_at is not None and self.valid_at > now else None
+
 
 @dataclass(frozen=True, slots=True)
 class _Place:
     where: str
     conversation_id: str = _UNNAMED
     user_id: str | None = None
+    total: int = 0
 
     def within(self, data: dict[str, Any]) -> _Place:
         """The place of what this object holds, with the thread and the user that it names."""
@@ -73,6 +93,7 @@ class _Place:
             self.where,
             next((name for name in threads if isinstance(name, str)), self.conversation_id),
             user_id if isinstance(user_id, str) and user_id else self.user_id,
+            data["total_count"] if isinstance(data.get("total_count"), int) else 0,
         )
 
     def at(self, name: str) -> _Place:
@@ -80,33 +101,62 @@ class _Place:
         return replace(self, where=f"{self.where}: {name}")
 
 
+_Listed = tuple[_Place, str, list[Any]]
+
+
 def read_zep(source: Source) -> Iterator[Turn]:
-    """The turns of all threads, and a fact of each edge that still holds."""
+    """The turns of all threads, and a fact of each edge that holds now."""
     for name, document in documents(source, _DOCUMENTS):
-        found = False
-        for place, kind, items in _lists(document, _Place(name), depth=0):
-            found = True
-            made = _facts(source, place, items) if kind == "fact" else _messages(source, place, items)
-            yield from turns(source, made)
-        if not found and document != []:
+        lists = list(_lists(source, document, _Place(name), depth=0))
+        if not lists and document != [] and not source.skipped[DELETED]:
             wanted = "write what thread.get or graph.edge gives into a file: see 'Coming from elsewhere' in the README"
             raise FormatError(f"{name}: has no messages and no facts in it; {wanted}")
+        source.notes.update([MORE] if _is_page(lists) else [])
+        yield from _read(source, lists)
 
 
-def _lists(data: Any, place: _Place, depth: int) -> Iterator[tuple[_Place, str, list[Any]]]:
-    """The lists of messages and of facts, with where they stand; threads may stand in lists, and below users."""
+def _read(source: Source, lists: list[_Listed]) -> Iterator[Turn]:
+    """The turns of all lists. Facts without a time held when the thread that they are told with had its last word."""
+    latest: dict[tuple[str | None, str], datetime] = {}
+    for place, kind, items in lists:
+        thread = (place.user_id, place.conversation_id)
+        if kind == "fact":
+            yield from turns(source, _facts(source, place, items), latest.get(thread))
+            continue
+        for turn in turns(source, _messages(source, place, items)):
+            if turn.created_at is not None:
+                latest[thread] = max(turn.created_at, latest.get(thread, turn.created_at))
+            yield turn
+
+
+def _is_page(lists: list[_Listed]) -> bool:
+    """Whether there is more of a thread, or of the facts, than the pages of the file have."""
+    held: Counter[tuple[str, str]] = Counter()
+    for place, kind, items in lists:
+        held[place.conversation_id, kind] += len(items)
+    return any(place.total > held[place.conversation_id, kind] for place, kind, _ in lists)
+
+
+def _lists(source: Source, data: Any, place: _Place, depth: int) -> Iterator[_Listed]:
+    """The lists of messages and of facts, with where they stand; threads may stand in lists, and below users.
+
+    What is deleted is left out.
+    """
     if isinstance(data, list):
         kind = _kind(data)
         if kind is not None:
             yield place, kind, data
         elif depth < 4:
             for number, item in enumerate(data, start=1):
-                yield from _lists(item, place.at(f"item {number}"), depth + 1)
+                yield from _lists(source, item, place.at(f"item {number}"), depth + 1)
+    elif isinstance(data, dict) and data.get("deleted_at"):
+        source.skipped[DELETED] += 1
     elif isinstance(data, dict):
         inner = place.within(data)
         for name in (*_MESSAGES, *_FACTS, *_THREADS, "items"):
             if isinstance(data.get(name), list) and data[name]:
-                yield from _lists(data[name], inner.at(name), depth + 1)
+                yield from _lists(source, data[name], inner.at(name), depth + 1)
+                inner = replace(inner, total=0)  # it counts what comes first
 
 
 def _kind(items: list[Any]) -> str | None:
@@ -126,13 +176,13 @@ def _messages(source: Source, place: _Place, items: list[Any]) -> Iterator[State
         message = readable(source, _Message, data, where)
         if message is None:
             continue
-        if message.kind not in ROLES:
+        if (role := message.said_by()) is None:
             source.skipped[NOT_SAID] += 1
             continue
         yield Statement(
             where,
-            message.id or str(number),
-            ROLES[message.kind],
+            message.id,
+            role,
             message.content or "",
             conversation_id,
             message.reference_time or message.created_at,
@@ -145,22 +195,22 @@ def _named(first: dict[str, Any]) -> str:
     """A name for a thread that has none: it follows from its first message, which a later export has too."""
     told = (first.get(name) for name in ("uuid", "uuid_", "message_id"))
     known = next((name for name in told if name), None) or (first.get("created_at"), first.get("content"))
-    return f"{_UNNAMED}-{uuid5(NAMESPACE, repr(known))}"
+    return named_after(_UNNAMED, known)
 
 
 def _facts(source: Source, place: _Place, items: list[Any]) -> Iterator[Statement]:
-    now = datetime.now(UTC)
     for number, data in enumerate(items, start=1):
         where = f"{place.where}: fact {number}"
         fact = readable(source, _Fact, {"fact": data} if isinstance(data, str) else data, where)
         if fact is None:
             continue
-        if any(at is not None and at <= now for at in (fact.invalid_at, fact.expired_at)):
-            source.skipped[OUTDATED] += 1
+        if why := fact.why_not():
+            source.skipped[why] += 1
             continue
+        source.notes.update([ENDING] if fact.invalid_at or fact.expired_at else [])
         yield Statement(
             where,
-            fact.id or str(number),
+            fact.id,
             "user",
             fact.fact,
             place.conversation_id,
