@@ -36,9 +36,10 @@ async def admit(
     wanted = await preferences.of({_where(one) for one in arrived})
     refused: dict[int, Reason | Literal["asked"]] = {}
     for one in sorted(arrived, key=_questions_first):
-        reason = wanted[_where(one)].refuse(one.number, one.stored_at)
-        if reason or refused_turns.refuse(_where(one), one.turn, one.number):
-            refused[one.number] = reason or "asked"
+        if decided := wanted[_where(one)].refuse(one.number, one.stored_at):
+            refused[one.number] = decided
+        elif refused_turns.refuse(_where(one), one.turn, one.number):
+            refused[one.number] = "asked"
     if refused:
         await scrub(refused)
         for reason in refused.values():
