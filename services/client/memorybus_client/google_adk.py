@@ -107,7 +107,7 @@ class MemorybusMemoryService(BaseMemoryService):
         async with self._memory_of(user_id) as memory:
             try:
                 found = await memory.recall(
-                    query[:8192],
+                    beginning(query)[:8192],
                     space=self._space or app_name,
                     limit=self._limit,
                     token_budget=self._token_budget,

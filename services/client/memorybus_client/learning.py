@@ -32,7 +32,7 @@ def awaited(memory: AsyncMemory | Memory) -> AsyncMemory:
 
 
 def beginning(text: str) -> str:
-    """As much of a text as a turn may hold."""
+    """As much of a text as a turn may hold; half of a pair of characters, which no text may have, becomes "?"."""
     return text.encode(errors="replace")[:MOST_TEXT_BYTES].decode(errors="ignore")
 
 

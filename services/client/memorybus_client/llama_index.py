@@ -69,7 +69,7 @@ class MemorybusBlock(BaseMemoryBlock[str]):
 
     async def _known(self, query: str) -> str:
         reply = await awaited(self.memory).recall(
-            query[:8192], space=self.space, limit=self.limit, token_budget=self.token_budget
+            beginning(query)[:8192], space=self.space, limit=self.limit, token_budget=self.token_budget
         )
         return looked_up(reply).context
 
