@@ -52,7 +52,8 @@ _EDGE = "memorybus.edge"
 _INCOGNITO = (
     "With `incognito` nobody keeps it: it goes where no stream of the bus captures it and no service hears it. A "
     "client that knows that a conversation is incognito says so. So goes the turn of a conversation that its user has "
-    "made incognito, of a memory that is off, or that says itself not to be remembered: `kept` is false then."
+    "made incognito, of a memory that is off, or that says itself not to be remembered or answers one that does: "
+    "`kept` is false then."
 )
 _REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flow.INCOGNITO_START, flow.COMMANDS)
 _SEARCHING = (flow.RETRIEVE, flow.LIST, flow.COMMANDS)

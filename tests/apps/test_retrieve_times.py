@@ -38,8 +38,10 @@ async def answers(store: TextStore, question: str, way: str = "meaning", **given
     await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
     if way == "no model":
         embedder.fails = Unavailable("the model is away")
-    is_searched = (None, None) if way == "words only" else (vectors, embedder)
-    retriever = Retriever(store, *is_searched, Cl100kCounter(), RetrieveSettings())
+    has_model = way != "words only"
+    retriever = Retriever(
+        store, vectors if has_model else None, embedder if has_model else None, Cl100kCounter(), RetrieveSettings()
+    )
     reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query=question, now=NOW, limit=10, **given))
     return {item.text for item in reply.items}
 

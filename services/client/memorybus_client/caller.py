@@ -12,7 +12,6 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
 
 from contracts import flow
 from contracts.flow import Answer, R
@@ -263,7 +262,7 @@ def _made(model: type[Any], given: dict[str, Any]) -> Any:
         made.model_dump_json()
     except ValidationError as error:
         raise invalid(error) from None
-    except PydanticSerializationError:
+    except ValueError:  # of what is written as JSON
         raise RequestFailed("invalid_request", "half of a pair of characters (a lone surrogate) is no text") from None
     return made
 
