@@ -128,9 +128,9 @@ async def with_told_then(
 ) -> Legs:
     """The legs of a question, and for one that asks for nothing but its times all that was said then, the latest first.
 
-    Where meaning was searched that has found it; a search for the words of such a question finds next to nothing.
+    A search by meaning has found it, as far as there are vectors yet; one for the words of such a question finds little.
     """
-    if not times or legs.query_vector is not None or "lexical" in legs.degraded:
+    if not times or len(legs.semantic) >= settings.semantic_depth or "lexical" in legs.degraded:
         return legs
     wanted = {one.name: getattr(filters, one.name) for one in fields(filters)}
     told = Selection(scope.user_id, scope.space, scope.persona_id or "", **wanted)
@@ -140,8 +140,8 @@ async def with_told_then(
     except (Unavailable, TimeoutError) as error:
         _tell("lexical", str(error) or "too slow")
         return replace(legs, degraded=("lexical", *legs.degraded))
-    others = (LexicalHit(entry.id, 0.0, 0.0, 0.0) for entry in page.entries if entry.id not in legs.lexical_by_id)
-    hits = [*legs.lexical, *others]
+    found = legs.lexical_by_id.keys() | legs.semantic_by_id.keys()
+    hits = [*legs.lexical, *(LexicalHit(entry.id, 0.0, 0.0, 0.0) for entry in page.entries if entry.id not in found)]
     return replace(legs, lexical=hits, lexical_by_id=by_id(hits))
 
 

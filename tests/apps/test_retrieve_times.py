@@ -62,7 +62,6 @@ async def test_what_was_said_then_answers(store: TextStore, way: str, question: 
     assert await answers(store, question, way) == {SAID[day] for day in days}
 
 
-@pytest.mark.parametrize("way", ["words only", "no model"])
 async def test_what_others_said_then_or_somewhere_else_does_not(store: TextStore, way: str) -> None:
     at = {"created_at": NOW - timedelta(1)}
     places: list[dict[str, Any]] = [
