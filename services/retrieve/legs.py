@@ -128,7 +128,7 @@ async def with_told_then(
 ) -> Legs:
     """The legs of a question, and for one that asks for nothing but its times all that was said then, the latest first.
 
-    A search by meaning has found it, as far as there are vectors yet; one for the words of such a question finds little.
+    A search by meaning has found it, as far as there are vectors; one for the words of such a question finds little.
     """
     if not times or len(legs.semantic) >= settings.semantic_depth or "lexical" in legs.degraded:
         return legs
