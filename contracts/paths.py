@@ -25,8 +25,9 @@ USER_HEADER = "memory-user"
 class TurnReply(Reply):
     """The bus has the turn and will not lose it; not `kept`, it is gone, as its user wants.
 
-    It was published as incognito, its conversation is, or memory is off. Where nobody says in time what the user wants
-    a turn is `kept` as yet, and overwritten before it is stored if it may not be.
+    It was published as incognito, its conversation is, memory is off, or its user said that it is not to be remembered,
+    or what it answers. Where nobody says in time what the user wants a turn is `kept` as yet, and
+    overwritten before it is stored if it may not be.
     """
 
     turn_id: str

@@ -86,7 +86,7 @@ class Selection:
     """Which entries to page through. None and () do not filter; several tags or types mean any of them.
 
     `words`: it has every word of this text, under any of its forms; entries that are not active have none.
-    `persona_id`: what this persona sees, its own entries and those of none.
+    `persona_id`: what this persona sees, its own entries and those of none. `since` and `until` as in `Filters`.
     """
 
     user_id: str
@@ -100,6 +100,8 @@ class Selection:
     conversation_id: str | None = None
     pinned: bool | None = None
     manually_saved: bool | None = None
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -38,7 +39,7 @@ from services.gateway.spoken import refuse_beyond
 from services.gateway.truncate import truncate
 from services.shared.announced import Announced
 from services.shared.client import MemoryClient, RequestFailed
-from services.shared.core.unwanted import refuses_itself
+from services.shared.refused import RefusedTurns, in_place_of
 
 Json = dict[str, Any]
 
@@ -51,7 +52,8 @@ _EDGE = "memorybus.edge"
 _INCOGNITO = (
     "With `incognito` nobody keeps it: it goes where no stream of the bus captures it and no service hears it. A "
     "client that knows that a conversation is incognito says so. So goes the turn of a conversation that its user has "
-    "made incognito, of a memory that is off, or that says itself not to be remembered: `kept` is false then."
+    "made incognito, of a memory that is off, or that says itself not to be remembered or answers one that does: "
+    "`kept` is false then."
 )
 _REMOVING = (flow.FORGET, flow.ERASE, flow.BULK, flow.UPDATE, flow.SETTINGS, flow.INCOGNITO_START, flow.COMMANDS)
 _SEARCHING = (flow.RETRIEVE, flow.LIST, flow.COMMANDS)
@@ -76,6 +78,7 @@ class Edge:
         self._limits = limits
         self.removals = Removals()
         self.announced = Announced()
+        self.refused_turns = RefusedTurns(self.announced)
 
     async def let_in(self, request: Request) -> Caller:
         """The caller of a request.
@@ -379,11 +382,13 @@ async def publish_turn(
         raise Problem("invalid_request", NO_PERSONA)
     turn_id = turn.turn_id or _turn_id(turn, idempotency_key)
     conversation = turn.user_id, turn.space, turn.conversation_id
-    was_announced = turn.role == "user" and edge.announced.hears(conversation, turn.text) and not turn.manually_saved
-    incognito = body.incognito or was_announced or refuses_itself(turn) is not None or await _is_refused(edge, turn)
+    is_unwanted = edge.refused_turns.refuse(conversation, turn, time.monotonic_ns())
+    incognito = body.incognito or is_unwanted or await _is_refused(edge, turn)
     try:
         async with asyncio.timeout(_TURN_PATIENCE):
             await edge.memory.publish(turn.model_copy(update={"turn_id": turn_id}), incognito=incognito)
+            if is_unwanted and turn.role == "user" and not body.incognito:
+                await edge.memory.publish(in_place_of(turn, turn_id))
     except TimeoutError:
         raise Unavailable("the bus did not take the turn in time: send it again") from None
     reply = TurnReply(turn_id=turn_id, kept=not incognito, correlation_id=turn.correlation_id)

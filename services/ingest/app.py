@@ -30,6 +30,7 @@ from services.shared.bus.fairness import load_of_turn
 from services.shared.bus.streams import Bus
 from services.shared.bus.worker import Stage, Worker
 from services.shared.preferences import PreferenceReader
+from services.shared.refused import RefusedTurns
 
 _MOMENT = 0.5
 """Seconds after which a turn is delivered again that came while its user was being erased."""
@@ -42,13 +43,13 @@ async def build(host: Host) -> Service:
     in_hand: WeakValueDictionary[int, Msg] = WeakValueDictionary()  # by number, for as long as the stage has them
     defer = partial(_give_back, in_hand)
     store = await host.text_store()
-    preferences, announced = PreferenceReader(store), Announced()
+    preferences, refused_turns = PreferenceReader(store), RefusedTurns(Announced())
     scrub = partial(_scrub, host.bus)
     consumers = subjects.ingest_consumers(host.settings.turns_partitions)
     purger = StreamPurger(host.bus, consumers, every=settings.purge_every_seconds)
 
     async def handle(arrived: Sequence[Arrived]) -> list[EntryProposed]:
-        wanted = await admit(arrived, preferences=preferences, scrub=scrub, announced=announced)
+        wanted = await admit(arrived, preferences=preferences, scrub=scrub, refused_turns=refused_turns)
         if not wanted:
             return []
         return await log_turns(
@@ -57,7 +58,7 @@ async def build(host: Host) -> Service:
 
     async def keeps_no_letter(msg: Msg) -> bool:
         number = number_of(msg)
-        if not await is_private(incoming_of(msg), number, preferences=preferences):
+        if not await is_private(incoming_of(msg), number, preferences=preferences, refused_turns=refused_turns):
             return bool(await missing_from_stream([number]))
         await scrub([number])
         return True

@@ -15,28 +15,31 @@ from contracts import subjects
 from contracts.ports import Conversation
 from services.ingest.handler import Arrived, Incoming
 from services.shared import telemetry
-from services.shared.announced import Announced
-from services.shared.core.unwanted import is_unwanted, refuses_itself
-from services.shared.preferences import PreferenceReader
+from services.shared.core.unwanted import is_unwanted
+from services.shared.preferences import PreferenceReader, Reason
+from services.shared.refused import RefusedTurns
 
 Scrub = Callable[[Collection[int]], Awaitable[None]]
 """Deletes messages, by number, and overwrites their bytes; one that is gone is no error."""
 
 
 async def admit(
-    arrived: Sequence[Arrived], *, preferences: PreferenceReader, scrub: Scrub, announced: Announced
+    arrived: Sequence[Arrived], *, preferences: PreferenceReader, scrub: Scrub, refused_turns: RefusedTurns
 ) -> list[Arrived]:
     """The turns that may be kept; the others are overwritten by now: those of a conversation that is incognito or of a
-    memory that is off, and those that say themselves, or were announced by the one before, as not to be remembered.
+    memory that is off, those that say themselves, or were announced by the one before, as not to be remembered, and
+    those that answer such a one.
 
     Raises:
         Unavailable: it is not known what their users want, or the bus does not answer.
     """
     wanted = await preferences.of({_where(one) for one in arrived})
-    reasons = [
-        wanted[_where(one)].refuse(one.number, one.stored_at) or _refused_by_its_user(one, announced) for one in arrived
-    ]
-    refused = {one.number: reason for one, reason in zip(arrived, reasons, strict=True) if reason is not None}
+    refused: dict[int, Reason | Literal["asked"]] = {}
+    for one in sorted(arrived, key=_questions_first):
+        if decided := wanted[_where(one)].refuse(one.number, one.stored_at):
+            refused[one.number] = decided
+        elif refused_turns.refuse(_where(one), one.turn, one.number):
+            refused[one.number] = "asked"
     if refused:
         await scrub(refused)
         for reason in refused.values():
@@ -44,29 +47,36 @@ async def admit(
     return [one for one in arrived if one.number not in refused]
 
 
-async def is_private(incoming: Incoming, number: int, *, preferences: PreferenceReader) -> bool:
+async def is_private(
+    incoming: Incoming, number: int, *, preferences: PreferenceReader, refused_turns: RefusedTurns
+) -> bool:
     """Whether a message that is no turn may be what was said incognito, to a memory that is off, or not to be kept.
 
     It is judged by the conversation that it claims; without one, by anything that its user wants.
     """
     said = _read(incoming.body)
     text = _text(said, "text", "") or incoming.body.decode(errors="replace").replace('"', ". ")
-    if said.get("role") != "assistant" and is_unwanted(text):
-        return True
     users = {_text(said, "user_id", "")} - {""}
     with suppress(ValueError):
         users.add(subjects.user_of(incoming.subject.rpartition(".")[2]))
+    conversation, space = _text(said, "conversation_id", "default"), _text(said, "space", "default")
+    places = [Conversation(user, space, conversation) for user in users]
+    if said.get("role") != "assistant" and is_unwanted(text):
+        for place in places:
+            refused_turns.note(place, number, refused=True)
+        return True
+    if said.get("role") != "user" and any(refused_turns.has_answer(place, number) for place in places):
+        return True
     if not said:
         private = [await preferences.anything_private(user, number, incoming.stored_at) for user in users]
         return any(private)
-    conversation, space = _text(said, "conversation_id", "default"), _text(said, "space", "default")
-    wanted = await preferences.of([Conversation(user, space, conversation) for user in users])
+    wanted = await preferences.of(places)
     return any(one.refuse(number, incoming.stored_at) is not None for one in wanted.values())
 
 
-def _refused_by_its_user(one: Arrived, announced: Announced) -> Literal["asked"] | None:
-    was_announced = one.turn.role == "user" and announced.hears(_where(one), one.turn.text)
-    return "asked" if was_announced and not one.turn.manually_saved else refuses_itself(one.turn)
+def _questions_first(one: Arrived) -> tuple[bool, int]:
+    """What a turn answers is known before it is judged, in whatever order both arrive."""
+    return one.turn.role != "user", one.number
 
 
 def _where(one: Arrived) -> Conversation:

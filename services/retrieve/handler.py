@@ -21,7 +21,7 @@ from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from services.retrieve.cards import cards_asked_for
 from services.retrieve.conflicts import other_halves, with_halves
 from services.retrieve.formerly import with_former
-from services.retrieve.legs import REACH, Legs, Memory, copies_of, describe, search_both
+from services.retrieve.legs import REACH, Legs, Memory, copies_of, describe, search_both, with_told_then
 from services.retrieve.questions import QuestionVectors
 from services.retrieve.reply import build_reply, cut_reply, explained_question, item_sizes
 from services.retrieve.settings import RetrieveSettings
@@ -184,6 +184,7 @@ class Retriever:
         times = times_of_telling(request.query, now)
         searched = narrowed(replace(filters, tags=shared) if shared else filters, times)
         legs = await self._search(request, asked, scope, searched)
+        legs = await with_told_then(legs, times, scope, searched, self.store, self.settings)
         if await hidden:
             legs = replace(legs, lexical=[], semantic=[])
         fused = self._fuse(legs)

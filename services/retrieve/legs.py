@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from contracts.ports import (
     LexicalIndex,
     Privacy,
     Scope,
+    Selection,
     SemanticHit,
     StoredPoint,
     TextRefused,
@@ -27,9 +28,11 @@ from contracts.ports import (
 )
 from contracts.v1.entries import Entry
 from services.retrieve.questions import Embedding
+from services.retrieve.settings import RetrieveSettings
 from services.retrieve.spelling import as_the_model_reads_it, find_corrections
 from services.shared import telemetry, tracing
 from services.shared.core.scoring import Candidate
+from services.shared.core.time_spans import Span
 from services.shared.core.typing_errors import respelled
 
 log = logging.getLogger(__name__)
@@ -118,6 +121,28 @@ async def search_both(
         semantic_by_id=by_id(meaning.hits),
         corrections=words.corrections,
     )
+
+
+async def with_told_then(
+    legs: Legs, times: Sequence[Span], scope: Scope, filters: Filters, store: EntryStore, settings: RetrieveSettings
+) -> Legs:
+    """The legs of a question, and for one that asks for nothing but its times all that was said then, the latest first.
+
+    A search by meaning has found it, as far as there are vectors; one for the words of such a question finds little.
+    """
+    if not times or len(legs.semantic) >= settings.semantic_depth or "lexical" in legs.degraded:
+        return legs
+    wanted = {one.name: getattr(filters, one.name) for one in fields(filters)}
+    told = Selection(scope.user_id, scope.space, scope.persona_id or "", **wanted)
+    try:
+        async with asyncio.timeout(settings.leg_timeout_seconds):
+            page = await store.page(told, limit=settings.lexical_depth, cursor=None)
+    except (Unavailable, TimeoutError) as error:
+        _tell("lexical", str(error) or "too slow")
+        return replace(legs, degraded=("lexical", *legs.degraded))
+    found = legs.lexical_by_id.keys() | legs.semantic_by_id.keys()
+    hits = [*legs.lexical, *(LexicalHit(entry.id, 0.0, 0.0, 0.0) for entry in page.entries if entry.id not in found)]
+    return replace(legs, lexical=hits, lexical_by_id=by_id(hits))
 
 
 def by_id(hits: Sequence[Hit]) -> dict[str, tuple[int, Hit]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,8 +23,9 @@ from services.ingest.handler import Arrived, Incoming
 from services.ingest.refusals import admit, is_private
 from services.retrieve.app import decided
 from services.shared import preferences
-from services.shared.announced import Announced
+from services.shared.announced import MOST, QUIET_SECONDS, Announced
 from services.shared.preferences import Mark, Marks, PreferenceReader
+from services.shared.refused import RefusedTurns, in_place_of
 from services.shared.stores.sqlite import SqliteTextStore
 from tests.apps.fakes import FakeInFlight
 
@@ -67,7 +70,7 @@ def arrived(number: int, at: datetime = NOW, **given: object) -> Arrived:
 
 
 async def admitted(
-    store: SqliteTextStore, some: list[Arrived], announced: Announced | None = None
+    store: SqliteTextStore, some: list[Arrived], refused_turns: RefusedTurns | None = None
 ) -> tuple[list[int], list[int]]:
     """The numbers of the turns that may be kept, and of those that were overwritten."""
     scrubbed: list[int] = []
@@ -75,7 +78,8 @@ async def admitted(
     async def scrub(numbers: Collection[int]) -> None:
         scrubbed.extend(numbers)
 
-    kept = await admit(some, preferences=PreferenceReader(store), scrub=scrub, announced=announced or Announced())
+    refused_turns = refused_turns or RefusedTurns(Announced())
+    kept = await admit(some, preferences=PreferenceReader(store), scrub=scrub, refused_turns=refused_turns)
     return [one.number for one in kept], scrubbed
 
 
@@ -100,11 +104,82 @@ async def test_a_turn_that_says_so_itself_is_not_kept(store: SqliteTextStore) ->
 
 
 async def test_a_turn_that_was_announced_as_not_to_be_kept_is_not(store: SqliteTextStore) -> None:
-    announced, secret = Announced(), "My code is 4477"
+    turns, secret = RefusedTurns(Announced()), "My code is 4477"
     some = [arrived(1, text="Off the record:"), arrived(2, role="assistant"), arrived(3, conversation_id="other")]
-    assert await admitted(store, some, announced) == ([2, 3], [1])
-    assert await admitted(store, [arrived(4, text=secret)], announced) == ([], [4])
-    assert await admitted(store, [arrived(4, text=secret), arrived(5)], announced) == ([5], [4]), "delivered again"
+    assert await admitted(store, some, turns) == ([3], [1, 2])
+    assert await admitted(store, [arrived(4, text=secret)], turns) == ([], [4])
+    assert await admitted(store, [arrived(4, text=secret), arrived(5)], turns) == ([5], [4]), "delivered again"
+
+
+async def test_what_answers_a_turn_that_is_not_kept_is_not_until_the_user_speaks_again(store: SqliteTextStore) -> None:
+    turns, secret = RefusedTurns(Announced()), "Don't remember this: my code is 4477"
+    told: list[dict[str, Any]] = [
+        {"text": secret},
+        {"role": "tool", "text": "code 4477: ok"},
+        {"role": "assistant", "text": "4477, I see."},
+        {"role": "assistant", "text": "4477!", "conversation_id": "other"},
+        {"role": "assistant", "text": "Saved on purpose.", "manually_saved": True},
+        {"text": "What is for lunch?"},
+        {"role": "assistant", "text": "Soup."},
+    ]
+    some = [arrived(number, **one) for number, one in enumerate(told, start=1)]
+    assert await admitted(store, some, turns) == ([4, 5, 6, 7], [1, 2, 3])
+    assert await admitted(store, some[2:3], turns) == ([], [3]), "delivered again, after later turns"
+    assert await admitted(store, some[6:], turns) == ([7], [])
+    assert await admitted(store, some[::-1]) == ([7, 6, 5, 4], [1, 2, 3]), "in another order"
+
+
+async def test_what_answers_an_announced_turn_is_not_kept(store: SqliteTextStore) -> None:
+    turns = RefusedTurns(Announced())
+    chat = [("user", "Off the record:"), ("assistant", "Go on."), ("user", "I owe 900"), ("assistant", "900, I see.")]
+    some = [arrived(number, role=role, text=text) for number, (role, text) in enumerate(chat, start=1)]
+    assert await admitted(store, some, turns) == ([], [1, 3, 2, 4])
+
+
+async def test_what_is_saved_on_purpose_is_no_secret_to_its_answer(store: SqliteTextStore) -> None:
+    said = "Don't remember this: my code is 4477"
+    some = [arrived(1, text=said, manually_saved=True), arrived(2, role="assistant")]
+    assert await admitted(store, some) == ([1, 2], [])
+
+
+@pytest.mark.parametrize("text", ["Don't remember this: my code is 4477", "Off the record:"])
+async def test_what_stands_in_place_of_a_turn_has_none_of_its_words_and_the_same_effect(
+    store: SqliteTextStore, text: str
+) -> None:
+    turns, instead = RefusedTurns(Announced()), in_place_of(arrived(1, text=text, tags=("door",)).turn, "t1")
+    assert "4477" not in instead.model_dump_json()
+    assert (instead.tags, instead.turn_id, instead.conversation_id) == ((), "t1", "chat")
+    some = [arrived(1, text=instead.text), arrived(2, role="assistant"), arrived(3)]
+    is_next = text.startswith("Off")
+    assert await admitted(store, some, turns) == ([] if is_next else [3], [1, 3, 2] if is_next else [1, 2])
+
+
+async def test_an_answer_that_is_no_turn_leaves_no_letter_either(store: SqliteTextStore) -> None:
+    reader, turns = PreferenceReader(store), RefusedTurns(Announced())
+
+    async def private(number: int, body: bytes) -> bool:
+        incoming = Incoming(subjects.turns("ann"), body, NOW)
+        return await is_private(incoming, number, preferences=reader, refused_turns=turns)
+
+    answer = b'{"user_id": "ann", "conversation_id": "chat", "role": "assistant", "text": 4477}'
+    assert not await private(1, answer)
+    assert await private(2, b'{"user_id": "ann", "conversation_id": "chat", "text": "dont save this: 4477", "x": 1}')
+    assert await private(3, answer)
+    assert not await private(1, answer)
+    assert not await private(4, answer.replace(b'"chat"', b'"other"'))
+
+
+def test_refused_turns_are_bounded_and_do_not_hold_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = RefusedTurns(Announced())
+    for number in range(MOST + 1):
+        turns.note(number, 1, refused=True)
+    assert [turns.has_answer(number, 2) for number in (0, 1, MOST)] == [False, True, True]
+    for number in range(2, 40):
+        turns.note(1, number, refused=False)
+    assert not turns.has_answer(1, 2), "too long ago"
+    later = time.monotonic() + QUIET_SECONDS + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    assert not turns.has_answer(MOST, 2)
 
 
 async def test_it_ends_by_itself(store: SqliteTextStore) -> None:
@@ -140,9 +215,9 @@ BODIES = {
 async def test_what_is_no_turn_is_judged_by_what_it_claims(store: SqliteTextStore, body: bytes) -> None:
     reader = PreferenceReader(store)
     incoming = Incoming(subjects.turns("ann"), body, NOW)
-    assert not await is_private(incoming, 1, preferences=reader)
+    assert not await is_private(incoming, 1, preferences=reader, refused_turns=RefusedTurns(Announced()))
     await start(store, last=0)
-    assert await is_private(incoming, 1, preferences=reader) == BODIES[body]
+    assert await is_private(incoming, 1, preferences=reader, refused_turns=RefusedTurns(Announced())) == BODIES[body]
 
 
 async def test_a_decision_goes_when_it_is_over_for_every_turn_that_waits(store: SqliteTextStore) -> None:
@@ -188,4 +263,5 @@ def test_the_latest_mark_before_a_turn_decides(given: list[tuple[int, bool]], nu
 )
 async def test_what_is_no_turn_and_not_to_be_kept_is_private(store: SqliteTextStore, body: bytes) -> None:
     incoming = Incoming(subject="memory.v1.turn.bob", body=body, stored_at=NOW)
-    assert await is_private(incoming, 1, preferences=PreferenceReader(store))
+    turns = RefusedTurns(Announced())
+    assert await is_private(incoming, 1, preferences=PreferenceReader(store), refused_turns=turns)

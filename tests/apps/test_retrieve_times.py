@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contracts.ports import Filters, TextStore, VectorPoint
+from contracts.ports import Filters, TextStore, Unavailable, VectorPoint
 from contracts.v1.retrieval import RetrieveRequest
 from services.retrieve.handler import Retriever
 from services.retrieve.settings import RetrieveSettings
@@ -23,14 +23,25 @@ NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)  # a Thursday
 SAID = {1: "The bike is blue.", 8: "I sold the boat.", 9: "Rent went up.", 130: "We married in July.", 500: "I rowed."}
 
 
-async def answers(store: TextStore, question: str, **given: Any) -> set[str]:
+@pytest.fixture(params=["meaning", "words only", "no model"])
+def way(request: pytest.FixtureRequest) -> str:
+    """How a memory is searched."""
+    return str(request.param)
+
+
+async def answers(store: TextStore, question: str, way: str = "meaning", **given: Any) -> set[str]:
     """What is told, with the threshold that holds by default."""
     entries = [an_entry("ann", text, created_at=NOW - timedelta(days)) for days, text in SAID.items()]
     await store_entries(store, entries)
     embedder, vectors = FakeEmbedder(), FakeVectors()
     matrix = await embedder.embed([entry.text for entry in entries])
     await vectors.upsert([VectorPoint(e, v) for e, v in zip(entries, matrix, strict=True)])
-    retriever = Retriever(store, vectors, embedder, Cl100kCounter(), RetrieveSettings())
+    if way == "no model":
+        embedder.fails = Unavailable("the model is away")
+    has_model = way != "words only"
+    retriever = Retriever(
+        store, vectors if has_model else None, embedder if has_model else None, Cl100kCounter(), RetrieveSettings()
+    )
     reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query=question, now=NOW, limit=10, **given))
     return {item.text for item in reply.items}
 
@@ -47,8 +58,41 @@ async def answers(store: TextStore, question: str, **given: Any) -> set[str]:
         (unicodedata.normalize("NFD", "Was habe ich in den letzten zwölf Tagen erzählt?"), [1, 8, 9]),
     ],
 )
-async def test_what_was_said_then_answers(store: TextStore, question: str, days: Sequence[int]) -> None:
-    assert await answers(store, question) == {SAID[day] for day in days}
+async def test_what_was_said_then_answers(store: TextStore, way: str, question: str, days: Sequence[int]) -> None:
+    assert await answers(store, question, way) == {SAID[day] for day in days}
+
+
+async def test_what_others_said_then_or_somewhere_else_does_not(store: TextStore, way: str) -> None:
+    at = {"created_at": NOW - timedelta(1)}
+    places: list[dict[str, Any]] = [
+        {"space": "work"},
+        {"persona_id": "guide"},
+        {"conversation_id": "c2"},
+        {"tags": ("red",)},
+        {"status": "archived"},
+    ]
+    await store_entries(store, [an_entry("ann", f"The boat {n}.", **at, **place) for n, place in enumerate(places)])
+    await store_entries(store, [an_entry("bob", "The bike of Bob.", **at)])
+    question = "What did I say yesterday?"
+    assert await answers(store, question, way) == {SAID[1], "The boat 2.", "The boat 3."}
+    assert await answers(store, question, way, persona_id="guide") == {SAID[1], *(f"The boat {n}." for n in (1, 2, 3))}
+    assert await answers(store, question, way, conversation_id="c2") == {"The boat 2."}
+    assert await answers(store, question, way, tags=("red",)) == {"The boat 3."}
+    assert await answers(store, question, way, space="work") == {"The boat 0."}
+
+
+async def test_where_what_was_said_then_cannot_be_read_the_answer_says_so(store: TextStore) -> None:
+    class Pageless:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+        async def page(self, *_: Any, **__: Any) -> Any:
+            raise Unavailable("the store is away")
+
+    pageless: Any = Pageless()
+    retriever = Retriever(pageless, None, None, Cl100kCounter(), RetrieveSettings())
+    reply = await retriever.retrieve(RetrieveRequest(user_id="ann", query="What did I say yesterday?", now=NOW))
+    assert (reply.items, reply.degraded) == ((), ("lexical",))
 
 
 async def test_a_time_beside_something_else_shuts_nothing_out(store: TextStore) -> None:

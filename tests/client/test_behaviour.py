@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import pickle
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -107,6 +108,61 @@ async def test_an_incognito_turn_is_kept_nowhere(memory: AsyncMemory) -> None:
     await memory.publish(LOCKER, incognito=True)
     await memory.remember("My umbrella is green.")  # whatever was published before has arrived by then
     assert (await memory.status()).turns == 1
+
+
+@pytest.mark.parametrize("why", ["incognito turn", "incognito conversation", "memory off", "says so", "answers it"])
+async def test_what_is_published_tells_whether_it_is_kept_as_far_as_that_is_known(
+    memory: AsyncMemory, url: str, why: str
+) -> None:
+    over_http = url.startswith("http")
+    assert (await memory.publish("My umbrella is green.", conversation_id="c1")).kept is (True if over_http else None)
+    if why == "incognito conversation":
+        await memory.start_incognito("c1")
+        assert (await memory.settings(conversation_id="c1")).refuses == "incognito"
+    if why == "memory off":
+        await memory.change_settings(SettingsChange(memory_enabled=False))
+    text, role = LOCKER, "user"
+    if why in ("says so", "answers it"):
+        text = f"Don't remember this: {LOCKER}"
+    if why == "answers it":
+        await memory.publish(text, conversation_id="c1")
+        text, role = f"I know: {LOCKER}", "assistant"
+    turn = await memory.publish(text, role=role, conversation_id="c1", incognito=why == "incognito turn")  # type: ignore[arg-type]
+    assert turn.kept is (False if over_http or why == "incognito turn" else None)
+    assert (str(turn), pickle.loads(pickle.dumps(turn)).kept) == (turn, turn.kept)
+    await eventually(memory.status, lambda status: status.turns == 1 and not status.pending)
+    await asyncio.sleep(0.3)
+    assert [entry.text for entry in (await memory.list()).items] == ["My umbrella is green."]
+
+
+async def test_a_conversation_is_forgotten_but_what_is_saved_or_was_said_elsewhere_too(memory: AsyncMemory) -> None:
+    for text, chat in (("I own a red canoe.", "a/b"), ("My umbrella is green.", "a/b"), (LOCKER, "a/b"), (LOCKER, "c")):
+        await memory.publish(text, conversation_id=chat)
+    await eventually(memory.status, lambda status: status.turns == 4 and not status.pending)
+    saved = next(one for one in (await memory.list()).items if "umbrella" in one.text)
+    await memory.pin(saved.id)
+    forgotten = await memory.forget_conversation("a/b", space="office")
+    assert (forgotten.forgotten, forgotten.kept) == (0, 0)
+    forgotten = await memory.forget_conversation("a/b")
+    assert (forgotten.forgotten, forgotten.kept, forgotten.left, forgotten.failed) == (1, 2, 0, ())
+    assert {one.text for one in (await memory.list()).items} == {saved.text, LOCKER}
+    assert [one.id for one in (await memory.list(conversation_id="a/b")).items] == [saved.id]
+    with pytest.raises(RequestFailed, match="conversation"):
+        await memory.forget_conversation("")
+
+
+async def test_yesterday_is_that_of_the_time_zone_asked_in(memory: AsyncMemory) -> None:
+    await memory.publish("I bought a blue tent.", created_at=datetime(2026, 2, 1, 23, 30, tzinfo=UTC))
+    await eventually(memory.status, lambda status: status.turns == 1 and not status.pending)
+    now = datetime(2026, 2, 3, 11, tzinfo=UTC)
+    asked = [
+        await memory.recall("What did I tell you yesterday?", now=now, time_zone=zone)
+        for zone in ("Europe/Vienna", "UTC")
+    ]
+    assert [len(reply.items) for reply in asked] == [1, 0]
+    with pytest.raises(RequestFailed, match="time_zone") as refused:
+        await memory.recall("What?", time_zone="Mars/Phobos")
+    assert refused.value.code == "invalid_request"
 
 
 async def test_entries_are_listed_page_by_page(memory: AsyncMemory) -> None:
@@ -218,6 +274,7 @@ async def test_every_method_is_answered(memory: AsyncMemory) -> None:
         "command": ("nice weather today",),
         "audit": (),
         "forget": (id_,),
+        "forget_conversation": ("c1",),
         "erase": (),
     }
     conflict = await _conflict(memory)
@@ -314,6 +371,13 @@ async def test_a_turn_that_nobody_could_keep_is_refused_and_not_acknowledged(
     with pytest.raises(RequestFailed) as refused:
         await memory.publish(text)
     assert refused.value.code == code
+
+
+async def test_what_no_message_can_hold_is_too_large(memory: AsyncMemory) -> None:
+    for call in (memory.remember, memory.publish):
+        with pytest.raises(RequestFailed) as refused:
+            await call("x" * 2_000_000)
+        assert (refused.value.code, refused.value.retryable) == ("too_large", False)
 
 
 async def test_replies_are_models_of_the_contract(memory: AsyncMemory) -> None:

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from typing import Any
@@ -166,12 +167,87 @@ async def test_a_wrong_password_is_no_matter_of_trying_again(up: Running, login:
     assert not failed.value.retryable
 
 
-@pytest.mark.parametrize("key", ["mb_no_key", "sk-1", "…", "a\nb"])
+@pytest.mark.parametrize("key", ["mb_no_key", "sk-1", "…"])
 async def test_a_key_that_opens_nothing_never_becomes_a_user(up: Running, key: str) -> None:
     async with AsyncMemory(up.http, key=key) as memory:
         with pytest.raises(RequestFailed) as failed:  # this server asks for no credential
             await memory.list()
     assert failed.value.code in ("credential_unread", "bad_request", "invalid_request")
+
+
+async def test_a_key_is_sent_as_it_stands_in_its_file() -> None:
+    sent: list[str] = []
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.headers["authorization"])
+        return httpx.Response(200, json=ENTRY)
+
+    options = {"transport": httpx.MockTransport(answer)}
+    async with AsyncMemory("http://memorybus", key=" mb_1_secret\r\n", options=options) as memory:
+        await memory.get("e1")
+    assert sent == ["Bearer mb_1_secret"]
+
+
+@pytest.mark.parametrize("key", ["", "\n", "mb_1_\nsecret", "mb_1_\x7fsecret", "mb_1_\ud83dsecret"])
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "nats://127.0.0.1:9"])
+def test_a_key_that_cannot_be_one_is_refused_without_showing_it(url: str, key: str) -> None:
+    with pytest.raises(ValueError, match="key") as refused:
+        Memory(url, key=key)
+    assert "secret" not in repr(refused.value)
+
+
+async def test_what_cannot_be_sent_in_a_header_is_not_shown(up: Running) -> None:
+    async with AsyncMemory(up.http, user="ann", options={"cookies": {"session": "se\ncret"}}) as memory:
+        with pytest.raises(RequestFailed, match="cannot be sent in a header") as failed:
+            await memory.status()
+    assert "cret" not in str(failed.value)
+
+
+SECRET_ADDRESSES = [
+    "http://ann:secret@127.0.0.1:9",
+    "http://ann:sec/secret@127.0.0.1:9",
+    "http://127.0.0.1:9?key=secret",
+    "https://ann:secret@127.0.0.1:9",
+    "ann:secret@127.0.0.1:9",
+    "ftp://ann:secret@127.0.0.1:9",
+    "nats://ann:secret@127.0.0.1:9",
+    "nats://secret@127.0.0.1:9",
+    "nats://ann:sec,secret@127.0.0.1:9",
+    "nats://ann:sec/secret@127.0.0.1:9",
+    "nats://ann:nats://secret@127.0.0.1:9",
+    "nats://ann:secret@127.0.0.1:9, nats://bob:secret@127.0.0.1:10",
+    "nats://ann:secret@127.0.0.1:port",
+    "ws://ann:secret@127.0.0.1:9\n",
+]
+
+
+@pytest.mark.parametrize("url", SECRET_ADDRESSES)
+@pytest.mark.parametrize("user", ["ann", None])
+async def test_no_login_of_an_address_is_in_an_error(
+    url: str, user: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises((ValueError, MemorybusError)) as failed:
+        async with AsyncMemory(url, user=user, timeout=1.0, retries=0) as memory:
+            await memory.recall("what?")
+    told = "".join(traceback.format_exception(failed.value)[-1:]) + repr(failed.value) + caplog.text
+    assert "sec" not in told.replace("seconds", "")
+    assert "127.0.0.1:9" in told or "port" in told
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "nats://127.0.0.1:9"])
+async def test_half_a_character_is_no_request(url: str) -> None:
+    half = "I like \ud83d"
+    async with AsyncMemory(url, user="ann", timeout=1.0, retries=0) as memory:
+        calls = [
+            *(memory.recall(half), memory.command(half), memory.get(half), memory.list(q=half), memory.remember(half)),
+            *(memory.publish(half), memory.publish("tea", conversation_id=half), memory.bulk([half], "pin")),
+            *(memory.recall("tea", tags=[half]), memory.forget_conversation(half)),
+        ]
+        for call in calls:
+            with pytest.raises(RequestFailed) as refused:
+                await call
+            assert (refused.value.code, refused.value.retryable) == ("invalid_request", False)
+        assert (await query_memory(memory, half)).error
 
 
 @pytest.mark.parametrize("kind", [Memory, AsyncMemory])

@@ -12,6 +12,8 @@ from memorybus_client import AsyncMemory
 
 PREFERENCE = "I prefer uv over pip for Python packages."
 QUESTION = "Do I prefer uv or pip?"
+SECRET = "Don't remember this: my PIN is 4711."
+GIVEN_AWAY = "Your PIN 4711 is safe with me."
 URLS = os.environ["MEMORYBUS_TEST_URLS"].split()
 assert URLS, "without a memorybus nothing would be tried"
 

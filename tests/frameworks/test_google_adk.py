@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from google.adk.agents import LlmAgent
+from google.adk.events import Event
 from google.adk.memory.memory_entry import MemoryEntry
 from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.runners import Runner
@@ -16,7 +17,7 @@ from google.genai.types import Content, Part
 from memorybus_client import AsyncMemory
 from memorybus_client.google_adk import MemorybusMemoryService
 
-from tests.frameworks.conftest import PREFERENCE, QUESTION
+from tests.frameworks.conftest import GIVEN_AWAY, PREFERENCE, QUESTION, SECRET
 
 Learned = Callable[[int], Awaitable[None]]
 APP = "helper"
@@ -60,6 +61,18 @@ async def test_a_preference_of_one_conversation_is_used_in_the_next_and_by_nobod
     await learned(2)
     assert PREFERENCE in (await converse(service, ann, QUESTION))[0]
     assert PREFERENCE not in (await converse(service, f"not-{ann}", QUESTION))[0]
+
+
+async def test_what_answers_a_question_that_is_not_kept_is_not_added(
+    service: MemorybusMemoryService, ann: str, memory: AsyncMemory, learned: Learned
+) -> None:
+    chat = [("user", SECRET), ("agent", GIVEN_AWAY), ("user", PREFERENCE), ("agent", "Noted.")]
+    events = [Event(author=author, content=Content(parts=[Part(text=text)])) for author, text in chat]
+    for _ in range(2):
+        await service.add_events_to_memory(app_name=APP, user_id=ann, events=events, session_id="c1")
+    await learned(2)
+    assert sorted(entry.text for entry in (await memory.list()).items) == [PREFERENCE, "Noted."]
+    assert (await memory.status()).turns == 2
 
 
 async def test_what_is_found_says_who_said_it_and_when_and_can_be_deleted(

@@ -17,7 +17,7 @@ from langchain_tests.integration_tests import RetrieversIntegrationTests
 from memorybus_client import Memory, Unavailable
 from memorybus_client.langchain import MemorybusChatMessageHistory, MemorybusRetriever
 
-from tests.frameworks.conftest import PREFERENCE, QUESTION
+from tests.frameworks.conftest import GIVEN_AWAY, PREFERENCE, QUESTION, SECRET
 
 
 @pytest.fixture
@@ -117,6 +117,17 @@ def test_a_history_gives_back_what_it_was_given(blocking: Memory) -> None:
     assert again.messages == messages
     again.clear()
     assert kept.messages == []
+    assert blocking.status().turns == 2
+
+
+def test_a_question_that_was_cleared_and_an_answer_to_what_is_not_kept_are_never_learned(blocking: Memory) -> None:
+    history = MemorybusChatMessageHistory("c1", blocking)
+    history.add_messages([HumanMessage("I have a debt of 9000 euros.")])
+    history.clear()
+    history.add_messages([HumanMessage(SECRET), AIMessage(GIVEN_AWAY)])
+    history.add_messages([HumanMessage(PREFERENCE), AIMessage("Noted.")])
+    learned(blocking, 2)
+    assert sorted(entry.text for entry in blocking.list().items) == [PREFERENCE, "Noted."]
     assert blocking.status().turns == 2
 
 

@@ -12,7 +12,7 @@ from memorybus_client import AsyncMemory
 from memorybus_client import Memory as BlockingMemory
 from memorybus_client.llama_index import MemorybusBlock
 
-from tests.frameworks.conftest import PREFERENCE, QUESTION
+from tests.frameworks.conftest import GIVEN_AWAY, PREFERENCE, QUESTION, SECRET
 
 Learned = Callable[[int], Awaitable[None]]
 
@@ -62,6 +62,21 @@ async def test_what_leaves_the_short_term_memory_is_learned(memory: AsyncMemory,
         await chat.aput(ChatMessage(role="assistant", content="Noted. " * 10))
     await learned(2)
     assert (await memory.list(q="drawer spoons")).total_count > 0
+
+
+@pytest.mark.parametrize("token_limit", [30_000, 40])
+async def test_what_answers_a_question_that_is_not_kept_is_not_learned(
+    memory: AsyncMemory, learned: Learned, token_limit: int
+) -> None:
+    chat = conversation(memory, "c1", token_limit)
+    await chat.aput(ChatMessage(role="user", content=SECRET))
+    await chat.aget()
+    await chat.aput(ChatMessage(role="assistant", content=GIVEN_AWAY + " And so on." * 12))
+    await told(chat, PREFERENCE)
+    await told(chat, "Half \ud83d of a smile.")
+    await learned(3)
+    said = [entry.text for entry in (await memory.list()).items]
+    assert sorted(said) == ["Half ? of a smile.", PREFERENCE, "Noted."]
 
 
 async def test_where_memory_is_away_the_chat_goes_on(caplog: pytest.LogCaptureFixture) -> None:

@@ -13,7 +13,7 @@ from agents.testing import ScriptedModel, assistant_message, function_call
 from memorybus_client import AsyncMemory
 from memorybus_client.openai_agents import INSTRUCTIONS, MemorybusSession, query_memory_tool
 
-from tests.frameworks.conftest import PREFERENCE, QUESTION
+from tests.frameworks.conftest import GIVEN_AWAY, PREFERENCE, QUESTION, SECRET
 
 set_tracing_disabled(True)
 
@@ -109,6 +109,62 @@ async def test_a_question_without_an_answer_is_learned_with_the_next_one(
     said = [entry.text for entry in (await memory.list()).items]
     assert said.count("I own a red canoe.") == said.count(PREFERENCE) == 1
     assert (await memory.status()).turns == 5  # what was answered is not published again
+
+
+async def said_in(memory: AsyncMemory) -> list[str]:
+    return sorted(entry.text for entry in (await memory.list()).items)
+
+
+@pytest.mark.parametrize("by_another", [False, True])
+@pytest.mark.parametrize("withdraw", ["pop_item", "clear_session"])
+async def test_a_question_that_was_withdrawn_before_its_answer_is_never_learned(
+    memory: AsyncMemory,
+    learned: Callable[[int], Awaitable[None]],
+    tmp_path: Any,
+    withdraw: str,
+    *,
+    by_another: bool,
+) -> None:
+    def opened() -> MemorybusSession:
+        return MemorybusSession("c1", memory, items=SQLiteSession("c1", tmp_path / "items"))
+
+    session = opened()
+    await session.add_items([{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Hi."}])
+    await session.add_items([{"role": "user", "content": "I have a debt of 9000 euros."}])
+    session = opened() if by_another else session
+    await getattr(session, withdraw)()
+    session = opened() if by_another else session
+    await session.add_items([{"role": "user", "content": PREFERENCE}, {"role": "assistant", "content": "Noted."}])
+    await learned(4)
+    assert await said_in(memory) == ["Hello.", "Hi.", PREFERENCE, "Noted."]
+    assert (await memory.status()).turns == 4
+
+
+async def test_an_answer_that_was_popped_takes_nothing_else_with_it(
+    memory: AsyncMemory, learned: Callable[[int], Awaitable[None]]
+) -> None:
+    session = MemorybusSession("c1", memory)
+    await session.add_items([{"role": "user", "content": PREFERENCE}, {"role": "assistant", "content": "Noted."}])
+    assert (await session.pop_item() or {}).get("role") == "assistant"
+    await session.add_items([{"role": "assistant", "content": "Then uv."}])
+    await learned(3)
+    assert await said_in(memory) == [PREFERENCE, "Noted.", "Then uv."]
+    assert (await memory.status()).turns == 3
+
+
+async def test_what_answers_a_question_that_is_not_kept_is_not_learned(
+    memory: AsyncMemory, learned: Callable[[int], Awaitable[None]]
+) -> None:
+    session = MemorybusSession("c1", memory)
+    for said, answer in ((SECRET, GIVEN_AWAY), ("Off the record:", "Go on."), ("I owe 900 euros.", "900, I see.")):
+        agent, _ = agent_of(memory, assistant_message(answer))
+        await Runner.run(agent, said, session=session)
+    await session.add_items([{"role": "assistant", "content": "And 900 it is."}])
+    agent, _ = agent_of(memory, assistant_message("Noted."))
+    await Runner.run(agent, PREFERENCE, session=session)
+    await learned(2)
+    assert await said_in(memory) == [PREFERENCE, "Noted."]
+    assert (await memory.status()).turns == 2
 
 
 async def test_what_is_no_memory_is_refused_at_once(url: str) -> None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import httpx
 import pytest
+from nats.aio.msg import Msg
 
 from contracts import flow, subjects
 from contracts.envelope import ErrorInfo
 from contracts.errors import Unavailable
 from contracts.paths import EXPORT, VERBS
+from contracts.v1.commands import ListRequest
+from contracts.v1.turns import Turn
 from services.shared.client import MemoryClient, RequestFailed
 from services.shared.errors import AWAY
 from services.shared.settings import Settings
@@ -237,16 +240,36 @@ async def test_an_incognito_turn_is_published_where_nobody_keeps_it(
 async def test_a_turn_that_is_not_to_be_remembered_as_it_says_goes_where_nobody_keeps_it(
     http: httpx.AsyncClient, client: MemoryClient
 ) -> None:
-    for text, kept in (
-        ("Off the record, my code is 4477.", False),
-        ("What I say next is off the record.", False),
-        ("My code is 4477.", False),
-        ("I keep bees.", True),
+    heard: list[bytes] = []
+
+    async def listen(msg: Msg) -> None:
+        heard.append(msg.data)
+
+    await client.nats.subscribe(f"{subjects.TURNS}.*", cb=listen)
+    for role, text, kept in (
+        ("user", "Off the record, my code is 4477.", False),
+        ("assistant", "4477, I see.", False),
+        ("user", "What I say next is off the record.", False),
+        ("user", "My code is 4477.", False),
+        ("assistant", "4477 again.", False),
+        ("user", "I keep bees.", True),
+        ("assistant", "How many?", True),
     ):
-        answer = await http.post("/turns", json={"role": "user", "text": text}, headers=ANN)
+        answer = await http.post("/turns", json={"role": role, "text": text}, headers=ANN)
         assert (answer.status_code, answer.json()["kept"]) == (202, kept)
-    await digested(client, turns=1)
-    assert (await client.bus.state(subjects.TURNS_STREAM.name)).last_seq == 1
+    await digested(client, turns=2)
+    assert heard
+    assert not any(b"4477" in body for body in heard)
+
+
+async def test_what_answers_it_is_not_kept_however_it_comes(http: httpx.AsyncClient, client: MemoryClient) -> None:
+    said = [("Off the record, my code is 4477.", "4477, I see."), ("I keep bees.", "How many?")]
+    for text, answer in said:
+        await http.post("/turns", json={"role": "user", "text": text, "conversation_id": "c1"}, headers=ANN)
+        await client.publish(Turn(user_id="ann", role="assistant", text=answer, conversation_id="c1"))
+    await digested(client, turns=2)
+    page = await client.request(flow.LIST, ListRequest(user_id="ann"), patience=5.0)
+    assert {entry.text for entry in page.items} == {"I keep bees.", "How many?"}
 
 
 async def test_an_incognito_conversation_leaves_nothing(http: httpx.AsyncClient, client: MemoryClient) -> None:

@@ -115,6 +115,8 @@ SELECTIONS = st.fixed_dictionaries(
         "theme": st.sampled_from(["travel", "tools"]),
         "pinned": st.booleans(),
         "manually_saved": st.booleans(),
+        "since": st.integers(0, 10).map(lambda minute: NOON + minutes(minute)),
+        "until": st.integers(0, 10).map(lambda minute: NOON + minutes(minute)),
     },
 )
 

@@ -84,17 +84,23 @@ async def test_a_cursor_stays_true_while_entries_are_added(text_store: TextStore
         ({"status": "archived"}, "f"),
         ({"status": "archived", "tags": ("red",)}, "f"),
         ({"status": "forgotten"}, ""),
+        ({"since": NOON + minutes(1)}, "cd"),
+        ({"until": NOON}, "abce"),
+        ({"since": NOON + minutes(1), "until": NOON}, "c"),
+        ({"since": NOON + minutes(1), "until": NOON, "tags": ("red",)}, ""),
+        ({"until": NOON - minutes(1)}, ""),
     ],
 )
 async def test_a_selection_finds_exactly_what_fulfils_it(
     text_store: TextStore, user: str, wanted: dict[str, Any], expected: str
 ) -> None:
-    again = Saying(conversation_id="c2", turn_id="t", at=NOON)
+    again = Saying(conversation_id="c2", turn_id="t", at=NOON + minutes(2))
     fields: dict[str, dict[str, Any]] = {
         "a": {"type": "fact", "tags": ("red",), "conversation_id": "c1"},
         "b": {"type": "note", "tags": ("red", "blue")},
-        "c": {"tags": ("blue",), "themes": ("travel", "tools"), "conversation_id": "c1", "repeated_in": (again,)},
-        "d": {"pinned": True, "manually_saved": True},
+        "c": {"tags": ("blue",), "themes": ("travel", "tools"), "conversation_id": "c1", "repeated_in": (again,)}
+        | {"last_said_at": again.at},
+        "d": {"pinned": True, "manually_saved": True, "created_at": NOON + minutes(1)},
         "e": {"space": "work", "manually_saved": True, "persona_id": "guide", "conversation_id": "c2"},
         "f": {"status": "archived", "tags": ("red",)},
     }

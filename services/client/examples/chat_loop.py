@@ -26,8 +26,9 @@ def main() -> None:
                 continue
             answer = model(memory.recall(said).context, said)
             print(answer, flush=True)
-            memory.publish(said, conversation_id=conversation)
-            memory.publish(answer, role="assistant", conversation_id=conversation)
+            turn = memory.publish(said, conversation_id=conversation)
+            if turn.kept is not False:  # the answer to what is not to be remembered may repeat it
+                memory.publish(answer, role="assistant", conversation_id=conversation)
 
 
 main()

@@ -11,6 +11,7 @@ from contracts.v1.control import SettingsChange
 from contracts.v1.entries import Entry
 from contracts.v1.retrieval import RetrievedItem, RetrieveReply
 from memorybus_client.aio import AsyncMemory
+from memorybus_client.caller import TurnId
 from memorybus_client.errors import MemorybusError, Misused, RequestFailed, Unavailable
 from memorybus_client.sync import Memory
 
@@ -24,5 +25,6 @@ __all__ = [
     "RetrieveReply",
     "RetrievedItem",
     "SettingsChange",
+    "TurnId",
     "Unavailable",
 ]

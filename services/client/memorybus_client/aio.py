@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from uuid import uuid4
 
 from contracts import flow
+from contracts.paths import TruncateReply
 from contracts.v1.audit import AuditReply
 from contracts.v1.cards import CardsReply, NamesReply
 from contracts.v1.chat import CommandReply
@@ -23,7 +24,7 @@ from contracts.v1.profile import ProfileReply, SeedReply
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.sessions import SessionsReply
 from contracts.v1.turns import EntryType, Role
-from memorybus_client.caller import Caller, address
+from memorybus_client.caller import Caller, TurnId, address
 
 
 class AsyncMemory:
@@ -107,6 +108,7 @@ class AsyncMemory:
         persona_id: str | None = None,
         conversation_id: str | None = None,
         now: datetime | None = None,
+        time_zone: str | None = None,
         explain: bool | None = None,
         asked_in: str | None = None,
         incognito: bool | None = None,
@@ -126,6 +128,7 @@ class AsyncMemory:
             persona_id=persona_id,
             conversation_id=conversation_id,
             now=now,
+            time_zone=time_zone,
             explain=explain,
             asked_in=asked_in,
             incognito=incognito,
@@ -147,10 +150,11 @@ class AsyncMemory:
         speaker: str | None = None,
         manually_saved: bool | None = None,
         incognito: bool = False,
-    ) -> str:
+    ) -> TurnId:
         """Publish a turn of a chat; its id. From then on it is not lost, and a moment later it is found.
 
-        The same `turn_id` again has no further effect. An incognito turn is kept nowhere.
+        The same `turn_id` again has no further effect. An incognito turn is kept nowhere. Whether another is `kept`,
+        as far as its user has decided, the id tells over HTTP; over the bus it is None, and ingest decides.
         """
         return await self._caller.publish(
             incognito=incognito,
@@ -246,6 +250,10 @@ class AsyncMemory:
         """Forget an entry, with all that says it."""
         return (await self._caller.call(flow.FORGET, id=id)).receipt
 
+    async def forget_conversation(self, conversation_id: str, *, space: str | None = None) -> TruncateReply:
+        """Forget what was said in a conversation alone, in one space or in all, but what is pinned or saved."""
+        return await self._caller.forget_conversation(conversation_id, space)
+
     async def history(self, id: str) -> HistoryReply:
         """Ask what an entry said before."""
         return await self._caller.call(flow.HISTORY, id=id)
@@ -331,9 +339,9 @@ class AsyncMemory:
         """Count what is stored, and what is still on its way."""
         return await self._caller.call(flow.USER_STATUS)
 
-    async def settings(self, *, space: str | None = None) -> SettingsReply:
-        """Show what holds in a space."""
-        return await self._caller.call(flow.SETTINGS, space=space)
+    async def settings(self, *, space: str | None = None, conversation_id: str | None = None) -> SettingsReply:
+        """Show what holds in a space; with a conversation also why nothing of it is kept, if so (`refuses`)."""
+        return await self._caller.call(flow.SETTINGS, space=space, conversation_id=conversation_id)
 
     async def change_settings(
         self,

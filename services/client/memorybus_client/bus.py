@@ -20,12 +20,18 @@ from pydantic import BaseModel
 from contracts import flow, subjects
 from contracts.envelope import ErrorReply
 from contracts.flow import Answer, R
+from contracts.paths import TruncateReply
+from contracts.v1.commands import ListRequest
+from contracts.v1.edits import BulkFailure, BulkRequest
+from contracts.v1.entries import Entry, Status
 from contracts.v1.overview import ExportRequest
 from contracts.v1.turns import MOST_TEXT_BYTES, Turn, message_id
 from memorybus_client.errors import RequestFailed, Unavailable
-from memorybus_client.transport import read
+from memorybus_client.transport import read, without_login
 
 _START = "start it with `memorybus up`; `memorybus address` prints where its bus is"
+_STATES: tuple[Status, ...] = ("active", "superseded", "archived")
+_PAGE = 200
 _FAILED = (NatsError, TimeoutError, OSError)
 _CONNECTING = 0.8
 """Part of the time of a call within which it connects, so that there is time to say why it does not."""
@@ -49,7 +55,7 @@ class BusTransport:
         login = urlsplit(self._servers[0])
         named = unquote(login.username) if login.username and login.password is not None else None
         self._options = {**_OPTIONS, "inbox_prefix": subjects.inbox(named), "error_cb": self._note, **options}
-        self._where = ", ".join(_without_login(server) for server in self._servers)
+        self._where = without_login(url)
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
         self._complaint = ""
@@ -65,7 +71,7 @@ class BusTransport:
         except NoRespondersError:
             raise Unavailable(f"nobody answers on the bus at {self._where}: {_START}", undone=True) from None
         except MaxPayloadError:
-            raise RequestFailed("invalid_request", "the request does not fit into a message of the bus") from None
+            raise RequestFailed("too_large", "the request does not fit into a message of the bus") from None
         except _FAILED as error:
             raise self._unanswered(subject, patience, error) from None
         if json.loads(reply.data).get("ok") is not True:
@@ -73,8 +79,9 @@ class BusTransport:
             raise RequestFailed(failed.code, failed.message, retryable=failed.retryable)
         return read(answer.reply, reply.data, self._where)
 
-    async def publish(self, turn: Turn, *, incognito: bool, patience: float) -> None:
-        """Publish a turn, and wait for the promise that it will not be lost; an incognito one nobody keeps."""
+    async def publish(self, turn: Turn, *, incognito: bool, patience: float) -> bool | None:
+        """Publish a turn, and wait for the promise that it will not be lost; an incognito one nobody keeps, and of any
+        other it is not known here."""
         _check_text(turn.text)
         client, raw = await self._connected(patience), turn.model_dump_json(exclude_none=True).encode()
         try:
@@ -92,6 +99,7 @@ class BusTransport:
             raise RequestFailed("unavailable", f"the bus refused: {error.description}", retryable=True) from None
         except _FAILED as error:
             raise self._unanswered(subjects.TURNS, patience, error) from None
+        return False if incognito else None
 
     async def _is_duplicate(self, client: Client, turn: Turn, raw: bytes, id_: str | None, patience: float) -> bool:
         headers = {subjects.MSG_ID_HEADER: id_} if id_ else None
@@ -108,6 +116,34 @@ class BusTransport:
                 yield line
             if (cursor := page.next_cursor) is None:
                 return
+
+    async def forget_conversation(self, asked: ListRequest, *, patience: float) -> TruncateReply:
+        """Forget what was said in the conversation that is asked for, but what is pinned or saved."""
+        said = [entry async for entry in self._listed(asked, patience)]
+        here = str(asked.conversation_id)
+        shared = {one.id for one in said if any(name != here for name in one.conversations)}
+        ids = sorted((one.id for one in said if not (one.pinned or one.manually_saved)), key=shared.__contains__)
+        going, failed, meant = set(ids) - shared, list[BulkFailure](), {"conversation_id": here, "space": asked.space}
+        done = set[str]()
+        for start in range(0, max(len(ids), 1), _PAGE):  # of none, too, there may be dead letters
+            some = tuple(ids[start : start + _PAGE])
+            body = BulkRequest(user_id=asked.user_id, ids=some, action="forget", whole="conversation", **meant)
+            reply = await self.ask(flow.BULK, body, patience=patience)
+            done, failed = done.union(reply.done), [*failed, *reply.failed]
+        kept = len(said) - len(ids) + len(done - going)
+        return TruncateReply(conversation_id=here, forgotten=len(done & going), kept=kept, failed=tuple(failed[:_PAGE]))
+
+    async def _listed(self, asked: ListRequest, patience: float) -> AsyncIterator[Entry]:
+        """All that is listed, whatever became of it; what was said last is waited for."""
+        for state in _STATES:
+            page = asked.model_copy(update={"status": state, "limit": _PAGE, "settled": state == _STATES[0]})
+            while True:
+                reply = await self.ask(flow.LIST, page, patience=patience)
+                for entry in reply.items:
+                    yield entry
+                if reply.next_cursor is None:
+                    break
+                page = page.model_copy(update={"cursor": reply.next_cursor, "settled": False})
 
     async def close(self) -> None:
         """End the connection."""
@@ -163,7 +199,3 @@ def _check_text(text: str) -> None:
         raise RequestFailed("too_large", f"The text has {size:,} bytes, {most:,} are allowed: split it.")
     if not text.strip():
         raise RequestFailed("invalid_request", "The text is blank.")
-
-
-def _without_login(server: str) -> str:
-    return server.rpartition("@")[2] if "@" in server else server

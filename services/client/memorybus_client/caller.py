@@ -8,17 +8,18 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import Future
 from threading import Thread
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 from pydantic import ValidationError
 
 from contracts import flow
 from contracts.flow import Answer, R
-from contracts.paths import EXPORT, VERB_OF
+from contracts.paths import EXPORT, VERB_OF, TruncateReply
+from contracts.v1.commands import ListRequest
 from contracts.v1.turns import Turn
-from memorybus_client.errors import MemorybusError, Misused, Unavailable
-from memorybus_client.transport import Transport, invalid
+from memorybus_client.errors import MemorybusError, Misused, RequestFailed, Unavailable
+from memorybus_client.transport import Transport, invalid, without_login
 
 T = TypeVar("T")
 
@@ -37,6 +38,23 @@ _OTHER_LOOP = (
 _OTHER_PROCESS = "this memory was made before the process was forked: make one in each process"
 
 
+class TurnId(str):
+    """The id of a turn that was published.
+
+    `kept`: whether it may be remembered; not so, it is gone, as its user wants: the turn was incognito, or its
+    conversation is, or memory is off, or it says itself that it is not to be remembered, or answers one that does.
+    None: the bus takes a turn without telling.
+    """
+
+    kept: bool | None
+
+    def __new__(cls, turn_id: object, kept: bool | None = None) -> Self:
+        """The id, and what became of the turn."""
+        made = super().__new__(cls, turn_id)
+        made.kept = kept
+        return made
+
+
 class Caller:
     """Calls a memorybus for one user; none takes longer than `timeout` in all."""
 
@@ -45,6 +63,7 @@ class Caller:
     ) -> None:
         if not (isinstance(timeout, int | float) and timeout > 0 and isinstance(retries, int) and retries >= 0):
             raise ValueError("timeout is more than 0 seconds, and retries are 0 or more")
+        key = key and key.strip()  # as it is read from a file
         _check_names(user, key)
         self._transport = _transport(url, user, key, options)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -62,16 +81,28 @@ class Caller:
 
         return await self._within(send, repeatable=repeatable)
 
-    async def publish(self, *, incognito: bool, **fields: Any) -> str:
+    async def publish(self, *, incognito: bool, **fields: Any) -> TurnId:
         """Publish a turn with these fields; its id, by which a repetition is known."""
         given = {"user_id": self._user, "turn_id": str(uuid4())}
         turn = _made(Turn, given | {name: value for name, value in fields.items() if value is not None})
 
-        async def send(left: float) -> None:
-            await self._transport.publish(turn, incognito=incognito, patience=min(_TURN_PATIENCE, left))
+        async def send(left: float) -> bool | None:
+            return await self._transport.publish(turn, incognito=incognito, patience=min(_TURN_PATIENCE, left))
 
-        await self._within(send, repeatable=True)
-        return str(turn.turn_id)
+        return TurnId(turn.turn_id, await self._within(send, repeatable=True))
+
+    async def forget_conversation(self, conversation_id: str, space: str | None) -> TruncateReply:
+        """Forget what was said in a conversation, in one space or in all."""
+        if not conversation_id:
+            raise RequestFailed("invalid_request", "conversation_id: name the conversation")
+        named = {"user_id": self._user, "conversation_id": conversation_id}
+        asked = _made(ListRequest, named | ({"space": space} if space is not None else {}))
+        patience = VERB_OF[flow.BULK.subject].patience
+
+        async def send(left: float) -> TruncateReply:
+            return await self._transport.forget_conversation(asked, patience=min(patience, left))
+
+        return await self._within(send, repeatable=False)
 
     async def export(self) -> AsyncIterator[str]:
         """The lines of an export."""
@@ -146,9 +177,13 @@ class BlockingCaller:
         """Ask with these fields; null ones are left out."""
         return self._run(self._caller.call(answer, **fields))
 
-    def publish(self, *, incognito: bool, **fields: Any) -> str:
+    def publish(self, *, incognito: bool, **fields: Any) -> TurnId:
         """Publish a turn with these fields; its id, by which a repetition is known."""
         return self._run(self._caller.publish(incognito=incognito, **fields))
+
+    def forget_conversation(self, conversation_id: str, space: str | None) -> TruncateReply:
+        """Forget what was said in a conversation, in one space or in all."""
+        return self._run(self._caller.forget_conversation(conversation_id, space))
 
     def export(self) -> Iterator[str]:
         """The lines of an export."""
@@ -204,9 +239,14 @@ class SharedCaller(Caller):
         """Ask with these fields; null ones are left out."""
         return await asyncio.wrap_future(self._shared.start(lambda own: own.call(answer, **fields)))
 
-    async def publish(self, *, incognito: bool, **fields: Any) -> str:
+    async def publish(self, *, incognito: bool, **fields: Any) -> TurnId:
         """Publish a turn with these fields; its id, by which a repetition is known."""
         return await asyncio.wrap_future(self._shared.start(lambda own: own.publish(incognito=incognito, **fields)))
+
+    async def forget_conversation(self, conversation_id: str, space: str | None) -> TruncateReply:
+        """Forget what was said in a conversation, in one space or in all."""
+        work = self._shared.start(lambda own: own.forget_conversation(conversation_id, space))
+        return await asyncio.wrap_future(work)
 
     async def close(self) -> None:
         """Nothing: whoever made the memory closes it."""
@@ -218,9 +258,13 @@ async def _next(lines: AsyncIterator[str]) -> str | None:
 
 def _made(model: type[Any], given: dict[str, Any]) -> Any:
     try:
-        return model.model_validate(given)
+        made = model.model_validate(given)
+        made.model_dump_json()
     except ValidationError as error:
         raise invalid(error) from None
+    except ValueError:  # of what is written as JSON
+        raise RequestFailed("invalid_request", "half of a pair of characters (a lone surrogate) is no text") from None
+    return made
 
 
 def _check_names(user: str | None, key: str | None) -> None:
@@ -228,6 +272,8 @@ def _check_names(user: str | None, key: str | None) -> None:
         raise ValueError("give user or key, not both: the key names the user")
     if user is not None and not (0 < len(user) <= _LONGEST_USER and user == user.strip() and user.isprintable()):
         raise ValueError(f"user is a name of 1 to {_LONGEST_USER} printable characters, without spaces around it")
+    if key is not None and not (key and key.isprintable()):
+        raise ValueError("key is one line of printable characters, as it was given out")
 
 
 def _transport(url: str, user: str | None, key: str | None, options: Mapping[str, Any]) -> Transport:
@@ -236,7 +282,7 @@ def _transport(url: str, user: str | None, key: str | None, options: Mapping[str
         from memorybus_client.http import HttpTransport
 
         return HttpTransport(url, user=user, key=key, options=options)
-    where = url.rpartition("@")[2]
+    where = without_login(url)
     if not url.startswith(("nats://", "tls://", "ws://", "wss://")):
         raise ValueError(f"the address {where} does not say how: http://… is the HTTP edge, nats://… the bus")
     if key is not None:
@@ -250,4 +296,4 @@ def _transport(url: str, user: str | None, key: str | None, options: Mapping[str
 
 def address(url: str | None) -> str:
     """Where to call: as given, else as MEMORYBUS_URL says, else the HTTP edge on this machine."""
-    return url or os.environ.get("MEMORYBUS_URL") or "http://127.0.0.1:8400"
+    return (url or os.environ.get("MEMORYBUS_URL") or "http://127.0.0.1:8400").strip()

@@ -73,10 +73,11 @@ class MemorybusMemoryService(BaseMemoryService):
     ) -> None:
         """Publish what events say; those that are still being streamed say nothing yet."""
         async with self._memory_of(user_id) as memory:
+            is_kept = True  # what answers a question that is not kept may repeat every word of it
             for event in events:
-                if (text := _text(event.content)) and not event.partial:
-                    by_user = event.author == "user"
-                    await memory.publish(
+                by_user = event.author == "user"
+                if (text := _text(event.content)) and not event.partial and (by_user or is_kept):
+                    turn = await memory.publish(
                         beginning(text),
                         role="user" if by_user else "assistant",
                         speaker=None if by_user else event.author or None,
@@ -85,6 +86,7 @@ class MemorybusMemoryService(BaseMemoryService):
                         created_at=datetime.fromtimestamp(event.timestamp, UTC),
                         space=self._space or app_name,
                     )
+                    is_kept = turn.kept is not False if by_user else is_kept
 
     async def add_memory(
         self,
@@ -105,7 +107,7 @@ class MemorybusMemoryService(BaseMemoryService):
         async with self._memory_of(user_id) as memory:
             try:
                 found = await memory.recall(
-                    query[:8192],
+                    beginning(query)[:8192],
                     space=self._space or app_name,
                     limit=self._limit,
                     token_budget=self._token_budget,

@@ -12,10 +12,11 @@ import httpx
 from pydantic import BaseModel
 
 from contracts.flow import Answer, R
-from contracts.paths import EXPORT, PREFIX, USER_HEADER, VERBS, TurnReply, Verb
+from contracts.paths import EXPORT, PREFIX, USER_HEADER, VERBS, TruncateReply, TurnReply, Verb
+from contracts.v1.commands import ListRequest
 from contracts.v1.turns import Turn
 from memorybus_client.errors import MemorybusError, RequestFailed, Unavailable
-from memorybus_client.transport import read
+from memorybus_client.transport import read, without_login
 
 _CODES = {401: "unauthenticated", 403: "forbidden", 413: "too_large", 429: "rate_limited"}
 _LONGEST_DETAIL = 500
@@ -31,8 +32,11 @@ class HttpTransport:
             headers["authorization"] = f"Bearer {key}"
         elif user is not None:
             headers[USER_HEADER] = user
-        self._client = httpx.AsyncClient(base_url=f"{url.rstrip('/')}{PREFIX}", headers=headers, **options)
-        self._where = url
+        self._where = without_login(url)
+        try:
+            self._client = httpx.AsyncClient(base_url=f"{url.rstrip('/')}{PREFIX}", headers=headers, **options)
+        except httpx.InvalidURL:  # it tells which part is none, which may be one of a password
+            raise ValueError(f"the address {self._where} is none: http://HOST:PORT") from None
 
     async def ask(self, answer: Answer[Any, R], body: BaseModel, *, patience: float) -> R:
         """Send a request; its reply."""
@@ -46,12 +50,19 @@ class HttpTransport:
         async with self._sent(verb.method, path, patience, **_carried(verb, values)) as response:
             return read(answer.reply, await response.aread(), self._where)
 
-    async def publish(self, turn: Turn, *, incognito: bool, patience: float) -> None:
-        """Publish a turn, and wait for the promise that it will not be lost; an incognito one nobody keeps."""
+    async def publish(self, turn: Turn, *, incognito: bool, patience: float) -> bool:
+        """Publish a turn, and wait for the promise that it will not be lost; whether it may be kept."""
         values = turn.model_dump(mode="json", exclude={"user_id"}, exclude_none=True, exclude_unset=True)
         body = values | {"incognito": incognito}
         async with self._sent("POST", "/turns", patience, json=body) as response:
-            read(TurnReply, await response.aread(), self._where)
+            return read(TurnReply, await response.aread(), self._where).kept
+
+    async def forget_conversation(self, asked: ListRequest, *, patience: float) -> TruncateReply:
+        """Forget what was said in the conversation that is asked for."""
+        path, space = f"/conversations/{quote(str(asked.conversation_id), safe='')}", asked.space
+        params = {} if space is None else {"space": space}
+        async with self._sent("DELETE", path, patience, params=params) as response:
+            return read(TruncateReply, await response.aread(), self._where)
 
     async def export(self, user_id: str, *, patience: float) -> AsyncIterator[str]:
         """The lines of an export as they come."""
@@ -78,8 +89,8 @@ class HttpTransport:
             raise self._nothing() from None
         except (httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL):
             raise self._nothing() from None
-        except httpx.LocalProtocolError as error:
-            raise RequestFailed("invalid_request", f"user or key cannot be sent in a header: {error}") from None
+        except httpx.LocalProtocolError:  # it tells the header with all that is in it
+            raise RequestFailed("invalid_request", "user, key or options cannot be sent in a header") from None
         except httpx.HTTPError as error:
             is_other = isinstance(error, httpx.RemoteProtocolError)
             advice = "try again later" + ("; the address of a bus is nats://…" if is_other else "")

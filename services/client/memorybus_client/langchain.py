@@ -71,8 +71,8 @@ class MemorybusChatMessageHistory(BaseChatMessageHistory):
     `kept` is the history that keeps the messages: memorybus keeps what was said, and could not give calls of tools back
     as they were. Without one they are kept in this process. What users and assistants say is published as turns once
     the assistant has answered; what was never answered is published with the next answer, also by a later history over
-    the same `kept`. Where that fails the chat goes on, and the log says so. What is cleared was said all the same, and
-    is still remembered.
+    the same `kept`, unless it is cleared before: what is cleared later was said all the same, and is still remembered.
+    Where publishing fails the chat goes on, and the log says so.
     """
 
     def __init__(
@@ -97,11 +97,12 @@ class MemorybusChatMessageHistory(BaseChatMessageHistory):
             self._kept.add_messages(messages)
         else:
             self._here += messages
-        said = self._exchange.until_answered(_all_said(messages))
-        learn(self._memory, said, conversation_id=self.session_id, space=self._space)
+        said = _all_said(messages)
+        learn(self._memory, self._exchange, said, conversation_id=self.session_id, space=self._space)
 
     def clear(self) -> None:
-        """Take every message away."""
+        """Take every message away; what waits for its answer is not learned any more."""
+        self._exchange = Exchange()
         self._here.clear()
         if self._kept is not None:
             self._kept.clear()

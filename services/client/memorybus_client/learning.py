@@ -32,18 +32,20 @@ def awaited(memory: AsyncMemory | Memory) -> AsyncMemory:
 
 
 def beginning(text: str) -> str:
-    """As much of a text as a turn may hold."""
+    """As much of a text as a turn may hold; half of a pair of characters, which no text may have, becomes "?"."""
     return text.encode(errors="replace")[:MOST_TEXT_BYTES].decode(errors="ignore")
 
 
 class Exchange:
     """What was said since the last answer. A question is published with its answer, or it would be found itself.
 
-    Of what was said `before` it takes up what has no answer yet.
+    Of what was said `before` it takes up what has no answer yet. What answers a question that is not kept, or could not
+    be published, is not published either: it may repeat every word of it.
     """
 
     def __init__(self, before: Said = ()) -> None:
         self._said: list[tuple[Role, str]] = []
+        self._is_kept = True
         for said in before:
             self._said = [*self._said, said] if said[0] == "user" else []
 
@@ -55,31 +57,49 @@ class Exchange:
         done, self._said = self._said, []
         return done
 
+    def withdraw(self, said: tuple[Role, str] | None) -> None:
+        """Take back what was said last, where it waits for an answer."""
+        if self._said and self._said[-1] == said:
+            self._said.pop()
 
-async def alearn(memory: AsyncMemory, said: Said, *, conversation_id: str | None, space: str | None) -> None:
-    """Publish turns, one after the other."""
-    for role, text in filter(_says_something, said):
-        try:
-            await memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
-        except MemorybusError as error:
-            log.warning(_NOT_LEARNED, error)
-            if isinstance(error, Unavailable):  # the others would wait as long, and in vain
-                break
+    def may_tell(self, role: Role, text: str) -> bool:
+        """Whether this is to be published."""
+        return bool(text.strip()) and (role == "user" or self._is_kept)
+
+    def note(self, role: Role, *, kept: bool | None) -> None:
+        """What became of something that was to be published; None: nobody knows."""
+        if role == "user":
+            self._is_kept = kept is not False
 
 
-def learn(memory: Memory, said: Said, *, conversation_id: str | None, space: str | None) -> None:
+async def alearn(
+    memory: AsyncMemory, exchange: Exchange, said: Said, *, conversation_id: str | None, space: str | None
+) -> None:
+    """Publish what was said up to an answer, one turn after the other."""
+    for role, text in exchange.until_answered(said):
+        if exchange.may_tell(role, text):
+            try:
+                turn = await memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
+                exchange.note(role, kept=turn.kept)
+            except MemorybusError as error:
+                exchange.note(role, kept=False)
+                log.warning(_NOT_LEARNED, error)
+                if isinstance(error, Unavailable):  # the others would wait as long, and in vain
+                    break
+
+
+def learn(memory: Memory, exchange: Exchange, said: Said, *, conversation_id: str | None, space: str | None) -> None:
     """The same for programs without an event loop."""
-    for role, text in filter(_says_something, said):
-        try:
-            memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
-        except MemorybusError as error:
-            log.warning(_NOT_LEARNED, error)
-            if isinstance(error, Unavailable):
-                break
-
-
-def _says_something(said: tuple[Role, str]) -> bool:
-    return bool(said[1].strip())
+    for role, text in exchange.until_answered(said):
+        if exchange.may_tell(role, text):
+            try:
+                turn = memory.publish(beginning(text), role=role, conversation_id=conversation_id, space=space)
+                exchange.note(role, kept=turn.kept)
+            except MemorybusError as error:
+                exchange.note(role, kept=False)
+                log.warning(_NOT_LEARNED, error)
+                if isinstance(error, Unavailable):
+                    break
 
 
 _NOT_LEARNED = "memory did not learn what was said: %s"

@@ -43,7 +43,8 @@ class MemorybusBlock(BaseMemoryBlock[str]):
     space: str | None = None
     token_budget: int = 1000
     limit: int = 12
-    _published: dict[str, None] = PrivateAttr(default_factory=dict)
+    _published: dict[str, bool] = PrivateAttr(default_factory=dict)
+    _withheld: set[str | None] = PrivateAttr(default_factory=set)
 
     async def _aget(
         self, messages: list[ChatMessage] | None = None, session_id: str | None = None, **block_kwargs: Any
@@ -68,26 +69,36 @@ class MemorybusBlock(BaseMemoryBlock[str]):
 
     async def _known(self, query: str) -> str:
         reply = await awaited(self.memory).recall(
-            query[:8192], space=self.space, limit=self.limit, token_budget=self.token_budget
+            beginning(query)[:8192], space=self.space, limit=self.limit, token_budget=self.token_budget
         )
         return looked_up(reply).context
 
     async def _learn(self, messages: list[ChatMessage], session_id: str | None) -> None:
         for message in messages:
-            text = message.content or ""
+            text = beginning(message.content or "")
             if message.role.value not in ("user", "assistant") or not text.strip():
                 continue
             role: Role = "user" if message.role.value == "user" else "assistant"
             turn_id = str(uuid5(NAMESPACE_OID, "\x1f".join(("llama-index", session_id or "", role, text))))
-            if turn_id in self._published:
-                continue
             try:
-                await awaited(self.memory).publish(
-                    beginning(text), role=role, conversation_id=session_id, turn_id=turn_id, space=self.space
-                )
+                is_kept = self._published.get(turn_id)
+                if is_kept is None:
+                    is_kept = await self._published_now(role, text, turn_id, session_id)
             except MemorybusError as error:
                 log.warning("memory did not learn what was said: %s", error)
                 return
-            self._published[turn_id] = None
-            if len(self._published) > _MOST_KNOWN:
-                self._published.pop(next(iter(self._published)))
+            if role == "user":
+                (self._withheld.discard if is_kept else self._withheld.add)(session_id)
+
+    async def _published_now(self, role: Role, text: str, turn_id: str, session_id: str | None) -> bool:
+        """Publish this, unless it answers what is not kept and may repeat every word of it; whether it may be kept."""
+        is_kept = role == "user" or session_id not in self._withheld
+        if is_kept:
+            turn = await awaited(self.memory).publish(
+                text, role=role, conversation_id=session_id, turn_id=turn_id, space=self.space
+            )
+            is_kept = turn.kept is not False
+        self._published[turn_id] = is_kept
+        if len(self._published) > _MOST_KNOWN:
+            self._published.pop(next(iter(self._published)))
+        return is_kept

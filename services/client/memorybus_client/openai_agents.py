@@ -77,8 +77,8 @@ class MemorybusSession:
     or reasoning back as they were. Without one they are kept in this process; give `SQLiteSession(session_id, FILE)` to
     find them after a restart. What users and assistants say is published as turns once the assistant has answered, or
     the question would be what memory finds for it; what was never answered is published with the next answer, also by
-    a later session over the same `items`. Where that fails the chat goes on, and the log says so. What is
-    popped or cleared from the session was said all the same, and is still remembered.
+    a later session over the same `items`, unless it is popped or cleared before: what is taken away later was said all
+    the same, and is still remembered. Where publishing fails the chat goes on, and the log says so.
     """
 
     def __init__(
@@ -104,19 +104,27 @@ class MemorybusSession:
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Keep items; with an answer, publish what was said up to it."""
-        if self._exchange is None:
-            self._exchange = Exchange(_all_said(await self._items.get_items(_LOOK_BACK)))
+        exchange = await self._begun()
         await self._items.add_items(items)
-        said = self._exchange.until_answered(_all_said(items))
-        await alearn(self._memory, said, conversation_id=self.session_id, space=self._space)
+        said = _all_said(items)
+        await alearn(self._memory, exchange, said, conversation_id=self.session_id, space=self._space)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the latest item away."""
-        return await self._items.pop_item()
+        """Take the latest item away; a question that waits for its answer is not learned any more."""
+        exchange = await self._begun()
+        item = await self._items.pop_item()
+        exchange.withdraw(_said(item) if item else None)
+        return item
 
     async def clear_session(self) -> None:
-        """Take every item away."""
+        """Take every item away; what waits for its answer is not learned any more."""
         await self._items.clear_session()
+        self._exchange = Exchange()
+
+    async def _begun(self) -> Exchange:
+        if self._exchange is None:
+            self._exchange = Exchange(_all_said(await self._items.get_items(_LOOK_BACK)))
+        return self._exchange
 
 
 def _all_said(items: list[TResponseInputItem]) -> list[tuple[Role, str]]:

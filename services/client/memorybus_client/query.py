@@ -12,6 +12,7 @@ from contracts.v1.retrieval import RetrievedItem
 from contracts.v1.turns import EntryType
 from memorybus_client.aio import AsyncMemory
 from memorybus_client.errors import MemorybusError, looked_up
+from memorybus_client.learning import beginning
 
 log = logging.getLogger(__name__)
 
@@ -95,7 +96,7 @@ async def query_memory(
         log.warning("a query of %d characters is cut to %d", len(query), _LONGEST_QUERY)
     try:
         reply = await memory.recall(
-            query[:_LONGEST_QUERY],
+            beginning(query)[:_LONGEST_QUERY],
             types=[type for kind in types or () for type in _KINDS[kind]],
             space=space,
             limit=limit,

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from uuid import uuid4
 
 from contracts import flow
+from contracts.paths import TruncateReply
 from contracts.v1.audit import AuditReply
 from contracts.v1.cards import CardsReply, NamesReply
 from contracts.v1.chat import CommandReply
@@ -23,7 +24,7 @@ from contracts.v1.profile import ProfileReply, SeedReply
 from contracts.v1.retrieval import RetrieveReply
 from contracts.v1.sessions import SessionsReply
 from contracts.v1.turns import EntryType, Role
-from memorybus_client.caller import BlockingCaller, address
+from memorybus_client.caller import BlockingCaller, TurnId, address
 
 
 class Memory:
@@ -109,6 +110,7 @@ class Memory:
         persona_id: str | None = None,
         conversation_id: str | None = None,
         now: datetime | None = None,
+        time_zone: str | None = None,
         explain: bool | None = None,
         asked_in: str | None = None,
         incognito: bool | None = None,
@@ -128,6 +130,7 @@ class Memory:
             persona_id=persona_id,
             conversation_id=conversation_id,
             now=now,
+            time_zone=time_zone,
             explain=explain,
             asked_in=asked_in,
             incognito=incognito,
@@ -149,10 +152,11 @@ class Memory:
         speaker: str | None = None,
         manually_saved: bool | None = None,
         incognito: bool = False,
-    ) -> str:
+    ) -> TurnId:
         """Publish a turn of a chat; its id. From then on it is not lost, and a moment later it is found.
 
-        The same `turn_id` again has no further effect. An incognito turn is kept nowhere.
+        The same `turn_id` again has no further effect. An incognito turn is kept nowhere. Whether another is `kept`,
+        as far as its user has decided, the id tells over HTTP; over the bus it is None, and ingest decides.
         """
         return self._caller.publish(
             incognito=incognito,
@@ -248,6 +252,10 @@ class Memory:
         """Forget an entry, with all that says it."""
         return (self._caller.call(flow.FORGET, id=id)).receipt
 
+    def forget_conversation(self, conversation_id: str, *, space: str | None = None) -> TruncateReply:
+        """Forget what was said in a conversation alone, in one space or in all, but what is pinned or saved."""
+        return self._caller.forget_conversation(conversation_id, space)
+
     def history(self, id: str) -> HistoryReply:
         """Ask what an entry said before."""
         return self._caller.call(flow.HISTORY, id=id)
@@ -331,9 +339,9 @@ class Memory:
         """Count what is stored, and what is still on its way."""
         return self._caller.call(flow.USER_STATUS)
 
-    def settings(self, *, space: str | None = None) -> SettingsReply:
-        """Show what holds in a space."""
-        return self._caller.call(flow.SETTINGS, space=space)
+    def settings(self, *, space: str | None = None, conversation_id: str | None = None) -> SettingsReply:
+        """Show what holds in a space; with a conversation also why nothing of it is kept, if so (`refuses`)."""
+        return self._caller.call(flow.SETTINGS, space=space, conversation_id=conversation_id)
 
     def change_settings(
         self,

@@ -27,12 +27,7 @@ def seen_by(scope: Scope) -> list[Json]:
 
 def passing(filters: Filters) -> list[Json]:
     """What fulfils the filters."""
-    conditions = _labelled(filters)
-    if filters.since is not None:
-        conditions.append({"range": {"last_said_at": {"gte": microseconds(filters.since)}}})
-    if filters.until is not None:
-        conditions.append({"range": {"created_at": {"lte": microseconds(filters.until)}}})
-    return conditions
+    return _labelled(filters)
 
 
 def selected(selection: Selection) -> list[Json]:
@@ -61,6 +56,10 @@ def _labelled(wanted: Filters | Selection) -> list[Json]:
         conditions.append({"term": {"conversations": label(wanted.conversation_id)}})
     if wanted.theme is not None:
         conditions.append({"term": {"themes": label(wanted.theme)}})
+    if wanted.since is not None:
+        conditions.append({"range": {"last_said_at": {"gte": microseconds(wanted.since)}}})
+    if wanted.until is not None:
+        conditions.append({"range": {"created_at": {"lte": microseconds(wanted.until)}}})
     return conditions
 
 

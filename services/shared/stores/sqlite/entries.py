@@ -157,6 +157,10 @@ def _selected(layout: Layout, selection: Selection, docs: NDArray[np.int64] | No
         of_scopes = "scope IN (SELECT value FROM json_each(?))"
         linked = f"SELECT doc FROM entry_conversations WHERE {of_scopes} AND conversation_id = ?"
         where, values = f"{where} AND doc IN ({linked})", (*values, json.dumps(scopes), selection.conversation_id)
+    if selection.since is not None:
+        where, values = f"{where} AND last_said_at >= ?", (*values, microseconds(selection.since))
+    if selection.until is not None:
+        where, values = f"{where} AND created_at <= ?", (*values, microseconds(selection.until))
     if docs is None:
         return where, values
     return f"{where} AND doc IN (SELECT value FROM json_each(?))", (*values, json.dumps(docs.tolist()))
