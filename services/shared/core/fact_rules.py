@@ -43,10 +43,16 @@ _ADJECTIVE = (
 _BEFORE_KIN = rf"\b(?:my|our) {_ADJECTIVE}"
 _HAVE = rf"(?:(?:have|has)(?: got)?|got) {ADVERBS}"
 
-_PERSON = re.compile(rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?:,)? (?P<name>{PERSON_NAME})", re.IGNORECASE)
+_PERSON = re.compile(rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?P<comma>,)? (?P<name>{PERSON_NAME})", re.IGNORECASE)
 _PEOPLE = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_PLURALS}) (?P<name>{PERSON_NAME}) and (?P<other>{PERSON_NAME})", re.IGNORECASE
 )
+_OF_A_NAME = re.compile(
+    rf"(?:^|[,;] |\b(?:and|but|so|that) )(?P<name>{PERSON_NAME}) (?:is|was)(?: now| still)? $", re.IGNORECASE
+)
+_POINTING = frozenset("this that here there it he she".split())
+_NEXT_NAMED = re.compile(r" (?:and|or|&) (?:i\b|(?-i:[^\W\da-z]))", re.IGNORECASE)
+_SAYS_MORE = re.compile(r"'s\b| (?!(?:and|or|who|but|in|at|on|from|with|because|since|for|to)\b)[a-z]")
 _KIN_IS = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
     r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually| currently)?|'s name's) "
@@ -55,7 +61,7 @@ _KIN_IS = re.compile(
 )
 _IS_KIN = re.compile(
     rf"(?P<name>{PERSON_NAME})(?: is|'s)(?: now| still)? (?:my|our) {_ADJECTIVE}(?P<kin>{_ANYBODY}|{_PET})"
-    r"(?: now| again)?$",
+    rf"(?: now| again)?(?:$|, (?={PERSON_NAME} (?:is|was|has|lives|works)\b))",
     re.IGNORECASE,
 )
 _HAVE_KIN = re.compile(
@@ -91,6 +97,8 @@ def people_in(words: str) -> Iterator[tuple[str, str]]:
             yield name, _SINGULAR.get(kin, kin.removesuffix("s"))
     for pattern in (_PERSON, _HAVE_KIN):
         for found in pattern.finditer(words):
+            if pattern is _PERSON and found["comma"] and _is_another(words, found):
+                continue
             yield found["name"], _kin(found)
             if pattern is _HAVE_KIN and found["other"]:
                 yield found["other"], found["kin2"].lower()
@@ -99,6 +107,15 @@ def people_in(words: str) -> Iterator[tuple[str, str]]:
             yield named["name"], _kin(named)
     if married := _MARRIED.match(words):
         yield married["name"], "partner"
+
+
+def _is_another(words: str, found: re.Match[str]) -> bool:
+    """Whether a name behind a comma is not that of the relative before it: "Anna is my wife, Ben is her brother"."""
+    before, after = words[: found.start()], words[found.end() :]
+    says_more = bool(before.strip()) and _SAYS_MORE.match(after)
+    if (of := _OF_A_NAME.search(before)) and of["name"].lower() not in _POINTING:
+        return True
+    return bool(_NEXT_NAMED.match(after) or says_more)
 
 
 def _kin(found: re.Match[str]) -> str:

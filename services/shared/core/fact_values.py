@@ -99,13 +99,15 @@ _WHERE = re.compile(
     r"|city|village|campus|offices?|house|flat|library|station|park|school|kitchen|basement|garden|corner|side|\w*platz"
     r"|\d+\w?|upstairs|downstairs|next door)\b|^the \w+$"
 )
+_WITHIN = re.compile(rf"¸ {CAPITAL}(?!.* (?:lives|works|has|goes|plays|hates|loves|moved)\b)")
 _NO_PLACE = re.compile(rf"\w\.\w|[a-z]{{3}}{CAPITAL}")
 
 
 def as_place(value: str) -> list[str]:
     """A place: written with a capital, or in a clause without any."""
     value = trimmed(_PLACE_CUT.split(CLAUSE_END.split(value.replace(", ", "¸ "), maxsplit=1)[0], maxsplit=1)[0])
-    value = value.replace("¸ ", ", ") if re.search(rf"¸ {CAPITAL}", value) else value.split("¸", 1)[0]
+    value = value.rstrip("¸")
+    value = value.replace("¸ ", ", ") if _WITHIN.search(value) else value.split("¸", 1)[0]
     first = value.split(" ", 1)[0].lower()
     if (
         not value[:1].isalpha()
