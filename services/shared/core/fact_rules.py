@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 from functools import lru_cache
+from itertools import takewhile
 
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found, timed_habits, told_of
@@ -343,9 +344,13 @@ _TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by) )?", _ANY)
 _FIXED = re.compile(r",? (?:final(?:ly)?|for good|instead|sharp|latest|at the latest|confirmed|fixed)[.!]*$", _ANY)
 
 
+def _tells_time(part: str) -> bool:
+    return not kinds(part.lower()).keys().isdisjoint(("day", "clock"))
+
+
 def _time(value: str) -> list[str]:
     value = trimmed(_FIXED.sub("", re.split(r" to (?!the\b)", value)[-1]))
-    value = _TIME.sub("", value, count=1)
+    value = _TIME.sub("", ", ".join(takewhile(_tells_time, value.split(", "))), count=1)
     known = kinds(value.lower())
     return [value] if len(value.split()) <= 5 and known.keys() & {"day", "clock"} and not is_denied(value) else []
 

@@ -17,7 +17,7 @@ BASE_VERBS = "work|joined|live|have|love|like|hate|speak|study|play|drive|own|pr
 THIRD_VERBS = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
 _VERB = (
     rf"(?:(?:just|now|also|still|really|both|all|always|never|recently|currently|\w+ly) )?"
-    rf"(?:is|are|was|were|had|do|does|did|will|can|could|would|may|got|came|went|{BASE_VERBS}|{THIRD_VERBS}"
+    rf"(?:is|are|was|were|had|do|does|did|will|can|could|would|may|got|came|comes|went|goes|calls|{BASE_VERBS}|{THIRD_VERBS}"
     r"|[a-z]{2,}(?:ed|[^\W\ds]s)(?= (?!(?:and|or|in|on|of)\b)\w))\b"
 )
 _BOUNDARY = (

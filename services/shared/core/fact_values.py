@@ -120,6 +120,15 @@ def as_place(value: str) -> list[str]:
     return [value] if re.match(rf"(?:the )?{CAPITAL}", value) or value.islower() else []
 
 
+_STAY_OVER = re.compile(wordlists.pattern("facts", "stay over"), re.IGNORECASE)
+_THEN_TO = re.compile(rf",? (?:and )?(?:then |later )?(?:on |back )?to (?={CAPITAL})")
+
+
+def as_moved_to(value: str) -> list[str]:
+    """Where somebody moved to at last, unless they left again."""
+    return [] if _STAY_OVER.search(value) else as_place(_THEN_TO.split(value)[-1])
+
+
 def is_known_place(value: str) -> bool:
     """Whether this names a country, a region or a larger town, or a part of one, as "East Berlin" does."""
     said = value.lower().removeprefix("the ")

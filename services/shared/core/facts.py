@@ -21,7 +21,7 @@ from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
 from services.shared.core.fact_subjects import BASE_VERBS, THIRD_VERBS, Subjects, subject_matches
-from services.shared.core.fact_values import PERSON_NAME, is_name
+from services.shared.core.fact_values import PERSON_NAME, is_name, one_of
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
@@ -47,7 +47,7 @@ _LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 200
 _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
-SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|\n")
+SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|(?<=[^\W\d])\s--?\s(?=[^\W\d])|\n")
 _IS_NOW = r"now (?:it|[\w.]+(?: [\w.]+)? (?:is|has))"
 _WHICH_TIME = "(?:date|day|time|slot)"
 CLAUSE = re.compile(
@@ -102,6 +102,15 @@ _NOT_BUT = re.compile(
 )
 GONE = re.compile(_pattern("long gone"))
 _PRETENDING = re.compile(_pattern("pretending"))
+_ANYBODY = "|".join(map(one_of, ("family", "partner", "acquainted")))
+_OTHER_RELATION = (
+    rf"{_pattern('hesitating')}*(?:my |our )?(?:ex|former|late)(?:[- ](?:{_ANYBODY}))?(?:,|{_pattern('of course')})"
+    r"|(?:(?:sorry|no|wait|i mean|i meant|well|or rather|oops)[,.:! -]+)+(?:my |our )?(?:(?:step|half)-?)?"
+    rf"(?:{_ANYBODY}){_pattern('of course')}"
+)
+_TAKEN_BACK = re.compile(f"{_pattern('taken back')}|{_OTHER_RELATION}")
+_DENIED_BACK = re.compile(_pattern("denied back"))
+_LEFT_AGAIN = re.compile(rf"(?:i |we )?{_pattern('left again')}")
 _ALSO_JOKING = re.compile(_pattern("joking more"))
 _LIKING_TO = re.compile(r"\b(i (?:\w+ )?(?:like|love|enjoy)) to\b")
 _TAGGED = re.compile(r", (?:right|correct|(?:is|are|do|does|have|am|was) ?n.t \w+)\W*$", re.IGNORECASE)
@@ -254,7 +263,27 @@ def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -
 
 
 def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _Clause]]:
-    """What a text states outright, and the clauses that state it.
+    """What a text states outright and does not take back in its next sentence, and the clauses that state it."""
+    last: list[tuple[Found, _Clause]] = []
+    for said, told in _told_by_clause(text, known):
+        if last and _LEFT_AGAIN.match(said.words.lower()):
+            last = [(found, at) for found, at in last if found.slot != "home" or "move" not in at.words]
+        if said.opens:
+            yield from last if not (last and _takes_back(said.sentence, last[-1][1].sentence)) else ()
+            last = []
+        last += ((found, said) for found in told)
+    yield from last
+
+
+def _takes_back(sentence: str, before: str) -> bool:
+    """Whether a sentence says that the one before it is not so after all: "Not mine, my neighbour's."."""
+    lower = sentence.lower().lstrip(" .,;!?-*>(")
+    is_denial = {"not", "no", "never"} & set(spelled_out(before).lower().split())
+    return _TAKEN_BACK.match(lower) is not None or (not is_denial and _DENIED_BACK.match(lower) is not None)
+
+
+def _told_by_clause(text: str, known: Collection[str]) -> Iterator[tuple[_Clause, list[Found]]]:
+    """Each clause of a text with what it states outright.
 
     Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something, and whether the
     text is a joke at the first of these.
@@ -271,12 +300,10 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
         is_meant = bool(people or told) and _is_meant(said)
         is_denied = bool(people) and _DENIAL.search(said.words) is not None and is_stated(said.sentence)
         subjects.read(said.words, people, meant, opens=said.opens, is_stated=is_meant or is_denied)
-        if not is_meant:
-            continue
-        if not in_earnest and is_joke(text):
+        if is_meant and not in_earnest and is_joke(text):
             return
-        in_earnest = True
-        yield from ((found, said) for found in told)
+        in_earnest = in_earnest or is_meant
+        yield said, list(told) if is_meant else []
 
 
 def _readable(text: str) -> str:
