@@ -44,17 +44,8 @@ _HAS_SOMEBODY = re.compile(
 )
 _CALLED = re.compile(r"^(?:(?:called|named|now|still|actually) )*")
 _PRONOUN = re.compile(r"(?P<who>he|she)\b", re.IGNORECASE)
-_HE = wordlists.words("names", "he") | {"boyfriend", "man", "guy", "boy", "fiancé", "grandpa", "dad", "son-in-law"}
-_SHE = wordlists.words("names", "she") | {
-    "girlfriend",
-    "woman",
-    "girl",
-    "lady",
-    "fiancée",
-    "grandma",
-    "mum",
-    "landlady",
-}
+_HE = wordlists.words("names", "he") | frozenset("boyfriend man guy boy fiancé grandpa dad landlord".split())
+_SHE = wordlists.words("names", "she") | frozenset("girlfriend woman girl lady fiancée grandma mum landlady".split())
 _PEOPLE = (_HE | _SHE | frozenset("person one ex hers theirs who someone somebody baby".split())).union(
     *(wordlists.words("facts", section) for section in ("family", "partner", "acquainted", "occupations"))
 )
@@ -67,6 +58,7 @@ class _One(NamedTuple):
     name: str | None
     gender: str
     is_person: bool = True
+    is_pronoun: bool = False
 
 
 class Subjects:
@@ -81,9 +73,10 @@ class Subjects:
         """Whom a clause is about that begins with "he" or "she", or with a verb that goes on after another clause."""
         if is_carried:
             return self._subject
-        if not (found := _PRONOUN.match(words)):
-            return None
-        pronoun = found["who"].lower()
+        found = _PRONOUN.match(words)
+        return self._called(found["who"].lower()) if found else None
+
+    def _called(self, pronoun: str) -> str | None:
         for group in reversed(self._spoken_of):
             if fitting := [one for one in group if one.gender in ("", pronoun)]:
                 return fitting[0].name if len(fitting) == 1 else None
@@ -101,7 +94,10 @@ class Subjects:
         if group:
             self._spoken_of.append(list(dict.fromkeys(group)))
         if found:
-            self._subject = found[-1].name or (meant if _PRONOUN.match(words) and len(found) == 1 else None)
+            last = found[-1]
+            is_meant = len(found) == 1 and _PRONOUN.match(words) is not None
+            pronoun = last.gender if last.is_pronoun else ""
+            self._subject = last.name or (meant if is_meant else self._called(pronoun) if pronoun else None)
         elif own or opens:
             self._subject = own[0].name if own else None
 
@@ -111,6 +107,8 @@ class Subjects:
             return own
         if (name := groups.get("name")) and is_name(name) and not groups["of"]:
             return _One(None, "", not is_known_place(name))
+        if pronoun := groups.get("pronoun"):
+            return _One(None, pronoun.lower(), is_person=False, is_pronoun=True)
         head = found["who"].lower().removesuffix("'s").split()[-1]
         return _One(None, _gender_of(head), head in _PEOPLE)
 

@@ -32,7 +32,7 @@ def one_of(section: str) -> str:
 
 
 CLAUSE_END = re.compile(
-    r",? (?:since|because|when|where|which|who|while|but|although|even|except|unless|until|before|after) |, "
+    r",? (?:since|because|when|where|which|who|while|but|although|even|except|unless|until|before|after) |, | - "
 )
 _PLACE_CUT = re.compile(
     r" (?:with|for|near|and|at|on|in|from|together|to|last|this|next|two|three|five|a|by|as|due|these|after|right"

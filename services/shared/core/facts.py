@@ -47,7 +47,7 @@ _LONGEST, _LONGEST_CLAUSE, _MOST_CLAUSES = 10_000, 240, 200
 _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
-SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|(?<=[^\W\d])\s--?\s(?=[^\W\d])|\n")
+SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|\n")
 _IS_NOW = r"now (?:it|[\w.]+(?: [\w.]+)? (?:is|has))"
 _WHICH_TIME = "(?:date|day|time|slot)"
 CLAUSE = re.compile(
@@ -271,7 +271,9 @@ def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _C
         if said.opens:
             yield from last if not (last and _takes_back(said.sentence, last[-1][1].sentence)) else ()
             last = []
-        last += ((found, said) for found in told)
+        apart = said.sentence.split(" - ")
+        if not any(_takes_back(one, apart[0]) for one in apart[1:]):
+            last += ((found, said) for found in told)
     yield from last
 
 

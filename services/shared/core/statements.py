@@ -137,8 +137,10 @@ def _retracted(before: str, instead: str, *, is_sure: bool) -> str:
     count = names if instead.istitle() and not kinds(instead.lower()) else len(instead.split())
     if not 0 < count <= len(words):
         return ""
+    kind, of_other = (kinds(said.lower()).keys() for said in (before[words[-count].start() :], instead))
+    while kind and count < len(words) and kinds(words[-count - 1][0].lower()):
+        count += 1  # all of "Monday 5 October at 9"
     last = before[words[-count].start() :]
-    kind, of_other = kinds(last.lower()).keys(), kinds(instead.lower()).keys()
     is_word = is_sure and instead.isalpha() and last.isalpha()
     is_name = names == count and (is_sure or not instead[0].islower())
     is_placed = count > 1 and words[-count][0] == instead.split()[0] and words[-count][0] in _PLACED

@@ -139,7 +139,6 @@ def test_what_is_taken_back_at_once_is_no_fact(text: str) -> None:
         "My sister Eva lives in Oslo. Sorry, my phone died.",
         "I live in York - near the river.",
         "I live in Leeds - and love it.",
-        "I'm vegetarian - have been for years.",
         "I moved to Ulm and stayed.",
         "I moved to Ulm in 2019 and stayed for good.",
         "I moved to Ulm in 2019 for good.",
