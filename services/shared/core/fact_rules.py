@@ -76,6 +76,11 @@ _MARRIED = re.compile(
     rf"(?P<name>{PERSON_NAME})",
     re.IGNORECASE,
 )
+_MARRIED_TOGETHER = re.compile(
+    rf"(?P<name>{PERSON_NAME}) and (?:i|me) (?:(?:have|finally|just|recently) )*(?:got|are|are now) married"
+    r"(?:$|[,!]| (?:now|on (?!the same)|last|yesterday|today|this|in)\b)",
+    re.IGNORECASE,
+)
 _PETS = re.compile(
     rf"(?:(?:i|we) (?:(?:have|have got|got|adopted|'ve got) an? |(?:have|'ve) adopted an? )(?:\w+ )?(?P<kind>{_PET})"
     rf"(?:(?: named| called|,|:) (?P<name>{PERSON_NAME}))?$)",
@@ -106,7 +111,7 @@ def people_in(words: str) -> Iterator[tuple[str, str]]:
     for pattern in (_KIN_IS, _IS_KIN):
         if named := pattern.match(trimmed(words)):
             yield named["name"], _kin(named)
-    if married := _MARRIED.match(words):
+    if married := _MARRIED.match(words) or _MARRIED_TOGETHER.match(words):
         yield married["name"], "partner"
 
 
@@ -338,7 +343,7 @@ def _projects(words: str) -> Iterator[Found]:
                 yield _of_project(name, slot, value, text.format(v=value))
 
 
-_TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by) )?", _ANY)
+_TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by|in(?= [a-z]+$)) )?", _ANY)
 
 
 _FIXED = re.compile(r",? (?:final(?:ly)?|for good|instead|sharp|latest|at the latest|confirmed|fixed)[.!]*$", _ANY)

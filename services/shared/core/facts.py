@@ -57,13 +57,15 @@ CLAUSE = re.compile(
     rf"|,\s{{1,3}}(?=(?:{BASE_VERBS}|{THIRD_VERBS}|dislikes?) )"
     rf"|,\s{{1,3}}(?={_IS_NOW}\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new {_WHICH_TIME}\b)"
     rf"|,?\s{{1,3}}(?=and {_IS_NOW}\b)"
-    rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{BASE_VERBS}|{THIRD_VERBS})\b)",
+    r"|,?\s{1,3}(?:and|but|so|because|though|while)\s{1,3}(?!i (?:\w+ )?(?:got|are now) married\b)"
+    rf"(?=(?:i|we|my|our|he|she|it|they|you|this|that|{BASE_VERBS}|{THIRD_VERBS})\b)",
     re.IGNORECASE,
 )
 _CARRIED = re.compile(rf"(?:(?P<mine>{BASE_VERBS}|dislike)|(?P<theirs>{THIRD_VERBS}|dislikes))\b", re.IGNORECASE)
 _UNSAID_I = re.compile(
     r"(?i:(?:just |finally |recently )*started (?:(?:(?:(?:a|my) )?new )?job |working )?at) (?=[A-Z])"
     r"(?!(?:Uni|University|School|College|Kindergarten|Nursery)\b)"
+    r"|(?i:(?:just |finally |officially )?turned (?=\d{1,3}(?: (?:yesterday|today|on|last|this|now)\b|$)))"
 )
 _I_AM = re.compile(r"\b(i)'?m\b", re.IGNORECASE)
 _CONTRACTIONS = tuple(
