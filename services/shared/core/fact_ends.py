@@ -73,7 +73,7 @@ _LEFT_WORK = re.compile(
     r"(?:retired|resigned|quit|left (?:the (?:company|firm|team|department|office)|us|for good)"
     rf"|{_LET_GO}){TAIL}"
 )
-_CANCELLED = "(?:cancelled|canceled|called off|scrapped)"
+_CANCELLED = "(?:(?<=had to )cancel|cancelled|canceled|called off|scrapped)"
 _PLANNED = rf"(?P<what>(?:[\w-]+ ){{0,3}}?{one_of('events')}(?: (?:to|with|at) \w+)?)"
 _CANCELLATIONS = (
     re.compile(rf"(?:my|our) {_PLANNED} {_AUX}{_CANCELLED}{TAIL}"),
@@ -86,7 +86,7 @@ _DOCTOR = (
 )
 _STOPPING = (
     rf"(?:{_DOCTOR}|he|she|they|i) {_AUX}(?:(?:stopped|discontinued)(?: giving me)?|took me off|taken me off"
-    r"|(?:told|asked|advised) me to (?:stop|come off)(?: taking)?)"
+    r"|(?:came|come|went|gone) off|(?:told|asked|advised) me to (?:stop|come off)(?: taking)?)"
 )
 _STOPPED_IT = re.compile(rf"{_STOPPING} (?:it|them)\b")
 _STOPPED = re.compile(

@@ -57,7 +57,7 @@ _SAYS_MORE = re.compile(r"'s\b| (?!(?:and|or|who|but|in|at|on|from|with|because|
 _KIN_IS = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
     r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually| currently)?|'s name's) "
-    rf"(?:spelled |spelt |called )?(?P<name>{PERSON_NAME})$",
+    rf"(?:spelled |spelt |called )?(?P<name>{PERSON_NAME})(?:$|, (?=(?:his|her|their) ))",
     re.IGNORECASE,
 )
 _IS_KIN = re.compile(
@@ -349,11 +349,15 @@ _TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by|in(?= [a-z]+$)) )?", _
 _FIXED = re.compile(r",? (?:final(?:ly)?|for good|instead|sharp|latest|at the latest|confirmed|fixed)[.!]*$", _ANY)
 
 
+_WHERE_AT = re.compile(rf" (?:(?:at|with) (?=(?:the|my|our) (?!latest)|{CAPITAL})|in (?=(?:room|the|my|our) ))")
+
+
 def _tells_time(part: str) -> bool:
     return not kinds(part.lower()).keys().isdisjoint(("day", "clock"))
 
 
 def _time(value: str) -> list[str]:
+    value = _WHERE_AT.split(value, maxsplit=1)[0]
     value = trimmed(_FIXED.sub("", re.split(r" to (?!the\b)", value)[-1]))
     value = _TIME.sub("", ", ".join(takewhile(_tells_time, value.split(", "))), count=1)
     known = kinds(value.lower())

@@ -49,6 +49,7 @@ _SHE = wordlists.words("names", "she") | frozenset("girlfriend woman girl lady f
 _PEOPLE = (_HE | _SHE | frozenset("person one ex hers theirs who someone somebody baby".split())).union(
     *(wordlists.words("facts", section) for section in ("family", "partner", "acquainted", "occupations"))
 )
+_OBJECT = re.compile(r"\b(?:(?P<he>him)|her(?=$| (?:every|each|on|at|and|often|a lot|in|to|for|with|twice|daily)\b))")
 _POSSESSED = re.compile(rf"\b(?:his|her|their) (?:[\w-]+ )?(?P<of>{one_of('family')}|{one_of('partner')})\b")
 
 
@@ -144,6 +145,8 @@ def _introduced(words: str, own: Sequence[_One]) -> Iterator[_One]:
         is_new = not found[0].lower().startswith("with ")
         if head and (is_new or all(one.gender == "" for one in own)):
             yield _One(None, _gender_of(head))
+    for found in _OBJECT.finditer(words) if own else ():
+        yield _One(None, "he" if found["he"] else "she")
     for found in _POSSESSED.finditer(words):
         gender = _gender_of(found["of"].lower())
         if own and gender not in {one.gender for one in own}:

@@ -112,7 +112,7 @@ _OTHER_RELATION = (
 )
 _TAKEN_BACK = re.compile(f"{_pattern('taken back')}|{_OTHER_RELATION}")
 _DENIED_BACK = re.compile(_pattern("denied back"))
-_LEFT_AGAIN = re.compile(rf"(?:i |we )?{_pattern('left again')}")
+_LEFT_AGAIN = re.compile(rf"(?:(?:i|we|have|then|later|since|soon) )*{_pattern('left again')}")
 _ALSO_JOKING = re.compile(_pattern("joking more"))
 _LIKING_TO = re.compile(r"\b(i (?:\w+ )?(?:like|love|enjoy)) to\b")
 _TAGGED = re.compile(r", (?:right|correct|(?:is|are|do|does|have|am|was) ?n.t \w+)\W*$", re.IGNORECASE)
