@@ -13,7 +13,7 @@ from services.shared.core.statements import kinds
 
 _SLOTS = ("time", "deadline")
 _AGAIN = re.compile(rf"\b{wordlists.pattern('facts', 'held again')}\b", re.IGNORECASE)
-_SOME_DAYS = timedelta(days=14)
+_SOME_DAYS = timedelta(days=7)
 """What is told with a time of day alone is in the next days."""
 
 _ANYWHERE = timedelta(hours=12)
