@@ -12,11 +12,14 @@ from contracts.v1.chat import ChatCommand, CommandRequest
 from contracts.v1.entries import Entry, Status
 from contracts.v1.turns import EVERY_PERSONA
 from services.curate.sessions import newest_in
+from services.shared.core.aliases import people_of
 from services.shared.core.analysis import analyze, telling_terms
 from services.shared.core.chat_commands import asks_to_forget, is_wish, states_something
 from services.shared.core.mentions import Word, has, is_found_by_terms, words_in, words_of_topic
+from services.shared.core.relations import names_of, relation_in
 from services.shared.core.time_spans import spans_named
 from services.shared.core.traits import is_mere_request
+from services.shared.decided import read_decisions
 from services.shared.erasures import is_hidden
 from services.shared.tasks import beside_the_loop
 
@@ -127,11 +130,20 @@ async def alike(said: Said) -> list[Entry]:
     return sorted((one for one in stated if 2 * shared[one.id] >= len(terms)), key=lambda one: -shared[one.id])[:1]
 
 
-async def about(said: Said) -> list[Entry]:
-    """The entries that mention all words of the topic themselves, of the space or, to be forgotten, of all: first those
-    in use, then the others."""
+async def about(said: Said, names: Sequence[str] = ()) -> list[Entry]:
+    """The entries that mention all words of the topic themselves, or one of these names, of the space or, to be
+    forgotten, of all: first those in use, then the others."""
+    if await is_hidden(said.store, said.request.user_id):
+        return []
+    topics = [said, *(replace(said, command=said.command.model_copy(update={"about": name})) for name in names)]
+    found = {entry.id: entry for one in topics for entry in await _about(one)}
+    in_use = [entry for entry in found.values() if entry.status == "active"]
+    return [*in_use, *(entry for entry in found.values() if entry.status != "active")][:MOST_LISTED]
+
+
+async def _about(said: Said) -> list[Entry]:
     words = words_of_topic(said.command.about)
-    if not words or await is_hidden(said.store, said.request.user_id):
+    if not words:
         return []
     look = _found if is_found_by_terms(words) else _newest
     active = [entry for space in await said.spaces() for entry in await look(said, space)]
@@ -139,7 +151,23 @@ async def about(said: Said) -> list[Entry]:
     entries = list({entry.id: entry for entry in (*active, *others)}.values())  # one may go out of use meanwhile
     in_any = bool(_SEVERAL.search(said.request.text))
     chars = sum(len(entry.text) for entry in entries)
-    return (await beside_the_loop(lambda: _mentioning(entries, words, in_any=in_any), chars))[:MOST_LISTED]
+    return await beside_the_loop(lambda: _mentioning(entries, words, in_any=in_any), chars)
+
+
+async def names_meant(said: Said) -> list[str]:
+    """The names of whom a topic means by what they are to the user: Heinz, by "my brother", if the user said so."""
+    relation = relation_in(said.command.about)
+    if relation is None or await is_hidden(said.store, said.request.user_id):
+        return []
+    entries = [entry for status in _STATUSES for entry in await _newest(said, None, status)]
+    decisions = await read_decisions(said.request.user_id, said.store)
+
+    def names() -> list[str]:
+        if not any(relation.may_be_in(entry.text) for entry in entries):
+            return []
+        return names_of(relation, entries, people_of(entries, decisions))
+
+    return await beside_the_loop(names, sum(len(entry.text) for entry in entries))
 
 
 async def said_then(said: Said, now: datetime) -> list[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from contracts.ports import Selection, TextStore
 from contracts.v1.entries import Entry
@@ -51,7 +51,7 @@ async def read(
     def told() -> tuple[People, Sequence[Known]]:
         facts = FactsOf()
         people = people_of(entries, decisions, facts)
-        return people, profile_of(user_id, entries, as_of, people.by_name(), facts, both)
+        return people, profile_of(user_id, entries, as_of, people.by_name(), facts, both, datetime.now(UTC))
 
     people, known = await apart(told)
     return Read(entries, left + more, known, people, decisions)

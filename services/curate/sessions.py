@@ -19,6 +19,7 @@ from services.shared.core import sessions, summaries
 from services.shared.core.loops import State
 from services.shared.core.model_summaries import ROLLING_FORM, SESSION_FORM, SPINE_FORM
 from services.shared.core.sessions import SILENCE, Session
+from services.shared.core.slots import former_of, profile_of
 from services.shared.decided import settled_of
 from services.shared.erasures import is_hidden
 from services.shared.errors import Rejected
@@ -79,7 +80,12 @@ async def spine(
     entries, _ = await read_newest(Selection(user_id, space=space, persona_id=persona_id), store, _SUMMED_UP)
     entries = await read_told(entries, store)
     settled = await settled_of(user_id, store)
-    made = await apart(summaries.spine_of, entries, settled)
+
+    def spine_now() -> summaries.Spine:
+        former = former_of(profile_of(user_id, entries, now=datetime.now(UTC)))
+        return summaries.spine_of(entries, settled, former)
+
+    made = await apart(spine_now)
     spine = wire.Spine(
         profile=_extracts(made.profile),
         projects=_extracts(made.projects),

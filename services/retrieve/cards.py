@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from contracts.ports import Unavailable, UserRecords
 from contracts.v1.entries import Entry
@@ -38,7 +39,8 @@ async def cards_asked_for(
     if not await beside_the_loop(lambda: any(map(read, told)), chars):
         return []
     decisions, both = await _decisions(request.user_id, store, settings.leg_timeout_seconds)
-    return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now, both, read), chars)
+    now = datetime.now(UTC)
+    return await beside_the_loop(lambda: cards_of(asked, told, decisions, request.now, both, read, now), chars)
 
 
 async def _told(entries: Sequence[Entry], store: Memory, patience: float) -> list[Entry]:

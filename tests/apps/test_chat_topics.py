@@ -177,3 +177,58 @@ async def test_what_is_told_or_pinned_is_of_the_space_alone(memory: Memory) -> N
     await say(memory.store, "Drubbelina has the office key.", space="work")
     for text in ("what do you remember?", "pin that Drubbelina has the office key", "correct: Drubbelina has the key"):
         assert not (await memory.says(text)).items
+
+
+HEINZ = ("My brother Heinz lives in Bremen.", "Heinz had a stroke.", "Heinz is 79.")
+
+
+@pytest.mark.parametrize(
+    ("said", "topic", "found"),
+    [
+        (HEINZ, "my brother", HEINZ),
+        (HEINZ, "my brother Heinz", HEINZ),
+        (HEINZ, "my sister", ()),
+        ((*HEINZ, "My sister Eva lives in Oslo."), "my brother", HEINZ),
+        ((*HEINZ, "My brother Karl is a vet."), "my brother", (HEINZ[0], "My brother Karl is a vet.")),
+        ((*HEINZ, "My brother Karl is a vet.", "Karl snores."), "my brother Heinz", HEINZ),
+        (
+            (*HEINZ, "My brother Karl is a vet.", "Karl snores."),
+            "my brothers",
+            (*HEINZ, "My brother Karl is a vet.", "Karl snores."),
+        ),
+        ((*HEINZ, "My colleague Heinz is a vet."), "my brother", (HEINZ[0],)),
+        (
+            ("My brother's name is Heinz.", "Heinz is 79."),
+            "my brother",
+            ("My brother's name is Heinz.", "Heinz is 79."),
+        ),
+        (
+            ("Heinz is my brother.", "Heinz is 79.", "I love tea."),
+            "my brother",
+            ("Heinz is my brother.", "Heinz is 79."),
+        ),
+        (("My mother is called Ruth.", "Ruth is 79."), "my mum", ("My mother is called Ruth.", "Ruth is 79.")),
+        (("My brother is ill.", "Heinz is 79."), "my brother", ("My brother is ill.",)),
+        (('He said: "my brother Heinz".', "Heinz is 79."), "my brother", ('He said: "my brother Heinz".',)),
+        (HEINZ, "my brother's stroke", ()),
+        (
+            (*HEINZ, "Everybody calls Heinz Bobby.", "My brother Bobby snores.", "Bobby is loud."),
+            "my brother",
+            (*HEINZ, "Everybody calls Heinz Bobby.", "My brother Bobby snores.", "Bobby is loud."),
+        ),
+        (("My brother José is a vet.", "José snores."), "my brother", ("My brother José is a vet.", "José snores.")),
+    ],
+)
+async def test_what_mentions_the_name_of_a_relative_is_about_them(
+    memory: Memory, said: tuple[str, ...], topic: str, found: tuple[str, ...]
+) -> None:
+    await store_entries(memory.store, [an_entry("ann", text) for text in said])
+    assert await listed(memory, f"forget everything about {topic}") == set(found)
+
+
+async def test_what_is_forgotten_with_a_relative_is_named(memory: Memory) -> None:
+    await store_entries(memory.store, [an_entry("ann", text) for text in HEINZ])
+    asked = await memory.says("forget everything about my brother")
+    assert asked.reply.startswith("3 memories will be forgotten, as listed, with what mentions Heinz.")
+    done = await memory.says("forget everything about my brother", confirm=asked.token)
+    assert [entry.status for entry in done.items] == ["forgotten"] * 3

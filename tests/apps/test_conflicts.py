@@ -179,10 +179,10 @@ async def test_a_decision_holds_in_the_profile(
 
 
 async def test_what_is_in_conflict_or_kept_beside_another_ends_nothing(store: TextStore) -> None:
-    eyes = an_entry("ann", "My eye doctor appointment is on Tuesday at 11")
+    eyes = an_entry("ann", "My weekly eye doctor appointment is on Tuesday at 11")
     await store_entries(store, [eyes])
     desk = await Desk.opened(
-        store, "My dentist appointment is on Tuesday at 9", "My appointment has moved from Tuesday to Thursday"
+        store, "My weekly dentist appointment is on Tuesday at 9", "My appointment has moved from Tuesday to Thursday"
     )
     known = await facts_of(store)
     assert [now for text, now, _ in known if "Tuesday" in text] == [True, True]

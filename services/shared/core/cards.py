@@ -87,10 +87,11 @@ def cards_of(
     as_of: datetime | None,
     both: Pairs,
     read: FactsOf,
+    now: datetime | None = None,
 ) -> list[Card]:
-    """The cards of whom these words name; the user decided that `both` of each pair of statements hold."""
+    """The cards of whom these words name; `both` and `now` as in `profile_of`."""
     persons = people_of(entries, decisions, read).by_name()
-    facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read, both))
+    facts = facts_by_entity(profile_of(entries[0].user_id, entries, as_of, persons, read, both, now))
     asked = asked.union(map(slug_of, asked))
     cards = [_card(ref, held, persons) for ref, held in facts.items() if _is_asked_for(ref, asked, persons)]
     return cards[:_MOST_CARDS]

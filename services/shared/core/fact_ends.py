@@ -20,6 +20,7 @@ from services.shared.core.traits import ByText
 _section = partial(wordlists.pattern, "changes")
 _AUX = f"{_section('auxiliaries')}{{0,4}}"
 _NAME = r"[^\W\d][\w-]*(?: [^\W\d][\w-]*)?"
+_SHORT_NAME = f"{_NAME}?"
 _KIND = rf"(?:(?:my|our) (?:old |dear |poor |beloved )?(?:{one_of('pets')} )?)?"
 _PARTNER = rf"(?:my |our )?(?:(?:{one_of('partner')}) )?"
 _JOB = r"(?:my|our|the) (?:old |current )?(?:job|position)"
@@ -61,7 +62,40 @@ _SHARE_A_HOME = ("flatmate", "roommate", "housemate")
 _MOVED_OUT = re.compile(rf"(?:my (?:{'|'.join(_SHARE_A_HOME)}) )?(?P<name>{_NAME}) {_AUX}moved out{TAIL}")
 _BORN = re.compile(
     rf"(?:(?:our|my) (?:baby|son|daughter|twins|little (?:one|boy|girl))(?: {_NAME})? (?:was|were|is|are) (?:born|here)"
-    rf"|(?:i|we) {_AUX}(?:lost (?:the|our|my) (?:baby|pregnancy)|had a miscarriage|miscarried|gave birth)){TAIL}"
+    rf"|(?:our|my|the) (?:baby|twins|little (?:one|boy|girl)) {_AUX}(?:(?:born|here|arrived)|came(?: early)?)"
+    rf"|(?:i|we) {_AUX}(?:lost (?:the|our|my) (?:baby|pregnancy)|had a miscarriage|miscarried|gave birth"
+    r"|(?:had|delivered) (?:(?:the|our|my) (?:baby|twins)|a (?:healthy |little |baby )?(?:baby|boy|girl)|twins)))"
+    rf"{TAIL}"
+)
+_AT_WORK = tuple("boss manager supervisor colleague coworker co-worker teammate assistant intern".split())
+_LEFT_WORK = re.compile(
+    rf"(?:my (?:old |dear )?(?:{'|'.join(_AT_WORK)}) )?(?P<name>{_SHORT_NAME}) {_AUX}"
+    r"(?:retired|resigned|quit|left (?:the (?:company|firm|team|department|office)|us|for good)"
+    rf"|{_LET_GO}){TAIL}"
+)
+_CANCELLED = "(?:(?<=had to )cancel|cancelled|canceled|called off|scrapped)"
+_PLANNED = rf"(?P<what>(?:[\w-]+ ){{0,3}}?{one_of('events')}(?: (?:to|with|at) \w+)?)"
+_CANCELLATIONS = (
+    re.compile(rf"(?:my|our) {_PLANNED} {_AUX}{_CANCELLED}{TAIL}"),
+    re.compile(rf"(?:i|we) {_AUX}{_CANCELLED} (?:my|our|the) (?P<what>[\w-]+(?: [\w-]+){{0,3}}?){TAIL}"),
+    re.compile(rf"(?:(?:the|my|our) )?(?P<by>[\w-]+(?: [\w-]+)?) {_AUX}{_CANCELLED} (?:my|our) {_PLANNED}{TAIL}"),
+)
+_DOCTOR = (
+    r"(?:(?:(?:my|the|our) )?(?:doctor|doctors|gp|consultant|specialist|cardiologist|psychiatrist|nurse|hospital)"
+    r"|dr\.? \w+)"
+)
+_STOPPING = (
+    rf"(?:{_DOCTOR}|he|she|they|i) {_AUX}(?:(?:stopped|discontinued)(?: giving me)?|took me off|taken me off"
+    r"|(?:came|come|went|gone) off|(?:told|asked|advised) me to (?:stop|come off)(?: taking)?)"
+)
+_STOPPED_IT = re.compile(rf"{_STOPPING} (?:it|them)\b")
+_STOPPED = re.compile(
+    rf"{_STOPPING} (?:(?:the|my) )?(?P<what>it|them|[\w-]{{4,}})"
+    rf"(?: (?:and|so|but|because|due to|after|at once|completely|straight away)\b.*)?{TAIL}"
+)
+_MEDICINE = re.compile(
+    rf"\b(?:{one_of('medicines')}|[a-z]{{3,}}(?:pril|statin|sartan|olol|formin|pam|zole|cillin|mycin|profen|oxin|parin"
+    r"|etine|amide|azine|prazole|dipine|gliptin|flozin|tadine))\b"
 )
 _UNDONE = re.compile(_section("undone"))
 
@@ -93,10 +127,10 @@ _ENDINGS = (
     _ending("partner", rf"{_PARTNER}(?P<v>{_NAME}) {_AUX}(?:{_PARTED}) me"),
     _ending("studies", rf"i {_AUX}dropped out(?P<v>)(?: of {_SCHOOL})?"),
     _ending("studies", rf"i {_AUX}(?:graduated|(?:finished|completed) {_SCHOOL})(?P<v>)"),
-    _ending("avoids", rf"i {_AUX}(?:eat|drink|take|use|have) (?P<v>\w+(?: \w+)?) again"),
+    _ending("avoids", rf"i {_AUX}(?:eat|drink|tak|us|hav)(?:e|ing)? (?P<v>\w+(?: \w+)?) again"),
     _ending(
         "avoids",
-        rf"i {_AUX}(?:started|begun|began|(?:gone |went )?back (?:to|on)) (?:(?:eating|drinking|taking|using) )?"
+        rf"(?:i )?{_AUX}(?:started|begun|began|(?:gone |went )?back (?:to|on)) (?:(?:eating|drinking|taking|using) )?"
         r"(?P<v>\w+(?: \w+)??)(?: again)?",
     ),
     _ending("partner", rf"(?P<v>{_NAME})(?: is)? my ex(?:[- ]{one_of('partner')})?"),
@@ -130,22 +164,30 @@ class Ended:
         """Whether it ends this fact, which the same speaker stated before."""
         of = "" if fact.entity_label == (speaker or ME) else fact.entity_label
         if plain_name(self.of) != plain_name(of) or fact.slot not in ({self.slot} if self.slot else _OF_THE_LIVING):
-            return False
+            return self.slot == "medication" and _is_taking(fact) and terms(self.value) <= terms(fact.value.lower())
         said, known = terms(plain_name(self.value)), terms(plain_name(fact.value))
         return not self.value or (bool(said) and (said <= known if self.slot in _TOLD_IN_PART else said == known))
 
 
+def _is_taking(fact: Fact) -> bool:
+    return fact.entity_label == ME and fact.slot == "habit" and fact.value.startswith("take ")
+
+
 @lru_cache(maxsize=256)
-def ended_in(text: str) -> tuple[Ended, ...]:
-    """What a statement of a user ends."""
-    return tuple(_ended(text))
+def ended_in(text: str, before: str = "") -> tuple[Ended, ...]:
+    """What a statement of a user ends, said after another in the same conversation."""
+    return tuple(_ended(text, before))
 
 
 ends_anything = ByText(lambda text: any(True for _ in _ended(text)))
 """Whether a statement ends a fact, whichever is known."""
 
 
-def _ended(text: str) -> Iterator[Ended]:
+points_back = ByText(lambda text: any(_STOPPED_IT.match(clause.text) is not None for clause in clauses(text)))
+"""Whether a statement says that "it" was stopped, which may be what was named before."""
+
+
+def _ended(text: str, before: str = "") -> Iterator[Ended]:
     if _UNDONE.search(text.lower()):
         return
     for fact in denied_in(text):
@@ -154,6 +196,28 @@ def _ended(text: str) -> Iterator[Ended]:
         said = RECENTLY.sub("", clause.text)
         if clause.meant and not LONG_AGO.search(said) and not _PARTICIPLE.match(said):
             yield from _told(said)
+            yield from _cancelled(said)
+            yield from _medicine_stopped(said, before)
+        before = f"{before} {said}"
+
+
+def _cancelled(said: str) -> Iterator[Ended]:
+    """An appointment that will not be: "my appointment" that a dentist cancelled is that with them."""
+    found = next((found for form in _CANCELLATIONS if (found := form.match(said))), None)
+    if found is None:
+        return
+    what = found["what"].removesuffix(" appointment")
+    yield Ended("time", "", of=what)
+    if what == "appointment" and (by := found.groupdict().get("by")):
+        yield Ended("time", "", of=by)
+
+
+def _medicine_stopped(said: str, before: str) -> Iterator[Ended]:
+    """A medicine that a doctor or the speaker stopped; "it" is the one named last."""
+    if found := _STOPPED.match(said):
+        named = _MEDICINE.findall(before.lower()) if found["what"] in ("it", "them") else [found["what"]]
+        if named:
+            yield Ended("medication", named[-1])
 
 
 def _told(said: str) -> Iterator[Ended]:
@@ -164,6 +228,8 @@ def _told(said: str) -> Iterator[Ended]:
         yield from (Ended("diet", diet) for diet in _DIETS_WITHOUT[eaten["food"]].split())
     if gone := _MOVED_OUT.match(said):
         yield from (Ended("relationship", shared, of=gone["name"]) for shared in _SHARE_A_HOME)
+    if gone := _LEFT_WORK.match(said):
+        yield from (Ended("relationship", relation, of=gone["name"]) for relation in _AT_WORK)
     if _BORN.match(said):
         yield Ended("health", "pregnant")
     for slot, pattern in _ENDINGS:

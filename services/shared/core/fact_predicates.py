@@ -26,6 +26,7 @@ from services.shared.core.fact_values import (
     as_languages,
     as_learnt,
     as_liked,
+    as_moved_to,
     as_occupation,
     as_owned,
     as_place,
@@ -92,6 +93,13 @@ _PREDICATES = (
         rf"{ADVERBS}(?:just )?(?:in|outside|near) (?P<v>.+)",
         rf"{_AM}(?:based|living) in (?P<v>.+)",
         rf"lives? (?:with|alone|together with) (?:(?!\bin\b).){{0,40}}?\bin (?P<v>{CAPITAL}.*)",
+        level=2,
+        ref="place",
+    ),
+    *_rules(
+        "home",
+        as_moved_to,
+        "lives in {v}",
         rf"(?:have |has )?{ADVERBS}(?:moved|relocated) (?:from {CAPITAL}[^,]{{1,30}}? )?(?:back |over )?to (?P<v>.+)",
         level=2,
         ref="place",
@@ -327,12 +335,15 @@ def _habit(value: str) -> Found:
     return Found("habit", value, f"habit: {value}", fact_type="habit", holds_many=True, confidence=0.7)
 
 
+_POINTING = re.compile(r"(?:it|this|that|these|those|them|him|her|us|you|me|everything|something)\b", re.IGNORECASE)
+
+
 def told_of(predicate: str, of: str = "") -> Iterator[Found]:
     """What a predicate ("lives in Oslo") tells of somebody; the first rule of each slot that fits counts."""
     done: set[str] = set()
     for rule in _PREDICATES:
         found = rule.pattern.match(predicate) if rule.slot not in done else None
-        values = rule.clean(found["v"]) if found else []
+        values = [one for one in rule.clean(found["v"]) if not _POINTING.match(one)] if found else []
         for value in values:
             done.add(rule.slot)
             yield Found(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterator
 from functools import lru_cache
+from itertools import takewhile
 
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found, timed_habits, told_of
@@ -43,19 +44,25 @@ _ADJECTIVE = (
 _BEFORE_KIN = rf"\b(?:my|our) {_ADJECTIVE}"
 _HAVE = rf"(?:(?:have|has)(?: got)?|got) {ADVERBS}"
 
-_PERSON = re.compile(rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?:,)? (?P<name>{PERSON_NAME})", re.IGNORECASE)
+_PERSON = re.compile(rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?P<comma>,)? (?P<name>{PERSON_NAME})", re.IGNORECASE)
 _PEOPLE = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_PLURALS}) (?P<name>{PERSON_NAME}) and (?P<other>{PERSON_NAME})", re.IGNORECASE
 )
+_OF_A_NAME = re.compile(
+    rf"(?:^|[,;] |\b(?:and|but|so|that) )(?P<name>{PERSON_NAME}) (?:is|was)(?: now| still)? $", re.IGNORECASE
+)
+_POINTING = frozenset("this that here there it he she".split())
+_NEXT_NAMED = re.compile(r" (?:and|or|&) (?:i\b|(?-i:[^\W\da-z]))", re.IGNORECASE)
+_SAYS_MORE = re.compile(r"'s\b| (?!(?:and|or|who|but|in|at|on|from|with|because|since|for|to)\b)[a-z]")
 _KIN_IS = re.compile(
     rf"{_BEFORE_KIN}(?P<kin>{_ANYBODY})(?: at work)?"
     r"(?:'s name is| is named| is called|(?: is|'s)(?: still| now| actually| currently)?|'s name's) "
-    rf"(?:spelled |spelt |called )?(?P<name>{PERSON_NAME})$",
+    rf"(?:spelled |spelt |called )?(?P<name>{PERSON_NAME})(?:$|, (?=(?:his|her|their) ))",
     re.IGNORECASE,
 )
 _IS_KIN = re.compile(
     rf"(?P<name>{PERSON_NAME})(?: is|'s)(?: now| still)? (?:my|our) {_ADJECTIVE}(?P<kin>{_ANYBODY}|{_PET})"
-    r"(?: now| again)?$",
+    rf"(?: now| again)?(?:$|, (?={PERSON_NAME} (?:is|was|has|lives|works)\b))",
     re.IGNORECASE,
 )
 _HAVE_KIN = re.compile(
@@ -67,6 +74,11 @@ _HAVE_KIN = re.compile(
 _MARRIED = re.compile(
     rf"(?:i|we) (?:(?:am|have been|got) (?:married|engaged) to|(?:am|have been) dating|married) "
     rf"(?P<name>{PERSON_NAME})",
+    re.IGNORECASE,
+)
+_MARRIED_TOGETHER = re.compile(
+    rf"(?P<name>{PERSON_NAME}) and (?:i|me) (?:(?:have|finally|just|recently) )*(?:got|are|are now) married"
+    r"(?:$|[,!]| (?:now|on (?!the same)|last|yesterday|today|this|in)\b)",
     re.IGNORECASE,
 )
 _PETS = re.compile(
@@ -91,14 +103,25 @@ def people_in(words: str) -> Iterator[tuple[str, str]]:
             yield name, _SINGULAR.get(kin, kin.removesuffix("s"))
     for pattern in (_PERSON, _HAVE_KIN):
         for found in pattern.finditer(words):
+            if pattern is _PERSON and found["comma"] and _is_another(words, found):
+                continue
             yield found["name"], _kin(found)
             if pattern is _HAVE_KIN and found["other"]:
                 yield found["other"], found["kin2"].lower()
     for pattern in (_KIN_IS, _IS_KIN):
         if named := pattern.match(trimmed(words)):
             yield named["name"], _kin(named)
-    if married := _MARRIED.match(words):
+    if married := _MARRIED.match(words) or _MARRIED_TOGETHER.match(words):
         yield married["name"], "partner"
+
+
+def _is_another(words: str, found: re.Match[str]) -> bool:
+    """Whether a name behind a comma is not that of the relative before it: "Anna is my wife, Ben is her brother"."""
+    before, after = words[: found.start()], words[found.end() :]
+    says_more = bool(before.strip()) and _SAYS_MORE.match(after)
+    if (of := _OF_A_NAME.search(before)) and of["name"].lower() not in _POINTING:
+        return True
+    return bool(_NEXT_NAMED.match(after) or says_more)
 
 
 def _kin(found: re.Match[str]) -> str:
@@ -320,15 +343,23 @@ def _projects(words: str) -> Iterator[Found]:
                 yield _of_project(name, slot, value, text.format(v=value))
 
 
-_TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by) )?", _ANY)
+_TIME = re.compile(r"(?:(?:to|until|for) )?(?:(?:on|at|by|in(?= [a-z]+$)) )?", _ANY)
 
 
 _FIXED = re.compile(r",? (?:final(?:ly)?|for good|instead|sharp|latest|at the latest|confirmed|fixed)[.!]*$", _ANY)
 
 
+_WHERE_AT = re.compile(rf" (?:(?:at|with) (?=(?:the|my|our) (?!latest)|{CAPITAL})|in (?=(?:room|the|my|our) ))")
+
+
+def _tells_time(part: str) -> bool:
+    return not kinds(part.lower()).keys().isdisjoint(("day", "clock"))
+
+
 def _time(value: str) -> list[str]:
+    value = _WHERE_AT.split(value, maxsplit=1)[0]
     value = trimmed(_FIXED.sub("", re.split(r" to (?!the\b)", value)[-1]))
-    value = _TIME.sub("", value, count=1)
+    value = _TIME.sub("", ", ".join(takewhile(_tells_time, value.split(", "))), count=1)
     known = kinds(value.lower())
     return [value] if len(value.split()) <= 5 and known.keys() & {"day", "clock"} and not is_denied(value) else []
 

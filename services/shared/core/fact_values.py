@@ -32,7 +32,7 @@ def one_of(section: str) -> str:
 
 
 CLAUSE_END = re.compile(
-    r",? (?:since|because|when|where|which|who|while|but|although|even|except|unless|until|before|after) |, "
+    r",? (?:since|because|when|where|which|who|while|but|although|even|except|unless|until|before|after) |, | - "
 )
 _PLACE_CUT = re.compile(
     r" (?:with|for|near|and|at|on|in|from|together|to|last|this|next|two|three|five|a|by|as|due|these|after|right"
@@ -99,13 +99,15 @@ _WHERE = re.compile(
     r"|city|village|campus|offices?|house|flat|library|station|park|school|kitchen|basement|garden|corner|side|\w*platz"
     r"|\d+\w?|upstairs|downstairs|next door)\b|^the \w+$"
 )
+_WITHIN = re.compile(rf"¸ {CAPITAL}(?!.* (?:lives|works|has|goes|plays|hates|loves|moved)\b)")
 _NO_PLACE = re.compile(rf"\w\.\w|[a-z]{{3}}{CAPITAL}")
 
 
 def as_place(value: str) -> list[str]:
     """A place: written with a capital, or in a clause without any."""
     value = trimmed(_PLACE_CUT.split(CLAUSE_END.split(value.replace(", ", "¸ "), maxsplit=1)[0], maxsplit=1)[0])
-    value = value.replace("¸ ", ", ") if re.search(rf"¸ {CAPITAL}", value) else value.split("¸", 1)[0]
+    value = value.rstrip("¸")
+    value = value.replace("¸ ", ", ") if _WITHIN.search(value) else value.split("¸", 1)[0]
     first = value.split(" ", 1)[0].lower()
     if (
         not value[:1].isalpha()
@@ -116,6 +118,15 @@ def as_place(value: str) -> list[str]:
     if kinds(value.lower()) or _NO_PLACE.search(value) or value.rsplit(" ", 1)[-1] in words_of("facts", "no place"):
         return []
     return [value] if re.match(rf"(?:the )?{CAPITAL}", value) or value.islower() else []
+
+
+_STAY_OVER = re.compile(wordlists.pattern("facts", "stay over"), re.IGNORECASE)
+_THEN_TO = re.compile(rf",? (?:and )?(?:then |later )?(?:on |back )?to (?={CAPITAL})")
+
+
+def as_moved_to(value: str) -> list[str]:
+    """Where somebody moved to at last, unless they left again."""
+    return [] if _STAY_OVER.search(value) else as_place(_THEN_TO.split(value)[-1])
 
 
 def is_known_place(value: str) -> bool:

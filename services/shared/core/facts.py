@@ -20,7 +20,8 @@ from contracts.v1.turns import Role
 from services.shared.core import wordlists
 from services.shared.core.fact_predicates import Found
 from services.shared.core.fact_rules import event_moved_in, found_in, new_time_in, people_in
-from services.shared.core.fact_values import PERSON_NAME, is_name
+from services.shared.core.fact_subjects import BASE_VERBS, THIRD_VERBS, Subjects, subject_matches
+from services.shared.core.fact_values import PERSON_NAME, is_name, one_of
 from services.shared.core.lower_names import with_names
 from services.shared.core.names import plain_name
 from services.shared.core.notes import as_user_says
@@ -47,24 +48,24 @@ _pattern = partial(wordlists.pattern, "facts")
 
 _STRAIGHT = str.maketrans("’‘“”„", '\'\'"""')
 SENTENCE = re.compile(rf"{SENTENCE_END}|\s[–—]\s|\n")
-_VERBS = "work|joined|live|have|love|like|hate|speak|study|play|drive|own|prefer|am|enjoy"
-_THIRD = "works|lives|has|loves|likes|hates|speaks|studies|plays|drives|prefers|enjoys"
 _IS_NOW = r"now (?:it|[\w.]+(?: [\w.]+)? (?:is|has))"
 _WHICH_TIME = "(?:date|day|time|slot)"
 CLAUSE = re.compile(
     r"(?<!\bnumber):\s|;\s|\s\(|\)"
     rf"|,\s(?=what an?\s)|,\s{{1,3}}(?:but|so|because|which)\s|,\s{{1,3}}(?=(?:i|we|my|our)\b)"
     rf"|(?<=after all),\s"
-    rf"|,\s{{1,3}}(?=(?:{_VERBS}|{_THIRD}|dislikes?) )"
+    rf"|,\s{{1,3}}(?=(?:{BASE_VERBS}|{THIRD_VERBS}|dislikes?) )"
     rf"|,\s{{1,3}}(?={_IS_NOW}\b|it(?:'s| is) (?:now|on|at|\d|mon|tue|wed|thu|fri|sat|sun)|the new {_WHICH_TIME}\b)"
     rf"|,?\s{{1,3}}(?=and {_IS_NOW}\b)"
-    rf"|,?\s{{1,3}}(?:and|but|so|because|though|while)\s{{1,3}}(?=(?:i|we|my|our|he|she|it|they|you|this|that|{_VERBS}|{_THIRD})\b)",
+    r"|,?\s{1,3}(?:and|but|so|because|though|while)\s{1,3}(?!i (?:\w+ )?(?:got|are now) married\b)"
+    rf"(?=(?:i|we|my|our|he|she|it|they|you|this|that|{BASE_VERBS}|{THIRD_VERBS})\b)",
     re.IGNORECASE,
 )
-_CARRIED = re.compile(rf"(?:(?P<mine>{_VERBS}|dislike)|(?P<theirs>{_THIRD}|dislikes))\b", re.IGNORECASE)
+_CARRIED = re.compile(rf"(?:(?P<mine>{BASE_VERBS}|dislike)|(?P<theirs>{THIRD_VERBS}|dislikes))\b", re.IGNORECASE)
 _UNSAID_I = re.compile(
     r"(?i:(?:just |finally |recently )*started (?:(?:(?:(?:a|my) )?new )?job |working )?at) (?=[A-Z])"
     r"(?!(?:Uni|University|School|College|Kindergarten|Nursery)\b)"
+    r"|(?i:(?:just |finally |officially )?turned (?=\d{1,3}(?: (?:yesterday|today|on|last|this|now)\b|$)))"
 )
 _I_AM = re.compile(r"\b(i)'?m\b", re.IGNORECASE)
 _CONTRACTIONS = tuple(
@@ -103,6 +104,15 @@ _NOT_BUT = re.compile(
 )
 GONE = re.compile(_pattern("long gone"))
 _PRETENDING = re.compile(_pattern("pretending"))
+_ANYBODY = "|".join(map(one_of, ("family", "partner", "acquainted")))
+_OTHER_RELATION = (
+    rf"{_pattern('hesitating')}*(?:my |our )?(?:ex|former|late)(?:[- ](?:{_ANYBODY}))?(?:,|{_pattern('of course')})"
+    r"|(?:(?:sorry|no|wait|i mean|i meant|well|or rather|oops)[,.:! -]+)+(?:my |our )?(?:(?:step|half)-?)?"
+    rf"(?:{_ANYBODY}){_pattern('of course')}"
+)
+_TAKEN_BACK = re.compile(f"{_pattern('taken back')}|{_OTHER_RELATION}")
+_DENIED_BACK = re.compile(_pattern("denied back"))
+_LEFT_AGAIN = re.compile(rf"(?:(?:i|we|have|then|later|since|soon) )*{_pattern('left again')}")
 _ALSO_JOKING = re.compile(_pattern("joking more"))
 _LIKING_TO = re.compile(r"\b(i (?:\w+ )?(?:like|love|enjoy)) to\b")
 _TAGGED = re.compile(r", (?:right|correct|(?:is|are|do|does|have|am|was) ?n.t \w+)\W*$", re.IGNORECASE)
@@ -144,12 +154,17 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """A clause spelled out, the sentence that it is of, and where it stands in the text."""
+    """A clause spelled out, the sentence that it is of, and where it stands in the text.
+
+    `opens`: it is the first of its sentence; `is_carried`: its subject is that of what comes before it.
+    """
 
     words: str
     sentence: str
     begin: int
     end: int
+    opens: bool
+    is_carried: bool
 
 
 def slug_of(name: str) -> str:
@@ -250,28 +265,49 @@ def _fact(found: Found, said: _Clause, speaker: str | None, said_at: datetime) -
 
 
 def _told_in(text: str, known: Collection[str] = ()) -> Iterator[tuple[Found, _Clause]]:
-    """What a text states outright, and the clauses that state it.
+    """What a text states outright and does not take back in its next sentence, and the clauses that state it."""
+    last: list[tuple[Found, _Clause]] = []
+    for said, told in _told_by_clause(text, known):
+        if last and _LEFT_AGAIN.match(said.words.lower()):
+            last = [(found, at) for found, at in last if found.slot != "home" or "move" not in at.words]
+        if said.opens:
+            yield from last if not (last and _takes_back(said.sentence, last[-1][1].sentence)) else ()
+            last = []
+        apart = said.sentence.split(" - ")
+        if not any(_takes_back(one, apart[0]) for one in apart[1:]):
+            last += ((found, said) for found in told)
+    yield from last
+
+
+def _takes_back(sentence: str, before: str) -> bool:
+    """Whether a sentence says that the one before it is not so after all: "Not mine, my neighbour's."."""
+    lower = sentence.lower().lstrip(" .,;!?-*>(")
+    is_denial = {"not", "no", "never"} & set(spelled_out(before).lower().split())
+    return _TAKEN_BACK.match(lower) is not None or (not is_denial and _DENIED_BACK.match(lower) is not None)
+
+
+def _told_by_clause(text: str, known: Collection[str]) -> Iterator[tuple[_Clause, list[Found]]]:
+    """Each clause of a text with what it states outright.
 
     Most clauses tell nothing. So whether a clause is meant is asked only of one that tells something, and whether the
     text is a joke at the first of these.
     """
     text = _readable(text)
-    last_person: str | None = None
+    subjects = Subjects(known)
     moved: str | None = None
     in_earnest = False
     for said in islice(_clauses_of(text), _MOST_CLAUSES):
-        person = next((name for name, _ in people_in(said.words)), None)
-        told = (*found_in(said.words, person or last_person, known), *(new_time_in(said.words, moved) if moved else ()))
+        people = list(people_in(said.words))
+        meant = subjects.meant(said.words, is_carried=said.is_carried)
+        told = (*found_in(said.words, meant, known), *(new_time_in(said.words, moved) if moved else ()))
         moved = event_moved_in(said.words) or moved
-        if person and _DENIAL.search(said.words) and is_stated(said.sentence):
-            last_person = person
-        if not (person or told) or not _is_meant(said):
-            continue
-        if not in_earnest and is_joke(text):
+        is_meant = bool(people or told) and _is_meant(said)
+        is_denied = bool(people) and _DENIAL.search(said.words) is not None and is_stated(said.sentence)
+        subjects.read(said.words, people, meant, opens=said.opens, is_stated=is_meant or is_denied)
+        if is_meant and not in_earnest and is_joke(text):
             return
-        in_earnest = True
-        last_person = person or last_person
-        yield from ((found, said) for found in told)
+        in_earnest = in_earnest or is_meant
+        yield said, list(told) if is_meant else []
 
 
 def _readable(text: str) -> str:
@@ -353,11 +389,19 @@ def _clauses(text: str, begin: int, end: int) -> Iterator[_Clause]:
             continue
         if not before and _UNSAID_I.match(words):
             words = f"I {words[:1].lower()}{words[1:]}"
-        if carried := _CARRIED.match(words):
+        carried, opens = _CARRIED.match(words), not before
+        if carried:
             words = _with_subject(words, before, is_of_speaker=carried["mine"] is not None)
-        before = words.split(" ", 1)[0].lower()
+        is_carried = carried is not None and words.startswith("he ")
+        before = _last_subject(words)
         if words:
-            yield _Clause(words, text[begin:end], start, stop)
+            yield _Clause(words, text[begin:end], start, stop, opens, is_carried)
+
+
+def _last_subject(words: str) -> str:
+    """The first word of what the last verb of a clause is said of, in lower case."""
+    subjects = subject_matches(words)
+    return (subjects[-1]["who"] if subjects else words).split(" ", 1)[0].lower()
 
 
 def _with_subject(words: str, before: str, *, is_of_speaker: bool) -> str:

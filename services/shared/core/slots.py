@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import combinations, pairwise
@@ -16,7 +16,8 @@ from typing import TypeAlias
 from contracts.v1.entries import Entry
 from services.shared.core.aliases import Person, are_of_several, introduced, of_one_person, relation_told
 from services.shared.core.claims import is_change
-from services.shared.core.fact_ends import ended_in, ends_anything
+from services.shared.core.fact_ends import ended_in, ends_anything, points_back
+from services.shared.core.fact_times import time_over
 from services.shared.core.facts import Fact, FactsOf, people_named
 from services.shared.core.importance import level_when_told
 from services.shared.core.lineage import was_rejected
@@ -92,12 +93,14 @@ def profile_of(
     persons: Mapping[str, Person] | None = None,
     read: FactsOf | None = None,
     both: Pairs = (),
+    now: datetime | None = None,
 ) -> tuple[Known, ...]:
     """What entries of the user tell, most important first; with `as_of`, what they told up to that moment.
 
     Of a key that holds one value the newest statement is the present one. Entries of others, and those that nobody
     can read any more, tell nothing. Their order is of no account. `persons` are those who have several names, by the
-    slug of each; `read` tells the facts of an entry; of `both` of each pair the user decided that they hold.
+    slug of each; `read` tells the facts of an entry; of `both` of each pair the user decided that they hold. An
+    appointment is over when its time is, by `as_of` or `now`.
     """
     told = [
         entry_as_of(entry, as_of)
@@ -110,6 +113,8 @@ def profile_of(
     beside = _partners([*in_conflict, *both, *_of_namesakes(told, read)])
     doubted = frozenset().union(*in_conflict)
     stated = _with_ends(told, persons or {}, read, doubted, beside)
+    if moment := as_of or now:
+        stated = [_with_time_over(said, moment) for said in stated]
     unclear = _unclear(in_conflict, stated)
     for said in stated:
         keys.setdefault(said.fact.memory_key, []).append(said)
@@ -119,6 +124,18 @@ def profile_of(
         for one in known
     ]
     return tuple(sorted(known, key=_most_important_first))
+
+
+def former_of(known: Iterable[Known]) -> Mapping[str, frozenset[str]]:
+    """By entry the texts of its facts that are not so any more."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for one in known:
+        gone = [(former.source_ids, former.text) for former in one.before]
+        gone += [(one.source_ids, one.fact.text)] if one.until else []
+        for ids, text in gone:
+            for id_ in ids:
+                found[id_].add(text)
+    return {id_: frozenset(texts) for id_, texts in found.items()}
 
 
 def _most_important_first(known: Known) -> tuple[bool, bool, int, float, str, str]:
@@ -198,6 +215,11 @@ def _with_ends(
     ]
 
 
+def _with_time_over(said: _Said, now: datetime) -> _Said:
+    over = None if said.until else time_over(said.fact, said.entry.last_said_at, now)
+    return replace(said, until=over) if over else said
+
+
 def _facts_by_entry(entries: list[Entry], read: FactsOf) -> dict[str, tuple[Fact, ...]]:
     """The facts of each entry: of a name alone where its speaker told in any of them whose it is, and of one person."""
     people: dict[str | None, list[Fact]] = {}
@@ -241,6 +263,16 @@ def _is_newer(entry: Entry, other: Entry) -> bool:
     return entry.speaker == other.speaker and entry.last_said_at > other.last_said_at
 
 
+def _pointing_back(said: Iterable[tuple[Entry, str]]) -> Iterator[tuple[Entry, str, str]]:
+    """What ends a thing that the message before it in the same conversation named, with that message."""
+    last: dict[tuple[str | None, str | None], str] = {}
+    for entry, text in sorted(said, key=lambda one: (one[0].created_at, one[0].ordinal, one[0].id)):
+        place = entry.speaker, entry.conversation_id
+        if place in last and points_back(text):
+            yield entry, text, last[place]
+        last[place] = text
+
+
 class _Ends:
     """Which entries end facts of others: by their wording, by what they tell of a fact, or another taste or version.
 
@@ -255,6 +287,7 @@ class _Ends:
         said = [(entry, as_user_says(entry)) for entry in entries]
         self._changes = [(entry, text) for entry, text in said if is_change(text)]
         self._told = {entry.id: (entry, ended_in(text)) for entry, text in said if ends_anything(text)}
+        self._told |= {entry.id: (entry, ended_in(text, before)) for entry, text, before in _pointing_back(said)}
         self._tastes = [(entry, fact) for entry in entries for fact in facts[entry.id] if fact.slot in _OPPOSITE]
         self._versions = [(entry, fact) for entry in active for fact in facts[entry.id] if fact.slot == "stack"]
 

@@ -99,12 +99,13 @@ _CLOCK = re.compile(r"\d\d?[:.]\d\d|\d\d?(?::\d\d)?(?:am|pm)|noon|midnight|am|pm
 _SHORT_MONTH = re.compile(r"(?<=\d )(?:{0})\b\.?|\b(?:{0})\b\.?(?= \d)".format("|".join(_SHORT_MONTHS)))
 _ONE = r"(?:[^,.:;!?\s]|[.,:](?=\d))+"
 _RETRACTED = re.compile(
-    r"[ \t]*[,.;…–-]+[ \t]*(?:(?P<surely>no,? wait|wait,? no|(?:no,? )?i (?:lied?|tell a lie)|actually,? no"
+    r"[ \t]*[,.;…–-]+[ \t]*(?:(?:(?P<surely>no,? wait|wait,? no|(?:no,? )?i (?:lied?|tell a lie)|actually,? no"
     r"|(?:scratch|strike) that|make that|correction|i me(?:an|ant|nt)(?: to say)?|or rather)"
-    r"|not really|no|sorry|oops|er+m?|um)\b[,.:;…–-]*[ \t]+(?:(?:it|that)'?s )?"
+    r"|not really|no|sorry|oops|er+m?|um)\b[,.:;…–-]*[ \t]+){1,3}(?:(?:it|that)'?s )?"
     rf"(?P<instead>{_ONE}(?: {_ONE}){{0,2}})(?=[ \t]*(?:[,.;!?\n]|$))",
     re.IGNORECASE,
 )
+_PLACED = frozenset("in at on to for with from near by".split())
 _VALUE_RETRACTED = 60  # characters
 _SIGNS_AT_END = re.compile(r"(?: (?:btw|by the way|tho|lol|haha+|fyi)\b)?[^\w'\"%€$£]*$")
 _NUMBER = re.compile(r"[#€$£]?\d[\d.,]*\w{0,3}")
@@ -136,10 +137,14 @@ def _retracted(before: str, instead: str, *, is_sure: bool) -> str:
     count = names if instead.istitle() and not kinds(instead.lower()) else len(instead.split())
     if not 0 < count <= len(words):
         return ""
+    kind, of_other = (kinds(said.lower()).keys() for said in (before[words[-count].start() :], instead))
+    while kind and count < len(words) and kinds(words[-count - 1][0].lower()):
+        count += 1  # all of "Monday 5 October at 9"
     last = before[words[-count].start() :]
-    kind, of_other = kinds(last.lower()).keys(), kinds(instead.lower()).keys()
     is_word = is_sure and instead.isalpha() and last.isalpha()
-    return last if kind == of_other and (kind or names == count or is_word) else ""
+    is_name = names == count and (is_sure or not instead[0].islower())
+    is_placed = count > 1 and words[-count][0] == instead.split()[0] and words[-count][0] in _PLACED
+    return last if kind == of_other and (kind or is_name or is_word or is_placed) else ""
 
 
 def is_joking(lower: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -19,6 +19,7 @@ import numpy as np
 from contracts.ports import Vector
 from contracts.v1.entries import Entry
 from services.shared.core import loops
+from services.shared.core.facts import facts_of
 from services.shared.core.ranking import maximal_marginal_relevance, pairwise_similarity
 from services.shared.core.salience import is_small_talk
 from services.shared.core.statements import clauses, parsed, terms
@@ -169,10 +170,14 @@ def within(sentences: Iterable[Sentence], length: int) -> list[Sentence]:
     return chosen
 
 
-def spine_of(entries: Iterable[Entry], settled: Mapping[str, loops.State] | None = None) -> Spine:
+def spine_of(
+    entries: Iterable[Entry],
+    settled: Mapping[str, loops.State] | None = None,
+    former: Mapping[str, Collection[str]] | None = None,
+) -> Spine:
     """The spine of a space, of what its user said about themselves, others and their projects, and is still to be done.
 
-    `settled` is what the user decided of open loops, by id.
+    `settled` is what the user decided of open loops, by id; `former` are the facts of entries that are not so any more.
     """
     said = [entry for entry in _in_order(entries) if entry.role == "user"]
     open_loops = _newest(one for one in loops.loops_in(sayings(said), settled) if one.is_open)
@@ -180,7 +185,7 @@ def spine_of(entries: Iterable[Entry], settled: Mapping[str, loops.State] | None
     sections: dict[str, list[_Candidate]] = {"people": [], "projects": [], "profile": []}
     for one in _candidates(said, most=_CANDIDATES * 10):
         section = _section(one)
-        if section is not None and one.sentence.text not in taken:
+        if section is not None and one.sentence.text not in taken and not _is_former(one, former or {}):
             sections[section].append(one)
     best = {name: _choose(_most_telling(found), {}, _IN_A_SECTION) for name, found in sections.items()}
     return Spine(open_loops=open_loops, **{name: _in_time(found) for name, found in best.items()})
@@ -332,6 +337,16 @@ def _is_place(name: str, texts: Iterable[str]) -> bool:
     """Whether what an annotator took for a person is spoken of as a place."""
     placed = re.compile(_PLACED.format(name=re.escape(name)), re.IGNORECASE)
     return any(placed.search(text) for text in texts)
+
+
+def _is_former(one: _Candidate, former: Mapping[str, Collection[str]]) -> bool:
+    """Whether a sentence states facts, and none of them is so any more."""
+    gone = former.get(one.entry.id)
+    if not gone:
+        return False
+    said, entry = one.sentence.text, one.entry
+    facts = [fact for fact in facts_of(entry) if entry.text[slice(*fact.span)].strip(" .,;!-") in said]
+    return bool(facts) and all(fact.text in gone for fact in facts)
 
 
 def _section(one: _Candidate) -> str | None:
