@@ -227,6 +227,7 @@ class Proxy:
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
         exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
+        await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
             return self._spoken(dialect, spoken, exchange)

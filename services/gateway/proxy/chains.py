@@ -47,12 +47,15 @@ class Chains:
         """The conversation that a request goes on with; None where it names none that the provider keeps."""
         if asked.talk:
             is_name = len(asked.talk) <= _LONGEST_ID and asked.talk.isprintable()
-            known = self._held.get((user_id, asked.talk))
+            known = self._known(user_id, asked.talk)
             return known or Chain(asked.talk if is_name else named_after(asked.talk))
         if not asked.behind:
             return None
         name = named_in(asked.behind) or named_after(asked.behind)
-        return self._held.get((user_id, asked.behind)) or Chain(name, is_private=True, is_known=False)
+        return self._known(user_id, asked.behind) or Chain(name, is_private=True, is_known=False)
+
+    def _known(self, user_id: str, id_: str) -> Chain | None:
+        return self._held.get((user_id, id_))
 
     def put(self, user_id: str, answer_id: str, chain: Chain) -> None:
         """A request that goes on from this answer is of this conversation."""

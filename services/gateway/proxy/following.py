@@ -64,7 +64,7 @@ class Following:
 
     def answered(self, exchange: Exchange, answer_id: str, recalled: Recalled) -> None:
         """Know which conversation a request is of that goes on from this answer of the model."""
-        chain, name = exchange.chain, exchange.key.name
+        chain, name = self._chains.of(exchange.key.user_id, exchange.asked), exchange.key.name
         is_begun = chain is None and not exchange.is_named
         if is_begun and not exchange.wishes_incognito and "incognito" not in recalled.degraded:
             name = named_after(answer_id)
@@ -76,14 +76,15 @@ class Following:
         """Know the same of an answer to a command, of which the model knows nothing."""
         if exchange.asked.has_id:
             self._conversations.of(exchange.key).spoken = answer_id
-            self._put(exchange, answer_id, exchange.chain or Chain(exchange.key.name))
+            chain = self._chains.of(exchange.key.user_id, exchange.asked)  # something may have been forgotten since
+            self._put(exchange, answer_id, chain or Chain(exchange.key.name))
 
     def _put(self, exchange: Exchange, answer_id: str, chain: Chain) -> None:
         asked, question, before = exchange.asked, exchange.question or "", exchange.chain
         if not (asked.has_id and answer_id) or (before and not before.is_known):
             return
         goes_on = before is not None and before.is_announced and (not question or verb_of(question) is not None)
-        chain = chain._replace(is_announced=goes_on or announces(question))
+        chain = chain._replace(is_announced=goes_on or announces(question), is_known=True)
         for id_ in filter(None, (answer_id, asked.talk)):
             self._chains.put(exchange.key.user_id, id_, chain)
 

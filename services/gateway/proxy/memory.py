@@ -53,7 +53,7 @@ from services.shared.core.assent import is_no
 from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
 from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_memories
 from services.shared.core.front_ends import is_task
-from services.shared.core.overview import Line, telling_lines, with_overview
+from services.shared.core.overview import SUMMARY, Line, telling_lines, with_overview
 from services.shared.core.salience import is_small_talk
 from services.shared.core.unwanted import is_unwanted
 from services.shared.tasks import beside_the_loop
@@ -171,8 +171,7 @@ class ChatMemory:
         reply, known = RetrieveReply.model_validate_json(raw), self._overviews.known(places)
         before = (*exchange.asked.history, *self._in_mind(exchange))
         sent = {flat(text): None for text in (*(said.text for said in before), exchange.question or "")}
-        is_whole = not exchange.sends_newest_only
-        gone = withdrawn(reply.items, exchange.key.name, [*sent]) if is_whole else []
+        gone = [] if exchange.sends_newest_only else withdrawn(_own(exchange, reply, known), [*sent])
         recalled = _as_recalled(reply, sent, gone)
         if not known or not recalled.is_kept or "rate_limited" in reply.degraded:
             return recalled
@@ -322,6 +321,13 @@ class ChatMemory:
             if one.key.user_id == user_id and conversation in (None, one.key.name) and space in (None, one.key.space):
                 one.is_unwanted = True
 
+    async def until_begun(self, exchange: Exchange) -> None:
+        """Wait until the first exchange of a conversation is over, which its client has the answer of already."""
+        if exchange.chain and (begun := exchange.chain.begun):
+            key = exchange.key._replace(name=begun)
+            if waiting := [one.over for one in self._answering.values() if one.key == key]:
+                await asyncio.wait(waiting, timeout=_ANSWERED_SOON)
+
     async def _until_published(self, key: Key) -> None:
         """Wait until what was said in a conversation is with the bus, for a moment at most."""
         for _ in range(2):  # what is answered has to be published, too
@@ -441,6 +447,12 @@ class ChatMemory:
         await self._overviews.close()
         if self._under_way:
             await asyncio.wait(self._under_way)
+
+
+def _own(exchange: Exchange, reply: RetrieveReply, known: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """What is known of the conversation itself, by id."""
+    yield from ((item.id, item.text) for item in reply.items if item.conversation_id == exchange.key.name)
+    yield from ((line.ids[0], line.words) for line in known if line.heading == SUMMARY)
 
 
 def _as_recalled(reply: RetrieveReply, sent: Collection[str], gone: Collection[str]) -> Recalled:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb
-from contracts.v1.retrieval import RetrievedItem
 from services.gateway.proxy.dialects import Asked, Said
 from services.shared.core.analysis import telling_terms
 from services.shared.core.chat_commands import asks_to_forget, command_in
@@ -110,15 +109,19 @@ def told_in(history: Sequence[Said]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(told))
 
 
-def withdrawn(items: Iterable[RetrievedItem], name: str, said: Sequence[str]) -> list[str]:
-    """The ids of what was once said in this conversation, is not there any more, and has another statement in place."""
-    own = [item for item in items if item.conversation_id == name and len(item.text) <= _LONGEST_STATED]
-    own = [item for item in own if not any(" ".join(item.text.split()) in text for text in said)]
-    if not own:
+def withdrawn(own: Iterable[tuple[str, str]], said: Sequence[str]) -> list[str]:
+    """Of what was once said in a conversation, by id, what is not there any more and has another statement in place.
+
+    `said` is what its client sends now, each on one line. Chats that begin alike have one name: what merely is not in
+    the history may be of another.
+    """
+    short = [(id_, " ".join(text.split())) for id_, text in own if len(text) <= _LONGEST_STATED]
+    gone = [(id_, words) for id_, words in short if not any(words in text for text in said)]
+    if not gone:
         return []
-    short = [text for text in said if 0 < len(text) <= _LONGEST_STATED][-MOST_SENT:]
-    stated = [frozenset(telling_terms(text)) for text in short if not is_mere_request(text)]
-    return [item.id for item in own if _is_replaced(frozenset(telling_terms(item.text)), stated)]
+    stated = [text for text in said if 0 < len(text) <= _LONGEST_STATED and not is_mere_request(text)][-MOST_SENT:]
+    terms = [frozenset(telling_terms(text)) for text in stated]
+    return [id_ for id_, words in gone if _is_replaced(frozenset(telling_terms(words)), terms)]
 
 
 def _is_replaced(terms: frozenset[str], stated: Sequence[frozenset[str]]) -> bool:
