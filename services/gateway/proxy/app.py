@@ -311,10 +311,10 @@ class Proxy:
     ) -> Exchange:
         space = _text_of(request, "memory-space")
         space = caller.space({"space": space} if space else {}, "default") or "default"
-        chain = await self._memory.following.chain_of(caller.user_id, space, asked)
+        is_named = bool(asked.memory_id or named or asked.talk)
+        chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)
         key = Key(caller.user_id, space, conversation_of(asked, named, chain))
         said = self._memory.readable(asked.question) if asked.question else ""
-        is_named = bool(asked.memory_id or named or asked.talk)
         incognito = incognito or asked.memory_incognito or bool(chain and not chain.is_known)
         return Exchange(caller, key, asked, without_blocks(said).strip() or None, is_named, incognito, chain)
 

@@ -68,8 +68,16 @@ class Chains:
 
     def forget(self, user_id: str) -> None:
         """Something of the user was removed, which the provider keeps: answers may tell of it."""
-        for key in [key for key in self._held if key[0] == user_id]:
+        for key in self._of(user_id):
             self._held[key] = self._held[key]._replace(is_private=True)
+
+    def erase(self, user_id: str) -> None:
+        """Know nothing of a user any more."""
+        for key in self._of(user_id):
+            del self._held[key]
+
+    def _of(self, user_id: str) -> list[tuple[str, str]]:
+        return [key for key in self._held if key[0] == user_id]
 
 
 def named_after(answer_id: str) -> str:

@@ -62,13 +62,17 @@ class Exchange:
     @property
     def wishes_incognito(self) -> bool:
         """Whether the user wishes that nothing of the conversation be kept."""
-        said = (self.question or "", *(text for _, text in self.asked.unanswered))
-        return any(map(wishes_incognito, said))
+        return any(map(wishes_incognito, self.said_now))
 
     @property
-    def said(self) -> list[Said]:
-        """All that the request says, the question last."""
-        return [*self.asked.history, Said("user", self.question or "")]
+    def said_now(self) -> list[str]:
+        """What the user says and was not answered yet, the question last."""
+        return [*(text for _, text in self.asked.unanswered), self.question or ""]
+
+    @property
+    def sends_answers(self) -> bool:
+        """Whether the client sends along what the assistant said before."""
+        return any(said.role == "assistant" for said in self.asked.history)
 
     def is_after(self, conversation: Conversation) -> bool:
         """Whether it follows the last answer of the model in a conversation, as far as the client sends that along."""

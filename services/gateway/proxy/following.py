@@ -11,10 +11,10 @@ from services.gateway.proxy.chains import UNKNOWN, Chain, Chains, named_after
 from services.gateway.proxy.conversations import Conversations, Recalled
 from services.gateway.proxy.dialects import Asked
 from services.gateway.proxy.exchanges import Exchange
-from services.gateway.proxy.withheld import verb_of, withheld
+from services.gateway.proxy.withheld import verb_of
 from services.shared.client import RequestFailed
 from services.shared.core.chat_commands import asks_to_forget
-from services.shared.core.unwanted import announces
+from services.shared.core.unwanted import announces, is_unwanted
 
 _PATIENCE = 1.0
 
@@ -31,7 +31,11 @@ class Following:
         """Something of the user was removed, which the provider keeps: answers may tell of it."""
         self._chains.forget(user_id)
 
-    async def chain_of(self, user_id: str, space: str, asked: Asked) -> Chain | None:
+    def erase(self, user_id: str) -> None:
+        """Know nothing of a user any more."""
+        self._chains.erase(user_id)
+
+    async def chain_of(self, user_id: str, space: str, asked: Asked, *, is_named: bool) -> Chain | None:
         """What is known of the conversation that a request goes on with; None where it names none that the provider
         keeps.
 
@@ -41,6 +45,8 @@ class Following:
         chain = self._chains.of(user_id, asked)
         if chain is None or chain.is_known:
             return chain
+        if is_named:  # the client tells which it is
+            return chain._replace(is_known=True)
         about = SettingsRequest(user_id=user_id, space=space, conversation_id=UNKNOWN)
         try:
             async with asyncio.timeout(_PATIENCE):
@@ -68,7 +74,7 @@ class Following:
         is_begun = chain is None and not exchange.is_named
         if is_begun and not exchange.wishes_incognito and "incognito" not in recalled.degraded:
             name = named_after(answer_id)
-        is_private = not recalled.is_kept or any(withheld(exchange.said)) or asks_to_forget(exchange.question or "")
+        is_private = not recalled.is_kept or any(map(_is_private, exchange.said_now)) or exchange.sends_answers
         begun = exchange.key.name if name != exchange.key.name else ""
         self._put(exchange, answer_id, Chain(name, begun, is_private or bool(chain and chain.is_private)))
 
@@ -93,3 +99,7 @@ class Following:
         is_begun = exchange.asked.has_id and exchange.chain is None and not exchange.is_named
         if is_begun and answer_id:
             self._conversations.go_on(exchange.key, exchange.key._replace(name=named_after(answer_id)))
+
+
+def _is_private(text: str) -> bool:
+    return is_unwanted(text) or asks_to_forget(text)

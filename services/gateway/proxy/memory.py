@@ -320,6 +320,8 @@ class ChatMemory:
         for one in self._answering.values():
             if one.key.user_id == user_id and conversation in (None, one.key.name) and space in (None, one.key.space):
                 one.is_unwanted = True
+        if conversation is None:
+            self.following.erase(user_id)
 
     async def until_begun(self, exchange: Exchange) -> None:
         """Wait until the first exchange of a conversation is over, which its client has the answer of already."""

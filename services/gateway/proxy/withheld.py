@@ -81,10 +81,12 @@ def _begins(said: Sequence[Said], at: int) -> bool:
     one = said[at]
     if one.role == "assistant":
         return one.text.startswith(INCOGNITO_BEGINS)
-    if one.role != "user" or not wishes_incognito(one.text):
+    if one.role != "user":
         return False
     after = (other.role for other in said[at + 1 :] if other.role in ("user", "assistant"))
-    return verb_of(one.text) is None or next(after, "user") == "user"
+    if next(after, "user") == "user":
+        return wishes_incognito(one.text)
+    return is_of_whole_chat(one.text) and verb_of(one.text) is None
 
 
 def kept_unanswered(asked: Asked) -> Iterator[tuple[int, str]]:

@@ -276,3 +276,23 @@ def test_the_id_of_a_reply_carries_the_name_of_its_conversation() -> None:
     assert found is not None
     assert found.name == name
     assert asked.stripped["previous_response_id"] == "resp_2"
+
+
+async def test_a_name_of_the_client_wins_over_what_is_not_known_of_an_id(
+    http: httpx.AsyncClient, speaking: ModelServer, user: str, settled: Any
+) -> None:
+    talk = Chat(http, user, memory_id="c1")
+    talk.behind = "resp_of_long_ago"
+    await talk.says("I have two cats.")
+    await talk.says("They like fish.")
+    assert {entry.conversation_id for entry in await settled(2)} == {"c1"}
+
+
+def test_of_a_user_who_is_erased_no_id_is_known_any_more() -> None:
+    held, asked = Chains(), ask(RESPONSES, "x", previous_response_id="resp_1")
+    for user in ("ann", "bob"):
+        held.put(user, "resp_1", Chain("chat-1"))
+    held.forget("bob")
+    held.erase("ann")
+    found = held.of("ann", asked), held.of("bob", asked)
+    assert [(chain.is_known, chain.is_private) for chain in found if chain] == [(False, True), (True, True)]
