@@ -52,6 +52,7 @@ class CommandRequest(Request):
     "That" and "this" mean what was said last in `conversation_id`, or the first of `shown`: the ids of the entries that
     the assistant's last answer rests on, the best first. With `listed` the reply before listed `shown` to the user:
     "that" is one of these then, of several it is asked which, and "forget the second one" is understood.
+    `said`: what was said in the conversation, where others may have its name, too: only that is meant; null: all of it.
 
     `confirm`: the token of an earlier reply, sent with the same text in the same conversation, lets happen what that
     reply announced, to exactly the entries it listed. `time_zone`, `persona_id`: as in retrieve; what is to be
@@ -68,6 +69,7 @@ class CommandRequest(Request):
     time_zone: TimeZone | None = None
     persona_id: str | None = Field(default=None, max_length=256)
     spaces: tuple[str, ...] | None = None
+    said: tuple[str, ...] | None = None
 
 
 class CommandReply(Reply):

@@ -39,6 +39,7 @@ _STATUSES: tuple[Status, ...] = ("active", *_OUT_OF_USE)
 _SEVERAL = re.compile(r"\bforget about\b.*(?:,| and | or )", re.IGNORECASE)
 _POINTS = re.compile(r"(?:please )?correct (?:that|this)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"(?:its?|that|this|he|she|they|his|hers?|theirs?)\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
 _EVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -64,6 +65,13 @@ class Said:
         """Whether what is in a space may be meant."""
         here, others = self.request.space, self.request.spaces
         return space == here or (self.is_of_all and (others is None or space in others))
+
+    def said_here(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Of the entries of a conversation those of what was said in it, not in another of its name."""
+        if self.request.said is None:
+            return entries
+        said = [_plain(text) for text in self.request.said]
+        return [entry for entry in entries if any(_plain(entry.text) in text for text in said)]
 
     async def spaces(self) -> list[str]:
         """Where what is meant may be in use, first where it was said."""
@@ -92,7 +100,7 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     persona = said.persona if request.conversation_id is None else None  # a conversation is its persona's
     selection = Selection(request.user_id, request.space, persona, conversation_id=request.conversation_id)
     page = await said.store.page(selection, limit=LOOKED_THROUGH, cursor=None)
-    told = [entry for entry in page.entries if not (is_wish(entry.text) or asks_to_forget(entry.text))]
+    told = [entry for entry in said.said_here(page.entries) if not (is_wish(entry.text) or asks_to_forget(entry.text))]
     if by_answer and (used := [entry for entry in told if entry.last_scores and entry.last_scores.computed_at]):
         return [max(used, key=_used_at)]
     by_user = [entry for entry in told if entry.role == "user"] or told
@@ -103,6 +111,11 @@ async def meant(said: Said, *, by_answer: bool = False, like: str = "") -> list[
     return _nearest(
         said, [entry for entry in (*listed, *answered, *by_user, *shown) if not is_mere_request(entry.text)]
     )
+
+
+def _plain(text: str) -> str:
+    """The words of a text between blanks: repeats of what is told are written in other ways."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _nearest(said: Said, entries: Sequence[Entry]) -> list[Entry]:
@@ -184,7 +197,11 @@ async def said_then(said: Said, now: datetime) -> list[Entry]:
         found |= {entry.id: entry for entry in page.entries if said.sees(entry.space)}
     since, until = (_EVER, None) if in_talk else _stretch(when, now)
     then = [one for one in found.values() if since <= one.last_said_at and (not until or one.last_said_at < until)]
-    return [entry for entry in then if entry.role == "user" and states_something(entry.text)][:MOST_LISTED]
+    return [
+        entry
+        for entry in (said.said_here(then) if in_talk else then)
+        if entry.role == "user" and states_something(entry.text)
+    ][:MOST_LISTED]
 
 
 async def entries_of(said: Said, ids: Sequence[str]) -> list[Entry]:

@@ -31,7 +31,9 @@ from services.gateway.problems import STATUS, Problem, says_json, told_by
 from services.gateway.proxy.backend import Backend, Backends, Header, returned
 from services.gateway.proxy.conversations import Key, Recalled
 from services.gateway.proxy.dialects import DIALECTS, Asked, BadField, Dialect, StreamReader
-from services.gateway.proxy.memory import ChatMemory, Exchange, conversation_of
+from services.gateway.proxy.exchanges import Exchange, conversation_of
+from services.gateway.proxy.memory import ChatMemory
+from services.gateway.proxy.reading import reader_of
 from services.gateway.proxy.refusals import Refusal, refuse_names_of_others, refuse_what_is_of_others
 from services.gateway.proxy.settings import ProxySettings
 from services.shared.client import RequestFailed
@@ -55,7 +57,6 @@ _FULL = "Too many long requests are under way: try again."
 _WORDS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
 _OURS = (USER_HEADER, "memory-id", "memory-top-k", "memory-incognito", "memory-space")
 _QUICK = 64 * 1024  # bytes of JSON that are read in some ms
-_MOST_READ = 1024 * 1024
 _MOST_ROOM = 4  # requests of the greatest length that are under way at a time
 _MOST_VALUE = 256
 _SHUTDOWN_SECONDS = 0.4
@@ -78,6 +79,7 @@ class Passing:
     reader: StreamReader | None = None
     answered: bool = False
     took_place: bool = False
+    is_followed: bool = False
 
 
 class Proxy:
@@ -224,10 +226,11 @@ class Proxy:
             asked = dialect.read(body)
         except BadField as error:
             raise Refusal(400, "invalid_memory_field", str(error)) from None
-        exchange = _exchange(request, caller, asked, named, incognito, self._memory.readable)
+        exchange = await self._exchange(request, caller, asked, named, incognito=incognito)
+        await self._memory.until_begun(exchange)
         spoken = await self._memory.answer(exchange)
         if spoken is not None:
-            return _spoken(dialect, spoken, exchange)
+            return self._spoken(dialect, spoken, exchange)
         recalled = await self._memory.recall(exchange, asked.memory_top_k or top_k)
         recent = self._memory.recent(exchange)
         if recalled.block or recent:
@@ -258,8 +261,9 @@ class Proxy:
                 await asyncio.wait({passed})
             self._answering.discard(passed)
             if passing.took_place and passing.exchange is not None:
-                text = passing.reader.text if passing.reader else ""
+                text, id_ = (passing.reader.text, passing.reader.answer_id) if passing.reader else ("", "")
                 self._memory.remember(passing.exchange, passing.recalled, text)
+                self._memory.following.go_on(passing.exchange, id_)
 
     async def _pass_on(self, asking: httpx.Request, passing: Passing, send: Send) -> str:
         """Ask the model, and pass on its answer as it comes.
@@ -280,47 +284,52 @@ class Proxy:
         try:
             passing.answered, passing.took_place = True, answer.is_success
             if passing.dialect and passing.exchange and answer.is_success:
-                passing.reader = _reader(passing.dialect, answer)
+                passing.reader = reader_of(passing.dialect, answer)
             headers = [*returned(answer.headers.raw), *passing.headers]
             await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
             async for chunk in _chunks(answer):
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 if passing.reader is not None:
                     passing.reader.feed(chunk)
+                    self._follow(passing)
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             await answer.aclose()
         return "passed" if answer.is_success else "backend_error"
 
+    def _follow(self, passing: Passing) -> None:
+        """Know the answer from which the client may go on, before the client does."""
+        reader, exchange = passing.reader, passing.exchange
+        if passing.is_followed or reader is None or exchange is None or not exchange.asked.has_id:
+            return
+        if id_ := reader.answer_id:
+            passing.is_followed = True
+            self._memory.following.answered(exchange, id_, passing.recalled)
 
-class _WholeReader:
-    """Reads an answer that is no stream: kept up to a length, and understood at its end."""
+    async def _exchange(
+        self, request: Request, caller: Caller, asked: Asked, named: str | None, *, incognito: bool
+    ) -> Exchange:
+        space = _text_of(request, "memory-space")
+        space = caller.space({"space": space} if space else {}, "default") or "default"
+        is_named = bool(asked.memory_id or named or asked.talk)
+        chain = await self._memory.following.chain_of(caller.user_id, space, asked, is_named=is_named)
+        key = Key(caller.user_id, space, conversation_of(asked, named, chain))
+        said = self._memory.readable(asked.question) if asked.question else ""
+        incognito = incognito or asked.memory_incognito or bool(chain and not chain.is_known)
+        return Exchange(caller, key, asked, without_blocks(said).strip() or None, is_named, incognito, chain)
 
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-        self._kept = bytearray()
-        self.complete = False
-
-    def feed(self, chunk: bytes) -> None:
-        if len(self._kept) <= _MOST_READ:
-            self._kept += chunk
-
-    @property
-    def text(self) -> str:
-        if len(self._kept) > _MOST_READ:
-            return ""
-        try:
-            return self._dialect.answer_text(json.loads(self._kept))
-        except (ValueError, RecursionError):
-            return ""
-
-
-def _reader(dialect: Dialect, answer: httpx.Response) -> StreamReader | None:
-    """What reads along with an answer; nothing does where it comes compressed all the same."""
-    if answer.headers.get("content-encoding", "identity").lower() != "identity":
-        return None
-    is_stream = answer.headers.get("content-type", "").startswith("text/event-stream")
-    return dialect.reader() if is_stream else _WholeReader(dialect)
+    def _spoken(self, dialect: Dialect, text: str, exchange: Exchange) -> Response:
+        """An answer of our own, as the client asked for it; where one can go on from it, its id has the name of the
+        conversation."""
+        asked, now = exchange.asked, int(time.time())
+        id_ = f"{exchange.key.name}_{uuid4().hex}" if asked.has_id and not exchange.is_named else uuid4().hex
+        whole = dialect.spoken(text, asked, id=id_, created=now)
+        self._memory.following.replied(exchange, dialect.answer_id(whole))
+        headers = {"memory-conversation": exchange.key.name.encode().decode("latin-1"), "memory-command": "true"}
+        if asked.stream:
+            body = b"".join(dialect.spoken_stream(text, asked, id=id_, created=now))
+            return Response(body, 200, headers, "text/event-stream; charset=utf-8")
+        return Response(json.dumps(whole), 200, headers, "application/json")
 
 
 async def _chunks(answer: httpx.Response) -> AsyncIterator[bytes]:
@@ -391,20 +400,6 @@ def _is_set(request: Request, header: str) -> bool:
     return _WORDS[text]
 
 
-def _exchange(
-    request: Request, caller: Caller, asked: Asked, named: str | None, incognito: bool, readable: Callable[[str], str]
-) -> Exchange:
-    space = _text_of(request, "memory-space")
-    key = Key(
-        caller.user_id,
-        caller.space({"space": space} if space else {}, "default") or "default",
-        conversation_of(asked, named),
-    )
-    question = without_blocks(readable(asked.question)).strip() or None if asked.question else None
-    is_named = bool(asked.memory_id or named)
-    return Exchange(caller, key, asked, question, is_named, asked.memory_incognito or incognito)
-
-
 def _headers(exchange: Exchange, recalled: Recalled) -> list[Header]:
     degraded = [*recalled.degraded]
     if not exchange.may_publish:
@@ -415,16 +410,6 @@ def _headers(exchange: Exchange, recalled: Recalled) -> list[Header]:
     if degraded:
         headers.append((b"memory-degraded", ", ".join(degraded).encode()))
     return headers
-
-
-def _spoken(dialect: Dialect, text: str, exchange: Exchange) -> Response:
-    """An answer of our own, as the client asked for it."""
-    asked, id_, now = exchange.asked, uuid4().hex, int(time.time())
-    headers = {"memory-conversation": exchange.key.name.encode().decode("latin-1"), "memory-command": "true"}
-    if asked.stream:
-        body = b"".join(dialect.spoken_stream(text, asked, id=id_, created=now))
-        return Response(body, 200, headers, "text/event-stream; charset=utf-8")
-    return Response(json.dumps(dialect.spoken(text, asked, id=id_, created=now)), 200, headers, "application/json")
 
 
 async def _parsed(raw: bytes) -> Any:

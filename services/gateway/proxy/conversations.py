@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from services.gateway.proxy.dialects import Said
@@ -50,7 +50,8 @@ class Conversation:
 
     `shown` are the ids of what was put in last or, where it is `listed`, of what the reply to a command listed;
     `choosing` is what shall be done to one of the list, as soon as the user says to which; `spoken` is what was
-    answered last in place of the model.
+    answered last in place of the model, or the id of that; `answered` how the last answer of the model begins;
+    `decided` the answer that asked for a word, and what was answered to the word.
     """
 
     recent: deque[Said]
@@ -61,6 +62,8 @@ class Conversation:
     seen_at: float = 0.0
     choosing: str = ""
     spoken: str = ""
+    answered: str = ""
+    decided: tuple[str, str] = ("", "")
     _confirm: tuple[str, str, float] | None = None
 
     def put_block(self, question: str, recalled: Recalled) -> None:
@@ -72,6 +75,10 @@ class Conversation:
         fresh = (memory for memory in recalled.memories if memory not in self.memories)
         self.memories.extend(fresh)
         self.shown = recalled.ids
+
+    def has_heard(self, text: str) -> bool:
+        """Whether the user said this lately."""
+        return Said("user", text[:_LONGEST]) in self.recent
 
     def say(self, turns: Iterable[Said]) -> None:
         """Add what was said."""
@@ -130,6 +137,12 @@ class Conversations:
         self._held[key] = found
         self._drop(now)
         return found
+
+    def go_on(self, begun: Key, key: Key) -> None:
+        """Have a conversation that got its name by its first answer begin with what was said until then."""
+        first = self.of(begun)
+        fresh = replace(first, recent=first.recent.copy(), memories=first.memories.copy(), blocks=OrderedDict())
+        self._held[key] = fresh
 
     def forget(self, user_id: str) -> None:
         """Keep nothing of a user in mind: something of theirs was removed."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from hashlib import sha256
 from uuid import uuid5
 
 from pydantic import ValidationError
@@ -18,35 +17,45 @@ from contracts.envelope import NAMESPACE
 from contracts.errors import Unavailable
 from contracts.paths import VERB_OF
 from contracts.ports import TokenCounter
-from contracts.v1.chat import ChatCommand, CommandReply, CommandRequest
-from contracts.v1.entries import Entry
+from contracts.v1.chat import ChatCommand, ChatVerb, CommandReply, CommandRequest
 from contracts.v1.retrieval import RetrieveReply, RetrieveRequest
 from contracts.v1.turns import Role, Turn
 from services.gateway.api import Edge, too_often
-from services.gateway.callers import Caller
 from services.gateway.problems import Problem
 from services.gateway.proxy.conversations import Conversation, Conversations, Key, Recalled
-from services.gateway.proxy.dialects import Asked, Said
+from services.gateway.proxy.dialects import Said
+from services.gateway.proxy.exchanges import Exchange, flat
+from services.gateway.proxy.following import Following
 from services.gateway.proxy.overviews import Overviews
-from services.gateway.proxy.settings import ProxySettings
-from services.gateway.proxy.withheld import LONGEST_SENT, MOST_SENT, is_announced, learned_from, until_incognito
-from services.gateway.spoken import changes_nothing, refuse_beyond
-from services.shared.client import RequestFailed
-from services.shared.core.assent import is_no, is_yes
-from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
-from services.shared.core.echoes import (
-    is_influenced,
-    memories_in,
-    without_blocks,
-    without_memories,
+from services.gateway.proxy.replies import (
+    CONFIRM,
+    NOT_CHANGED,
+    NOT_CONFIRMED,
+    agrees,
+    repeated,
+    tells_of,
+    why_not,
+    worded,
 )
+from services.gateway.proxy.settings import ProxySettings
+from services.gateway.proxy.withheld import (
+    LONGEST_SENT,
+    MOST_SENT,
+    is_announced,
+    kept_unanswered,
+    learned_from,
+    told_in,
+    withdrawn,
+)
+from services.gateway.spoken import changes_nothing
+from services.shared.client import RequestFailed
+from services.shared.core.assent import is_no
+from services.shared.core.chat_commands import asks_to_forget, command_in, is_choice
+from services.shared.core.echoes import is_influenced, memories_in, without_blocks, without_memories
 from services.shared.core.front_ends import is_task
-from services.shared.core.mentions import mentions
-from services.shared.core.overview import Line, telling_lines, with_overview
-from services.shared.core.passages import snippet
+from services.shared.core.overview import SUMMARY, Line, telling_lines, with_overview
 from services.shared.core.salience import is_small_talk
-from services.shared.core.traits import is_mere_question
-from services.shared.core.unwanted import is_of_whole_chat, is_unwanted
+from services.shared.core.unwanted import is_unwanted
 from services.shared.tasks import beside_the_loop
 from services.shared.telemetry import PROXY_LOST, PROXY_MEMORY
 
@@ -61,8 +70,6 @@ _MOST_IDS = 64
 _MOST_LOOKED_UP = 24
 """Things that a user said, the newest of a history, of which it is asked whether they were forgotten since."""
 
-_LONGEST_SHOWN = 200
-_MARKS = {"superseded": " (no longer so)", "archived": " (archived)"}
 _UNWANTED = frozenset({"incognito", "disabled"})
 _OVERVIEW_SHARE = 0.3
 """The part of the budget that cards and a summary have at most."""
@@ -71,54 +78,8 @@ _COMMAND_PATIENCE = 10.0
 _ANSWERED_SOON = 0.5
 _GO_INCOGNITO = "go incognito"
 _LOOKED_UP_PATIENCE = 5.0
-_NOT_CONFIRMED = "Then nothing was changed."
-_NOT_CHANGED = "Nothing was changed."
-_CONFIRM = "Say yes to do it, or anything else to leave it."
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request of a caller: what it says, and in which conversation."""
-
-    caller: Caller
-    key: Key
-    asked: Asked
-    question: str | None
-    is_named: bool
-    incognito: bool
-
-    @property
-    def may_recall(self) -> bool:
-        """Whether the credential opens retrieval."""
-        return self.caller.may(flow.RETRIEVE.name, reads=True)
-
-    @property
-    def may_publish(self) -> bool:
-        """Whether the credential opens publishing."""
-        return self.caller.may("turns", reads=False)
-
-    @property
-    def answered(self) -> str:
-        """The last answer that the client sends along, on one line."""
-        return next((_flat(said.text) for said in reversed(self.asked.history) if said.role == "assistant"), "")
-
-    @property
-    def sends_newest_only(self) -> bool:
-        """Whether the client leaves it to others to know what was said before."""
-        return self.is_named and not any(said.role in ("user", "assistant") for said in self.asked.history)
-
-
-def conversation_of(asked: Asked, named: str | None) -> str:
-    """The name of a conversation; without one, a hash of how it began, which each of its requests repeats.
-
-    One that its user made incognito is another from there on: not all that begin alike are meant.
-    """
-    if name := asked.memory_id or named:
-        return name
-    said = [one for one in (*asked.history, Said("user", asked.question or "")) if one.role in ("user", "assistant")]
-    begun = until_incognito(said) or [next(one for one in said if one.role == "user")]
-    text = "\x1f".join(without_blocks(one.text) for one in begun)
-    return f"chat-{sha256(text.encode(errors='replace')).hexdigest()[:16]}"
+_OF_CONVERSATION = frozenset[ChatVerb](("incognito_start", "incognito_end", "state"))
+"""Commands about a conversation itself, not about what was said there."""
 
 
 @dataclass(slots=True)
@@ -142,7 +103,9 @@ class ChatMemory:
         self._asking = asyncio.Semaphore(_MOST_ASKING)
         self._overviews = Overviews(edge, settings)
         self._counter = cache(counter)
+        self.following = Following(edge, self._conversations)
         edge.removals.on_removal(self._conversations.forget)
+        edge.removals.on_removal(self.following.forget)
         edge.removals.on_erasure(self._let_go)
 
     def readable(self, question: str) -> str:
@@ -158,6 +121,7 @@ class ChatMemory:
         if not (question and is_kept):
             return Recalled(degraded=("incognito",) if exchange.incognito else (), is_kept=is_kept)
         was_announced = exchange.is_named and self._edge.announced.hears(exchange.key, question)
+        was_announced = was_announced or (exchange.chain is not None and exchange.chain.is_announced)
         is_private = was_announced or is_announced(exchange.asked.history)
         recalled = await self._recalled_once(exchange, conversation, question, top_k)
         return replace(recalled, is_kept=False) if is_private else recalled
@@ -205,11 +169,13 @@ class ChatMemory:
         if reading:
             await asyncio.wait(reading, timeout=_MORE_PATIENCE)
         reply, known = RetrieveReply.model_validate_json(raw), self._overviews.known(places)
-        before = (*exchange.asked.history, *self.recent(exchange))
-        sent = {_flat(text) for text in (exchange.question or "", *(said.text for said in before))}
-        recalled = _as_recalled(reply, sent)
+        before = (*exchange.asked.history, *self._in_mind(exchange))
+        sent = {flat(text): None for text in (*(said.text for said in before), exchange.question or "")}
+        gone = [] if exchange.sends_newest_only else withdrawn(_own(exchange, reply, known), [*sent])
+        recalled = _as_recalled(reply, sent, gone)
         if not known or not recalled.is_kept or "rate_limited" in reply.degraded:
             return recalled
+        known = [line for line in known if not set(gone).intersection(line.ids)]
         return await self._with_overview(recalled, _telling(known, reply, exchange, sent), room)
 
     def _places(self, exchange: Exchange) -> list[Key]:
@@ -224,7 +190,11 @@ class ChatMemory:
         return replace(recalled, block=block, memories=memories_in(block), ids=tuple(ids)[:_MOST_IDS])
 
     def recent(self, exchange: Exchange) -> Sequence[Said]:
-        """What was said before in a conversation of which the client sends the newest message only."""
+        """What was said before in a conversation of which the client sends the newest message only, and nobody else
+        keeps the others."""
+        return () if exchange.asked.is_kept_there else self._in_mind(exchange)
+
+    def _in_mind(self, exchange: Exchange) -> Sequence[Said]:
         if not exchange.sends_newest_only or exchange.incognito or not exchange.may_recall:
             return ()
         before = exchange.question if exchange.asked.answering_tools else None
@@ -240,42 +210,50 @@ class ChatMemory:
         if not self._settings.proxy_commands or not question or asked.answering_tools or asked.wants_form:
             return None
         conversation = self._conversations.of(exchange.key)
-        if not (exchange.is_named or exchange.answered == conversation.spoken):
+        if not exchange.is_behind(conversation):
             conversation.let_go()  # another one, which began alike
         spoken = await self._spoken(exchange, conversation, question)
-        conversation.spoken = _flat(spoken or "")
+        self._conversations.of(exchange.key).spoken = flat(spoken or "")
         return spoken
 
     async def _spoken(self, exchange: Exchange, conversation: Conversation, question: str) -> str | None:
         """The answer to a command, to the word that one waits for, or to the choice of what it means."""
         waiting = conversation.take_to_confirm()
-        confirmed = waiting if waiting and _agrees(question, waiting[0]) else None
+        confirmed = waiting if waiting and agrees(question, waiting[0]) else None
         if waiting and not confirmed and is_no(question):
-            return _NOT_CONFIRMED
+            conversation.decided = exchange.answered, NOT_CONFIRMED
+            return NOT_CONFIRMED
+        if not waiting and (again := repeated(question, exchange.answered, conversation.decided)):
+            return again
         text, token = confirmed or (question, None)
         choosing, conversation.choosing = conversation.choosing, ""
         if choosing and is_choice(text):
             text = f"{choosing} {text}"
         command = command_in(text)
-        if command is None and is_of_whole_chat(text):
+        if command is None and exchange.wishes_incognito:
             await self._spoken(exchange, conversation, _GO_INCOGNITO)
         if command is None or (command.of_list and not conversation.listed):
             return None
-        if why := _why_not(exchange.caller, text):
-            return None if command.or_chat or changes_nothing(command.verb) else f"{_NOT_CHANGED} {why}"
-        return await self._obeyed(exchange, conversation, command, text, token)
+        if why := why_not(exchange.caller, text):
+            return None if command.or_chat or changes_nothing(command.verb) else f"{NOT_CHANGED} {why}"
+        spoken = await self._obeyed(exchange, conversation, command, text, token)
+        if confirmed and spoken:
+            self._conversations.of(exchange.key).decided = exchange.answered, spoken
+        return spoken
 
     async def _obeyed(
         self, exchange: Exchange, conversation: Conversation, command: ChatCommand, text: str, token: str | None
     ) -> str | None:
         """The answer to a command; None where it is for the model after all, as no memory tells of it."""
         caller, may_pass = exchange.caller, command.verb == "recall" and command.or_chat
+        key, said = self._meant(exchange, conversation, command)
         request = CommandRequest(
             user_id=caller.user_id,
             text=text,
-            conversation_id=exchange.key.name,
-            space=exchange.key.space,
-            shown=conversation.shown,
+            conversation_id=key.name,
+            space=key.space,
+            said=said,
+            shown=conversation.shown if conversation.listed or exchange.is_after(conversation) else (),
             listed=conversation.listed,
             confirm=token,
             spaces=None if caller.spaces is None else tuple(sorted(caller.spaces)),
@@ -284,12 +262,12 @@ class ChatMemory:
             if may_pass:
                 return None
             raise too_often(share)
-        await self._until_published(exchange.key)
+        await self._until_published(key)
         raw = await self._edge.memory.ask(
             flow.COMMANDS, request, patience=_COMMAND_PATIENCE, credential=caller.credential
         )
         reply = CommandReply.model_validate_json(raw)
-        if not reply.understood or (may_pass and not any(_tells_of(entry, command.about) for entry in reply.items)):
+        if not reply.understood or (may_pass and not any(tells_of(entry, command.about) for entry in reply.items)):
             return None
         conversation.listed = bool(reply.items)
         if reply.verb in ("forget", "pin", "unpin") and len(reply.items) > 1 and not command.of_list:
@@ -298,13 +276,33 @@ class ChatMemory:
             conversation.shown = tuple(entry.id for entry in reply.items)[:_MOST_IDS]
         if reply.needs_confirmation and reply.token:
             conversation.ask_to_confirm(text, reply.token)
-            return f"{_told(reply, exchange.key.space)}\n\n{_CONFIRM}"
+            return f"{worded(reply, exchange.key.space)}\n\n{CONFIRM}"
+        await self._heed(exchange, reply)
+        return worded(reply, exchange.key.space)
+
+    async def _heed(self, exchange: Exchange, reply: CommandReply) -> None:
+        """Keep nothing in mind of what a command removed."""
+        user_id = exchange.caller.user_id
         if reply.verb in ("forget", "forget_about", "erase", "correct", "settle", "memory_off", "incognito_start"):
-            self._conversations.forget(caller.user_id)
-            self._overviews.forget(caller.user_id)
+            self._conversations.forget(user_id)
+            self._overviews.forget(user_id)
+        if reply.verb in ("forget", "forget_about", "erase", "correct"):
+            self.following.forget(user_id)
         if reply.verb == "erase":
-            self._let_go(caller.user_id)
-        return _told(reply, exchange.key.space)
+            self._let_go(user_id)
+        if reply.verb == "incognito_start":
+            await self.following.note_incognito(exchange)
+
+    def _meant(
+        self, exchange: Exchange, conversation: Conversation, command: ChatCommand
+    ) -> tuple[Key, tuple[str, ...] | None]:
+        """The conversation that a command is said in, and what was said there where others may have begun alike."""
+        key, chain = exchange.key, exchange.chain
+        if exchange.is_named or command.verb in _OF_CONVERSATION or (chain and not chain.begun):
+            return key, None
+        if chain:
+            return key._replace(name=chain.begun), told_in(conversation.recent)
+        return key, told_in(exchange.asked.history)
 
     @contextmanager
     def answering(self, exchange: Exchange) -> Iterator[None]:
@@ -322,6 +320,15 @@ class ChatMemory:
         for one in self._answering.values():
             if one.key.user_id == user_id and conversation in (None, one.key.name) and space in (None, one.key.space):
                 one.is_unwanted = True
+        if conversation is None:
+            self.following.erase(user_id)
+
+    async def until_begun(self, exchange: Exchange) -> None:
+        """Wait until the first exchange of a conversation is over, which its client has the answer of already."""
+        if exchange.chain and (begun := exchange.chain.begun):
+            key = exchange.key._replace(name=begun)
+            if waiting := [one.over for one in self._answering.values() if one.key == key]:
+                await asyncio.wait(waiting, timeout=_ANSWERED_SOON)
 
     async def _until_published(self, key: Key) -> None:
         """Wait until what was said in a conversation is with the bus, for a moment at most."""
@@ -345,14 +352,19 @@ class ChatMemory:
             return
         conversation = self._conversations.of(exchange.key)
         before = conversation.said_before(exchange.question or "") if exchange.sends_newest_only else ""
-        injected = () if exchange.incognito else self._keep_in_mind(exchange, answer)
+        unanswered = [
+            (at, _cut(text, self._edge.longest))
+            for at, text in kept_unanswered(exchange.asked)
+            if not (exchange.is_named and conversation.has_heard(text))
+        ]
+        injected = () if exchange.incognito else self._keep_in_mind(exchange, unanswered, answer)
         if self._settings.proxy_commands and asks_to_forget(exchange.question or ""):
             return
-        task = asyncio.create_task(self._remembered(exchange, recalled, answer, injected, before))
+        task = asyncio.create_task(self._remembered(exchange, recalled, answer, injected, before, unanswered))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
 
-    def _keep_in_mind(self, exchange: Exchange, answer: str) -> tuple[str, ...]:
+    def _keep_in_mind(self, exchange: Exchange, unanswered: Sequence[tuple[int, str]], answer: str) -> tuple[str, ...]:
         """Add to the conversation what was said; what the model had been told, of which the answer may repeat some."""
         conversation = self._conversations.of(exchange.key)
         told = dict.fromkeys(said.text for said in conversation.recent if said.role == "user")
@@ -360,14 +372,24 @@ class ChatMemory:
         told |= dict.fromkeys(sent[-MOST_SENT:])
         injected = (*conversation.memories, *told)
         if not exchange.asked.answering_tools:
-            conversation.say([Said("user", exchange.question or "")])
+            conversation.say(
+                Said("user", text) for text in (*(text for _, text in unanswered), exchange.question or "")
+            )
         conversation.say([Said("assistant", answer)])
+        conversation.answered = exchange.beginning_of(answer)
         return injected
 
     async def _remembered(
-        self, exchange: Exchange, recalled: Recalled, answer: str, injected: Sequence[str], before: str
+        self,
+        exchange: Exchange,
+        recalled: Recalled,
+        answer: str,
+        injected: Sequence[str],
+        before: str,
+        unanswered: Sequence[tuple[int, str]],
     ) -> None:
         question, said = exchange.question or "", _cut(without_blocks(answer), self._edge.longest)
+        said = "" if exchange.is_private else said  # of what it may tell nobody here knows all
         size = len(said) + len(question) + sum(map(len, injected))
         gone = await self._forgotten(exchange) if said and not exchange.incognito else ()
         learned = await beside_the_loop(
@@ -380,6 +402,7 @@ class ChatMemory:
             PROXY_MEMORY.labels("none").inc()
         position = exchange.asked.position
         turns = (
+            *(self._turn(exchange, "user", (str(at), ""), text) for at, text in unanswered),
             self._turn(exchange, "user", (str(position), before), question),
             self._turn(exchange, "assistant", (str(position + 1), before), learned),
         )
@@ -428,47 +451,16 @@ class ChatMemory:
             await asyncio.wait(self._under_way)
 
 
-def _why_not(caller: Caller, text: str) -> str:
-    """Why a caller may not have a command obeyed; empty where they may."""
-    if not caller.may(flow.COMMANDS.name, reads=False):
-        return f"The credential of this chat does not open {flow.COMMANDS.name}."
-    try:
-        refuse_beyond(caller, text)
-    except Problem as problem:
-        return problem.detail
-    return ""
+def _own(exchange: Exchange, reply: RetrieveReply, known: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """What is known of the conversation itself, by id."""
+    yield from ((item.id, item.text) for item in reply.items if item.conversation_id == exchange.key.name)
+    yield from ((line.ids[0], line.words) for line in known if line.heading == SUMMARY)
 
 
-def _agrees(question: str, text: str) -> bool:
-    """Whether what is said lets happen what a command announced."""
-    command = command_in(text)
-    return is_yes(question, to_change=command is not None and command.verb == "correct")
-
-
-def _tells_of(entry: Entry, topic: str) -> bool:
-    """Whether an entry has every telling word of a topic, and is no mere question."""
-    return not is_mere_question(entry.text) and mentions(entry.text, topic)
-
-
-def _told(reply: CommandReply, space: str) -> str:
-    """The reply to a command with the entries it is about, as a chat shows it: several with their numbers."""
-    shown = [
-        f"{snippet(entry.text, _LONGEST_SHOWN)}{_mark(entry, space)}" if entry.status != "forgotten" else ""
-        for entry in reply.items
-    ]
-    signs = [f"{number}." for number in range(1, len(shown) + 1)] if len(shown) > 1 else ["-"]
-    return "\n".join((reply.reply, *(f"{sign} {text}" for sign, text in zip(signs, shown, strict=False) if text)))
-
-
-def _mark(entry: Entry, space: str) -> str:
-    where = f" (in the space “{entry.space}”)" if entry.space != space else ""
-    return _MARKS.get(entry.status, " (pinned)" if entry.pinned else "") + where
-
-
-def _as_recalled(reply: RetrieveReply, sent: Collection[str]) -> Recalled:
-    """What was recalled, without what the model is sent anyway."""
+def _as_recalled(reply: RetrieveReply, sent: Collection[str], gone: Collection[str]) -> Recalled:
+    """What was recalled, without what the model is sent anyway, and what is `gone`."""
     told = {item.id: item.text for item in reply.items} | {item.id: item.snippet for item in reply.foundation}
-    block = without_memories(reply.context, [id_ for id_, text in told.items() if _flat(text) in sent])
+    block = without_memories(reply.context, [*gone, *(id_ for id_, text in told.items() if flat(text) in sent)])
     return Recalled(
         block,
         memories_in(block),
@@ -485,10 +477,6 @@ def _telling(known: Sequence[Line], reply: RetrieveReply, exchange: Exchange, se
     shown = {item.id for item in reply.items} | {pinned.id for pinned in reply.foundation}
     changed = {former.id for item in reply.items for former in item.before}
     return telling_lines(known, about=about, with_user=with_user, shown=shown, sent=sent, changed=changed)
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _cut(text: str, most: int) -> str:

@@ -1,17 +1,31 @@
-"""What of a history that a client sends is not to be kept, nor to be learned from what the assistant says later."""
+"""What of a history that a client sends is to be kept, and what not, nor to be learned or told later."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from contracts.v1.chat import INCOGNITO_BEGINS, ChatVerb
-from services.gateway.proxy.dialects import Said
-from services.shared.core.chat_commands import command_in
-from services.shared.core.echoes import without_echoes, without_words_of
+from services.gateway.proxy.dialects import Asked, Said
+from services.shared.core.analysis import telling_terms
+from services.shared.core.chat_commands import asks_to_forget, command_in
+from services.shared.core.echoes import without_blocks, without_echoes, without_words_of
+from services.shared.core.front_ends import is_task
+from services.shared.core.traits import is_mere_request
 from services.shared.core.unwanted import announces, is_of_whole_chat, is_unwanted
 
 MOST_SENT, LONGEST_SENT = 64, 4096
 """Turns of a history that the client sends, and characters of each, that an answer is compared with."""
+
+_MOST_TOLD = 100_000
+"""Characters of a history, the newest, in which what a command points at is looked for."""
+
+_LONGEST_STATED = 400
+_REPLACED_FROM = 0.5
+"""The share of the telling words of a statement that another has which stands in its place."""
+
+_MADE_BY_PROGRAM = re.compile(r"\s*(?:#[^\n]*\n\s*)?<([A-Za-z_][\w.-]*)[^<>]*>.*</\1>\s*", re.DOTALL)
+"""What programs put before a question: all of it between two tags, below a heading at most."""
 
 
 def verb_of(text: str) -> ChatVerb | None:
@@ -27,11 +41,9 @@ def is_announced(history: Sequence[Said]) -> bool:
 
 
 def until_incognito(said: Sequence[Said]) -> Sequence[Said]:
-    """What was said up to the last wish that nothing of the conversation be kept, as far as it was granted or is the
-    newest."""
-    if said and verb_of(said[-1].text) == "incognito_start":
-        return said
-    begun = (at for at in reversed(range(len(said))) if _begins(said[at]))
+    """What was said up to the last wish that nothing of the conversation be kept, as far as it was granted or nothing
+    was answered to it."""
+    begun = (at for at in reversed(range(len(said))) if _begins(said, at))
     at = next(begun, -1)
     return said[: at + (said[at].role == "user")] if at >= 0 else ()
 
@@ -39,8 +51,8 @@ def until_incognito(said: Sequence[Said]) -> Sequence[Said]:
 def withheld(history: Sequence[Said]) -> Iterator[str]:
     """What the user said that is not to be kept, by a wish in it or before it, or as the conversation was incognito."""
     is_incognito, is_next = False, False
-    for one in history:
-        is_incognito = is_incognito or _begins(one)
+    for at, one in enumerate(history):
+        is_incognito = is_incognito or _begins(history, at)
         if one.role == "user":
             if is_incognito or is_next or is_unwanted(one.text):
                 yield one.text
@@ -58,8 +70,65 @@ def learned_from(
     return without_echoes(without_words_of(answer, list(private), question), known, question)
 
 
-def _begins(one: Said) -> bool:
-    """Whether the conversation is incognito from here on: that was granted, or wished beside something else."""
+def wishes_incognito(text: str) -> bool:
+    """Whether a user wishes that nothing of the conversation be kept, with nothing else or beside it."""
+    verb = verb_of(text)
+    return verb == "incognito_start" or (verb is None and is_of_whole_chat(text))
+
+
+def _begins(said: Sequence[Said], at: int) -> bool:
+    """Whether the conversation is incognito from here on: that was granted, or wished and not answered by itself."""
+    one = said[at]
     if one.role == "assistant":
         return one.text.startswith(INCOGNITO_BEGINS)
-    return one.role == "user" and is_of_whole_chat(one.text) and verb_of(one.text) is None
+    if one.role != "user":
+        return False
+    after = (other.role for other in said[at + 1 :] if other.role in ("user", "assistant"))
+    if next(after, "user") == "user":
+        return wishes_incognito(one.text)
+    return is_of_whole_chat(one.text) and verb_of(one.text) is None
+
+
+def kept_unanswered(asked: Asked) -> Iterator[tuple[int, str]]:
+    """What the user said just before the question without an answer, and where, as far as it is to be kept."""
+    others = [said for said in asked.history if said.role == "user"]
+    for left, (at, text) in zip(range(len(asked.unanswered), 0, -1), asked.unanswered, strict=True):
+        text = without_blocks(text).strip()
+        is_private = is_unwanted(text) or asks_to_forget(text) or is_announced(others[: len(others) - left])
+        if text and not (is_private or verb_of(text) or is_task(text) or _MADE_BY_PROGRAM.fullmatch(text)):
+            yield at, text
+
+
+def told_in(history: Sequence[Said]) -> tuple[str, ...]:
+    """What was said in a conversation as its client sends it: the newest."""
+    told, room = list[str](), _MOST_TOLD
+    for one in reversed(history):
+        text = without_blocks(one.text).strip() if one.role in ("user", "assistant") else ""
+        room -= len(text)
+        if room < 0:
+            break
+        told += [text] if text else []
+    return tuple(dict.fromkeys(told))
+
+
+def withdrawn(own: Iterable[tuple[str, str]], said: Sequence[str]) -> list[str]:
+    """Of what was once said in a conversation, by id, what is not there any more and has another statement in place.
+
+    `said` is what its client sends now, each on one line. Chats that begin alike have one name: what merely is not in
+    the history may be of another.
+    """
+    short = [(id_, " ".join(text.split())) for id_, text in own if len(text) <= _LONGEST_STATED]
+    gone = [(id_, words) for id_, words in short if not any(words in text for text in said)]
+    if not gone:
+        return []
+    stated = [text for text in said if 0 < len(text) <= _LONGEST_STATED and not is_mere_request(text)][-MOST_SENT:]
+    terms = [frozenset(telling_terms(text)) for text in stated]
+    return [id_ for id_, words in gone if _is_replaced(frozenset(telling_terms(words)), terms)]
+
+
+def _is_replaced(terms: frozenset[str], stated: Sequence[frozenset[str]]) -> bool:
+    """Whether a statement has most of another's telling words, and is as short, nearly."""
+    return any(
+        terms != other and len(terms & other) >= max(1, _REPLACED_FROM * max(len(terms), len(other)))
+        for other in stated
+    )

@@ -238,6 +238,53 @@ async def test_chats_without_a_name_that_begin_alike_are_not_taken_for_each_othe
     assert [entry.text for entry in found.items] == ["I moved to Lisbon in March."]
 
 
+async def test_that_is_what_the_history_of_this_chat_holds_not_of_one_that_begins_alike(
+    http: httpx.AsyncClient, client: MemoryClient, user: str
+) -> None:
+    async def told(*said: str) -> str:
+        answer = await chat(http, user, *said)
+        return str(answer.json()["choices"][0]["message"]["content"])
+
+    lawyer, tea = "I have a lawyer named Brandt.", "I drink green tea."
+    await told("Hi")
+    await told("Hi", "Fine.", tea)
+    await told("Hi", "Fine.", lawyer)
+    await digested_all(client, user, 4)
+    for asked in ("forget that", "forget everything I said in this chat", "correct that: it is none", "pin that"):
+        assert "Brandt" not in await told("Hi", "Fine.", asked), asked
+    assert f"forgotten: “{tea}”" in await told("Hi", "Fine.", tea, "Fine.", "forget that")
+    assert f"forgotten: “{lawyer}”" in await told("Hi", "Fine.", lawyer, "Fine.", "forget that")
+    whole = await told("Hi", "Fine.", lawyer, "Fine.", "forget everything I said in this chat")
+    assert lawyer in whole
+    assert tea not in whole
+
+
+@pytest.mark.parametrize("memory_id", [None, "c1"])
+async def test_a_word_whose_answer_is_made_again_gets_the_same_and_is_not_remembered(
+    http: httpx.AsyncClient, client: MemoryClient, model: ModelServer, user: str, memory_id: str | None
+) -> None:
+    more = {"memory_id": memory_id} if memory_id else {}
+
+    async def told(*said: str) -> str:
+        answer = await chat(http, user, *said, **more)
+        return str(answer.json()["choices"][0]["message"]["content"])
+
+    forget = "Forget that my dog Rex bites postmen."
+    await told("My dog Rex bites postmen.")
+    await digested_all(client, user, 2)
+    asked, seen = await told(forget), len(model.seen)
+    for said, reply in (("no", "Then nothing was changed."), ("no", "Then nothing was changed.")):
+        assert await told(forget, asked, said) == reply
+    assert (await told(forget, asked, "yes")).startswith("Nothing waits for your word any more")
+    assert await told(forget) == asked
+    for said in ("yes", "yes", "no"):
+        assert await told(forget, asked, said) == "Forgotten: 1 memory."
+    assert len(model.seen) == seen
+    assert await told(forget, asked, "I like tea.") == "Fine."
+    await digested_all(client, user, 4)
+    assert {entry.text for entry in await entries(client, user, 2)} == {"Fine.", "I like tea."}
+
+
 async def test_a_name_with_blanks_around_it_is_the_name_and_an_empty_header_is_refused(
     http: httpx.AsyncClient, user: str
 ) -> None:

@@ -66,6 +66,20 @@ async def test_a_wish_for_the_whole_chat_beside_a_question_is_granted_and_the_qu
     assert await kept(http, client, user, 0) == set()
 
 
+@pytest.mark.parametrize("path", ["/chat/completions", "/messages"])
+@pytest.mark.parametrize("wish", ["Don't save this chat.", "Go incognito", "Don't save this chat. It is private."])
+async def test_a_wish_that_something_else_is_said_behind_holds_from_there(
+    http: httpx.AsyncClient, client: MemoryClient, user: str, wish: str, path: str
+) -> None:
+    said = [("user", "Hi"), ("assistant", "Fine."), ("user", wish), ("user", SECRET)]
+    for more in ([], [("assistant", "Fine."), ("user", "My guru is Blorbo.")]):
+        messages = [{"role": role, "content": text} for role, text in (*said, *more)]
+        asked = {"model": "m-1", "max_tokens": 9, "messages": messages}
+        answer = await http.post(path, json=asked, headers={"Memory-User": user})
+        assert answer.headers["memory-degraded"] == "incognito"
+    assert await kept(http, client, user, 0) == set()
+
+
 async def test_what_is_announced_as_not_to_be_kept_is_not(
     http: httpx.AsyncClient, client: MemoryClient, user: str
 ) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from services.gateway.proxy.dialects.base import Asked, BadField, Dialect, Said, StreamReader
 from services.gateway.proxy.dialects.chat import ChatDialect
 from services.gateway.proxy.dialects.messages import MessagesDialect
-from services.gateway.proxy.dialects.responses import ResponsesDialect
+from services.gateway.proxy.dialects.responses import ResponsesDialect, named_in
 
-__all__ = ["DIALECTS", "Asked", "BadField", "Dialect", "Said", "StreamReader"]
+__all__ = ["DIALECTS", "Asked", "BadField", "Dialect", "Said", "StreamReader", "named_in"]
 
 DIALECTS: Mapping[str, Dialect] = {
     "/v1/chat/completions": ChatDialect(),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, ValidationError
@@ -29,6 +30,12 @@ MOST_TEXT = 256 * 1024
 NOWHERE = -1
 """Position of the newest user message where there is none."""
 
+_MOST_UNANSWERED = 16
+"""Messages of the user before the newest that nobody answered, as far as they count."""
+
+_ENDS_SEEN = 4096
+"""Characters at either end of a picture or sound by which it is told from others."""
+
 CACHE_MARK = "cache_control"
 """Field with which a client ends a part of the prompt that the provider keeps."""
 
@@ -51,6 +58,10 @@ class Asked:
 
     `question` is the newest text of the user, None where there is none, as with a picture alone; `position` the index
     of its message, `NOWHERE` without one; `history` what has a text before it, instructions of the system included.
+    `unanswered` is what the user said just before, with positions, that no answer stands behind; `opening` the first
+    message of the user, its text or a digest of what else it is. `behind` is the id of the answer that the request goes
+    on from, `talk` the name of the conversation, where the provider keeps what was said; with `has_id` a later request
+    may go on from the answer.
     `answering_tools`: the request goes on with results of tools, the question is the same as before. `wants_form`: the
     answer has to be JSON or the call of a tool, not prose. `stripped` is the body without the fields of memory, the
     very same object if there were none.
@@ -67,6 +78,16 @@ class Asked:
     memory_top_k: int | None
     memory_incognito: bool
     stripped: Json
+    unanswered: tuple[tuple[int, str], ...] = ()
+    opening: str = ""
+    behind: str = ""
+    talk: str = ""
+    has_id: bool = False
+
+    @property
+    def is_kept_there(self) -> bool:
+        """Whether the provider knows what was said before."""
+        return bool(self.talk or (self.behind and member(self.stripped, "previous_response_id")))
 
 
 class StreamReader(Protocol):
@@ -84,6 +105,11 @@ class StreamReader(Protocol):
     @property
     def complete(self) -> bool:
         """Whether the stream said that the answer has ended."""
+        ...
+
+    @property
+    def answer_id(self) -> str:
+        """The id by which later requests may go on from the answer, as soon as it came; else empty."""
         ...
 
 
@@ -114,6 +140,10 @@ class Dialect(Protocol):
 
     def answer_text(self, body: Json) -> str:
         """What the assistant said in a whole answer."""
+        ...
+
+    def answer_id(self, body: Json) -> str:
+        """The id by which later requests may go on from a whole answer; empty where the API has no such thing."""
         ...
 
     def reader(self) -> StreamReader:
@@ -176,20 +206,29 @@ def without_memory_fields(body: Json) -> Json:
 def asked(
     body: Json,
     stripped: Json,
+    messages: Sequence[Json],
     *,
-    question: str | None,
-    position: int,
-    history: Sequence[Said],
-    answering_tools: bool,
+    is_users: Callable[[Json], bool],
+    text: Callable[[Json], str],
+    history: Callable[[Sequence[Json]], Iterator[Said]],
+    answers_tools: Callable[[Json], bool],
     form: Json,
+    behind: str = "",
+    talk: str = "",
+    has_id: bool = False,
 ) -> Asked:
-    """A request, with what all dialects say in the same fields; `form` is the format that the answer has to have."""
+    """A request, with what all dialects say in the same fields; `form` is the format that the answer has to have.
+
+    Of the API are how it is told which messages `is_users`, what is the `text` of one, what the `history` is of those
+    before the newest of the user, and whether one `answers_tools`.
+    """
     fields = memory_fields(body)
+    position = next((at for at in reversed(range(len(messages))) if is_users(messages[at])), NOWHERE)
     return Asked(
-        question=question or None,
+        question=text(messages[position]) or None if position != NOWHERE else None,
         position=position,
-        history=tuple(said for said in history if said.text),
-        answering_tools=answering_tools,
+        history=tuple(said for said in history(messages[: max(0, position)]) if said.text),
+        answering_tools=any(answers_tools(message) for message in messages[position + 1 :]),
         wants_form=kind_of(form) not in ("", "text") or _has_to_call(member(stripped, "tool_choice")),
         stream=member(stripped, "stream") is True,
         model=string(member(stripped, "model")),
@@ -197,7 +236,49 @@ def asked(
         memory_top_k=fields.memory_top_k,
         memory_incognito=bool(fields.memory_incognito),
         stripped=stripped,
+        unanswered=_unanswered(messages[: max(0, position)], is_users, text),
+        opening=_opening(messages, is_users, text),
+        behind=behind,
+        talk=talk,
+        has_id=has_id,
     )
+
+
+def _unanswered(
+    before: Sequence[Json], is_users: Callable[[Json], bool], text: Callable[[Json], str]
+) -> tuple[tuple[int, str], ...]:
+    found: list[tuple[int, str]] = []
+    for at in reversed(range(len(before))):
+        if is_users(before[at]):
+            found.append((at, text(before[at])))
+        elif role_of(before[at]) != "system":
+            break
+    return tuple((at, said) for at, said in reversed(found[:_MOST_UNANSWERED]) if said)
+
+
+def _opening(messages: Sequence[Json], is_users: Callable[[Json], bool], text: Callable[[Json], str]) -> str:
+    """The text of the first message of the user, or of any; where it has none, a digest of what else it has."""
+    first = next((message for message in messages if is_users(message)), messages[0] if messages else None)
+    return text(first) or (_digest(first) if first is not None else "")
+
+
+def _digest(message: Json) -> str:
+    """A digest of all that a message has; of long texts, as pictures are, length and ends count."""
+    digest, left = sha256(), [message]
+    while left:
+        match left.pop():
+            case dict() as fields:
+                left += [each for field in sorted(fields.items()) for each in field]
+                digest.update(b"{%d" % len(fields))
+            case list() as parts:
+                left += parts
+                digest.update(b"[%d" % len(parts))
+            case str() as words:
+                ends = words if len(words) <= 2 * _ENDS_SEEN else words[:_ENDS_SEEN] + words[-_ENDS_SEEN:]
+                digest.update(f'"{len(words)}:{ends}'.encode(errors="replace"))
+            case other:
+                digest.update(repr(other).encode())
+    return digest.hexdigest()
 
 
 def _has_to_call(choice: Json) -> bool:

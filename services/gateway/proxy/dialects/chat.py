@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from services.gateway.proxy.dialects.base import (
     MOST_TEXT,
@@ -36,16 +37,14 @@ class ChatDialect:
     def read(self, body: Json) -> Asked:
         """What the request says."""
         stripped = without_memory_fields(body)
-        messages = items(member(stripped, "messages"))
-        users = (at for at in reversed(range(len(messages))) if role_of(messages[at]) == "user")
-        position = next(users, NOWHERE)
         return asked(
             body,
             stripped,
-            question=_text(messages[position]) if position != NOWHERE else None,
-            position=position,
-            history=[said for message in messages[: max(0, position)] for said in _said(message)],
-            answering_tools=any(role_of(message) == "tool" for message in messages[position + 1 :]),
+            items(member(stripped, "messages")),
+            is_users=lambda message: role_of(message) == "user",
+            text=_text,
+            history=lambda before: chain(*map(_said, before)),
+            answers_tools=lambda message: role_of(message) == "tool",
             form=member(stripped, "response_format"),
         )
 
@@ -63,6 +62,10 @@ class ChatDialect:
             member(member(message, "audio"), "transcript")
         )
         return _said_aloud(spoken[:MOST_TEXT])
+
+    def answer_id(self, body: Json) -> str:
+        """None: every request has all that was said."""
+        return ""
 
     def reader(self) -> StreamReader:
         """A reader of one stream."""

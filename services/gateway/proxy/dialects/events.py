@@ -29,6 +29,7 @@ class EventReader(ABC):
 
     def __init__(self) -> None:
         self.complete = False
+        self.answer_id = ""
         self._line = bytearray()
         self._name = ""
         self._data = bytearray()

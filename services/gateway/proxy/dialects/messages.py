@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from services.gateway.proxy.dialects.base import (
     MOST_TEXT,
@@ -50,17 +51,15 @@ class MessagesDialect:
     def read(self, body: Json) -> Asked:
         """What the request says."""
         stripped = without_memory_fields(body)
-        messages = items(member(stripped, "messages"))
-        users = (at for at in reversed(range(len(messages))) if _is_users_own(messages[at]))
-        position = next(users, NOWHERE)
         system = Said("system", text_of(member(stripped, "system"), _TEXT))
         return asked(
             body,
             stripped,
-            question=_text(messages[position]) if position != NOWHERE else None,
-            position=position,
-            history=[system, *(said for message in messages[: max(0, position)] for said in _said(message))],
-            answering_tools=any(_results(message) for message in messages[position + 1 :]),
+            items(member(stripped, "messages")),
+            is_users=_is_users_own,
+            text=_text,
+            history=lambda before: chain([system], *map(_said, before)),
+            answers_tools=lambda message: bool(_results(message)),
             form=member(member(stripped, "output_config"), "format") or member(stripped, "output_format"),
         )
 
@@ -80,6 +79,10 @@ class MessagesDialect:
             said += f"{_BETWEEN}{text}" if text and is_cut and said else text
             is_cut = kind_of(block) != "text" or (is_cut and not text)
         return said[:MOST_TEXT].strip()
+
+    def answer_id(self, body: Json) -> str:
+        """None: every request has all that was said."""
+        return ""
 
     def reader(self) -> StreamReader:
         """A reader of one stream."""

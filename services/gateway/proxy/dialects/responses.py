@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from services.gateway.proxy.dialects.base import (
     MOST_TEXT,
@@ -25,6 +27,7 @@ from services.gateway.proxy.dialects.chat import TEXT_KINDS, openai_error
 from services.gateway.proxy.dialects.events import EventReader, event
 
 _OURS = "resp_memorybus_"  # ids of our own answers, which the provider does not know
+_NAME = re.compile(rf"{_OURS}(chat-[0-9a-f]{{16}})_")
 _BETWEEN = "\n\n"
 
 
@@ -38,25 +41,27 @@ class ResponsesDialect:
         """What the request says."""
         stripped = _without_our_ids(without_memory_fields(body))
         given = member(stripped, "input")
-        inputs = [{"role": "user", "content": given}] if isinstance(given, str) else items(given)
-        users = (at for at in reversed(range(len(inputs))) if role_of(inputs[at]) == "user")
-        position = next(users, NOWHERE)
         instructions = Said("system", string(member(stripped, "instructions")))
+        talk = member(stripped, "conversation")
         return asked(
             body,
             stripped,
-            question=_text(inputs[position]) if position != NOWHERE else None,
-            position=position,
-            history=[instructions, *(said for item in inputs[: max(0, position)] for said in _said(item))],
-            answering_tools=any(_is_result(item) for item in inputs[position + 1 :]),
+            [{"role": "user", "content": given}] if isinstance(given, str) else items(given),
+            is_users=lambda item: role_of(item) == "user",
+            text=_text,
+            history=lambda before: chain([instructions], *map(_said, before)),
+            answers_tools=_is_result,
             form=member(member(stripped, "text"), "format"),
+            behind=string(member(body, "previous_response_id")),
+            talk=string(member(talk, "id") if isinstance(talk, dict) else talk),
+            has_id=True,
         )
 
     def with_memory(self, asked: Asked, block: str, recent: Sequence[Said]) -> Json:
         """The body with the block in front of the newest text; recent turns only where the provider has none."""
         if asked.position == NOWHERE:
             return asked.stripped
-        recent = () if _is_kept_there(asked.stripped) else recent
+        recent = () if asked.is_kept_there else recent
         given = asked.stripped["input"]
         inputs = [{"role": "user", "content": given}] if isinstance(given, str) else given
         inputs = put_in(inputs, asked.position, block, recent, part="input_text")
@@ -67,6 +72,10 @@ class ResponsesDialect:
         """What the assistant said: no refusal, no call of a tool, no reasoning."""
         messages = (item for item in items(member(body, "output")) if kind_of(item) == "message")
         return _BETWEEN.join(filter(None, map(_output_text, messages)))[:MOST_TEXT].strip()
+
+    def answer_id(self, body: Json) -> str:
+        """The id of the response."""
+        return string(member(body, "id"))
 
     def reader(self) -> StreamReader:
         """A reader of one stream."""
@@ -153,9 +162,9 @@ def _without_our_ids(body: Json) -> Json:
     return {**rest, "previous_response_id": theirs} if theirs else rest
 
 
-def _is_kept_there(body: Json) -> bool:
-    """Whether the provider knows what was said before."""
-    return bool(member(body, "previous_response_id") or member(body, "conversation"))
+def named_in(answer_id: str) -> str:
+    """The name of the conversation that the id of an answer of our own carries; empty in other ids."""
+    return found[1] if (found := _NAME.match(answer_id)) else ""
 
 
 def _text(item: Json) -> str:
@@ -187,6 +196,7 @@ class _ResponseReader(EventReader):
 
     def take(self, name: str, data: Json) -> None:
         kind = kind_of(data) or name
+        self.answer_id = self.answer_id or string(member(member(data, "response"), "id"))
         if kind in ("response.output_text.delta", "response.output_text.done"):
             self._hear(data, is_delta=kind.endswith("delta"))
         elif kind in ("response.completed", "response.incomplete"):
