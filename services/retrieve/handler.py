@@ -276,6 +276,7 @@ class Retriever:
                 one
                 for one in map(found.get, entry.supersedes)
                 if one and one.superseded_by == entry.id and one.created_at <= entry.last_said_at
+                if one.status != "active"  # it goes on but for a part, and is found itself
             ]
             for entry in chosen
         }

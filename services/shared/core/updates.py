@@ -120,7 +120,9 @@ def leaves_some(old: str, new: str) -> bool:
         sum("number" in kinds(part) for part in _AND.split(clause.text)) > 1 for clause in clauses_of(old)
     ):
         return True
+    named = [verb_and_name(claim.old)[1] for claim in told if claim.form in ("ended", "switched")]
     changed = [part for claim in told for part in (claim.old, claim.topic, _upgraded(claim)) if part]
+    changed += [name for name in named if things(name) or kinds(name)]
     return any(is_one_of_several(one, clause.text) for one in changed for clause in clauses_of(old))
 
 
