@@ -160,8 +160,14 @@ class Ending:
         return not is_part and any(2 * len(one & wanted) > min(len(one), len(wanted)) for one in named)
 
 
-def deeds_in(what: str) -> tuple[Deed, ...]:
-    """The deeds of what is to be done: "pay the rent, call the bank and renew my passport" are three."""
+def deeds_in(what: str, *, is_list: bool = False) -> tuple[Deed, ...]:
+    """The deeds of what is to be done: "pay the rent, call the bank and renew my passport" are three.
+
+    In a list each item is one, be it only a word.
+    """
+    if is_list:
+        items = (item.strip(" .;!-*•") for item in re.split(r"[,;\n]| and ", what))
+        return tuple(deed for item in items if (deed := _deed(item, is_list=True)))
     what = opening.string[opening.end() :] if (opening := _OPENING.match(what)) else what
     parts = list(_parts(what))
     if len(parts) > 1 and _BARE.fullmatch(parts[0][0]):
@@ -197,7 +203,7 @@ def _is_item(part: str, *, is_joined: bool, is_in_row: bool) -> bool:
     return is_joined or (is_in_row and len(part.split()) <= _LONGEST_ITEM)
 
 
-def _deed(part: str, verb: str = "") -> Deed | None:
+def _deed(part: str, verb: str = "", *, is_list: bool = False) -> Deed | None:
     """The deed of a part; what has the verb of the one before may have another that is not known."""
     words = part.split()
     if not words:
@@ -207,7 +213,8 @@ def _deed(part: str, verb: str = "") -> Deed | None:
     if words[0] in ("get", "have") and (done := _base(words[-1])):
         verbs.add(done)
     about = about_of(part)
-    about = about if verb else about - {stem(words[0])}
+    if not verb and not (is_list and words[0] not in _VERBS):
+        about -= {stem(words[0])}
     return Deed(frozenset(verbs), about, frozenset(map(stem, words)))
 
 

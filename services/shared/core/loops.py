@@ -156,7 +156,8 @@ def loop_in(said: Said) -> Loop | None:
     """What a sentence says is to be done; None when that is only supposed, asked, quoted, or said in fun."""
     text = said.text[:_LONGEST]
     if listed := _LISTED.match(text):
-        return next(iter(_loop(said, listed["what"].lower(), promised=False)), None)
+        deeds = deeds_in(listed["what"].lower(), is_list=True)
+        return Loop(said, deeds, promised=False) if deeds else None
     asked = text.rstrip(" \"')").endswith("?")
     if _QUOTING.search(text) or JOKING.search(text.lower()):
         return None

@@ -285,6 +285,13 @@ def test_what_is_done_as_a_whole_is_closed_however_it_is_said(first: str, then: 
     assert open_after(first, then) == [False]
 
 
+def test_each_item_of_a_list_is_a_deed() -> None:
+    listed = "to do this week: reminder to Brouwers, buy new pen tip, dentist for Zosia"
+    assert open_after(listed, "bought the pen tip") == [True]
+    (left,) = loops_in([Said(listed, "e1", "user", NOON), Said("bought the pen tip", "e2", "user", NOON)])
+    assert [sorted(deed.about) for deed in left.left] == [["brouwer", "remind"], ["dentist", "zosia"]]
+
+
 def test_each_deed_of_several_is_closed_by_itself() -> None:
     said = ["I need to pay the rent, call the bank and renew my passport.", "called the bank", "renewed my passport"]
     found = loops_in([Said(text, text, "user", NOON, text) for text in said])
