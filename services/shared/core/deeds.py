@@ -87,6 +87,7 @@ _BASES = dict(
 _IDIOMS = frozenset(map(stem, "get do make take put meet".split()))
 """Verbs that say of anything that it went well, or was understood: "got it", "made it"."""
 
+_RELATIVE = re.compile(r" (?:that|which|who|whom|i|we|he|she|they) ")
 _DISCUSS, _GET, _TALKING = stem("discuss"), stem("get"), frozenset(map(stem, ("speak", "talk")))
 _LEADING = re.compile(r"(?:(?:up|off|out|in|on|back|over|down|away|to|with|for|about|at|into) )+")
 _LAST_PLACED = re.compile(r".* (?:of|for|to|from|in|on|at|with|about|by|into|between) ")
@@ -261,8 +262,8 @@ def _did(text: str) -> Ending | None:
     verb = _base(found["verb"]) if found else None
     if found is None or verb is None:
         return None
-    what = found["what"] or ""
-    if found["verb"] == "got" and what.startswith("to "):  # I have got to call
+    what = _RELATIVE.split(found["what"] or "", maxsplit=1)[0]
+    if found["verb"] == "got" and (what.startswith("to ") or what in _PRONOUNS):  # got to call, and understood
         return None
     meant = _DISCUSS if verb in _TALKING and what.startswith("about ") else _meant(verb, what.split())
     is_pointing = not what or what.split()[0] in _PRONOUNS

@@ -53,7 +53,7 @@ _TITLE = re.compile(
 _KEPT = re.compile(r"\band (?:i |we )?(?:did|have done (?:it|so))\W*$")
 _DAYS = "(?:mon|tue|wed|thu|fri|sat|sun|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 _SUPPOSED = re.compile(
-    r"\b(?:if|might|maybe|perhaps|possibly|could|would|should|suppose|imagine|wish|unless|almost|whether|probably|when"
+    r"\b(?:if|might|maybe|perhaps|possibly|could|would|should|suppose|imagine|wish|unless|almost|whether|probably|hopefully|when"
     rf"|until(?! (?:the )?(?:\d\d?(?:st|nd|rd|th)|(?:\d\d? )?{_DAYS}|tomorrow|next|end of)))\b"
 )
 _QUOTING = re.compile(r"[\"“”«»]")
@@ -72,7 +72,10 @@ _RECIPIENT = re.compile(
     r"|.*\bto (?:my |our )?(?P<to>\w+))"
 )
 _SPEAKER = rf"(?:i|we) {ADVERBS}(?:{_HAVE_TO}|will|promised?|(?:am|are) (?:going to|gonna|{ADVERBS}waiting)|owe)\b"
-_ANEW = re.compile(rf"(?:[,;]| -|\band|\bso|\bbut) (?:(?:so|and|then|now|but|that is why) )*(?={_SPEAKER})")
+_ANEW = re.compile(
+    rf"(?:[,;]| -|\band|\bso|\bbut) (?:(?:so|and|then|now|but|that is why) )*(?={_SPEAKER})"
+    rf"|[,;] (?=(?:need to|have to|gotta) (?:{'|'.join(wordlists.listed('loops', 'deeds'))})\b)"
+)
 """Where what is to be done begins, behind the reason for it: "the boiler is leaking and I need to call the plumber"."""
 
 _ANOTHER = re.compile(r", (?=(?:she|he) )", re.IGNORECASE)
@@ -80,6 +83,7 @@ _JOINED = re.compile(
     r",\s+and (?!(?:i|we|he|she|it|they|you|my|our|his|her|their|the|that|this|there|now|then|so)\b)", re.IGNORECASE
 )
 _FURTHER = re.compile(r"[,;] (?=(?:i|we|he|she|it|they|there|that|this|but|now|so|cost|costs|took)\b)")
+_POINTING = re.compile(r"\b(?:it|them|one|some|more|another|him|her)\b")
 _PLAYED = re.compile(wordlists.pattern("loops", "played"))
 _WONDERED = re.compile(wordlists.pattern("loops", "wondered"))
 _HABIT = re.compile(wordlists.pattern("loops", "habit"))
@@ -163,7 +167,7 @@ def loop_in(said: Said) -> Loop | None:
         return None
     found: list[Loop] = []
     before = ""
-    for piece, clause in _pieces(text):
+    for piece, clause in _pieces(text, with_reason=said.role == "user"):
         if _SUPPOSED.search(clause.text.removeprefix("could you ")):
             break
         if reminded := _REMIND.fullmatch(piece):
@@ -178,11 +182,12 @@ def loop_in(said: Said) -> Loop | None:
     return replace(found[0], left=tuple(deed for one in found for deed in one.left)) if found else None
 
 
-def _pieces(text: str) -> Iterator[tuple[str, Clause]]:
+def _pieces(text: str, *, with_reason: bool = True) -> Iterator[tuple[str, Clause]]:
     """The parts of a text that may each say what is to be done, or was, with the clause that each is of."""
     plain = _JOINED.sub(" and ", _ANOTHER.sub("; ", text))
     for clause in clauses(plain):
-        yield from ((piece, clause) for part in _ANEW.split(clause.text) if (piece := part.strip(" ,;")))
+        parts = _ANEW.split(clause.text) if with_reason else [clause.text]
+        yield from ((piece, clause) for part in parts if (piece := part.strip(" ,;")))
 
 
 def _needed(said: Said, piece: str, before: str) -> tuple[Loop, ...]:
@@ -208,7 +213,7 @@ def _loop(said: Said, what: str, *, promised: bool, before: str = "") -> tuple[L
     if _NOTHING.fullmatch(what) or _TITLE.match(what):
         return ()
     deeds = deeds_in(what)
-    if before and len(deeds) == 1 and not deeds[0].about:
+    if before and len(deeds) == 1 and not deeds[0].about and _POINTING.search(what):
         named = subject_of(before)
         deeds = (replace(deeds[0], about=about_of(named) or about_of(before)),)
     return (Loop(said, deeds, promised),) if deeds else ()
@@ -235,8 +240,8 @@ def _close(said: Said, found: list[Loop], before: Said | None, after: Said | Non
 
 def _is_in_vain(said: Said, after: Said | None) -> bool:
     """Whether what was done led to nothing yet: "I called Anna, but she doesn't pick up"."""
-    goes_on = after is not None and _IN_VAIN_AFTER.match(after.text.lower()) is not None
-    return goes_on or _IN_VAIN.search(said.text.lower()) is not None
+    goes_on = after is not None and _IN_VAIN_AFTER.match(after.text[:_LONGEST].lower()) is not None
+    return goes_on or _IN_VAIN.search(said.text[:_LONGEST].lower()) is not None
 
 
 def _without(loop: Loop, deeds: Collection[Deed], end: Ending, said: Said) -> Loop:
