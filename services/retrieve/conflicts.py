@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from contracts.v1.entries import Entry
 from services.shared.core.lineage import changed_in_part_by
+from services.shared.core.newest import asks_for_outdated
 from services.shared.core.scoring import Ranked
 
 _MOST = 8
@@ -22,15 +23,24 @@ def other_halves(chosen: Sequence[Ranked], entries: Mapping[str, Entry]) -> list
 
 
 def with_halves(
-    chosen: Sequence[Ranked], halves: Sequence[Ranked], entries: Mapping[str, Entry], *, newest_first: bool
+    chosen: Sequence[Ranked],
+    halves: Sequence[Ranked],
+    entries: Mapping[str, Entry],
+    question: str,
+    *,
+    newest_first: bool,
 ) -> list[Ranked]:
-    """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`."""
+    """The chosen ones, and beside each the other half: a newer one before it, or behind it without `newest_first`.
+
+    What replaced only a part that is not asked for stands behind, too.
+    """
     row = list(chosen)
     for half in sorted(halves, key=lambda one: entries[one.candidate.id].created_at):
         entry = entries[half.candidate.id]
         beside = (entries[one.candidate.id] for one in row)
         place, named = next((i, one) for i, one in enumerate(beside) if entry.id in _halves(one))
-        row.insert(place + (not newest_first or entry.created_at < named.created_at), half)
+        is_beside = entry.id not in named.conflicts_with and not asks_for_outdated(question, named)
+        row.insert(place + (not newest_first or is_beside or entry.created_at < named.created_at), half)
     return row
 
 

@@ -293,7 +293,8 @@ class Retriever:
         unknown = entries.keys() - {one.candidate.id for one in known}
         new = rank([(Candidate(id_), 0.0) for id_ in unknown], entries, weights=self._weights, now=now)
         entries = {**seen.entries, **entries}
-        row = with_halves(chosen, [*known, *new], entries, newest_first=self.settings.newest_first)
+        first = self.settings.newest_first
+        row = with_halves(chosen, [*known, *new], entries, request.query, newest_first=first)
         return replace(seen, ranked=[*seen.ranked, *new], entries=entries, found=seen.found + len(new)), row[
             : request.limit
         ]
