@@ -281,17 +281,18 @@ def _ended(end: Ending, said: Said, loop: Loop) -> list[Deed]:
     if end.is_only_pointing:
         same = said.conversation_id == loop.said.conversation_id
         return [deed for deed in loop.left if end.is_of_verb(deed)] if same else []
-    if end.is_strict and end.recipient is None and _may_have_done_it(end, loop):
+    deeds = [deed for deed in loop.left if end.is_of(deed)]
+    if not deeds or (end.is_strict and end.recipient is None and _may_have_done_it(end, loop)):
         return []
-    return [] if _is_for_another(said, loop) else [deed for deed in loop.left if end.is_of(deed)]
+    return [] if _is_for_another(said.text[:_LONGEST], loop) else deeds
 
 
-def _is_for_another(said: Said, loop: Loop) -> bool:
+def _is_for_another(text: str, loop: Loop) -> bool:
     """Whether what was done was for somebody, or of what is somebody's, of whom the loop says nothing."""
     known = terms(loop.said.text.lower())
-    named = {found["name"].lower() for found in _FOR.finditer(said.text) if found["name"][0].isupper()}
-    owned = [(stem(one.lower()), stem(what.lower())) for one, what in _OWNED.findall(said.text)]
-    people = {*terms(" ".join(_FOR_KIN.findall(said.text.lower()))), *(one for one, _ in owned)} & (_PEOPLE | KIN)
+    named = {found["name"].lower() for found in _FOR.finditer(text) if found["name"][0].isupper()}
+    owned = [(stem(one.lower()), stem(what.lower())) for one, what in _OWNED.findall(text)]
+    people = {*terms(" ".join(_FOR_KIN.findall(text.lower()))), *(one for one, _ in owned)} & (_PEOPLE | KIN)
     others = {stem(name) for name in named} | people
     return not others <= known or any(one in known and what not in known for one, what in owned)
 
