@@ -23,10 +23,15 @@ _DELIVERING = frozenset(map(stem, "submit hand deliver finish complete file send
 _PARTS_OF = frozenset(map(stem, wordlists.listed("loops", "parts")))
 _PARTLY = re.compile(_pattern("loops", "partly"))
 _TAIL = re.compile(_pattern("loops", "no more deeds"))
-_AND = re.compile(r"(?P<and>,? (?:and(?: (?:then|also))?|then|plus|as well as|&|\+) )|[,;] ")
+_AND = re.compile(r"(?P<and>,? (?:and(?: (?:then|also))?|then|plus|as well as|&|\+) |, also )|[,;] ")
+_STATED = re.compile(
+    rf", (?!(?:{'|'.join(sorted(_VERBS))})\b)(?:\w+ ){{1,3}}"
+    r"(?:is|are|was|were|has|have|had|can|will|needs?|wants?|expires?|ends?|starts?)\b"
+)
 _SKIPPED = re.compile(_pattern("loops", "beside deeds"))
 _BARE = re.compile(r"(?:go|try|come|start)(?: (?:out|down|over))?")
 _OPENING = re.compile(r"(?:(?:to|also|then|still|finally|please|remember to|make sure to|be sure to|not forget to) )+")
+_SOMETHING = frozenset(("something", "anything"))
 _DETERMINERS = frozenset("the a an my our his her their your some this that these those both all".split())
 _NAMED_THINGS = frozenset("ticket tickets contract account subscription membership plan".split())
 """Words that tell little in other statements, and here what is to be bought, signed or made."""
@@ -81,7 +86,8 @@ _BASES = dict(
         "found:find met:meet gave:give rang:ring spoke:speak put:put read:read sold:sell chose:choose drew:draw "
         "built:build gone:go went:go written:write taken:take given:give spoken:speak chosen:choose drawn:draw "
         "fed:feed left:leave fixed:fix submitted:submit lent:lend hung:hang swept:sweep cut:cut set:set shut:shut "
-        "saw:see seen:see knit:knit dug:dig"
+        "saw:see seen:see knit:knit dug:dig drove:drive ran:run ate:eat drank:drink taught:teach held:hold kept:keep "
+        "stuck:stick sewn:sew shown:show"
     ).split()
 )
 _IDIOMS = frozenset(map(stem, "get do make take put meet".split()))
@@ -180,21 +186,29 @@ def deeds_in(what: str, *, is_list: bool = False) -> tuple[Deed, ...]:
 
 def _parts(what: str) -> Iterator[tuple[str, str]]:
     """The parts of what is to be done, each with the verb that it has of the one before, if it has none of its own."""
-    kept = what[: tail.start()] if (tail := _TAIL.search(what)) else what
+    kept = what[: min(found.start() for found in tails)] if (tails := _tails(what)) else what
     marks = list(_AND.finditer(kept))
     bounds = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(kept)]
-    verb = before = ""
+    verb, before, is_beside = "", "", False
     for place, (begin, end) in enumerate(zip(*bounds, strict=True)):
         part = _OPENING.sub("", kept[begin:end].strip(" ,.;!"), count=1)
         joined = [mark["and"] is not None for mark in marks[max(0, place - 1) :]]
         first = part.partition(" ")[0]
         if not place or (first in _VERBS and not _SKIPPED.match(part)):
             verb = first
-            before = part
+            before, is_beside = part, False
             yield part, ""
-        elif _is_item(part, is_joined=joined[0], is_in_row=any(joined)):
+        elif is_beside or not _is_item(part, is_joined=joined[0], is_in_row=any(joined)):
+            # so is what follows such a thing without a verb: "a rug, something blue and soft"
+            is_beside = is_beside or not _SKIPPED.match(part) or first in _SOMETHING
+        else:
             placed = _LAST_PLACED.match(before) if first not in _DETERMINERS else None
             yield (f"{placed[0]}{part}", "") if placed else (part, verb)
+
+
+def _tails(what: str) -> list[re.Match[str]]:
+    """Where there begins what tells of something else, if anywhere: "…, Rex is ill"."""
+    return [found for found in (_TAIL.search(what), _STATED.search(what)) if found]
 
 
 def _is_item(part: str, *, is_joined: bool, is_in_row: bool) -> bool:

@@ -80,7 +80,10 @@ _ANEW = re.compile(
 
 _ANOTHER = re.compile(r", (?=(?:she|he) )", re.IGNORECASE)
 _JOINED = re.compile(
-    r",\s+and (?!(?:i|we|he|she|it|they|you|my|our|his|her|their|the|that|this|there|now|then|so)\b)", re.IGNORECASE
+    r",\s+and (?!(?:i|we|he|she|it|they|you|that|this|there|now|then|so)\b"
+    r"|(?:my|our|his|her|their|the) [^,.;!?]*\b(?:is|are|was|were|has|have|had|will|can|does|did|\w+ed)\b"
+    r"|(?:my|our|his|her|their|the) [^,.;!?]*\w+s (?!by|on|in|at|for|from|of|to|and|too|today|tomorrow)\w)",
+    re.IGNORECASE,
 )
 _FURTHER = re.compile(r"[,;] (?=(?:i|we|he|she|it|they|there|that|this|but|now|so|cost|costs|took)\b)")
 _POINTING = re.compile(r"\b(?:it|them|one|some|more|another|him|her)\b")
